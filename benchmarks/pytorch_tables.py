@@ -42,7 +42,7 @@ from bubbleproof.reference_exec.evidence.compare import summed_replicas
 from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 from bubbleproof.reference_exec.evidence.oracle import max_relative_error, ordinary
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.pytorch.runtime import run_torch_runtime
 
 CASES = Path(__file__).parents[2] / "shared" / "cases"
@@ -113,7 +113,7 @@ def run(name: str, size: Size) -> Run:
 
 def _error(table: Table, orders: Orders) -> float | None:
     """The largest relative error of a stage's gradients (max-norm); None where it had no end."""
-    plan = Plan(
+    plan = ReplayPlan(
         spec=ModelSpec(),
         program=to_program(orders),
         stage_ranks=table.stage_rank,

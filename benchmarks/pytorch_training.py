@@ -35,7 +35,7 @@ from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 from bubbleproof.reference_exec.evidence.oracle import order_matched, single_threaded
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.prepared import replay_plan
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.replicated import replicated
 from bubbleproof.reference_exec.pytorch import worker
 from bubbleproof.reference_exec.pytorch.table import as_pytorch_adds, table_text, this_version
@@ -71,7 +71,7 @@ class Trained:
         return self.why or ("equal" if self.is_equal else f"{self.factor:.3g} times")
 
 
-def plan_of(name: str, p: int, m: int, form: str, spec: ModelSpec = SPEC) -> Plan:
+def plan_of(name: str, p: int, m: int, form: str, spec: ModelSpec = SPEC) -> ReplayPlan:
     """What a family's table of one form has PyTorch's runtime do.
 
     Raises ``ValueError`` unless the table that is written is the one that is run.
@@ -96,7 +96,7 @@ def plan_of(name: str, p: int, m: int, form: str, spec: ModelSpec = SPEC) -> Pla
     return plan
 
 
-def trained(pool: GlooPool, plan: Plan, name: str, form: str, *, is_scaled: bool) -> Trained:
+def trained(pool: GlooPool, plan: ReplayPlan, name: str, form: str, *, is_scaled: bool) -> Trained:
     """Run the plan's table for a step, and compare its gradients."""
     with single_threaded():
         expected, _ = order_matched(as_pytorch_adds(plan))

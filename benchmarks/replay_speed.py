@@ -44,7 +44,7 @@ from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 from bubbleproof.reference_exec.evidence.oracle import order_matched, single_threaded
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.prepared import replay_plan
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.replicated import replicated
 from bubbleproof.reference_exec.pytorch.runtime import run_torch_runtime
 from bubbleproof.reference_exec.pytorch.table import as_pytorch_adds
@@ -100,7 +100,7 @@ def main(
     sys.stdout.write(f"{text}\n")
 
 
-def measure(plan: Plan, repeats: int, console: Console) -> Seconds:
+def measure(plan: ReplayPlan, repeats: int, console: Console) -> Seconds:
     """Wall-clock seconds of ``repeats`` rounds. Raises ``RuntimeError`` where bits are wrong."""
     wanted = _wanted(plan)
     runs: dict[str, Run] = dict.fromkeys(EXECUTORS, run_gloo) | {TORCH: run_torch_runtime}
@@ -117,7 +117,7 @@ def measure(plan: Plan, repeats: int, console: Console) -> Seconds:
     return seconds
 
 
-def measure_warm(plan: Plan, rounds: int, console: Console) -> Seconds:
+def measure_warm(plan: ReplayPlan, rounds: int, console: Console) -> Seconds:
     """Seconds of ``rounds`` rounds of steps. Raises ``RuntimeError`` where bits are wrong."""
     seconds: Seconds = {name: {kind: [] for kind in WARM_TIMES} for name in EXECUTORS}
     with ExitStack() as open_teams:
@@ -141,7 +141,7 @@ def turned(items: Sequence[Item], index: int) -> Sequence[Item]:
     return [*items[first:], *items[:first]]
 
 
-def _wanted(plan: Plan) -> dict[str, Gradients]:
+def _wanted(plan: ReplayPlan) -> dict[str, Gradients]:
     with single_threaded():
         ours, theirs = order_matched(plan)[0], order_matched(as_pytorch_adds(plan))[0]
     return {OURS: ours, UNCOUNTED: ours, TORCH: theirs}
@@ -166,7 +166,7 @@ def ratios(seconds: Seconds) -> dict[str, dict[str, float]]:
     }
 
 
-def _timed(run: Run, plan: Plan) -> tuple[list[RankResult], dict[str, float]]:
+def _timed(run: Run, plan: ReplayPlan) -> tuple[list[RankResult], dict[str, float]]:
     heard: dict[str, list[float]] = {"ready": [], "done": []}
 
     def hear(line: str) -> None:

@@ -39,7 +39,7 @@ import torch
 from bubbleproof.reference_exec.drivers.gloo_worker import Seat, join_group
 from bubbleproof.reference_exec.drivers.group_transport import GroupTransport
 from bubbleproof.reference_exec.drivers.rank_report import stall
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.pytorch.worker import TorchRank
 from bubbleproof.reference_exec.runtime.compute import Gradients
 from bubbleproof.reference_exec.runtime.rank import Rank
@@ -76,7 +76,7 @@ class Step:
 class Team:
     """The processes of one executor; a context, which ends them."""
 
-    def __init__(self, name: str, plan: Plan) -> None:
+    def __init__(self, name: str, plan: ReplayPlan) -> None:
         self.name = name
         self.gradients: Gradients = {}
         self._plan = plan_of(name, plan)
@@ -139,7 +139,7 @@ class Team:
         return found
 
 
-def plan_of(name: str, plan: Plan) -> Plan:
+def plan_of(name: str, plan: ReplayPlan) -> ReplayPlan:
     """The plan as an executor runs it."""
     return replace(plan, counts_bytes=name == OURS)
 

@@ -51,7 +51,7 @@ from bubbleproof.reference_exec.evidence.compare import compared
 from bubbleproof.reference_exec.evidence.oracle import single_threaded
 from bubbleproof.reference_exec.plans.prepared import Prepared, chosen_semantics, prepared
 from bubbleproof.reference_exec.plans.replay_limits import require_time_limit
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime.device import Device
 from bubbleproof.theory.model.schedule import Schedule
 
@@ -207,7 +207,7 @@ class RunParts:
         """Versions and variables that order what NCCL runs have been read."""
         self._parts |= here.parts()
 
-    def know_plan(self, plan: Plan) -> None:
+    def know_plan(self, plan: ReplayPlan) -> None:
         """The programs that the ranks are to run have been made."""
         self._parts["program"] = Part.of_content(content_digest(plan))
 

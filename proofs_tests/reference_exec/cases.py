@@ -11,7 +11,7 @@ import torch
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.prepared import lowered_program, replay_plan
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.replicated import replicated
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.reference_exec.runtime.rank import RankResult
@@ -43,7 +43,7 @@ class Case:
     schedule: Schedule
     lowered: Program
 
-    def plan(self, spec: ModelSpec = TINY, program: Program | None = None) -> Plan:
+    def plan(self, spec: ModelSpec = TINY, program: Program | None = None) -> ReplayPlan:
         """A plan of the lowered program, or of another one on the same stages.
 
         The lowered program gets its transfers; another one is taken as it is.

@@ -7,7 +7,7 @@ from dataclasses import replace
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.prepared import lowered_program, replay_plan
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.replicated import replicated
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.reference_exec.replay import replay
@@ -49,7 +49,7 @@ def run(made: Made, spec: ModelSpec = TINY, **options: object) -> ReplayReport:
     return replay(*made, spec, **options)  # type: ignore[arg-type]  # tests pass what they mean
 
 
-def plan_of(made: Made, spec: ModelSpec = TINY, *, replicas: int, levels: str | None) -> Plan:
+def plan_of(made: Made, spec: ModelSpec = TINY, *, replicas: int, levels: str | None) -> ReplayPlan:
     pipeline, schedule = made
     given = None if levels is None else ZeroLevels.parse(levels)
     whole = replicated(pipeline, schedule, spec, replicas=replicas, levels=given)

@@ -9,7 +9,7 @@ import pytest
 
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.drivers.virtual import ReplayStalled, run_virtual
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.replay import NotVerified
 from bubbleproof.theory.model.actions import Action, Kind
 from proofs_tests.reference_exec.meshes import mesh, plan_of, run
@@ -48,13 +48,13 @@ def test_without_any_reduction_the_run_ends_too() -> None:
 
 def test_replicas_that_differ_in_order_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_of(mesh(1), replicas=2, levels="1")
-    right = Plan.order
+    right = ReplayPlan.order
 
-    def differing(self: Plan, process: int) -> list[Action]:
+    def differing(self: ReplayPlan, process: int) -> list[Action]:
         order = right(self, process)
         return swapped(order) if self.seat(process)[0] == 1 else order
 
-    monkeypatch.setattr(Plan, "order", differing)
+    monkeypatch.setattr(ReplayPlan, "order", differing)
     for seed in range(4):
         with pytest.raises(BrokenProgram) as caught:
             run_virtual(plan, seed=seed)
@@ -65,14 +65,14 @@ def test_replicas_that_differ_in_order_end_the_run(monkeypatch: pytest.MonkeyPat
 def test_a_replica_without_a_collective_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     # the last collective of its rank: there is nothing later that could be mistaken for it
     plan = plan_of(mesh(1), replicas=2, levels="1")
-    right = Plan.order
+    right = ReplayPlan.order
     last = [a for a in right(plan, 0) if a.kind is Kind.REDUCE_GRAD][-1]
 
-    def shorter(self: Plan, process: int) -> list[Action]:
+    def shorter(self: ReplayPlan, process: int) -> list[Action]:
         order = right(self, process)
         return [a for a in order if a != last] if process == 2 else order
 
-    monkeypatch.setattr(Plan, "order", shorter)
+    monkeypatch.setattr(ReplayPlan, "order", shorter)
     with pytest.raises((ReplayStalled, BrokenProgram)) as caught:
         run_virtual(plan)
     stalled = f"rank 0 of replica 0: {last} waits for {last} with replica 1"

@@ -13,7 +13,7 @@ from bubbleproof.reference_exec.bits import are_equal
 from bubbleproof.reference_exec.drivers.gloo import GlooPool, RankFailed, run_gloo
 from bubbleproof.reference_exec.evidence.oracle import order_matched, single_threaded
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.reference_exec.runtime.rank import RankResult
@@ -34,7 +34,7 @@ GPT = replace(TINY, kind="transformer", dtype="float32")
 LLAMA = replace(TINY, kind="llama", hidden=8, seed=7)
 
 
-def plans() -> dict[str, tuple[Plan, bool]]:
+def plans() -> dict[str, tuple[ReplayPlan, bool]]:
     """Plans of two to six processes that have little in common, and whether with headers."""
     training = Training(optimizer="adam", steps=2)
     return {

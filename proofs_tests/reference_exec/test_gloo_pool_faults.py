@@ -19,7 +19,7 @@ from bubbleproof.reference_exec.bits import are_equal
 from bubbleproof.reference_exec.drivers import gloo_run
 from bubbleproof.reference_exec.drivers.gloo import GlooPool, RankFailed
 from bubbleproof.reference_exec.evidence.oracle import order_matched, single_threaded
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.theory.model.schedule import Program
 from proofs_tests.patience import PATIENCE
 from proofs_tests.reference_exec import hanging_script
@@ -84,7 +84,7 @@ class Fault:
     """A run that ends with a message: a plan, its options, and what strikes rank 1."""
 
     message: str
-    plan: Plan = PLAN
+    plan: ReplayPlan = PLAN
     timeout: float = 0.5
     debug_headers: bool = False
     signal: signal.Signals | None = None

@@ -21,7 +21,7 @@ from bubbleproof.reference_exec.evidence.training_oracle import matched_training
 from bubbleproof.reference_exec.models.layers import TransformerLayer
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own import build
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.stepping import with_steps
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.runtime import replica_collectives
@@ -60,13 +60,13 @@ class WithoutData(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def run(plan: Plan) -> None:
+def run(plan: ReplayPlan) -> None:
     with WithoutData():
         run_virtual(plan, device=MetaDevice())
         matched_training(plan, MetaDevice())
 
 
-def plan_of(name: str, training: Training | None = None, **spec: object) -> Plan:
+def plan_of(name: str, training: Training | None = None, **spec: object) -> ReplayPlan:
     params = {
         "1f1b": {"p": 2, "m": 2},
         "zb-v": {"p": 2, "m": 2},

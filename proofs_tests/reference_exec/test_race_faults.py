@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from bubbleproof.reference_exec.drivers.group_transport import GroupTransfer, GroupTransport
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime import rank_messages
 from bubbleproof.reference_exec.runtime.cuda import CudaDevice
 from bubbleproof.reference_exec.runtime.device import Lane
@@ -82,7 +82,7 @@ def _gathers_before_their_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shards are received as messages are, which do not wait for computation."""
     right = GroupTransport.among
 
-    def among(self: GroupTransport, plan: Plan, rank: int) -> GroupTransport:
+    def among(self: GroupTransport, plan: ReplayPlan, rank: int) -> GroupTransport:
         return replace(right(self, plan, rank), receives=Lane.RECEIVES)
 
     monkeypatch.setattr(GroupTransport, "among", among)

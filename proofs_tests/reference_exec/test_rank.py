@@ -8,7 +8,7 @@ import torch
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.drivers.virtual import Endpoint, Network, run_virtual
 from bubbleproof.reference_exec.ledger import Hold
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime.rank import Rank
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.schedule import Program
@@ -16,9 +16,9 @@ from bubbleproof.verify.communication.semantics import Semantics
 from proofs_tests.reference_exec.cases import TINY, family_case
 
 
-def alone(*actions: str, num_microbatches: int = 1, num_stages: int = 1) -> Plan:
+def alone(*actions: str, num_microbatches: int = 1, num_stages: int = 1) -> ReplayPlan:
     """A plan of one rank that holds all stages."""
-    return Plan(
+    return ReplayPlan(
         spec=TINY,
         program=Program.from_orders([actions]),
         stage_ranks=(0,) * num_stages,

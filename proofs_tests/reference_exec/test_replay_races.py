@@ -14,7 +14,7 @@ import torch
 
 from bubbleproof.reference_exec.broken import BrokenProgram, MessageMismatch
 from bubbleproof.reference_exec.drivers.virtual import run_virtual
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.stepping import with_steps
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.runtime import replica_collectives
@@ -61,7 +61,7 @@ TRAININGS = {
 }
 
 
-def plan_of(name: str, training: str = "no step", **spec: object) -> Plan:
+def plan_of(name: str, training: str = "no step", **spec: object) -> ReplayPlan:
     """A family's plan; the model has as many tokens as any of them has slices."""
     case = family_case(name, **FAMILIES[name])
     model = replace(TINY, **{"kind": "transformer", **spec})  # type: ignore[arg-type]  # fields
@@ -70,7 +70,7 @@ def plan_of(name: str, training: str = "no step", **spec: object) -> Plan:
     return plan if chosen is None else with_steps(replace(plan, training=chosen))
 
 
-def on_one_gpu(plan: Plan, seed: int = 0) -> Recorder:
+def on_one_gpu(plan: ReplayPlan, seed: int = 0) -> Recorder:
     machine = Machine(seed=seed)
     recorder = Recorder(machine)
     with named_actions(recorder), recorder:
@@ -221,14 +221,14 @@ def test_whole_and_sharded_replicas_of_a_family_run_over_nccl_without_races(
     assert said(run_queued(plan)[1]) == []
 
 
-def chosen_to_move() -> Plan:
+def chosen_to_move() -> ReplayPlan:
     """One rank; microbatch 0's activation goes to the host, beside computation, and comes back."""
     moved = ActivationOffload(stage=0, microbatch=0, offload=3, reload=1)
     pipeline = Pipeline(num_ranks=1, num_microbatches=2, offloads=(moved,))
     return random_case(pipeline, 1).plan()
 
 
-def _cut_weights() -> Plan:
+def _cut_weights() -> ReplayPlan:
     """W of each stage in two parts."""
     pipeline = Pipeline(
         num_ranks=2, num_microbatches=2, split_backward=True, weight_backward=2, weight_parts=(1, 1)
@@ -237,5 +237,5 @@ def _cut_weights() -> Plan:
 
 
 @pytest.mark.parametrize("plan", [chosen_to_move(), _cut_weights()], ids=["off-load", "parts"])
-def test_other_choices_run_over_nccl_without_races(plan: Plan) -> None:
+def test_other_choices_run_over_nccl_without_races(plan: ReplayPlan) -> None:
     assert said(run_queued(plan)[1]) == []

@@ -17,7 +17,7 @@ from bubbleproof.reference_exec.evidence.compare import weight_difference, whole
 from bubbleproof.reference_exec.evidence.training_oracle import Matched, matched_training
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.prepared import lowered_program, replay_plan
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.replicated import Replicated, replicated
 from bubbleproof.reference_exec.plans.stepping import without_training
 from bubbleproof.reference_exec.plans.training import Training
@@ -59,7 +59,7 @@ TRAININGS = {
 }
 
 
-def moved(plan: Plan, choice: random.Random) -> Plan:
+def moved(plan: ReplayPlan, choice: random.Random) -> ReplayPlan:
     """The plan with a STEP, a collective or a message moved somewhere on its rank."""
     orders = plan.program.orders(plan.num_ranks)
     order = choice.choice(orders)
@@ -72,12 +72,12 @@ def moved(plan: Plan, choice: random.Random) -> Plan:
     return replace(plan, program=Program.from_orders(orders))
 
 
-def verdict_of(whole: Replicated, plan: Plan, semantics: Semantics) -> Verdict:
+def verdict_of(whole: Replicated, plan: ReplayPlan, semantics: Semantics) -> Verdict:
     collectives = verify_collectives(whole.problem, whole.schedule, without_training(plan))
     return join([verify_plan(whole.problem, plan, semantics), collectives])
 
 
-def goes_right(plan: Plan, semantics: Semantics, seed: int, expected: Matched) -> bool:
+def goes_right(plan: ReplayPlan, semantics: Semantics, seed: int, expected: Matched) -> bool:
     """Whether a run comes to its end with the weights that it should have."""
     try:
         results = run_virtual(plan, semantics=semantics, seed=seed)

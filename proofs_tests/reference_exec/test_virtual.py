@@ -11,7 +11,7 @@ import pytest
 from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.reference_exec.broken import BrokenProgram, MessageMismatch
 from bubbleproof.reference_exec.drivers.virtual import ReplayStalled, run_virtual
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.theory.model.actions import Bools, Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -114,7 +114,7 @@ def test_a_message_that_nobody_receives_does_not_end_well(semantics: Semantics) 
             run_virtual(plan, semantics=semantics)
 
 
-def runs(plan: Plan, semantics: Semantics, seed: int) -> bool:
+def runs(plan: ReplayPlan, semantics: Semantics, seed: int) -> bool:
     try:
         run_virtual(plan, seed=seed, semantics=semantics)
     except (ReplayStalled, MessageMismatch, BrokenProgram):

@@ -21,7 +21,7 @@ from bubbleproof.reference_exec.models.footprint import footprint, shares
 from bubbleproof.reference_exec.models.linear import WeightGradStore
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import Stage
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.replicated import replicated
 from bubbleproof.reference_exec.pytorch.table import require_sayable
 from bubbleproof.reference_exec.replay import NotVerified, replay
@@ -64,9 +64,9 @@ def assert_as_predicted(report: ReplayReport) -> None:
     assert all(trace.predicted for trace in report.traces)  # ok compares every action's bytes
 
 
-def alone(*actions: str, num_parts: int, spec: ModelSpec = TINY, m: int = 1) -> Plan:
+def alone(*actions: str, num_parts: int, spec: ModelSpec = TINY, m: int = 1) -> ReplayPlan:
     """A plan of one rank and one stage, whose W has ``num_parts`` parts."""
-    return Plan(
+    return ReplayPlan(
         spec=spec,
         program=Program.from_orders([actions]),
         stage_ranks=(0,),

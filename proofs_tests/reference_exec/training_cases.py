@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.stepping import with_steps
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.replay import replay
@@ -20,7 +20,7 @@ def trained(
     return replay(case.pipeline, case.schedule, spec, training=training, **options)  # type: ignore[arg-type]  # tests pass what they mean
 
 
-def training_plan(case: Case, training: Training, spec: ModelSpec = TINY) -> Plan:
+def training_plan(case: Case, training: Training, spec: ModelSpec = TINY) -> ReplayPlan:
     """The plan of a training, with its STEPs and exchanges."""
     return with_steps(replace(case.plan(spec.on(case.pipeline.num_stages)), training=training))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime import (
     batch,
     optimizers,
@@ -187,7 +187,9 @@ def replicas_on_one_batch(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 
     right = batch.Batch.__init__
 
-    def made(self: batch.Batch, plan: Plan, rank: int, device: Device, replica: int = 0) -> None:
+    def made(
+        self: batch.Batch, plan: ReplayPlan, rank: int, device: Device, replica: int = 0
+    ) -> None:
         marks.append(replica)
         right(self, plan, rank, device, 0)
 

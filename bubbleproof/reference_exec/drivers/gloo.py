@@ -43,7 +43,7 @@ from bubbleproof.reference_exec.drivers.gloo_run import (
 from bubbleproof.reference_exec.drivers.gloo_server import FIRST_OPTIMIZER, server_context
 from bubbleproof.reference_exec.drivers.gloo_worker import Seat, Worker, give_order, work
 from bubbleproof.reference_exec.drivers.identity import model_parts, versions
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime.rank import RankResult
 
 __all__ = ["GRACE_SECONDS", "STARTUP_SECONDS", "GlooPool", "RankFailed", "Worker", "run_gloo"]
@@ -88,7 +88,7 @@ class GlooPool:
 
     def run(
         self,
-        plan: Plan,
+        plan: ReplayPlan,
         *,
         timeout: float = 60.0,
         progress: Callable[[str], None] | None = None,
@@ -156,7 +156,7 @@ class GlooPool:
         while len(self._processes) < num_processes:
             self._processes.append(Process(context, self._worker, len(self._processes)))
 
-    def _begin(self, plan: Plan, timeout: float, *, debug_headers: bool) -> None:
+    def _begin(self, plan: ReplayPlan, timeout: float, *, debug_headers: bool) -> None:
         """Give each rank of the plan to its process; they meet through a file of their own."""
         assert self._folder is not None
         self._num_plans += 1
@@ -186,7 +186,7 @@ class GlooPool:
 
 
 def run_gloo(
-    plan: Plan,
+    plan: ReplayPlan,
     *,
     timeout: float = 60.0,
     progress: Callable[[str], None] | None = None,

@@ -16,7 +16,7 @@ from pathlib import Path
 from bubbleproof.reference_exec.drivers.gloo_server import Context, uninterrupted
 from bubbleproof.reference_exec.drivers.gloo_worker import Worker, serve
 from bubbleproof.reference_exec.drivers.rank_report import Ending, Report, gravest_of
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime.rank import RankResult
 
 STARTUP_SECONDS = 120.0
@@ -99,7 +99,7 @@ class GlooRun:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: ReplayPlan,
         processes: Sequence[Process],
         *,
         timeout: float,

@@ -28,7 +28,7 @@ from bubbleproof.reference_exec.drivers.group_transport import GroupTransport
 from bubbleproof.reference_exec.drivers.headers import with_headers
 from bubbleproof.reference_exec.drivers.identity import Parts, require_same
 from bubbleproof.reference_exec.drivers.rank_report import Report, carried_out, seated
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime.rank import account
 
 
@@ -37,7 +37,7 @@ class Seat:
     """One process's place: its plan, where they all meet, and the seconds they have together."""
 
     rank: int
-    plan: Plan
+    plan: ReplayPlan
     rendezvous: str
     timeout: float
     debug_headers: bool = False

@@ -30,7 +30,7 @@ import torch
 import torch.distributed
 
 from bubbleproof.reference_exec.broken import one_line
-from bubbleproof.reference_exec.plans.replay_plan import TRANSFER_KINDS, Plan
+from bubbleproof.reference_exec.plans.replay_plan import TRANSFER_KINDS, ReplayPlan
 from bubbleproof.reference_exec.runtime.device import CPU, Device, Lane
 from bubbleproof.reference_exec.runtime.updates import exchanging
 from bubbleproof.theory.model.actions import Action
@@ -131,7 +131,7 @@ class GroupTransport:
     _posted: list[GroupTransfer] = field(default_factory=list)
 
     @classmethod
-    def by_default(cls, plan: Plan, rank: int) -> GroupTransport:
+    def by_default(cls, plan: ReplayPlan, rank: int) -> GroupTransport:
         """All messages in the default group. Every process of the plan calls it."""
         links: Groups = {}
         if plan.acceptors:
@@ -140,7 +140,7 @@ class GroupTransport:
 
     @classmethod
     def by_pairs(
-        cls, plan: Plan, rank: int, *, backend: str, device: Device, seconds: float
+        cls, plan: ReplayPlan, rank: int, *, backend: str, device: Device, seconds: float
     ) -> GroupTransport:
         """A group per pair of processes that talk, one per pair that evicts, each used once here.
 
@@ -166,12 +166,12 @@ class GroupTransport:
             is_queued=backend == "nccl",
         )
 
-    def within(self, plan: Plan, replica: int) -> GroupTransport:
+    def within(self, plan: ReplayPlan, replica: int) -> GroupTransport:
         """The same between the ranks of one replica."""
         first = replica * plan.num_ranks
         return replace(self, processes=tuple(range(first, first + plan.num_ranks)))
 
-    def among(self, plan: Plan, rank: int) -> GroupTransport:
+    def among(self, plan: ReplayPlan, rank: int) -> GroupTransport:
         """The same among the replicas of one rank."""
         return replace(
             self,
@@ -246,7 +246,7 @@ def reason(error: Exception) -> str:
     return one_line(error)
 
 
-def talking(plan: Plan) -> frozenset[Pair]:
+def talking(plan: ReplayPlan) -> frozenset[Pair]:
     """The pairs of processes of a replica that send each other messages, in a pass or after it.
 
     They hold neighbouring stages for some microbatch, or the same stage.
@@ -259,7 +259,7 @@ def talking(plan: Plan) -> frozenset[Pair]:
     return _in_replicas(plan, neighbours | exchanging(plan))
 
 
-def twins(plan: Plan) -> frozenset[Pair]:
+def twins(plan: ReplayPlan) -> frozenset[Pair]:
     """The processes of one rank in two replicas, as (sender, receiver), both ways."""
     return frozenset(
         ends
@@ -268,13 +268,13 @@ def twins(plan: Plan) -> frozenset[Pair]:
     )
 
 
-def _in_replicas(plan: Plan, pairs: frozenset[Pair]) -> frozenset[Pair]:
+def _in_replicas(plan: ReplayPlan, pairs: frozenset[Pair]) -> frozenset[Pair]:
     """The pairs of ranks as pairs of processes, in every replica."""
     firsts = range(0, plan.num_processes, plan.num_ranks)
     return frozenset((first + low, first + high) for first in firsts for low, high in pairs)
 
 
-def evicting(plan: Plan) -> frozenset[Pair]:
+def evicting(plan: ReplayPlan) -> frozenset[Pair]:
     """The pairs of ranks between which activations move."""
     return _pairs((plan.rank_of(*key[:2]), peer) for key, peer in plan.acceptors.items())
 

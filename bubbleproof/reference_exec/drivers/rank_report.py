@@ -21,7 +21,7 @@ from bubbleproof.reference_exec.drivers.group_transport import (
     reason,
 )
 from bubbleproof.reference_exec.drivers.place import at_nodes
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime.device import CPU, Device
 from bubbleproof.reference_exec.runtime.rank import Rank, RankResult
 from bubbleproof.reference_exec.runtime.transport import Blocked
@@ -99,7 +99,7 @@ def speakers(ranks: Iterable[int], nodes: Mapping[int, str]) -> set[int]:
     return set(lowest.values())
 
 
-def seated(plan: Plan, process: int, transport: GroupTransport, device: Device = CPU) -> Rank:
+def seated(plan: ReplayPlan, process: int, transport: GroupTransport, device: Device = CPU) -> Rank:
     """The rank of a process, over the ``transport`` of that process."""
     replica, rank = plan.seat(process)
     within, among = transport.within(plan, replica), transport.among(plan, rank)

@@ -27,7 +27,7 @@ from bubbleproof.reference_exec.drivers.lifeline import End, Lifeline
 from bubbleproof.reference_exec.drivers.place import Place
 from bubbleproof.reference_exec.drivers.rank_report import Report, carried_out, seated
 from bubbleproof.reference_exec.drivers.rendezvous import hub_address, open_store
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime.cuda import allow_waiting_kernels, open_device
 from bubbleproof.reference_exec.runtime.device import CPU, Device
 from bubbleproof.reference_exec.runtime.rank import RankResult, account
@@ -37,7 +37,7 @@ PATIENCE = timedelta(hours=1)  # while the first process compares
 T = TypeVar("T")
 
 
-def require_processes(place: Place, plan: Plan) -> None:
+def require_processes(place: Place, plan: ReplayPlan) -> None:
     """Raise ``ValueError`` where there are more or fewer processes than ranks in all replicas."""
     if place.world_size != plan.num_processes:
         replicas = f" in {plan.num_replicas} replicas" if plan.num_replicas > 1 else ""
@@ -98,7 +98,7 @@ class Processes:
 
     def run(
         self,
-        plan: Plan,
+        plan: ReplayPlan,
         *,
         backend: str,
         device: Device,

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 import torch
 
 from bubbleproof.reference_exec.broken import MessageMismatch, require
-from bubbleproof.reference_exec.plans.replay_plan import TRANSFER_KINDS, Plan
+from bubbleproof.reference_exec.plans.replay_plan import TRANSFER_KINDS, ReplayPlan
 from bubbleproof.reference_exec.runtime.device import CPU, Device, Lane
 from bubbleproof.reference_exec.runtime.rank import Rank, RankResult, account
 from bubbleproof.reference_exec.runtime.transport import Blocked
@@ -188,7 +188,7 @@ _UNTAGGED = Action(stage=0, kind=Kind.UNSHARD)
 
 
 def run_virtual(
-    plan: Plan,
+    plan: ReplayPlan,
     *,
     seed: int = 0,
     semantics: Semantics = Semantics.PAIR_STREAM,
@@ -207,7 +207,7 @@ def run_virtual(
 
 def _run(
     ranks: list[Rank],
-    plan: Plan,
+    plan: ReplayPlan,
     seed: int,
     semantics: Semantics,
     progress: Callable[[str], None] | None,
@@ -234,7 +234,7 @@ def _run(
     return [rank.result() for rank in ranks]
 
 
-def _ranks(plan: Plan, semantics: Semantics, device: Device) -> list[Rank]:
+def _ranks(plan: ReplayPlan, semantics: Semantics, device: Device) -> list[Rank]:
     """The ranks of all replicas: a network in each, and one for the replicas of each rank."""
     networks = [Network(semantics, device) for _ in range(plan.num_replicas)]
     groups = [Network(Semantics.BUFFERED, device) for _ in range(plan.num_ranks)]
@@ -248,6 +248,6 @@ def _ranks(plan: Plan, semantics: Semantics, device: Device) -> list[Rank]:
     return found
 
 
-def _stall(plan: Plan, semantics: Semantics, seed: int, blocked: dict[int, Blocked]) -> str:
+def _stall(plan: ReplayPlan, semantics: Semantics, seed: int, blocked: dict[int, Blocked]) -> str:
     waits = "; ".join(f"{plan.name(each)}: {blocked[each]}" for each in sorted(blocked))
     return f"the replay stalled under {semantics}, seed {seed}: {waits}"

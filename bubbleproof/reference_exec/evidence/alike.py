@@ -8,12 +8,12 @@ few words, and a user's model may give what it likes.
 from __future__ import annotations
 
 from bubbleproof.reference_exec.models.reference import microbatch_input, microbatch_target
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 
 _DATA = {"input": microbatch_input, "target": microbatch_target}
 
 
-def alike_data(plan: Plan) -> tuple[str, ...]:
+def alike_data(plan: ReplayPlan) -> tuple[str, ...]:
     """One sentence for the inputs, and one for the targets, of which any two are the same."""
     found = []
     for what, drawn in _DATA.items():

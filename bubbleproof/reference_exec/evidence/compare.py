@@ -39,7 +39,7 @@ from bubbleproof.reference_exec.evidence.work_done import (
 from bubbleproof.reference_exec.models.own import given_types
 from bubbleproof.reference_exec.plans.predicted_work import predicted_work
 from bubbleproof.reference_exec.plans.prepared import Prepared
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.state_bytes import StateBytes
 from bubbleproof.reference_exec.runtime.compute import Gradients, Losses
 from bubbleproof.reference_exec.runtime.device import CPU, Device
@@ -177,13 +177,13 @@ def _parameter(key: tuple[int, str]) -> str:
     return "stage {} {}".format(*key)
 
 
-def _loss(plan: Plan, key: tuple[int, int, int]) -> str:
+def _loss(plan: ReplayPlan, key: tuple[int, int, int]) -> str:
     step, microbatch, slice_ = key
     part = f", slice {slice_}," if slice_ else ""
     return f"microbatch {microbatch}{part}" + (f" of pass {step}" if plan.num_passes > 1 else "")
 
 
-def _worked(plan: Plan, results: list[RankResult]) -> tuple[RankWorked, ...]:
+def _worked(plan: ReplayPlan, results: list[RankResult]) -> tuple[RankWorked, ...]:
     """What each process did at each action, beside the prediction."""
     if not plan.counts_work or not results:
         return ()
@@ -200,7 +200,7 @@ def _worked(plan: Plan, results: list[RankResult]) -> tuple[RankWorked, ...]:
     )
 
 
-def weight_difference(plan: Plan, results: list[RankResult], expected: Gradients) -> str:
+def weight_difference(plan: ReplayPlan, results: list[RankResult], expected: Gradients) -> str:
     """What a rank stepped to other bits than expected, or nobody stepped; empty where all is so."""
     stepped: Gradients = {}
     for process, result in enumerate(results):
@@ -233,7 +233,7 @@ def summed_replicas(results: list[RankResult]) -> Gradients:
     return total
 
 
-def whole_results(plan: Plan, results: list[RankResult], like: Gradients) -> list[RankResult]:
+def whole_results(plan: ReplayPlan, results: list[RankResult], like: Gradients) -> list[RankResult]:
     """The results with whole tensors, in the shapes of ``like``, on the first of each group.
 
     The other members of the group keep none, or, where they are whole, their weights. Results of a
@@ -254,7 +254,7 @@ def whole_results(plan: Plan, results: list[RankResult], like: Gradients) -> lis
     return found
 
 
-def member_difference(plan: Plan, results: list[RankResult]) -> str:
+def member_difference(plan: ReplayPlan, results: list[RankResult]) -> str:
     """Where a whole member of a group ended with other gradients than its first; or nothing."""
     if plan.is_sharded:
         return ""

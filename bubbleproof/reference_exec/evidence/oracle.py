@@ -41,7 +41,7 @@ from bubbleproof.reference_exec.plans.accumulation import (
     part_of_weights,
     summed_together,
 )
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime.compute import Gradients
 from bubbleproof.reference_exec.runtime.device import CPU, Device
 from bubbleproof.reference_exec.runtime.optimizers import LEARNING_RATE
@@ -78,7 +78,7 @@ class _AttachedPrefix:
 
 
 def order_matched(
-    plan: Plan, weights: Gradients | None = None, device: Device = CPU, *, step: int = 0
+    plan: ReplayPlan, weights: Gradients | None = None, device: Device = CPU, *, step: int = 0
 ) -> tuple[Gradients, dict[tuple[int, int], torch.Tensor]]:
     """The gradients, and the losses by (microbatch, slice), that the replay must equal.
 
@@ -115,7 +115,7 @@ def order_matched(
 
 
 def _with_weights(
-    plan: Plan, weights: Gradients | None, where: torch.device | torch.dtype
+    plan: ReplayPlan, weights: Gradients | None, where: torch.device | torch.dtype
 ) -> list[Stage]:
     stages = [Stage(plan.spec, stage) for stage in range(plan.num_stages)]
     for module in stages:
@@ -132,7 +132,7 @@ def set_weights(stages: list[Stage], weights: Gradients) -> None:
 
 
 def _reduced(
-    plan: Plan,
+    plan: ReplayPlan,
     reductions: list[list[tuple[int, int]]],
     own: dict[tuple[int, int], torch.Tensor],
     begins: Sequence[torch.Tensor],
@@ -152,7 +152,7 @@ def _reduced(
 
 
 def _sample_losses(
-    plan: Plan, copies: list[list[Stage]], sample: tuple[int, int], device: Device
+    plan: ReplayPlan, copies: list[list[Stage]], sample: tuple[int, int], device: Device
 ) -> list[torch.Tensor]:
     """The loss of each slice of one (step, microbatch), slice k on the weights of ``copies[k]``."""
     spec, slices = plan.spec, plan.num_slices
@@ -173,7 +173,7 @@ def _sample_losses(
     return losses
 
 
-def stepped(plan: Plan, gradients: Gradients) -> Gradients:
+def stepped(plan: ReplayPlan, gradients: Gradients) -> Gradients:
     """The weights that the host or shards update, after torch's own SGD with the gradients."""
     found: Gradients = {}
     sharded = range(plan.num_stages) if plan.is_sharded else ()
@@ -187,7 +187,7 @@ def stepped(plan: Plan, gradients: Gradients) -> Gradients:
 
 
 def ordinary(
-    plan: Plan, weights: Gradients | None = None, *, step: int = 0
+    plan: ReplayPlan, weights: Gradients | None = None, *, step: int = 0
 ) -> tuple[Gradients, float]:
     """The gradients and the loss of a step's whole batch in float64, ``weights`` where given."""
     spec, microbatches = plan.spec, range(plan.num_samples)
@@ -212,7 +212,7 @@ def ordinary(
     return _gradients(stages), loss.item()
 
 
-def _ordinary_of_own(plan: Plan, stages: list[Stage], step: int) -> tuple[Gradients, float]:
+def _ordinary_of_own(plan: ReplayPlan, stages: list[Stage], step: int) -> tuple[Gradients, float]:
     """One backward of the summed losses: a user's loss need not be a mean over the batch."""
     total = torch.zeros((), dtype=torch.float64)
     for microbatch in range(plan.num_samples):

@@ -19,7 +19,7 @@ from bubbleproof.reference_exec.models.footprint import weight_bytes
 from bubbleproof.reference_exec.models.layers import DTYPES
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import message_shape
-from bubbleproof.reference_exec.plans.replay_plan import Key, Plan
+from bubbleproof.reference_exec.plans.replay_plan import Key, ReplayPlan
 from bubbleproof.reference_exec.runtime.compute import Compute
 from bubbleproof.reference_exec.runtime.device import CPU, Device
 from bubbleproof.reference_exec.runtime.rank import account
@@ -89,10 +89,10 @@ def profile_stages(
     return tuple(found)
 
 
-def _one_microbatch(spec: ModelSpec, num_stages: int) -> Plan:
+def _one_microbatch(spec: ModelSpec, num_stages: int) -> ReplayPlan:
     """A rank for each stage and one microbatch: enough to build what a rank computes with."""
     orders = [[f"{g}F0", f"{g}I0", f"{g}W0"] for g in range(num_stages)]
-    return Plan(
+    return ReplayPlan(
         spec=spec,
         program=Program.from_orders(orders),
         stage_ranks=tuple(range(num_stages)),
@@ -100,7 +100,9 @@ def _one_microbatch(spec: ModelSpec, num_stages: int) -> Plan:
     )
 
 
-def _measured(plan: Plan, stage: int, device: Device, *, warmup: int, repeats: int) -> StageProfile:
+def _measured(
+    plan: ReplayPlan, stage: int, device: Device, *, warmup: int, repeats: int
+) -> StageProfile:
     with account(plan):
         rounds = _Rounds(plan, stage, device)
         split = [rounds.run(is_split=True) for _ in range(warmup + repeats)][warmup:]
@@ -127,7 +129,7 @@ def _measured(plan: Plan, stage: int, device: Device, *, warmup: int, repeats: i
 class _Rounds:
     """One stage, run again and again with the same data."""
 
-    def __init__(self, plan: Plan, stage: int, device: Device) -> None:
+    def __init__(self, plan: ReplayPlan, stage: int, device: Device) -> None:
         self._compute = Compute(plan, stage, device)
         self._device = device
         self._key: Key = (stage, 0, 0)
@@ -158,7 +160,7 @@ class _Rounds:
             marks.append(self._device.mark())
         return marks
 
-    def _values(self, plan: Plan, shape: tuple[int, ...]) -> torch.Tensor:
+    def _values(self, plan: ReplayPlan, shape: tuple[int, ...]) -> torch.Tensor:
         """Values of the size of activations."""
         generator = torch.Generator().manual_seed(plan.spec.seed)
         values = torch.randn(shape, generator=generator, dtype=DTYPES[plan.spec.dtype])

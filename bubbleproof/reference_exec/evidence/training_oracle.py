@@ -31,7 +31,7 @@ from bubbleproof.reference_exec.evidence.oracle import (
 )
 from bubbleproof.reference_exec.models.reference import Stage, weights_of
 from bubbleproof.reference_exec.models.words import EMBEDDING, HEAD
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime.compute import Gradients, Losses
 from bubbleproof.reference_exec.runtime.device import CPU, Device
 from bubbleproof.reference_exec.runtime.optimizers import optimizer_of
@@ -65,7 +65,7 @@ class Ordinary:
     drift: float = 0.0
 
 
-def matched_training(plan: Plan, device: Device = CPU) -> Matched:
+def matched_training(plan: ReplayPlan, device: Device = CPU) -> Matched:
     """The order-matched oracle, carried on for the steps of the plan's training."""
     training = plan.training
     if training is None:
@@ -90,7 +90,7 @@ def _of_step(step: int, losses: dict[tuple[int, int], torch.Tensor]) -> Losses:
     return {(step, *part): loss for part, loss in losses.items()}
 
 
-def stepped_on(plan: Plan, stage: int, device: Device) -> torch.device:
+def stepped_on(plan: ReplayPlan, stage: int, device: Device) -> torch.device:
     """Where a stage's weights take their steps: on the host where that updates the stage.
 
     The square roots and divisions of Adam differ in their last bits between a GPU and a cpu.
@@ -98,7 +98,7 @@ def stepped_on(plan: Plan, stage: int, device: Device) -> torch.device:
     return CPU.torch_device if stage in plan.hosted else device.torch_device
 
 
-def ordinary_training(plan: Plan, course: Sequence[Gradients]) -> Ordinary:
+def ordinary_training(plan: ReplayPlan, course: Sequence[Gradients]) -> Ordinary:
     """The ordinary oracle for the steps of the plan's training, along the weights of ``course``."""
     training = plan.training
     if training is None:
@@ -127,7 +127,7 @@ def _set_gradients(stages: list[Stage], gradients: Gradients) -> None:
             parameter.grad = gradients[number, name].to(parameter.device)
 
 
-def with_ties(plan: Plan, gradients: Gradients) -> Gradients:
+def with_ties(plan: ReplayPlan, gradients: Gradients) -> Gradients:
     """The gradients, those of a tied embedding and head replaced by their sum."""
     last = (plan.num_stages - 1, HEAD)
     if not plan.spec.tied or not {(0, EMBEDDING), last} <= gradients.keys():

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 from bubbleproof.reference_exec.models.dry_run import StageFacts
 from bubbleproof.reference_exec.models.examined import examined
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 
 MOST_NAMES = 4
 
 
-def weight_backward(plan: Plan) -> tuple[str, ...]:
+def weight_backward(plan: ReplayPlan) -> tuple[str, ...]:
     """One sentence per stage that has a W; none for the reference models, where it is known."""
     if plan.spec.kind != "own":
         return ()

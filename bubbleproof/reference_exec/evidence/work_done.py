@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from bubbleproof.reference_exec.models.stage_flops import stage_flops
 from bubbleproof.reference_exec.plans.predicted_work import ActionWork
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.theory.model.actions import Action, Kind
 
 _PHRASES = {
@@ -81,7 +81,7 @@ class RankWorked:
         return f"{self.actions[number]} (action {number})"
 
 
-def uncounted_work(plan: Plan) -> tuple[str, ...]:
+def uncounted_work(plan: ReplayPlan) -> tuple[str, ...]:
     """One sentence for each thing that is not seen as work, some of stages of this plan."""
     stages = {stage: stage_flops(plan.spec, stage) for stage in range(plan.num_stages)}
     unknown = [stage for stage, flops in stages.items() if not flops.forward]

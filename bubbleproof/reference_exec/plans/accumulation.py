@@ -13,13 +13,13 @@ so that of one microbatch they may go to different REDUCE_GRADs.
 from __future__ import annotations
 
 from bubbleproof.reference_exec.models.footprint import shares
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.theory.model.actions import NONE, Action, Kind
 
 Orders = dict[tuple[int, int], list[tuple[int, int]]]  # by (stage, rank): (microbatch, slice)
 
 
-def accumulation_orders(plan: Plan, part: int = NONE) -> tuple[Orders, Orders]:
+def accumulation_orders(plan: ReplayPlan, part: int = NONE) -> tuple[Orders, Orders]:
     """What each stage's GEMM weights (B, W) and its others (B, I) add, in order, by its ranks.
 
     Where W is cut, the GEMM weights are those of one ``part``. Each contribution stands once, also
@@ -41,7 +41,7 @@ def accumulation_orders(plan: Plan, part: int = NONE) -> tuple[Orders, Orders]:
     return _completed(gemm, whole), _completed(other, whole)
 
 
-def begins_at_zero(plan: Plan, stage: int) -> bool:
+def begins_at_zero(plan: ReplayPlan, stage: int) -> bool:
     """Whether a stage's sums begin at 0.0 and not with their first contribution.
 
     So it is where there is room for them before, of shards or of a stage that comes from a host. A
@@ -50,7 +50,7 @@ def begins_at_zero(plan: Plan, stage: int) -> bool:
     return plan.is_sharded or stage in plan.hosted
 
 
-def _parts(plan: Plan, stage: int, rank: int) -> list[tuple[int, int]]:
+def _parts(plan: ReplayPlan, stage: int, rank: int) -> list[tuple[int, int]]:
     """The (microbatch, slice) that a rank runs of a stage."""
     own = [j for j in range(plan.num_microbatches) if plan.rank_of(stage, j) == rank]
     return [(microbatch, k) for microbatch in own for k in range(plan.num_slices)]
@@ -65,7 +65,7 @@ def _completed(orders: Orders, whole: Orders) -> Orders:
     return found
 
 
-def part_of_weights(plan: Plan, stage: int, gemms: tuple[str, ...]) -> dict[str, int]:
+def part_of_weights(plan: ReplayPlan, stage: int, gemms: tuple[str, ...]) -> dict[str, int]:
     """The part of W that has the GEMM of each of these weights, ``NONE`` where W is whole."""
     if stage not in plan.weight_parts:
         return dict.fromkeys(gemms, NONE)
@@ -77,7 +77,7 @@ Part = tuple[int, int]  # (microbatch, slice)
 
 
 def summed_together(
-    plan: Plan, stage: int, rank: int, name: str, order: list[Part], part: int | None
+    plan: ReplayPlan, stage: int, rank: int, name: str, order: list[Part], part: int | None
 ) -> list[list[Part]]:
     """What a parameter adds in ``order``, by the REDUCE_GRADs that sum it, in the order they end.
 
@@ -102,7 +102,7 @@ def summed_together(
     return [found[n] for n in sorted(found, key=lambda n: (ended.get(n, len(plan.program)), n))]
 
 
-def _ended(plan: Plan, stage: int, rank: int) -> dict[int, int]:
+def _ended(plan: ReplayPlan, stage: int, rank: int) -> dict[int, int]:
     """The place of the end of each REDUCE_GRAD of a stage on a rank."""
     order = plan.order(rank)
     wanted = (Kind.REDUCE_GRAD, stage)

@@ -14,13 +14,13 @@ user's own model from its dry run and its data. Loads no torch but for that mode
 from __future__ import annotations
 
 from bubbleproof.reference_exec.models.footprint import constant_bytes, input_bytes, target_bytes
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.state_bytes import predicted_states
 
 Births = tuple[tuple[int, ...], tuple[int, ...]]  # by process: on the rank, on its host
 
 
-def predicted_births(plan: Plan) -> Births:
+def predicted_births(plan: ReplayPlan) -> Births:
     """The bytes that each process, and its host, begins with."""
     ranks, hosts = predicted_states(plan)[0]
     held = [
@@ -30,12 +30,12 @@ def predicted_births(plan: Plan) -> Births:
     return tuple(held), tuple(state.total for state in hosts)
 
 
-def _constants(plan: Plan, process: int) -> int:
+def _constants(plan: ReplayPlan, process: int) -> int:
     _, rank = plan.seat(process)
     return sum(constant_bytes(plan.spec, stage) for stage in plan.stages_of(rank))
 
 
-def _data(plan: Plan, process: int) -> int:
+def _data(plan: ReplayPlan, process: int) -> int:
     """The bytes of the inputs and targets of a process, of all steps."""
     replica, rank = plan.seat(process)
     last, total = plan.num_stages - 1, 0
@@ -52,7 +52,7 @@ def _data(plan: Plan, process: int) -> int:
     return total
 
 
-def _own_targets(plan: Plan, sample: int) -> int:
+def _own_targets(plan: ReplayPlan, sample: int) -> int:
     """The bytes of a microbatch's targets in a user's model, which gives them; of all steps."""
     from bubbleproof.reference_exec.models.own import own_batch  # loads torch
 

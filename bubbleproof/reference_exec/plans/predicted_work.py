@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from bubbleproof.reference_exec.models.footprint import parameter_tensors, shares
 from bubbleproof.reference_exec.models.stage_flops import StageFlops, stage_flops
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.theory.model.actions import NONE, Action, Kind
 
 
@@ -42,7 +42,7 @@ class ActionWork(NamedTuple):
         return ActionWork(self.flops + other.flops, self.gradients + other.gradients)
 
 
-def predicted_work(plan: Plan) -> tuple[tuple[ActionWork, ...], ...]:
+def predicted_work(plan: ReplayPlan) -> tuple[tuple[ActionWork, ...], ...]:
     """The work of each action of each rank, and at its end that after the last action.
 
     Precondition: the plan can run to its end.
@@ -66,12 +66,12 @@ def predicted_work(plan: Plan) -> tuple[tuple[ActionWork, ...], ...]:
     return tuple(found)
 
 
-def _slice(plan: Plan, action: Action) -> int:
+def _slice(plan: ReplayPlan, action: Action) -> int:
     """The slice of a computation; collectives have another number there."""
     return action.slice if action.slice < plan.num_slices else 0
 
 
-def _of(plan: Plan, action: Action, flops: StageFlops, begun: set[Action]) -> ActionWork:
+def _of(plan: ReplayPlan, action: Action, flops: StageFlops, begun: set[Action]) -> ActionWork:
     is_second, parallel = action in begun, plan.parallel
     everything = ActionWork(0, parameter_tensors(plan.spec, action.stage))
     if action.kind is Kind.RELOAD and action.stage in plan.hosted:
@@ -81,7 +81,7 @@ def _of(plan: Plan, action: Action, flops: StageFlops, begun: set[Action]) -> Ac
     return _computed(plan, action, flops)
 
 
-def _computed(plan: Plan, action: Action, flops: StageFlops) -> ActionWork:
+def _computed(plan: ReplayPlan, action: Action, flops: StageFlops) -> ActionWork:
     """The work of a computation, none of anything else."""
     weights = len(flops.gemms)
     others = parameter_tensors(plan.spec, action.stage) - weights

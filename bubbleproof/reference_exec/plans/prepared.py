@@ -22,7 +22,7 @@ from bubbleproof.reference_exec.plans.predicted_live_bytes import (
 )
 from bubbleproof.reference_exec.plans.prediction import runs_beside
 from bubbleproof.reference_exec.plans.replay_limits import require_size
-from bubbleproof.reference_exec.plans.replay_plan import HOST_KINDS, TRANSFER_KINDS, Plan
+from bubbleproof.reference_exec.plans.replay_plan import HOST_KINDS, TRANSFER_KINDS, ReplayPlan
 from bubbleproof.reference_exec.plans.replicated import Replicated, replicated
 from bubbleproof.reference_exec.plans.state_bytes import States, predicted_states
 from bubbleproof.reference_exec.plans.stepping import with_steps, without_steps, without_training
@@ -66,7 +66,7 @@ class Prepared:
     (``predicted_states``), ``births`` what ranks and hosts begin with (``predicted_births``).
     """
 
-    plan: Plan
+    plan: ReplayPlan
     predicted: tuple[int, ...]
     predicted_hosts: tuple[int, ...] = ()
     semantics: Semantics
@@ -172,7 +172,9 @@ def lowered_program(whole: Replicated) -> Program:
     return by_moments(lowered, moments(whole.sized, whole.schedule))
 
 
-def replay_plan(whole: Replicated, lowered: Program, training: Training | None = None) -> Plan:
+def replay_plan(
+    whole: Replicated, lowered: Program, training: Training | None = None
+) -> ReplayPlan:
     """The plan of a lowered program, its schedule's transfers put in; nothing is verified here.
 
     STEPs and exchanges of a training are put in too, unless the program has its own (``stepping``).
@@ -195,7 +197,7 @@ def replay_plan(whole: Replicated, lowered: Program, training: Training | None =
     if ends:
         moment = moments(whole.sized, whole.schedule)
         lowered = with_transfers(whole.sized, whole.schedule, lowered, moment, ends)
-    plan = Plan(
+    plan = ReplayPlan(
         spec=whole.spec,
         program=lowered,
         stage_ranks=pipeline.stage_ranks,

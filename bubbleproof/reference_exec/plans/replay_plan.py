@@ -44,7 +44,7 @@ def label(key: Key, kind: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Plan:
+class ReplayPlan:
     """A lowered program with the model it trains.
 
     ``program`` has one order per rank. ``stage_ranks`` is the rank of each stage, for downward

@@ -23,7 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from bubbleproof.reference_exec.models.footprint import parameter_tensors, weight_bytes
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.training import Training
 
 COUNTER_BYTES = 4
@@ -61,7 +61,7 @@ StateAt = tuple[StateBytes, StateBytes]  # on a rank and on its host, at one mom
 States = tuple[tuple[StateBytes, ...], tuple[StateBytes, ...]]  # of all processes, of their hosts
 
 
-def predicted_states(plan: Plan) -> tuple[States, ...]:
+def predicted_states(plan: ReplayPlan) -> tuple[States, ...]:
     """The model state of each process, and of each process's host, as passes begin and end.
 
     These moments stand in the order of time, two for each pass.
@@ -73,7 +73,7 @@ def predicted_states(plan: Plan) -> tuple[States, ...]:
     )
 
 
-def _begun(plan: Plan, ended: States, *, is_first: bool) -> States:
+def _begun(plan: ReplayPlan, ended: States, *, is_first: bool) -> States:
     """The state as a pass begins, of that as it ends."""
     ranks, hosts = (
         [replace(state, optimizer=0 if is_first else state.optimizer) for state in states]
@@ -84,7 +84,7 @@ def _begun(plan: Plan, ended: States, *, is_first: bool) -> States:
     return tuple(ranks), tuple(hosts)
 
 
-def predicted_state(plan: Plan) -> States:
+def predicted_state(plan: ReplayPlan) -> States:
     """The model state of each process, and of each process's host, as a pass ends."""
     ranks, hosts = [], []
     for process in range(plan.num_processes):
@@ -112,13 +112,13 @@ def optimizer_bytes(training: Training | None, weights: int, tensors: int) -> in
     return 2 * weights + COUNTER_BYTES * tensors
 
 
-def _of_rank(plan: Plan, stage: int) -> StateBytes:
+def _of_rank(plan: ReplayPlan, stage: int) -> StateBytes:
     weights = weight_bytes(plan.spec, stage)
     kept = optimizer_bytes(plan.training, weights, parameter_tensors(plan.spec, stage))
     return StateBytes(weights=weights, gradients=weights, optimizer=kept)
 
 
-def _of_member(plan: Plan, stage: int, member: int) -> StateBytes:
+def _of_member(plan: ReplayPlan, stage: int, member: int) -> StateBytes:
     assert plan.parallel is not None
     layout = plan.parallel.layouts[stage]
     element, shards = plan.spec.element_bytes, layout.shards(member)

@@ -26,7 +26,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bubbleproof.reference_exec.plans.replay_plan import TRAINING_KINDS, Plan
+from bubbleproof.reference_exec.plans.replay_plan import TRAINING_KINDS, ReplayPlan
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.schedule import Program
 
@@ -35,7 +35,7 @@ _CONTRIBUTIONS = (Kind.B, Kind.I, Kind.W)
 _SENDS = (Kind.SEND_F, Kind.SEND_B)
 
 
-def with_steps(plan: Plan) -> Plan:
+def with_steps(plan: ReplayPlan) -> ReplayPlan:
     """The plan with the STEPs and exchanges of its training; a program that has any is kept.
 
     Precondition: the plan has a training.
@@ -54,40 +54,40 @@ def without_steps(program: Program) -> Program:
     return program.take(~program.actions.is_kind(*TRAINING_KINDS))
 
 
-def without_training(plan: Plan) -> Program:
+def without_training(plan: ReplayPlan) -> Program:
     """The program of a plan less what is there for its training."""
     kept = [not is_of_training(plan, action) for action in plan.program.actions]
     return plan.program.take(np.array(kept, dtype=np.bool_))
 
 
-def is_of_training(plan: Plan, action: Action) -> bool:
+def is_of_training(plan: ReplayPlan, action: Action) -> bool:
     """Whether an action is there for the plan's training, and is no task of its problem."""
     if action.kind is Kind.REDUCE_GRAD:
         return plan.parallel is None or action not in plan.parallel.homes
     return action.kind is Kind.STEP and action.stage not in plan.hosted
 
 
-def stepping_stages(plan: Plan, rank: int) -> list[int]:
+def stepping_stages(plan: ReplayPlan, rank: int) -> list[int]:
     """The stages that step on a rank, ascending."""
     return [stage for stage in plan.stages_of(rank) if stage not in plan.hosted]
 
 
-def stepping_ranks(plan: Plan) -> list[int]:
+def stepping_ranks(plan: ReplayPlan) -> list[int]:
     """The ranks on which a stage steps, ascending: those that a barrier waits for."""
     return [rank for rank in range(plan.num_ranks) if stepping_stages(plan, rank)]
 
 
-def is_shared(plan: Plan, stage: int) -> bool:
+def is_shared(plan: ReplayPlan, stage: int) -> bool:
     """Whether a stage's gradient has a part from another rank, or another stage."""
     return stage in tied_stages(plan) or len(plan.ranks_of(stage)) > 1
 
 
-def tied_stages(plan: Plan) -> tuple[int, ...]:
+def tied_stages(plan: ReplayPlan) -> tuple[int, ...]:
     """The stages of a tied embedding and head."""
     return (0, plan.num_stages - 1) if plan.spec.tied else ()
 
 
-def _stepped(plan: Plan, rank: int, order: list[Action]) -> list[Action]:
+def _stepped(plan: ReplayPlan, rank: int, order: list[Action]) -> list[Action]:
     """The order of one rank with its exchanges and STEPs."""
     assert plan.training is not None
     stages = stepping_stages(plan, rank)
@@ -100,7 +100,7 @@ def _stepped(plan: Plan, rank: int, order: list[Action]) -> list[Action]:
     return [*found, *_exchanges(plan, stages), *map(_step, at_end)]
 
 
-def _end_of_gradient(plan: Plan, order: list[Action], stage: int) -> int:
+def _end_of_gradient(plan: ReplayPlan, order: list[Action], stage: int) -> int:
     """The position after which the gradient of a stage is complete, and sent what waits for it.
 
     It is the last one where a program that was not verified adds nothing to the gradient.
@@ -114,7 +114,7 @@ def _end_of_gradient(plan: Plan, order: list[Action], stage: int) -> int:
     return last
 
 
-def _exchanges(plan: Plan, stages: list[int]) -> list[Action]:
+def _exchanges(plan: ReplayPlan, stages: list[int]) -> list[Action]:
     found = [
         Action(stage=stage, kind=Kind.REDUCE_GRAD)
         for stage in stages

@@ -15,7 +15,7 @@ from bubbleproof.reference_exec.plans.replay_plan import (
     COLLECTIVE_KINDS,
     HOST_KINDS,
     TRANSFER_KINDS,
-    Plan,
+    ReplayPlan,
 )
 from bubbleproof.reference_exec.plans.replicated import Replicated
 from bubbleproof.theory.model.problem import Problem
@@ -76,7 +76,7 @@ def verify_program(
     return Verdict(decisions=decisions)
 
 
-def verify_plan(problem: Problem, plan: Plan, semantics: Semantics) -> Verdict:
+def verify_plan(problem: Problem, plan: ReplayPlan, semantics: Semantics) -> Verdict:
     """What was put into a program since: rule 6 with EVICT, LOAD and exchanges, rule 7 with STEPs.
 
     Nothing where there is none of them. ``problem`` is the pipeline's, collectives included.

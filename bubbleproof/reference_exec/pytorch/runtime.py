@@ -22,7 +22,7 @@ from bubbleproof.reference_exec.evidence.oracle import order_matched, single_thr
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.prepared import replay_plan
 from bubbleproof.reference_exec.plans.replay_limits import require_time_limit
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.replicated import replicated
 from bubbleproof.reference_exec.pytorch import worker as torch_worker
 from bubbleproof.reference_exec.pytorch.table import (
@@ -85,7 +85,7 @@ class TorchRuntimeReport:
 
 
 def run_torch_runtime(
-    plan: Plan, *, timeout: float = 60.0, progress: Callable[[str], None] | None = None
+    plan: ReplayPlan, *, timeout: float = 60.0, progress: Callable[[str], None] | None = None
 ) -> list[RankResult]:
     """Run a plan by PyTorch's runtime. Results in rank order, without live bytes.
 

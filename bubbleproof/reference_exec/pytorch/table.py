@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 from bubbleproof.reference_exec.plans.accumulation import accumulation_orders
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.theory.model.actions import COMMUNICATION_KINDS, NONE, Action, Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pytorch_runtime import (
@@ -38,12 +38,12 @@ from bubbleproof.theory.pipelines.pytorch_runtime import (
 COMPUTE_KINDS = (Kind.F, Kind.B, Kind.I, Kind.W, Kind.OVERLAP_F_B)
 
 
-def has_communication(plan: Plan) -> bool:
+def has_communication(plan: ReplayPlan) -> bool:
     """Whether the plan's program has its SENDs and RECVs."""
     return bool(plan.program.actions.is_kind(*COMMUNICATION_KINDS).any())
 
 
-def table_text(plan: Plan, *, is_completed: bool = True) -> str:
+def table_text(plan: ReplayPlan, *, is_completed: bool = True) -> str:
     """The table of a plan, with messages completed by what the runtime of this torch needs.
 
     Raises ``ValueError`` naming what a table cannot say.
@@ -61,7 +61,7 @@ def this_version() -> Version:
     return torch_version(torch.__version__)
 
 
-def require_sayable(plan: Plan) -> None:
+def require_sayable(plan: ReplayPlan) -> None:
     """Raise ``ValueError`` unless PyTorch's runtime can be told the plan and gets it right."""
     if plan.spec.kind == "own" or plan.spec.vocabulary:
         raise ValueError(
@@ -99,13 +99,13 @@ def require_sayable(plan: Plan) -> None:
         )
 
 
-def as_pytorch_adds(plan: Plan) -> Plan:
+def as_pytorch_adds(plan: ReplayPlan) -> ReplayPlan:
     """The same sums in PyTorch's order, for the oracle: each W is a whole backward, I adds nothing.
 
     >>> from bubbleproof.reference_exec.models.model_spec import ModelSpec
     >>> order = ["0F0", "0F1", "0I0", "0B1", "0W0"]
     >>> program = Program.from_orders([[Action.parse(text) for text in order]])
-    >>> plan = Plan(spec=ModelSpec(), program=program, stage_ranks=(0,), num_microbatches=2)
+    >>> plan = ReplayPlan(spec=ModelSpec(), program=program, stage_ranks=(0,), num_microbatches=2)
     >>> [str(action) for action in as_pytorch_adds(plan).order(0)]
     ['0F0', '0F1', '0B1', '0B0']
     """
@@ -116,7 +116,7 @@ def as_pytorch_adds(plan: Plan) -> Plan:
     return replace(plan, program=Program.from_orders(orders))
 
 
-def reordered_stages(plan: Plan) -> tuple[int, ...]:
+def reordered_stages(plan: ReplayPlan) -> tuple[int, ...]:
     """The stages whose norms and biases PyTorch's runtime sums in another order than our ranks.
 
     The first two terms of a sum may change places.

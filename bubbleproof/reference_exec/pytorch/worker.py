@@ -31,7 +31,7 @@ from bubbleproof.reference_exec.models.reference import (
     microbatch_loss,
     microbatch_target,
 )
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.pytorch.table import (
     has_communication,
     table_text,
@@ -189,21 +189,21 @@ def _runtime(seat: Seat, modules: dict[int, Stage], asked: Asked) -> _PipelineSc
     return runtime
 
 
-def _of_version(plan: Plan, asked: Asked) -> dict[str, Any]:
+def _of_version(plan: ReplayPlan, asked: Asked) -> dict[str, Any]:
     """Arguments that not all versions have: before 2.7 nothing is scaled, and ranks are told."""
     if this_version() < SCALES_SINCE:
         return {"stage_index_to_group_rank": dict(enumerate(plan.stage_ranks))}
     return {"scale_grads": asked.is_scaled}
 
 
-def _data(plan: Plan, modules: dict[int, Stage]) -> tuple[torch.Tensor, ...]:
+def _data(plan: ReplayPlan, modules: dict[int, Stage]) -> tuple[torch.Tensor, ...]:
     """The whole batch where the first stage is; PyTorch cuts it into microbatches."""
     if 0 not in modules:
         return ()
     return (torch.cat([microbatch_input(plan.spec, j) for j in range(plan.num_microbatches)]),)
 
 
-def _targets(plan: Plan, modules: dict[int, Stage]) -> torch.Tensor | None:
+def _targets(plan: ReplayPlan, modules: dict[int, Stage]) -> torch.Tensor | None:
     if plan.num_stages - 1 not in modules:
         return None
     return torch.cat([microbatch_target(plan.spec, j) for j in range(plan.num_microbatches)])

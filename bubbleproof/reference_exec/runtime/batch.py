@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 
 from bubbleproof.reference_exec.models.reference import microbatch_input, microbatch_target
-from bubbleproof.reference_exec.plans.replay_plan import Key, Plan, key_of
+from bubbleproof.reference_exec.plans.replay_plan import Key, ReplayPlan, key_of
 from bubbleproof.reference_exec.runtime.device import Device
 from bubbleproof.theory.model.actions import Kind
 
@@ -17,7 +17,7 @@ from bubbleproof.theory.model.actions import Kind
 class Batch:
     """What the forwards of one rank take from outside: inputs on stage 0, targets on the last."""
 
-    def __init__(self, plan: Plan, rank: int, device: Device, replica: int = 0) -> None:
+    def __init__(self, plan: ReplayPlan, rank: int, device: Device, replica: int = 0) -> None:
         forwards = [a for a in plan.order(rank) if a.kind in (Kind.F, Kind.OVERLAP_F_B)]
         self._inputs: dict[tuple[int, Key], torch.Tensor] = {}
         self._targets: dict[tuple[int, Key], torch.Tensor] = {}

@@ -23,7 +23,7 @@ from bubbleproof.reference_exec.births import BIRTHS
 from bubbleproof.reference_exec.ledger import Keys, Ledger, bytes_of, storage_key
 from bubbleproof.reference_exec.models.examined import examined
 from bubbleproof.reference_exec.models.reference import Stage
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.reachable import constants_of
 from bubbleproof.reference_exec.runtime.device import Device
 
@@ -36,7 +36,7 @@ class Birth:
     Precondition: births are watched.
     """
 
-    def __init__(self, plan: Plan, ledger: Ledger) -> None:
+    def __init__(self, plan: ReplayPlan, ledger: Ledger) -> None:
         """Begin: what is there now is nobody's."""
         self._plan, self._ledger = plan, ledger
         self._is_own = plan.spec.kind == "own"

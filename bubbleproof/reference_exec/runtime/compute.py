@@ -22,7 +22,7 @@ from bubbleproof.reference_exec.ledger import Hold, Ledger
 from bubbleproof.reference_exec.models.layers import Prefix
 from bubbleproof.reference_exec.models.linear import WeightGradStore
 from bubbleproof.reference_exec.models.reference import Named, Stage, gradients_of, microbatch_loss
-from bubbleproof.reference_exec.plans.replay_plan import Key, Plan, label
+from bubbleproof.reference_exec.plans.replay_plan import Key, ReplayPlan, label
 from bubbleproof.reference_exec.runtime.batch import Batch
 from bubbleproof.reference_exec.runtime.birth import Birth
 from bubbleproof.reference_exec.runtime.device import CPU, Device
@@ -56,7 +56,7 @@ class _Forwarded:
 class Compute:
     """The stages of one process, what their actions have left, and the ledger of its bytes."""
 
-    def __init__(self, plan: Plan, process: int, device: Device = CPU) -> None:
+    def __init__(self, plan: ReplayPlan, process: int, device: Device = CPU) -> None:
         self._plan = plan
         self.replica, self.rank = replica, rank = plan.seat(process)
         self.device = device

@@ -14,7 +14,13 @@ import torch
 from bubbleproof.reference_exec.broken import BrokenProgram, require
 from bubbleproof.reference_exec.ledger import Hold
 from bubbleproof.reference_exec.models.footprint import footprint
-from bubbleproof.reference_exec.plans.replay_plan import TRANSFER_KINDS, Key, Plan, key_of, label
+from bubbleproof.reference_exec.plans.replay_plan import (
+    TRANSFER_KINDS,
+    Key,
+    ReplayPlan,
+    key_of,
+    label,
+)
 from bubbleproof.reference_exec.runtime.compute import Compute
 from bubbleproof.reference_exec.runtime.device import Lane
 from bubbleproof.reference_exec.runtime.transport import Blocked, Transport, posted, until_done
@@ -24,7 +30,7 @@ from bubbleproof.theory.model.actions import Action, Kind
 class EvictLoad:
     """The transfers of one rank that are under way, and what it keeps for others."""
 
-    def __init__(self, plan: Plan, compute: Compute, transport: Transport) -> None:
+    def __init__(self, plan: ReplayPlan, compute: Compute, transport: Transport) -> None:
         self._plan = plan
         self._rank = compute.rank
         self._compute = compute

@@ -23,7 +23,7 @@ import torch
 from bubbleproof.reference_exec.births import BIRTHS
 from bubbleproof.reference_exec.broken import BrokenProgram, ModelFailed
 from bubbleproof.reference_exec.plans.predicted_work import ActionWork
-from bubbleproof.reference_exec.plans.replay_plan import TRANSFER_KINDS, Plan, key_of
+from bubbleproof.reference_exec.plans.replay_plan import TRANSFER_KINDS, ReplayPlan, key_of
 from bubbleproof.reference_exec.plans.state_bytes import StateAt
 from bubbleproof.reference_exec.runtime.compute import Compute, Forward, Gradients, Losses
 from bubbleproof.reference_exec.runtime.device import CPU, Device
@@ -75,7 +75,7 @@ class RankResult:
     work: tuple[tuple[ActionWork, ...], ...] = ()
 
 
-def account(plan: Plan) -> AbstractContextManager[None]:
+def account(plan: ReplayPlan) -> AbstractContextManager[None]:
     """The context in which ranks of a plan are made and run, where its bytes are counted.
 
     Ranks that share a process share it, so that no rank's tensors are old to another.
@@ -91,7 +91,7 @@ class Rank:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: ReplayPlan,
         process: int,
         transport: Transport,
         device: Device = CPU,

@@ -17,7 +17,7 @@ from bubbleproof.reference_exec.broken import require
 from bubbleproof.reference_exec.ledger import Keys, keys_of
 from bubbleproof.reference_exec.models.layers import DTYPES
 from bubbleproof.reference_exec.models.reference import message_shape
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime.device import Device, Lane
 from bubbleproof.reference_exec.runtime.transport import (
     Blocked,
@@ -34,7 +34,7 @@ from bubbleproof.verify.communication.send_waits import SEND_OF
 class Messages:
     """What a rank has to send, is to be sent, and has in hand."""
 
-    def __init__(self, plan: Plan, rank: int, transport: Transport, device: Device) -> None:
+    def __init__(self, plan: ReplayPlan, rank: int, transport: Transport, device: Device) -> None:
         self._plan, self._rank, self._transport, self._device = plan, rank, transport, device
         self._moved = {*plan.acceptors, *plan.offloaded()}
         self._ready: dict[Action, torch.Tensor] = {}  # by tag: to be sent, or used on this rank

@@ -34,7 +34,7 @@ from torch import nn
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.ledger import Keys, keys_of
 from bubbleproof.reference_exec.models.reference import Named, gradients_of
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime.compute import Compute
 from bubbleproof.reference_exec.runtime.device import handed_over
 from bubbleproof.reference_exec.runtime.stage_shards import Buffer, StageShards
@@ -75,7 +75,7 @@ class Collectives:
     Stages without shards are whole.
     """
 
-    def __init__(self, plan: Plan, compute: Compute, group: Transport | None) -> None:
+    def __init__(self, plan: ReplayPlan, compute: Compute, group: Transport | None) -> None:
         self._shards, self._group, self._member = compute.shards, group, compute.replica
         self._device, members = compute.device, plan.num_replicas
         stages, shards = compute.stages, compute.shards

@@ -18,7 +18,7 @@ import torch
 from bubbleproof.reference_exec.broken import BrokenProgram, require
 from bubbleproof.reference_exec.ledger import Hold, Ledger, storage_key
 from bubbleproof.reference_exec.models.reference import Named, Stage
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime.optimizers import optimizer_of, step_with
 
 
@@ -59,7 +59,9 @@ class StageShards:
     optimizer's moments lie in shards too.
     """
 
-    def __init__(self, plan: Plan, process: int, stage: int, module: Stage, ledger: Ledger) -> None:
+    def __init__(
+        self, plan: ReplayPlan, process: int, stage: int, module: Stage, ledger: Ledger
+    ) -> None:
         """The module's parameters are hollow from now on."""
         parallel, (member, rank) = plan.parallel, plan.seat(process)
         assert parallel is not None, "the plan is sharded"

@@ -27,7 +27,7 @@ import torch
 from bubbleproof.reference_exec.broken import BrokenProgram, require
 from bubbleproof.reference_exec.models.reference import Named, gradients_of, weights_of
 from bubbleproof.reference_exec.models.words import EMBEDDING, HEAD
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.state_bytes import StateBytes
 from bubbleproof.reference_exec.plans.stepping import TIE, stepping_ranks, tied_stages
 from bubbleproof.reference_exec.runtime.compute import Compute
@@ -54,7 +54,7 @@ Levels = dict[int, torch.Tensor]  # flat gradients by ZeRO level
 class Updates:
     """The optimizers of one rank. Without a training in the plan nothing is stepped here."""
 
-    def __init__(self, plan: Plan, compute: Compute, transport: Transport) -> None:
+    def __init__(self, plan: ReplayPlan, compute: Compute, transport: Transport) -> None:
         self._plan, self._rank, self._device = plan, compute.rank, compute.device
         self._transport, self._training = transport, plan.training
         self._all, self._shards = compute.stages, compute.shards
@@ -235,7 +235,7 @@ class Updates:
         return self._sent[-1]
 
 
-def exchanging(plan: Plan) -> frozenset[tuple[int, int]]:
+def exchanging(plan: ReplayPlan) -> frozenset[tuple[int, int]]:
     """The pairs of ranks, lower first, that exchange gradients, or signals of a barrier."""
     if not plan.is_sharded and (plan.training is None or not stepping_ranks(plan)):
         return frozenset()

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from bubbleproof.reference_exec.broken import MessageMismatch
 from bubbleproof.reference_exec.drivers.group_transport import GroupTransfer, GroupTransport
 from bubbleproof.reference_exec.drivers.headers import with_headers
-from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime import rank as rank_module
 from bubbleproof.reference_exec.runtime.rank import Rank, RankResult
 from bubbleproof.reference_exec.runtime.transport import Blocked
@@ -47,7 +47,7 @@ def named_actions(recorder: Recorder) -> Iterator[None]:
 
 
 def run_queued(
-    plan: Plan, *, seed: int = 0, lateness: float = 0.5, debug_headers: bool = False
+    plan: ReplayPlan, *, seed: int = 0, lateness: float = 0.5, debug_headers: bool = False
 ) -> tuple[list[RankResult], Recorder]:
     """Run every process of a plan as under torchrun with NCCL, all in this one.
 
