@@ -55,7 +55,7 @@ from bubbleproof.planners import Plan, PlanOptions, plan
 from bubbleproof.planners.known_schedules import Known
 from bubbleproof.planners.planned import NOT_LEGAL
 from bubbleproof.report.extras import INSTALL, absent
-from bubbleproof.report.page import Report, write_page
+from bubbleproof.report.page import ReportPage, write_page
 from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.nearest_shape import nearest_change
 
@@ -203,7 +203,7 @@ def _write(
     write_plan_page(folder, lambda: plan_report(file, found, timed, shown))
 
 
-def write_plan_page(folder: Path, report: Callable[[], Report]) -> None:
+def write_plan_page(folder: Path, report: Callable[[], ReportPage]) -> None:
     """The page where it can be made."""
     if absent(".html"):
         say(f"no page without {' and '.join(absent('.html'))}: {INSTALL}")

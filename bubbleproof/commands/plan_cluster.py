@@ -71,7 +71,7 @@ from bubbleproof.planners.cluster_planning import plan_cluster
 from bubbleproof.planners.papers import require_paper
 from bubbleproof.planners.planned import NOT_LEGAL, TOO_LARGE
 from bubbleproof.report.deployment_corners import deployment_corners
-from bubbleproof.report.page import Report
+from bubbleproof.report.page import ReportPage
 from bubbleproof.report.plan_page import ranked_table
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.nearest_shape import nearest_change
@@ -249,7 +249,7 @@ def _write_table(path: Path, program: Program, ranks: int) -> None:
         say(f"no {path.name}: {why}")
 
 
-def _report(of: _Answer) -> Report:
+def _report(of: _Answer) -> ReportPage:
     report = plan_report(of.deployed, of.plan, of.timed, of.shown, best=of.found.value)
     table = ranked_table(
         COLUMNS, combination_rows(of.file, of.found), EXPLAINED, title="Deployments"

@@ -15,7 +15,7 @@ from bubbleproof.commands.plan_results import (
 from bubbleproof.commands.verify import section_of
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners import Judged, Plan
-from bubbleproof.report.page import Report, ScheduleSection
+from bubbleproof.report.page import ReportPage, ScheduleSection
 from bubbleproof.report.plan_page import PlanPoint, bands, ranked_table, trades
 from bubbleproof.theory.pipelines.plan_space import SPLIT, WHOLE
 from bubbleproof.theory.pipelines.spread import Spread
@@ -34,7 +34,7 @@ def plan_report(
     shown: Beside | None = None,
     *,
     best: int | None = None,
-) -> Report:
+) -> ReportPage:
     """The page; ``best`` is the plan's value to the end of the step, where more follows."""
     points = _points(file, found, timed)
     pipeline = file.pipeline
@@ -56,7 +56,7 @@ def plan_report(
     if shown is not None and run is not None and not is_plan:
         title = f"what runs of the choice of {shown.chosen.paper}"
         sections.append(section_of(title, run.pipeline.problem(), run.schedule, None))
-    return Report(
+    return ReportPage(
         title=f"{file.name}: plan",
         summary=(
             ("problem", file.description or file.name),

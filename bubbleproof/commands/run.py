@@ -58,7 +58,7 @@ from bubbleproof.report.extras import INSTALL, absent
 from bubbleproof.report.gantt import draw
 from bubbleproof.report.page import (
     ComparisonRow,
-    Report,
+    ReportPage,
     ScheduleSection,
     write_page,
 )
@@ -143,13 +143,13 @@ class _Finished:
         return ComparisonRow.of("solved", self.file.problem, self.file.timed(), proof=proof)
 
     @property
-    def report(self) -> Report:
+    def report(self) -> ReportPage:
         """The page."""
         name = f"solved ({self.result.origin})"
         problem, schedule = self.file.problem, self.file.timed()
         solved = section_of(name, problem, schedule, self.verdict, replay=self.replayed)
         published = (item.section for item in self.compared if item.section is not None)
-        return Report(
+        return ReportPage(
             title=self.source.name,
             summary=_summary(self.source, self.result),
             comparison=(self.row, *(item.row for item in self.compared)),

@@ -119,14 +119,14 @@ def _write_page(
     window: Window | None,
 ) -> None:
     from bubbleproof.commands.verify import section_of
-    from bubbleproof.report.page import ComparisonRow, Report, write_page
+    from bubbleproof.report.page import ComparisonRow, ReportPage, write_page
 
     verdict = verify_given(given, tuple(Semantics))
     section = replace(
         section_of(given.name, given.problem, schedule, verdict, stopped=stopped), window=window
     )
     row = ComparisonRow.of(given.name, given.problem, schedule)
-    write_page(target, Report(title=given.name, comparison=(row,), sections=(section,)))
+    write_page(target, ReportPage(title=given.name, comparison=(row,), sections=(section,)))
 
 
 def run_convert(

@@ -84,7 +84,7 @@ class ScheduleSection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Report:
+class ReportPage:
     """The page: ``summary`` and ``versions`` are (name, text) pairs; the first section is open.
 
     ``parts`` are HTML between the summary and the schedules, with charts where ``has_charts``.
@@ -99,7 +99,7 @@ class Report:
     versions: tuple[tuple[str, str], ...] = ()
 
 
-def write_page(path: FilePath, report: Report) -> None:
+def write_page(path: FilePath, report: ReportPage) -> None:
     """Write the page, replacing the file whole or not at all.
 
     Raises ``ValueError`` when a drawing library that the page needs is not installed.
@@ -107,7 +107,7 @@ def write_page(path: FilePath, report: Report) -> None:
     write_text(path, render(report))
 
 
-def render(report: Report) -> str:
+def render(report: ReportPage) -> str:
     """The whole page as text.
 
     A schedule with more than ``timeline.MAX_BARS`` bars, too many for a browser to redraw, becomes
@@ -130,7 +130,7 @@ def render(report: Report) -> str:
     return document(report.title, "".join(body), has_charts=has_charts)
 
 
-def _navigation(report: Report) -> str:
+def _navigation(report: ReportPage) -> str:
     links = "".join(
         f'<a href="#schedule-{number}">{escape(shown.name)}</a>'
         for number, shown in enumerate(report.sections)

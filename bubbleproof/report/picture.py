@@ -8,7 +8,7 @@ from os import PathLike, fspath
 from bubbleproof.formats import write_trace
 from bubbleproof.formats.files import write_text
 from bubbleproof.report.gantt import draw, picture
-from bubbleproof.report.page import ComparisonRow, Report, ScheduleSection, write_page
+from bubbleproof.report.page import ComparisonRow, ReportPage, ScheduleSection, write_page
 from bubbleproof.report.text import grid
 from bubbleproof.report.timeline import timeline
 from bubbleproof.theory.model.problem import Problem
@@ -57,7 +57,7 @@ class Picture:
                 name=self.title, problem=self.problem, schedule=self.schedule, window=self.window
             )
             row = ComparisonRow.of(self.title, self.problem, self.schedule)
-            report = Report(title=self.title, comparison=(row,), sections=(section,))
+            report = ReportPage(title=self.title, comparison=(row,), sections=(section,))
             write_page(target, report)
         elif target.endswith((".svg", ".png")):
             draw(self.problem, self.schedule, target, title=self.title, window=self.window)

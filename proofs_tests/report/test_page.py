@@ -14,7 +14,7 @@ import pytest
 from bubbleproof.report.interactive import figure, levels
 from bubbleproof.report.page import (
     ComparisonRow,
-    Report,
+    ReportPage,
     ScheduleSection,
     render,
     write_page,
@@ -63,10 +63,10 @@ def section(name: str = "1F1B") -> ScheduleSection:
     return ScheduleSection(name=name, problem=small().problem, schedule=small().schedule)
 
 
-def evil_report() -> Report:
+def evil_report() -> ReportPage:
     problem = small().problem
     named = replace(problem, resources=(Resource(name=EVIL, rank=0), *problem.resources[1:]))
-    return Report(
+    return ReportPage(
         title=EVIL,
         summary=((EVIL, EVIL),),
         comparison=(
@@ -158,7 +158,7 @@ def test_a_page_shows_every_table_and_opens_the_first_schedule() -> None:
         replay=(ReplayRow(quantity="peak", predicted="2", measured="2", verdict="equal"),),
     )
     page = render(
-        Report(title="T", sections=(known, section("1F1B")), versions=(("numpy", "2.0"),))
+        ReportPage(title="T", sections=(known, section("1F1B")), versions=(("numpy", "2.0"),))
     )
     reader = Reader(page)
     for words in ("Verdict", "rank 0 at tick 1", "Replay", "numpy", "rank 0  F0 >F1<\nrank 1"):
@@ -175,7 +175,7 @@ def test_a_page_shows_every_table_and_opens_the_first_schedule() -> None:
 def test_a_large_schedule_becomes_a_still_picture_with_its_note(tmp_path: Path) -> None:
     large = member("1f1b", p=4, m=3000)
     part = ScheduleSection(name="large", problem=large.problem, schedule=large.schedule)
-    write_page(tmp_path / "a.html", Report(title="T", sections=(part,)))
+    write_page(tmp_path / "a.html", ReportPage(title="T", sections=(part,)))
     reader = Reader((tmp_path / "a.html").read_text())
     (image,) = (attributes for tag, attributes in reader.elements if tag == "img")
     assert (image["src"] or "").startswith("data:image/svg+xml;base64,")
@@ -193,7 +193,7 @@ def test_a_chart_of_many_short_bars_opens_whole_in_cells_and_says_so() -> None:
     drawn = figure(view)
     assert drawn["layout"]["xaxis"]["range"] == [0, 3003]  # type: ignore[index, call-overload]  # JSON's
     part = ScheduleSection(name="many", problem=many.problem, schedule=many.schedule)
-    text = Reader(render(Report(title="T", sections=(part,)))).text
+    text = Reader(render(ReportPage(title="T", sections=(part,)))).text
     assert "Where actions are narrower than two pixels, cells stand for them" in text
     assert levels(timeline(small().problem, small().schedule)) == [0]
 
@@ -202,7 +202,7 @@ def test_a_page_draws_its_window_alone() -> None:
     part = ScheduleSection(
         name="a", problem=small().problem, schedule=small().schedule, window=(4, 6)
     )
-    page = Reader(render(Report(title="T", sections=(part,))))
+    page = Reader(render(ReportPage(title="T", sections=(part,))))
     assert "Window 4 to 6 of 0 to 9 ticks: 3 of 8 bars lie in it." in page.text
 
 
@@ -211,5 +211,5 @@ def test_a_missing_plotly_is_one_clear_line(
 ) -> None:
     monkeypatch.setitem(sys.modules, "plotly.offline", None)
     with pytest.raises(ValueError, match=r'this picture needs plotly.*"bubbleproof\[report\]"'):
-        write_page(tmp_path / "a.html", Report(title="T", sections=(section(),)))
+        write_page(tmp_path / "a.html", ReportPage(title="T", sections=(section(),)))
     assert list(tmp_path.iterdir()) == []

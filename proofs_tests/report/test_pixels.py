@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pytest
 
 from bubbleproof.report.gantt import draw
-from bubbleproof.report.page import Report, ScheduleSection, write_page
+from bubbleproof.report.page import ReportPage, ScheduleSection, write_page
 from bubbleproof.report.palette import IDLE, darker, fill
 from bubbleproof.report.timeline import timeline
 from bubbleproof.theory.families import FamilyMember, member
@@ -125,7 +125,7 @@ def test_a_pages_colours_have_the_area_of_their_time_at_every_zoom(
     for number, window in enumerate(windows(makespan)):
         part = ScheduleSection(name="a", problem=drawn.problem, schedule=drawn.schedule)
         page = tmp_path / f"{number}.html"
-        write_page(page, Report(title="T", sections=(part,)))
+        write_page(page, ReportPage(title="T", sections=(part,)))
         if window is not None:  # as a reader zooms
             zoom = 'setTimeout(function () { Plotly.relayout(document.querySelector(".chart"),'
             zoom += f' {{"xaxis.range": {list(window)}}}); }}, 1500);'
