@@ -23,7 +23,7 @@ from bubbleproof.reference_exec.drivers.group_transport import (
     twins,
 )
 from bubbleproof.reference_exec.drivers.place import Place
-from bubbleproof.reference_exec.drivers.rank_report import Ending, Report, gravest_of
+from bubbleproof.reference_exec.drivers.rank_report import Ending, RankReport, gravest_of
 from bubbleproof.reference_exec.drivers.torchrun import (
     Processes,
     open_backend,
@@ -196,9 +196,9 @@ def test_pairs_that_talk_have_a_group(
 
 
 def test_the_gravest_report_is_the_cause() -> None:
-    stalled = Report.stalled("1F0 waits")
-    failed = Report.failed(ValueError("so"))
-    died = Report(ending=Ending.DIED, text="died with exit code -9")
+    stalled = RankReport.stalled("1F0 waits")
+    failed = RankReport.failed(ValueError("so"))
+    died = RankReport(ending=Ending.DIED, text="died with exit code -9")
     assert gravest_of({0: stalled, 2: stalled}, {}) == "ranks 0, 2 stalled: 1F0 waits"
     assert gravest_of({0: stalled, 1: failed}, {}) == "rank 1 failed: ValueError: so"
     assert gravest_of({0: failed, 1: died, 2: stalled}, {}) == "rank 1 died with exit code -9"

@@ -11,7 +11,7 @@ import torch
 import torch.distributed
 
 from bubbleproof.reference_exec.drivers.gloo_worker import Line, Seat, work
-from bubbleproof.reference_exec.drivers.rank_report import Report
+from bubbleproof.reference_exec.drivers.rank_report import RankReport
 from bubbleproof.reference_exec.runtime.rank import Rank
 
 _AT_FIRST: dict[str, object] = {}  # what a new process has
@@ -47,13 +47,13 @@ def _look() -> None:
         raise RuntimeError(f"left by an earlier plan: {'; '.join(left)}")
 
 
-def looks(seat: Seat, line: Line) -> Report:
+def looks(seat: Seat, line: Line) -> RankReport:
     """Ours, in a process that has to be as at first."""
     _look()
     return work(seat, line)
 
 
-def litters(seat: Seat, line: Line) -> Report:
+def litters(seat: Seat, line: Line) -> RankReport:
     """The same, but it leaves a thread, a tensor and a drawn number behind."""
     _look()
     report = work(seat, line)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bubbleproof.reference_exec.drivers.gloo_server import Context, uninterrupted
 from bubbleproof.reference_exec.drivers.gloo_worker import Worker, serve
-from bubbleproof.reference_exec.drivers.rank_report import Ending, Report, gravest_of
+from bubbleproof.reference_exec.drivers.rank_report import Ending, RankReport, gravest_of
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime.rank import RankResult
 
@@ -66,10 +66,10 @@ class Process:
         self.has_served = True
         self._send(None)
 
-    def heard(self) -> Report | None:
+    def heard(self) -> RankReport | None:
         """What it says next; None where it has hung up."""
         try:
-            report: Report = pickle.loads(self.connection.recv_bytes())
+            report: RankReport = pickle.loads(self.connection.recv_bytes())
         except (EOFError, OSError):  # a killed process may leave either
             return None
         return report
@@ -108,7 +108,7 @@ class GlooRun:
         self._plan, self._processes = plan, processes
         self._timeout, self._progress = timeout, progress
         self._ranks = {process.connection: rank for rank, process in enumerate(processes)}
-        self._reports: dict[int, Report] = {}
+        self._reports: dict[int, RankReport] = {}
 
     def results(self) -> list[RankResult]:
         """Wait for every rank; raises ``RankFailed`` for the first that does not deliver."""
@@ -133,7 +133,7 @@ class GlooRun:
             assert isinstance(end, Connection)
             rank = self._ranks[end]
             told = self._processes[rank].heard()
-            self._reports[rank] = told or Report(ending=Ending.DIED, text=self._death(rank))
+            self._reports[rank] = told or RankReport(ending=Ending.DIED, text=self._death(rank))
             if self._progress is not None:
                 self._progress(f"{self._plan.name(rank)}: {self._reports[rank].state}")
         return bool(ready)
@@ -175,7 +175,7 @@ class GlooRun:
             ]
         return f"gloo replay ended: {'; '.join(texts)}"
 
-    def _ended(self) -> dict[int, Report]:
+    def _ended(self) -> dict[int, RankReport]:
         """The reports of the ranks that will not deliver."""
         return {rank: report for rank, report in self._reports.items() if report.ending is not None}
 

@@ -27,7 +27,7 @@ import torch.distributed
 from bubbleproof.reference_exec.drivers.group_transport import GroupTransport
 from bubbleproof.reference_exec.drivers.headers import with_headers
 from bubbleproof.reference_exec.drivers.identity import Parts, require_same
-from bubbleproof.reference_exec.drivers.rank_report import Report, carried_out, seated
+from bubbleproof.reference_exec.drivers.rank_report import RankReport, carried_out, seated
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime.rank import account
 
@@ -52,13 +52,13 @@ class Line:
 
     def ready(self) -> None:
         """Say that the rank stands ready to begin."""
-        self.tell(Report())
+        self.tell(RankReport())
 
     def at(self, position: int) -> None:
         """Note the action that the rank has come to."""
         self.position[0] = position
 
-    def tell(self, report: Report) -> None:
+    def tell(self, report: RankReport) -> None:
         """Send a report, tensors included: ``send`` would leave them in this process's memory."""
         written = io.BytesIO()
         pickler = pickle.Pickler(written)
@@ -72,7 +72,7 @@ def _as_array(tensor: torch.Tensor) -> tuple[Callable[..., torch.Tensor], tuple[
     return torch.tensor, (tensor.detach().numpy(),)
 
 
-Worker = Callable[[Seat, Line], Report]
+Worker = Callable[[Seat, Line], RankReport]
 
 
 def give_order(path: Path, seat: Seat, parts: Parts) -> None:
@@ -103,13 +103,13 @@ def serve(worker: Worker, number: int, parent: Connection, position: MutableSequ
     os._exit(0)  # gloo's threads may hang in a normal exit
 
 
-def _report(worker: Worker, number: int, order: str, line: Line) -> Report:
+def _report(worker: Worker, number: int, order: str, line: Line) -> RankReport:
     try:
         seat, parts = pickle.loads(Path(order).read_bytes())
         require_same(parts, seat.plan.spec)
         return worker(replace(seat, rank=number), line)
     except Exception as error:  # whatever it is, the parent has to hear of it
-        return Report.failed(error)
+        return RankReport.failed(error)
 
 
 def _let_go() -> None:
@@ -138,7 +138,7 @@ def join_group(seat: Seat, timeout: timedelta | None = None) -> None:
     )
 
 
-def work(seat: Seat, line: Line) -> Report:
+def work(seat: Seat, line: Line) -> RankReport:
     """Run one rank in a process group of the plan's own, which is there when this returns."""
     plan = seat.plan
     if plan.training is not None:

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from bubbleproof.reference_exec.broken import one_line
 from bubbleproof.reference_exec.drivers.doorway import FIRST_LINE_SECONDS, Doorway
 from bubbleproof.reference_exec.drivers.place import named
-from bubbleproof.reference_exec.drivers.rank_report import Ending, Report, gravest_of, speakers
+from bubbleproof.reference_exec.drivers.rank_report import Ending, RankReport, gravest_of, speakers
 from bubbleproof.reference_exec.drivers.wire import Message, NotAMessage, Wire
 from bubbleproof.reference_exec.plans.replay_limits import LONGEST_SECONDS
 
@@ -69,7 +69,7 @@ class Hub:
         self._left: set[int] = set()  # said bye
         self._garbled: set[int] = set()  # said what is no message, and are heard no more
         self._refused: list[Wire] = []
-        self._ended: dict[int, Report] = {}
+        self._ended: dict[int, RankReport] = {}
         self._topics: dict[str, _Topic] = {}
         self._start = time.monotonic() + start_seconds
         self._start_seconds = start_seconds
@@ -225,7 +225,7 @@ class Hub:
 
     def _end(self, rank: int, ending: Ending, text: str) -> None:
         """Note how a process ended, and listen for others: until when is for the first to say."""
-        self._ended.setdefault(rank, Report(ending=ending, text=text))
+        self._ended.setdefault(rank, RankReport(ending=ending, text=text))
         self._hearing = min(self._hearing, time.monotonic() + ending.patience)
 
     def _look_at_the_clock(self) -> None:
@@ -249,7 +249,7 @@ class Hub:
         """Those that have neither put their value for a topic nor said why they cannot."""
         done = self._topics.get(name, _Topic()).values.keys()
         for rank in set(range(self._size)) - done - self._ended.keys():
-            self._ended[rank] = Report(ending=Ending.STALLED, text="gave no report")
+            self._ended[rank] = RankReport(ending=Ending.STALLED, text="gave no report")
 
     def _tell_to_end(self, text: str, status: int, *, everyone: bool = False) -> None:
         self._told, self._last = time.monotonic(), {"end": text, "status": status}

@@ -48,7 +48,7 @@ class Ending(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Report:
+class RankReport:
     """A rank is ready to begin, is done with a ``result``, or has come to an ``ending``.
 
     ``text`` says how, in words that follow its rank; ``waiting`` what a stalled rank waits for.
@@ -67,21 +67,21 @@ class Report:
         return "ready" if self.result is None else "done"
 
     @classmethod
-    def failed(cls, error: BaseException, place: str = "") -> Report:
+    def failed(cls, error: BaseException, place: str = "") -> RankReport:
         """What a rank says that ended with an error, perhaps at a ``place``."""
         return cls(ending=Ending.FAILED, text=f"failed{place}: {one_line(error)}")
 
     @classmethod
-    def stalled(cls, why: object, waiting: str = "") -> Report:
+    def stalled(cls, why: object, waiting: str = "") -> RankReport:
         """What a rank says that waited too long."""
         return cls(ending=Ending.STALLED, text=f"stalled: {why}", waiting=waiting)
 
 
-def gravest_of(ended: Mapping[int, Report], nodes: Mapping[int, str]) -> str:
+def gravest_of(ended: Mapping[int, RankReport], nodes: Mapping[int, str]) -> str:
     """One line on the gravest kind of ending there is; nodes are named where there are several.
 
-    >>> died = Report(ending=Ending.DIED, text="died")
-    >>> gravest_of({0: Report.stalled("0B0"), 2: died, 3: died}, {0: "a", 2: "b", 3: "b"})
+    >>> died = RankReport(ending=Ending.DIED, text="died")
+    >>> gravest_of({0: RankReport.stalled("0B0"), 2: died, 3: died}, {0: "a", 2: "b", 3: "b"})
     'ranks 2-3 on b died'
     """
     kind = next(kind for kind in Ending if any(e.ending is kind for e in ended.values()))
@@ -108,18 +108,18 @@ def seated(plan: ReplayPlan, process: int, transport: GroupTransport, device: De
 
 def carried_out(
     rank: Rank, transport: GroupTransport, *, timeout: float, at: Callable[[int], None]
-) -> Report:
+) -> RankReport:
     """Run a rank's program in ``timeout`` seconds; ``at`` is told the position it has come to.
 
     ``transport`` is the rank's own. The errors of a broken program are the caller's.
     """
     stalled = stall(rank, transport, timeout=timeout, at=at)
-    return Report(result=rank.result()) if stalled is None else stalled
+    return RankReport(result=rank.result()) if stalled is None else stalled
 
 
 def stall(
     rank: Rank, transport: GroupTransport, *, timeout: float, at: Callable[[int], None]
-) -> Report | None:
+) -> RankReport | None:
     """As ``carried_out``; None where the program has ended, whose result is the rank's to tell."""
     deadline = time.monotonic() + timeout
     at(0)
@@ -128,12 +128,12 @@ def stall(
             if event is None:
                 at(rank.position + 1)
             elif (why := _wait(event, deadline)) is not None:
-                return Report.stalled(f"{event} ({why})", waiting=str(event))
+                return RankReport.stalled(f"{event} ({why})", waiting=str(event))
             del event  # it would keep its message while the rank goes on
     except ConnectionClosed as error:
-        return Report.stalled(error)
+        return RankReport.stalled(error)
     why = transport.finished(deadline - time.monotonic())
-    return None if why is None else Report.stalled(why)
+    return None if why is None else RankReport.stalled(why)
 
 
 def _wait(blocked: Blocked, deadline: float) -> str | None:

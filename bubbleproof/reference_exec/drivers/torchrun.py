@@ -25,7 +25,7 @@ from bubbleproof.reference_exec.drivers.headers import with_headers
 from bubbleproof.reference_exec.drivers.hub import Hub
 from bubbleproof.reference_exec.drivers.lifeline import End, Lifeline
 from bubbleproof.reference_exec.drivers.place import Place
-from bubbleproof.reference_exec.drivers.rank_report import Report, carried_out, seated
+from bubbleproof.reference_exec.drivers.rank_report import RankReport, carried_out, seated
 from bubbleproof.reference_exec.drivers.rendezvous import hub_address, open_store
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime.cuda import allow_waiting_kernels, open_device
@@ -131,7 +131,7 @@ class Processes:
                 rank = seated(plan, self.place.rank, transport, device)
                 report = carried_out(rank, transport, timeout=timeout, at=lambda _: None)
         except (Exception, SystemExit) as error:  # whatever it is, all have to hear of it
-            report = Report.failed(error)
+            report = RankReport.failed(error)
         if report.ending is not None:
             self._line.end(report.ending, report.text)
         self._line.exchange("reported", None, timeout + GRACE_SECONDS)

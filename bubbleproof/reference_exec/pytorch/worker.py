@@ -21,7 +21,7 @@ from torch.distributed.pipelining import PipelineStage
 from torch.distributed.pipelining.schedules import _Action, _PipelineScheduleRuntime
 
 from bubbleproof.reference_exec.drivers.gloo_worker import Line, Seat, join_group
-from bubbleproof.reference_exec.drivers.rank_report import Report
+from bubbleproof.reference_exec.drivers.rank_report import RankReport
 from bubbleproof.reference_exec.models.layers import DTYPES
 from bubbleproof.reference_exec.models.reference import (
     Named,
@@ -76,17 +76,17 @@ class _Watched(list[_Action]):
         return self[:]  # PyTorch copies the schedule when it reports an error
 
 
-def work(seat: Seat, line: Line) -> Report:
+def work(seat: Seat, line: Line) -> RankReport:
     """Run one rank in a process group of the plan's own, which is there when this returns."""
     return _reported(seat, line, Asked())
 
 
-def work_scaled(seat: Seat, line: Line) -> Report:
+def work_scaled(seat: Seat, line: Line) -> RankReport:
     """The same with ``scale_grads=True``, PyTorch's default: gradients are divided by m."""
     return _reported(seat, line, Asked(is_scaled=True))
 
 
-def work_scaled_as_it_stands(seat: Seat, line: Line) -> Report:
+def work_scaled_as_it_stands(seat: Seat, line: Line) -> RankReport:
     """The same on a table with the plan's own rows alone, without REDUCE_GRAD and waits."""
     return _reported(seat, line, Asked(is_scaled=True, is_completed=False))
 
@@ -99,12 +99,12 @@ class Asked:
     is_completed: bool = True
 
 
-def _reported(seat: Seat, line: Line, asked: Asked) -> Report:
+def _reported(seat: Seat, line: Line, asked: Asked) -> RankReport:
     logging.disable()  # the runtime logs its whole schedule beside the error that it raises
     try:
         return _run(seat, line, asked)
     except Exception as error:  # whatever it is, the parent has to hear of it, and where it was
-        return Report.failed(error, _place(seat, line))
+        return RankReport.failed(error, _place(seat, line))
 
 
 def _place(seat: Seat, line: Line) -> str:
@@ -112,7 +112,7 @@ def _place(seat: Seat, line: Line) -> str:
     return f" at {order[position]}" if 0 <= position < len(order) else ""
 
 
-def _run(seat: Seat, line: Line, asked: Asked) -> Report:
+def _run(seat: Seat, line: Line, asked: Asked) -> RankReport:
     join_group(seat, timedelta(seconds=seat.timeout))
     rank = TorchRank(seat, line, asked)
     line.ready()
@@ -122,7 +122,7 @@ def _run(seat: Seat, line: Line, asked: Asked) -> Report:
         losses={(0, j, 0): loss.detach() for j, loss in enumerate(losses)},
         live_bytes=(),
     )
-    return Report(result=result)
+    return RankReport(result=result)
 
 
 class TorchRank:
