@@ -16,7 +16,7 @@ from bubbleproof.verify.dataflow.machine import Machine
 from bubbleproof.verify.dataflow.mistakes import SymbolicAction
 from bubbleproof.verify.dataflow.runs import Row, by_order, by_time
 from bubbleproof.verify.dataflow.training_step import TrainingStep
-from bubbleproof.verify.explain.symbolic_run import Report
+from bubbleproof.verify.explain.symbolic_run import SymbolicRunReport
 from bubbleproof.verify.verdict import Decision
 
 
@@ -34,7 +34,7 @@ def check_dataflow(problem: Problem, schedule: Schedule) -> Decision:
     rows = _rows(problem, schedule.program, machine)
     end = schedule.start + problem.ticks(task)
     mistakes = by_time(machine, rows, schedule.start.tolist(), end.tolist())
-    report = Report(problem=problem, program=schedule.program, schedule=schedule)
+    report = SymbolicRunReport(problem=problem, program=schedule.program, schedule=schedule)
     return report.decision(mistakes)
 
 
@@ -50,7 +50,7 @@ def check_dataflow_of_program(problem: Problem, program: Program) -> Decision:
     is_explicit = bool(program.actions.is_kind(*COMMUNICATION_KINDS).any())
     machine = Machine(step, problem.num_ranks, is_explicit=is_explicit)
     mistakes, standstill = by_order(machine, _rows(problem, program, machine))
-    return Report(problem=problem, program=program).decision(mistakes, standstill)
+    return SymbolicRunReport(problem=problem, program=program).decision(mistakes, standstill)
 
 
 def _rows(problem: Problem, program: Program, machine: Machine) -> list[Row]:

@@ -18,7 +18,7 @@ from bubbleproof.verify.verdict import SHOWN, Decision, Violation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Report:
+class SymbolicRunReport:
     """Draws on the schedule's times where there is one, else on the program's steps."""
 
     problem: Problem
