@@ -20,7 +20,7 @@ from math import inf
 from typing import ClassVar
 
 from bubbleproof.solvers.encoding import Objective
-from bubbleproof.solvers.engines.engine import Budget, Report
+from bubbleproof.solvers.engines.engine import Budget, ReportProgress
 from bubbleproof.solvers.gate import Claim, refusal, value_of
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import Result, Status
@@ -132,7 +132,7 @@ class SearchState:
         """Units that were done."""
         return self.meter.units - self.done_before
 
-    def budget(self, share: float = 1.0, report: Report | None = None) -> Budget:
+    def budget(self, share: float = 1.0, report: ReportProgress | None = None) -> Budget:
         """A share of what is left."""
         return self.whole.part(share, report)
 

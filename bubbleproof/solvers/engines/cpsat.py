@@ -13,7 +13,7 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from bubbleproof.solvers.encoding import Encoding
-from bubbleproof.solvers.engines.engine import Budget, Model, Outcome, Report
+from bubbleproof.solvers.engines.engine import Budget, Model, Outcome, ReportProgress
 from bubbleproof.solvers.engines.interruption import watching
 from bubbleproof.solvers.memory_rules import Held
 from bubbleproof.theory.model.actions import Ints
@@ -105,7 +105,7 @@ class CpSatModel(Model):
 
 
 class _Reporter(cp_model.CpSolverSolutionCallback):
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: ReportProgress) -> None:
         super().__init__()
         self.report = report
 

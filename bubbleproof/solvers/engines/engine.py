@@ -23,7 +23,7 @@ from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Edges
 
 SMALL = 0.002  # units of work for a small step of propagation or replay
-Report = Callable[[int | None, int | None], None]  # best objective value and bound so far
+ReportProgress = Callable[[int | None, int | None], None]  # best objective value and bound so far
 
 
 class Meter:
@@ -53,7 +53,7 @@ class Budget:
     deadline: float
     seed: int = 1
     threads: int = 2
-    report: Report | None = None
+    report: ReportProgress | None = None
     stop: threading.Event = field(default_factory=threading.Event)
     work: float = inf
     meter: Meter = field(default_factory=Meter)
@@ -70,7 +70,7 @@ class Budget:
         """Whether work is limited."""
         return self.work < inf
 
-    def part(self, share: float, report: Report | None = None) -> Budget:
+    def part(self, share: float, report: ReportProgress | None = None) -> Budget:
         """A share of what is left: of the work where that is limited, else of the time."""
         if self.is_counted:
             done = self.meter.units
