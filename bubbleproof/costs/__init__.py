@@ -11,7 +11,7 @@ from bubbleproof.costs.deployment import SCOPES, Deployment
 from bubbleproof.costs.flops import Flops, head_flops, layer_flops, operation_flops
 from bubbleproof.costs.known_models import KnownModel, known_model, known_models
 from bubbleproof.costs.model_costs import ModelCosts, StageCosts, model_costs
-from bubbleproof.costs.operations import Operation, layer_operations
+from bubbleproof.costs.operations import LayerOperation, layer_operations
 from bubbleproof.costs.saved_bytes import layer_saved, message_bytes
 from bubbleproof.costs.state import bytes_per_parameter, stage_weights, state_bytes
 from bubbleproof.costs.transformer import FAMILIES, Transformer, transformer
@@ -27,7 +27,7 @@ __all__ = [
     "Flops",
     "KnownModel",
     "ModelCosts",
-    "Operation",
+    "LayerOperation",
     "Parameters",
     "Precision",
     "StageCosts",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from bubbleproof.costs.deployment import Deployment
-from bubbleproof.costs.operations import Number, Operation, layer_operations
+from bubbleproof.costs.operations import LayerOperation, Number, layer_operations
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.costs.weights import share, whole, words
 
@@ -48,7 +48,7 @@ class Flops:
         )
 
 
-def operation_flops(operation: Operation, model: Transformer, at: Deployment) -> Flops:
+def operation_flops(operation: LayerOperation, model: Transformer, at: Deployment) -> Flops:
     """FLOPs of one operation of a layer."""
     tokens = Fraction(at.micro_batch * at.sequence, at.context)
     if operation.scores:

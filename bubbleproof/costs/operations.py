@@ -27,7 +27,7 @@ Number = int | Fraction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
+class LayerOperation:
     """One operation of a layer, per token; whole, not divided over devices.
 
     ``weights`` is (m, n) of a linear with ``copies`` of it, of which a token passes ``passes``;
@@ -60,7 +60,7 @@ class Operation:
 
 
 @lru_cache(maxsize=256)
-def layer_operations(model: Transformer) -> tuple[Operation, ...]:
+def layer_operations(model: Transformer) -> tuple[LayerOperation, ...]:
     """The operations of one layer in order."""
     norms = _norms(model)
     return (norms[0], *_attention(model), *norms[1:], *_feed_forward(model))
@@ -76,9 +76,9 @@ def norm_statistics(model: Transformer) -> int:
     return 2 if model.norm == "layer" else 1
 
 
-def _norms(model: Transformer) -> tuple[Operation, ...]:
+def _norms(model: Transformer) -> tuple[LayerOperation, ...]:
     return tuple(
-        Operation(
+        LayerOperation(
             name=f"norm {number + 1}" if model.norms > 1 else "norm",
             block="attention" if number == 0 else "feed-forward",
             vectors=norm_weights(model),
@@ -90,10 +90,12 @@ def _norms(model: Transformer) -> tuple[Operation, ...]:
     )
 
 
-def _attention(model: Transformer) -> tuple[Operation, ...]:
+def _attention(model: Transformer) -> tuple[LayerOperation, ...]:
     h = model.hidden
-    scores = Operation(name="attention", block="attention", kept=model.output_width, scores=True)
-    output = Operation(
+    scores = LayerOperation(
+        name="attention", block="attention", kept=model.output_width, scores=True
+    )
+    output = LayerOperation(
         name="output",
         block="attention",
         weights=(model.output_width, h),
@@ -106,11 +108,11 @@ def _attention(model: Transformer) -> tuple[Operation, ...]:
     return (*inputs, scores, output)
 
 
-def _inputs(model: Transformer) -> tuple[Operation, ...]:
+def _inputs(model: Transformer) -> tuple[LayerOperation, ...]:
     has_bias = model.attention_biases != "none"
     widths = {"query": model.query_width, "key": model.kv_width, "value": model.value_width}
     return tuple(
-        Operation(
+        LayerOperation(
             name=name,
             block="attention",
             weights=(model.hidden, width),
@@ -122,36 +124,36 @@ def _inputs(model: Transformer) -> tuple[Operation, ...]:
     )
 
 
-def _latent_inputs(model: Transformer) -> tuple[Operation, ...]:
+def _latent_inputs(model: Transformer) -> tuple[LayerOperation, ...]:
     """Down to few numbers, which each device of a tensor group has, a norm of them, and up."""
     made = {
         "query": (model.query_rank, 0, model.query_width),
         "key-value": (model.kv_rank, model.rope_width, model.kv_width + model.value_width),
     }
-    found: list[Operation] = []
+    found: list[LayerOperation] = []
     for name, (rank, more, width) in made.items():
         if rank:
             down = (model.hidden, rank + more)
             found += [
-                Operation(name=f"{name} down", block="attention", weights=down,
+                LayerOperation(name=f"{name} down", block="attention", weights=down,
                           split_weights=False, kept=rank + more, split="sequence"),
-                Operation(name=f"{name} norm", block="attention", vectors=rank, kept=rank,
+                LayerOperation(name=f"{name} norm", block="attention", vectors=rank, kept=rank,
                           split="sequence", statistics=1),
             ]  # fmt: skip
         shared = model.heads * model.rope_width if more else 0  # not made by the linear
         up = (rank or model.hidden, width - shared)
-        found.append(Operation(name=name, block="attention", weights=up, kept=width))
+        found.append(LayerOperation(name=name, block="attention", weights=up, kept=width))
     return tuple(found)
 
 
-def _feed_forward(model: Transformer) -> tuple[Operation, ...]:
+def _feed_forward(model: Transformer) -> tuple[LayerOperation, ...]:
     mixed = model.experts > 0
     masks = model.hidden if model.dropout else 0
     block = _block(model, model.feed_forward, "", masks=0 if mixed else masks)
     if not mixed:
         return block
     shared = _block(model, model.shared_feed_forward, "shared ", masks=0)
-    sum_up = Operation(
+    sum_up = LayerOperation(
         name="unpermute", block="feed-forward", kept=model.hidden, split="sequence", masks=masks
     )
     shared = shared if model.shared_feed_forward else ()
@@ -160,15 +162,15 @@ def _feed_forward(model: Transformer) -> tuple[Operation, ...]:
 
 def _block(
     model: Transformer, width: Number, prefix: str, *, masks: Number
-) -> tuple[Operation, ...]:
+) -> tuple[LayerOperation, ...]:
     """A feed-forward block: all experts, or the one that every token goes through. What a shared
     one puts out is added at once."""
     h, f = model.hidden, width
     k, copies = (1, 1) if prefix else (model.active, model.experts or 1)
 
-    def linear(name: str, inner: Number, outer: Number, kept: Number) -> Operation:
+    def linear(name: str, inner: Number, outer: Number, kept: Number) -> LayerOperation:
         is_down = name == "down"
-        return Operation(
+        return LayerOperation(
             name=prefix + name,
             block="feed-forward",
             weights=(inner, outer),
@@ -181,8 +183,8 @@ def _block(
             masks=masks if is_down else 0,
         )
 
-    def pointwise(name: str, flops: int) -> Operation:
-        return Operation(
+    def pointwise(name: str, flops: int) -> LayerOperation:
+        return LayerOperation(
             name=prefix + name, block="feed-forward", kept=k * f, pointwise=flops * k * f
         )
 
@@ -194,11 +196,11 @@ def _block(
     return (linear("up", h, f, k * f), *gate, *activation, down)
 
 
-def _router(model: Transformer) -> tuple[Operation, ...]:
+def _router(model: Transformer) -> tuple[LayerOperation, ...]:
     """The linear that rates experts, the choice of some, and the tokens' copies for those: in the
     order of experts before they are exchanged, and sorted by expert after it."""
     return (
-        Operation(
+        LayerOperation(
             name="router",
             block="feed-forward",
             weights=(model.hidden, model.experts),
@@ -208,7 +210,7 @@ def _router(model: Transformer) -> tuple[Operation, ...]:
         ),
         _moves("choice"),
         _moves("permute"),
-        Operation(
+        LayerOperation(
             name="sort",
             block="feed-forward",
             kept=model.experts_per_token * model.hidden,
@@ -217,6 +219,6 @@ def _router(model: Transformer) -> tuple[Operation, ...]:
     )
 
 
-def _moves(name: str) -> Operation:
+def _moves(name: str) -> LayerOperation:
     """An operation that has no weights and keeps nothing to speak of."""
-    return Operation(name=name, block="feed-forward")
+    return LayerOperation(name=name, block="feed-forward")

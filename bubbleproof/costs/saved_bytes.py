@@ -16,8 +16,8 @@ from functools import lru_cache
 
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.operations import (
+    LayerOperation,
     Number,
-    Operation,
     Split,
     layer_operations,
     norm_statistics,
@@ -46,7 +46,7 @@ def layer_input(model: Transformer, at: Deployment) -> Number:
     return whole(_tokens(at) * at.rules.element * model.hidden * _part(split, at))
 
 
-def operation_saved(operation: Operation, model: Transformer, at: Deployment) -> Fraction:
+def operation_saved(operation: LayerOperation, model: Transformer, at: Deployment) -> Fraction:
     """Bytes that stay of an operation's output, but for the attention's weights."""
     rules = at.rules
     part = _part(operation.split, at)
@@ -64,7 +64,7 @@ def operation_saved(operation: Operation, model: Transformer, at: Deployment) ->
     return _tokens(at) * kept
 
 
-def scores_saved(operation: Operation, model: Transformer, at: Deployment) -> Fraction:
+def scores_saved(operation: LayerOperation, model: Transformer, at: Deployment) -> Fraction:
     """Bytes that the attention keeps beside its output; a recomputed one computes them again."""
     if not operation.scores:
         return Fraction(0)

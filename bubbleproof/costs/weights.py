@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from bubbleproof.costs.deployment import Deployment
-from bubbleproof.costs.operations import Number, Operation, layer_operations, norm_weights
+from bubbleproof.costs.operations import LayerOperation, Number, layer_operations, norm_weights
 from bubbleproof.costs.transformer import Transformer
 
 
@@ -111,7 +111,7 @@ def words(model: Transformer, at: Deployment) -> int:
     return -(-model.vocabulary // at.tensor)
 
 
-def share(operation: Operation, model: Transformer, at: Deployment) -> Fraction:
+def share(operation: LayerOperation, model: Transformer, at: Deployment) -> Fraction:
     """The part of a linear that a device holds, and computes."""
     if not operation.split_weights:
         return Fraction(1)
@@ -125,7 +125,7 @@ def whole(number: Number) -> Number:
     return int(number) if number.denominator == 1 else number
 
 
-def _of_device(operation: Operation, model: Transformer, at: Deployment) -> Number:
+def _of_device(operation: LayerOperation, model: Transformer, at: Deployment) -> Number:
     part = share(operation, model, at)
     inner, outer = operation.weights or (0, 0)
     vectors = operation.vectors * (part if operation.split_vectors else 1)

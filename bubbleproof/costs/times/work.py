@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.flops import operation_flops
-from bubbleproof.costs.operations import Operation, layer_operations
+from bubbleproof.costs.operations import LayerOperation, layer_operations
 from bubbleproof.costs.saved_bytes import message_bytes
 from bubbleproof.costs.state import stage_weights
 from bubbleproof.costs.times.exchanges import APART, copied, exchanged, plain, softmax_bytes
@@ -186,7 +186,7 @@ def joined(name: str) -> tuple[str, ...]:
     return next((names for names in JOINED if name in names), (name,))
 
 
-def smallest_side(operation: Operation, model: Transformer, at: Deployment) -> float:
+def smallest_side(operation: LayerOperation, model: Transformer, at: Deployment) -> float:
     """The smallest of the three sides of an operation's product on one card, in numbers."""
     if operation.scores:
         side = min(model.head_width, at.sequence)
