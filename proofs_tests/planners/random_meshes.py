@@ -7,7 +7,7 @@ from random import Random
 
 from bubbleproof.costs.pipemesh_queue import Mesh, planned_queue
 from bubbleproof.planners.papers.mesh_numbers import Meshed
-from bubbleproof.planners.papers.recomputed_operations import Operation
+from bubbleproof.planners.papers.recomputed_operations import RecomputedOperation
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.sized import sized
 from proofs_tests.zeros import zero_or
@@ -25,7 +25,7 @@ def drawn(seed: int, operations: int) -> Meshed:
         backward=forward + random.randint(0, 9), communication=zero_or(random, 1, 40),
     )  # fmt: skip
     listed = tuple(
-        Operation(name=f"o{k}", size=random.randint(0, 6), ticks=random.randint(0, 3))
+        RecomputedOperation(name=f"o{k}", size=random.randint(0, 6), ticks=random.randint(0, 3))
         for k in range(operations)
     )
     base = random.randint(0, 5)

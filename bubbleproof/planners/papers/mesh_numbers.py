@@ -22,7 +22,7 @@ import numpy as np
 from bubbleproof.costs.pipemesh_queue import Mesh, Queue, planned_queue
 from bubbleproof.planners.papers.mesh_runs import MeshPlan
 from bubbleproof.planners.papers.paper_choice import even_candidate
-from bubbleproof.planners.papers.recomputed_operations import Operation, Selection
+from bubbleproof.planners.papers.recomputed_operations import RecomputedOperation, Selection
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
@@ -41,9 +41,9 @@ class MeshTable:
     own_shard: bool = True
     operations: Sequence[Mapping[str, object]] = ()
 
-    def of_chunk(self, chunks: int) -> tuple[Operation, ...] | None:
+    def of_chunk(self, chunks: int) -> tuple[RecomputedOperation, ...] | None:
         """The operations of one chunk; None where it has no whole number of each."""
-        found: list[Operation] = []
+        found: list[RecomputedOperation] = []
         for one in self.operations:
             name, size, ticks, count = (
                 one[key] for key in ("name", "activation", "ticks", "count")
@@ -54,7 +54,7 @@ class MeshTable:
             assert isinstance(count, int)
             if count % chunks:
                 return None
-            found += [Operation(name=name, size=size, ticks=ticks)] * (count // chunks)
+            found += [RecomputedOperation(name=name, size=size, ticks=ticks)] * (count // chunks)
         return tuple(found)
 
 
@@ -70,7 +70,7 @@ class Meshed:
     plain: Pipeline
     candidate: Candidate | None
     mesh: Mesh
-    operations: tuple[Operation, ...]
+    operations: tuple[RecomputedOperation, ...]
     base: int
     beside: int
     budget: int | None
@@ -141,14 +141,14 @@ def _meshed(space: PlanSpace, table: MeshTable, chunks: int) -> Meshed | None:
     )
 
 
-def _of_choices(shape: Shaped) -> tuple[Operation, ...]:
+def _of_choices(shape: Shaped) -> tuple[RecomputedOperation, ...]:
     """The recomputation that the file leaves open for all stages, of a chunk as a whole."""
     again, plain = None if shape.allowed is None else shape.allowed.recompute, shape.pipeline
     if again is None or not {*range(plain.num_stages)} <= {*again.stages}:
         return ()
     ticks = int(plain.ticks.forward.max()) if again.duration is None else again.duration
     size = int(column(plain.activation).max()) - again.kept
-    return (Operation(name="chunk", size=max(0, size), ticks=ticks),)
+    return (RecomputedOperation(name="chunk", size=max(0, size), ticks=ticks),)
 
 
 def _mesh(plain: Pipeline, table: MeshTable) -> Mesh:
@@ -178,7 +178,7 @@ def _beside(plain: Pipeline, table: MeshTable) -> int:
     return static - state
 
 
-def _base(plain: Pipeline, operations: Sequence[Operation]) -> int:
+def _base(plain: Pipeline, operations: Sequence[RecomputedOperation]) -> int:
     """What a pass of a chunk stores that no recomputation drops."""
     stored, given = int(column(plain.activation).max()), sum(o.size for o in operations)
     if given > stored:

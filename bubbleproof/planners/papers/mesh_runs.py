@@ -18,7 +18,7 @@ from math import ceil
 
 from bubbleproof.costs.pipemesh_queue import Queue
 from bubbleproof.planners.papers.paper_choice import AcceptedSchedule, verified_run
-from bubbleproof.planners.papers.recomputed_operations import Operation, Selection
+from bubbleproof.planners.papers.recomputed_operations import RecomputedOperation, Selection
 from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.families.pipemesh_order import literal_orders
 from bubbleproof.theory.model.schedule import Program
@@ -38,7 +38,7 @@ class MeshPlan:
 
     plain: Pipeline
     candidate: Candidate | None
-    operations: tuple[Operation, ...]
+    operations: tuple[RecomputedOperation, ...]
     beside: int
     queue: Queue
     selection: Selection

@@ -26,7 +26,7 @@ from functools import lru_cache
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
+class RecomputedOperation:
     """One operation: ``size`` is o_k in memory units, ``ticks`` u_k of one microbatch."""
 
     name: str
@@ -42,7 +42,7 @@ class Selection:
     stored: int
     cost: int
 
-    def ticks(self, operations: Sequence[Operation]) -> int:
+    def ticks(self, operations: Sequence[RecomputedOperation]) -> int:
         """Ticks that a backward recomputes."""
         return sum(o.ticks for o, again in zip(operations, self.recomputed, strict=True) if again)
 
@@ -51,7 +51,12 @@ Exposed = Callable[[int], int | None]  # T_DP_crit(F(o)) by o; None where F(o) d
 
 
 def printed_selection(
-    operations: Sequence[Operation], *, passes: int, base: int, start: int, exposed: Exposed
+    operations: Sequence[RecomputedOperation],
+    *,
+    passes: int,
+    base: int,
+    start: int,
+    exposed: Exposed,
 ) -> Selection | None:
     """The paper's dynamic program; None where nothing fits.
 
@@ -65,7 +70,7 @@ def printed_selection(
     return _traced_rows(operations, {stored: row[stored]}, again)[0]
 
 
-def least_ticks(operations: Sequence[Operation], base: int) -> list[Selection]:
+def least_ticks(operations: Sequence[RecomputedOperation], base: int) -> list[Selection]:
     """What can be stored, and the fewest recomputed ticks (``cost``) for it, by bytes.
 
     What stores as much and recomputes no less than another is left out, row after row.
@@ -74,7 +79,7 @@ def least_ticks(operations: Sequence[Operation], base: int) -> list[Selection]:
 
 
 def _rows(
-    operations: Sequence[Operation],
+    operations: Sequence[RecomputedOperation],
     passes: int,
     base: int,
     start: int,
@@ -104,7 +109,7 @@ def _front(row: dict[int, int]) -> dict[int, int]:
 
 
 def _traced_rows(
-    operations: Sequence[Operation], row: dict[int, int], again: Sequence[dict[int, bool]]
+    operations: Sequence[RecomputedOperation], row: dict[int, int], again: Sequence[dict[int, bool]]
 ) -> list[Selection]:
     """The entries of row K with the set behind each."""
     return [
@@ -114,7 +119,7 @@ def _traced_rows(
 
 
 def _next_row(
-    row: dict[int, int], operation: Operation, passes: int, exposed: Exposed
+    row: dict[int, int], operation: RecomputedOperation, passes: int, exposed: Exposed
 ) -> tuple[dict[int, int], dict[int, bool]]:
     """Eq. 8 for one operation, and whether each entry recomputes it."""
     found, again = {}, {}
@@ -132,7 +137,7 @@ def _next_row(
 
 
 def _traced(
-    operations: Sequence[Operation], traced: Sequence[dict[int, bool]], stored: int
+    operations: Sequence[RecomputedOperation], traced: Sequence[dict[int, bool]], stored: int
 ) -> tuple[bool, ...]:
     """The set behind the last row's entry."""
     flags = []
