@@ -47,7 +47,7 @@ NEXT_SIZE = index("next_size")
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class MicrobatchRange:
     """Microbatches ``before`` to ``end - 1``."""
 
     before: Term
@@ -61,15 +61,15 @@ class Operation:
         return all_of(self.before >= 0, microbatch >= self.before, microbatch <= self.end - 1)
 
 
-Place = Callable[[Term, Term, Operation], Term]  # of a chunk's microbatch in its operation
+Place = Callable[[Term, Term, MicrobatchRange], Term]  # of a chunk's microbatch in its operation
 
 
-def forward_place(chunk: Term, microbatch: Term, operation: Operation) -> Term:
+def forward_place(chunk: Term, microbatch: Term, operation: MicrobatchRange) -> Term:
     """Where F(c, j) stands."""
     return V * operation.before + chunk * operation.size + microbatch - operation.before
 
 
-def backward_place(chunk: Term, microbatch: Term, operation: Operation) -> Term:
+def backward_place(chunk: Term, microbatch: Term, operation: MicrobatchRange) -> Term:
     """Where B(c, j) stands."""
     return forward_place(LAST - chunk, microbatch, operation)
 
@@ -84,11 +84,14 @@ class Places:
 
 def _list(kind: str, place: Place, least: Term, *, is_rising: bool) -> list[Part]:
     """Place by place through the list, and the distance of one chunk from the next."""
-    operation, some = Operation(index("before"), index("size")), Operation(0 * V, index("size"))
+    operation, some = (
+        MicrobatchRange(index("before"), index("size")),
+        MicrobatchRange(0 * V, index("size")),
+    )
     first, last, step = (0 * V, LAST, 1) if is_rising else (LAST, 0 * V, -1)
     at = (*AT_C, operation.has(J), operation.size >= least)
-    end, following = operation.end, Operation(operation.end, NEXT_SIZE)
-    final = Operation(M - operation.size, operation.size)
+    end, following = operation.end, MicrobatchRange(operation.end, NEXT_SIZE)
+    final = MicrobatchRange(M - operation.size, operation.size)
     goes_on = C <= LAST - 1 if is_rising else C >= 1
     return [
         (f"{kind} list: begins at place 0", (some.size >= least,),
@@ -122,8 +125,8 @@ def lists(places: Places, least: Term = P) -> list[Part]:
 
 def of_sequences(places: Places, least: Term) -> tuple[Obligation, ...]:
     """PipeMesh: any enqueue and dequeue operations of ``least`` microbatches or more."""
-    q, enqueue = index("q"), Operation(index("enqueued"), index("e"))
-    dequeue = Operation(index("dequeued"), index("d"))
+    q, enqueue = index("q"), MicrobatchRange(index("enqueued"), index("e"))
+    dequeue = MicrobatchRange(index("dequeued"), index("d"))
     waiting = enqueue.end - dequeue.before  # when the dequeue operation of j begins
     at = (enqueue.has(J), dequeue.has(J), enqueue.end <= M)
     parts: list[Part] = [
@@ -140,7 +143,7 @@ def of_sequences(places: Places, least: Term) -> tuple[Obligation, ...]:
 def of_groups(places: Places, *, is_timed: bool = False) -> tuple[Obligation, ...]:
     """Interleaved 1F1B: groups of p in both lists; ``is_timed`` asks for the starts' places too."""
     number, groups, q = index("a"), index("groups"), LAST * P
-    group = Operation(number * P, P)
+    group = MicrobatchRange(number * P, P)
     whole = V * P * groups  # N
     at = (*AT_C, number >= 0, number * P <= J, number * P + P - 1 >= J)
     place = places.forward(C, J, group)
@@ -151,7 +154,7 @@ def of_groups(places: Places, *, is_timed: bool = False) -> tuple[Obligation, ..
         ("sizes: Q >= 0 and N >= Q + p", (groups >= 1,), all_of(q >= 0, whole >= q + P)),
     ]  # fmt: skip
     if is_timed:
-        second = Operation(1 * P, P)
+        second = MicrobatchRange(1 * P, P)
         parts += [
             (
                 "sizes: N is Q + p or twice that or more, Q is 0 or p or more",

@@ -119,7 +119,7 @@ def _frontier() -> Iterator[Twin]:
     yield twin("windows one pair early", replace(form, forward=undelayed), rests)
 
 
-def _second_place(chunk: Term, microbatch: Term, operation: list_places.Operation) -> Term:
+def _second_place(chunk: Term, microbatch: Term, operation: list_places.MicrobatchRange) -> Term:
     return list_places.forward_place(chunk, microbatch, operation) + 1
 
 

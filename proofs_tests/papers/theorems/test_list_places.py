@@ -6,7 +6,7 @@ from itertools import accumulate
 
 import pytest
 
-from bubbleproof.papers.theorems.list_places import Operation, Place, Places
+from bubbleproof.papers.theorems.list_places import MicrobatchRange, Place, Places
 from bubbleproof.papers.theorems.terms import index
 from bubbleproof.theory.families import FamilyMember, member
 from bubbleproof.theory.model.actions import Kind
@@ -19,7 +19,7 @@ def numbered(place: Place, v: int, chunk: int, microbatch: int, sizes: Sizes) ->
     """The formula's number, in the operation that the microbatch is in."""
     ends = list(accumulate(sizes))
     k = next(k for k, end in enumerate(ends) if microbatch < end)
-    term = place(index("chunk"), index("j"), Operation(index("before"), index("size")))
+    term = place(index("chunk"), index("j"), MicrobatchRange(index("before"), index("size")))
     values = {"v": v, "chunk": chunk, "j": microbatch, "before": ends[k] - sizes[k]}
     return int(term.value({**values, "size": sizes[k]}))
 
