@@ -23,7 +23,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 _KEY = "TESTING_ONLY_GenericMode"  # torch has it for kernels of which it knows nothing
-Operation = torch._ops.OpOverload
+TorchOperation = torch._ops.OpOverload
 Counting = Callable[[], AbstractContextManager[object]]
 
 
@@ -34,7 +34,9 @@ class _Tally:
         self.flops = 0
         self._known: dict[tuple[object, ...], int] = {}  # by operation and shapes
 
-    def add(self, operation: Operation, args: tuple[Any, ...], kwargs: Any, out: object) -> None:
+    def add(
+        self, operation: TorchOperation, args: tuple[Any, ...], kwargs: Any, out: object
+    ) -> None:
         """Add one call of an operation that has a formula."""
         shapes = tuple([each.shape for each in args if isinstance(each, torch.Tensor)])
         formula = flop_registry[operation.overloadpacket]
@@ -110,7 +112,7 @@ def _library(of: str) -> torch.library.Library:
 _KEPT: list[torch.library.Library] = []
 
 
-def _kernel(operation: Operation, own: torch._C.DispatchKeySet) -> Callable[..., object]:
+def _kernel(operation: TorchOperation, own: torch._C.DispatchKeySet) -> Callable[..., object]:
     """The operation itself, and its count."""
 
     def counted(*args: Any, **kwargs: Any) -> object:
@@ -130,7 +132,7 @@ class _EveryOperation(TorchDispatchMode):  # type: ignore[no-untyped-call]  # to
         return False  # what it calls is nothing to compile, and dynamo takes seconds to load
 
     def __torch_dispatch__(
-        self, func: Operation, types: object, args: tuple[Any, ...] = (), kwargs: Any = None
+        self, func: TorchOperation, types: object, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> object:
         del types
         given = kwargs or {}
