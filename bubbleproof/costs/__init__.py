@@ -15,7 +15,7 @@ from bubbleproof.costs.operations import LayerOperation, layer_operations
 from bubbleproof.costs.saved_bytes import layer_saved, message_bytes
 from bubbleproof.costs.state import bytes_per_parameter, stage_weights, state_bytes
 from bubbleproof.costs.transformer import FAMILIES, Transformer, transformer
-from bubbleproof.costs.weights import Parameters, Weights, parameters
+from bubbleproof.costs.weights import ParameterCounts, Weights, parameters
 
 __all__ = [
     "ACCOUNTINGS",
@@ -28,7 +28,7 @@ __all__ = [
     "KnownModel",
     "ModelCosts",
     "LayerOperation",
-    "Parameters",
+    "ParameterCounts",
     "Precision",
     "StageCosts",
     "Transformer",

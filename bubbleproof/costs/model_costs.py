@@ -20,7 +20,7 @@ from bubbleproof.costs.saved_bytes import (
 )
 from bubbleproof.costs.state import stage_weights, state_bytes
 from bubbleproof.costs.transformer import Transformer
-from bubbleproof.costs.weights import Parameters, parameters, whole
+from bubbleproof.costs.weights import ParameterCounts, parameters, whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class ModelCosts:
 
     model: Transformer
     deployment: Deployment
-    parameters: Parameters
+    parameters: ParameterCounts
     layer: Flops
     head: Flops
     saved_bytes: dict[str, Number]

@@ -36,7 +36,7 @@ class Weights:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
+class ParameterCounts:
     """A model's weights: of one layer, of what comes before all layers, and of what comes after.
 
     ``embedding`` are the words' and the positions', and a norm behind them; ``head`` the last norm,
@@ -50,7 +50,7 @@ class Parameters:
     total: Number
 
 
-def parameters(model: Transformer) -> Parameters:
+def parameters(model: Transformer) -> ParameterCounts:
     """The weights of the whole model, as they are published.
 
     >>> from bubbleproof.costs.transformer import transformer
@@ -63,7 +63,7 @@ def parameters(model: Transformer) -> Parameters:
     before, after = embedding_weights(model, one).total, head_weights(model, one).total
     layers = layers_weights(model, one, model.layers, is_first=True).total
     total = whole(layers + before + after)
-    return Parameters(layer=layer, embedding=before, head=after, total=total)
+    return ParameterCounts(layer=layer, embedding=before, head=after, total=total)
 
 
 def layers_weights(model: Transformer, at: Deployment, layers: int, *, is_first: bool) -> Weights:
