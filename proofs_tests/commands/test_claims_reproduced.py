@@ -31,7 +31,7 @@ from bubbleproof.papers.claims import (
 from bubbleproof.papers.claims.decision import decide_reading
 from bubbleproof.papers.claims.domain import Params
 from bubbleproof.papers.claims.standing import watched
-from bubbleproof.theory.families.parameters import Parameters
+from bubbleproof.theory.families.parameters import FamilyParameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.sharding import Sharding
@@ -290,7 +290,9 @@ def plain(at: Params) -> tuple[PipeMesh, Pipeline]:
         for first, count in (("e", "R"), ("d", "S"))
     )
     family = PipeMesh(e, d)
-    params = Parameters(p=at["p"], m=at["m"], v=at["v"], tF=at.get("tF", 1), tB=at.get("tB", 2))
+    params = FamilyParameters(
+        p=at["p"], m=at["m"], v=at["v"], tF=at.get("tF", 1), tB=at.get("tB", 2)
+    )
     return family, family.pipeline(params)
 
 

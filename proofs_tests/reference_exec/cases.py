@@ -17,7 +17,7 @@ from bubbleproof.reference_exec.replay import replay
 from bubbleproof.reference_exec.runtime.rank import RankResult
 from bubbleproof.theory.families import families
 from bubbleproof.theory.families.base import FamilyMember
-from bubbleproof.theory.families.parameters import Parameters
+from bubbleproof.theory.families.parameters import FamilyParameters
 from bubbleproof.theory.model.actions import Action
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
@@ -59,8 +59,8 @@ class Case:
 
 
 def family_case(name: str, **params: int | None) -> Case:
-    """A published schedule: p, m, v, s, tF, ... as in ``Parameters``."""
-    member: FamilyMember = families()[name].member(Parameters(**params))  # type: ignore[arg-type]  # fields by name
+    """A published schedule: p, m, v, s, tF, ... as in ``FamilyParameters``."""
+    member: FamilyMember = families()[name].member(FamilyParameters(**params))  # type: ignore[arg-type]  # fields by name
     return Case(
         pipeline=member.pipeline,
         problem=member.problem,

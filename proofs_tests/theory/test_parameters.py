@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bubbleproof.theory.families import member
-from bubbleproof.theory.families.parameters import COUNTS, TICKS, Parameters, parse_parameters
+from bubbleproof.theory.families.parameters import COUNTS, TICKS, FamilyParameters, parse_parameters
 
 
 def test_words_become_parameters() -> None:
     words = ["p=4", "m=8", "v=2", "s=3", "f=5", "R=50", "e=8,4", "d=6", "tF=0", "tB=2", "tI=1"]
-    assert parse_parameters([*words, "tW=1"]) == Parameters(
+    assert parse_parameters([*words, "tW=1"]) == FamilyParameters(
         p=4, m=8, v=2, s=3, f=5, R=50, e=(8, 4), d=(6,), tF=0, tB=2, tI=1, tW=1
     )
 
@@ -60,12 +60,12 @@ def test_what_cannot_be_read(words: list[str], message: str) -> None:
 
 
 def test_default_ticks() -> None:
-    plain = Parameters(p=1, m=1)
+    plain = FamilyParameters(p=1, m=1)
     assert (plain.tF, plain.full_ticks, plain.split_ticks) == (1, 2, (1, 1))
     # A full backward is the sum of its parts where those are given.
-    assert Parameters(p=1, m=1, tI=3).full_ticks == 4
-    assert Parameters(p=1, m=1, tI=3, tW=5, tB=8).full_ticks == 8
-    assert Parameters(p=1, m=1, tI=0, tW=0).split_ticks == (0, 0)
+    assert FamilyParameters(p=1, m=1, tI=3).full_ticks == 4
+    assert FamilyParameters(p=1, m=1, tI=3, tW=5, tB=8).full_ticks == 8
+    assert FamilyParameters(p=1, m=1, tI=0, tW=0).split_ticks == (0, 0)
 
 
 def test_a_member_tells_all_its_parameters() -> None:

@@ -19,7 +19,7 @@ from bubbleproof.papers.claims.measured_pipelines import peaks_of
 from bubbleproof.papers.claims.tpipe_schedules import INTERLEAVED, TPIPE, TRECOMP
 from bubbleproof.theory.families.adapipe import AdaPipe
 from bubbleproof.theory.families.base import Family
-from bubbleproof.theory.families.parameters import Parameters
+from bubbleproof.theory.families.parameters import FamilyParameters
 from bubbleproof.theory.families.recomputed_1f1b import RecomputedOneForwardOneBackward
 from bubbleproof.theory.families.recomputed_share import share_of_chunks
 from bubbleproof.theory.families.trecomp import TRecompInterleaved, recomputed_chunks
@@ -51,7 +51,7 @@ def _share(at: Params) -> int:
 
 @lru_cache(maxsize=256)
 def _kept(family: Family, p: int, m: int, v: int, share: int) -> int:
-    made = family.member(Parameters(p=p, m=m, v=v, R=share))
+    made = family.member(FamilyParameters(p=p, m=m, v=v, R=share))
     problem = made.problem
     first = recomputed_chunks(made.pipeline) * p
     if isinstance(family, RecomputedOneForwardOneBackward):  # its chunks lie side by side
@@ -79,7 +79,7 @@ def adapipe_over_trecomp(at: Params) -> Fraction:
     p, m, v = at["p"], at["m"], at["v"]
     recomputed = on.run(TRECOMP, {"p": p, "m": m}).measures
     held = max(recomputed.peak_activations) * v // 2  # parts of half a rank each
-    plan = AdaPipe().member(Parameters(p=p, m=m, v=v, f=held))
+    plan = AdaPipe().member(FamilyParameters(p=p, m=m, v=v, f=held))
     found = measure(plan.problem, plan.schedule)
     if max(found.peak_activations) > held:
         raise ValueError(f"AdaPipe's plan holds {max(found.peak_activations)} parts of {held}")

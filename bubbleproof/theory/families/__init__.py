@@ -14,7 +14,11 @@ from bubbleproof.theory.families.gpipe import BreadthFirst, GPipe, TeraPipe
 from bubbleproof.theory.families.hanayo import Hanayo
 from bubbleproof.theory.families.interleaved import Interleaved
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
-from bubbleproof.theory.families.parameters import Parameters, make_parameters, parse_parameters
+from bubbleproof.theory.families.parameters import (
+    FamilyParameters,
+    make_parameters,
+    parse_parameters,
+)
 from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.families.printed import printed
 from bubbleproof.theory.families.recomputed_1f1b import RecomputedOneForwardOneBackward
@@ -33,7 +37,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 __all__ = [
     "Family",
     "FamilyMember",
-    "Parameters",
+    "FamilyParameters",
     "families",
     "family",
     "make_parameters",

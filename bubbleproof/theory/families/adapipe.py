@@ -25,7 +25,7 @@ from bubbleproof.theory.families.block_orders import (
     even_blocks,
     recomputed_just_in_time,
 )
-from bubbleproof.theory.families.parameters import Parameters
+from bubbleproof.theory.families.parameters import FamilyParameters
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
@@ -46,7 +46,7 @@ class AdaPipe(Family):
         is_in_blocks = all(a <= b for a, b in pairwise(ranks))
         return ranks if is_in_blocks else even_blocks(pipeline.num_ranks, pipeline.num_chunks)
 
-    def pipeline(self, params: Parameters) -> Pipeline:
+    def pipeline(self, params: FamilyParameters) -> Pipeline:
         made = super().pipeline(params)
         return self.planned(made, capacity=params.f or -(-made.num_stages // 2))
 

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bubbleproof.theory.families.parameters import Parameters, make_parameters
+from bubbleproof.theory.families.parameters import FamilyParameters, make_parameters
 from bubbleproof.theory.model.actions import ActionTable, Ints, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
@@ -108,7 +108,7 @@ class Family(ABC):
         """
         return pipeline
 
-    def pipeline(self, params: Parameters) -> Pipeline:
+    def pipeline(self, params: FamilyParameters) -> Pipeline:
         """The pipeline the parameters describe. Raises ``ValueError`` for one it cannot take."""
         for name in ("v", "s", "f", "R", "e", "d"):
             value = getattr(params, name)
@@ -135,12 +135,12 @@ class Family(ABC):
         problem = problem or pipeline.problem()
         return left_shift(problem, with_messages_in_order(problem, self.program(pipeline)))
 
-    def variant(self, params: Parameters) -> Family:
+    def variant(self, params: FamilyParameters) -> Family:
         """The family that orders as ``f``, ``e`` and ``d`` ask; this one unless it takes any."""
         del params
         return self
 
-    def member(self, params: Parameters) -> FamilyMember:
+    def member(self, params: FamilyParameters) -> FamilyMember:
         """The family's schedule for the parameters, with every default filled in."""
         chosen = self.variant(params)
         pipeline = chosen.pipeline(params)
@@ -157,7 +157,7 @@ class Family(ABC):
         return f"<Family {self.name}: {self.title}>"
 
     def full_params(
-        self, params: Parameters, pipeline: Pipeline
+        self, params: FamilyParameters, pipeline: Pipeline
     ) -> dict[str, int | tuple[int, ...]]:
         """The parameters by their short names, defaults filled in."""
         ticks = (

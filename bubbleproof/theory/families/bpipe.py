@@ -41,7 +41,7 @@ from bubbleproof.theory.families.bpipe_plan import (
 )
 from bubbleproof.theory.families.interleaved import DepthFirst, group_sizes
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
-from bubbleproof.theory.families.parameters import Parameters
+from bubbleproof.theory.families.parameters import FamilyParameters
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -62,7 +62,7 @@ class BalancedFamily(Family):
     def objective(self, p: int, m: int, v: int = 1) -> int:
         """mu_opt: the activations that no rank of a transferring pair exceeds."""
 
-    def pipeline(self, params: Parameters) -> Pipeline:
+    def pipeline(self, params: FamilyParameters) -> Pipeline:
         return self.balanced(super().pipeline(params))
 
     def fitted(self, pipeline: Pipeline) -> Pipeline:

@@ -45,7 +45,7 @@ from functools import cache
 import numpy as np
 
 from bubbleproof.theory.families.base import Family
-from bubbleproof.theory.families.parameters import Parameters
+from bubbleproof.theory.families.parameters import FamilyParameters
 from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.overlaps import Overlap
@@ -89,7 +89,7 @@ class EightSteps(Family):
         split, overlaps = self.choices(p, m)
         return plain.with_changes(split_backward=split, overlaps=overlaps)
 
-    def pipeline(self, params: Parameters) -> Pipeline:
+    def pipeline(self, params: FamilyParameters) -> Pipeline:
         if why := self.size_refusal(params.p, params.m):
             raise ValueError(why)
         return self.fitted(super().pipeline(params))

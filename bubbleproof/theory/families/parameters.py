@@ -21,7 +21,7 @@ NAMES = (*COUNTS, *SHARES, *SEQUENCES, *TICKS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
+class FamilyParameters:
     """The parameters that were given; ``None`` where the family's default applies."""
 
     p: int
@@ -76,7 +76,7 @@ class Parameters:
         return full
 
 
-def parse_parameters(tokens: Iterable[str]) -> Parameters:
+def parse_parameters(tokens: Iterable[str]) -> FamilyParameters:
     """Read ``key=value`` words.
 
     >>> parse_parameters(["p=4", "m=8", "e=8,4"]).e
@@ -96,7 +96,7 @@ def parse_parameters(tokens: Iterable[str]) -> Parameters:
     return make_parameters(given)
 
 
-def make_parameters(given: Mapping[str, int | tuple[int, ...]]) -> Parameters:
+def make_parameters(given: Mapping[str, int | tuple[int, ...]]) -> FamilyParameters:
     """Parameters from a mapping of their names.
 
     Raises ``ValueError`` for another name, another type, and for missing ``p`` or ``m``.
@@ -112,7 +112,7 @@ def make_parameters(given: Mapping[str, int | tuple[int, ...]]) -> Parameters:
     missing = [name for name in ("p", "m") if name not in given]
     if missing:
         raise ValueError(f"parameter {missing[0]} is missing; for example p=4 m=8")
-    return Parameters(**given)  # type: ignore[arg-type]  # the keys decide the value types
+    return FamilyParameters(**given)  # type: ignore[arg-type]  # the keys decide the value types
 
 
 def _value(key: str, text: str) -> int | tuple[int, ...]:

@@ -21,7 +21,7 @@ from dataclasses import replace
 import numpy as np
 
 from bubbleproof.theory.families.base import Family
-from bubbleproof.theory.families.parameters import Parameters
+from bubbleproof.theory.families.parameters import FamilyParameters
 from bubbleproof.theory.families.pipemesh_order import Sequences, elastic_program
 from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Ints, Kind
 from bubbleproof.theory.model.schedule import Program
@@ -46,7 +46,7 @@ class PipeMesh(Family):
     ) -> None:
         self.enqueue, self.dequeue = enqueue, dequeue
 
-    def variant(self, params: Parameters) -> PipeMesh:
+    def variant(self, params: FamilyParameters) -> PipeMesh:
         return PipeMesh(params.e, params.d)
 
     def sequences(self, pipeline: Pipeline) -> Sequences:
@@ -93,7 +93,7 @@ class PipeMesh(Family):
         return _with_nics(pipeline, compute, collectives(listed, pipeline.choices.sharding))
 
     def full_params(
-        self, params: Parameters, pipeline: Pipeline
+        self, params: FamilyParameters, pipeline: Pipeline
     ) -> dict[str, int | tuple[int, ...]]:
         enqueue, dequeue = self.sequences(pipeline)
         return {**super().full_params(params, pipeline), "e": enqueue, "d": dequeue}

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from bubbleproof.theory.families.base import Family
 from bubbleproof.theory.families.interleaved import DepthFirst
-from bubbleproof.theory.families.parameters import Parameters
+from bubbleproof.theory.families.parameters import FamilyParameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.families.pipemesh_order import literal_orders
 from bubbleproof.theory.families.svpp import SVPP
@@ -82,7 +82,7 @@ class PrintedPipeMesh(PipeMesh):
             literal_orders(pipeline.num_ranks, pipeline.num_chunks, enqueue, dequeue)
         )
 
-    def variant(self, params: Parameters) -> PipeMesh:
+    def variant(self, params: FamilyParameters) -> PipeMesh:
         return type(self)(params.e, params.d)
 
 

@@ -27,7 +27,7 @@ from bubbleproof.theory.families.block_orders import (
     even_blocks,
     recomputed_just_in_time,
 )
-from bubbleproof.theory.families.parameters import Parameters
+from bubbleproof.theory.families.parameters import FamilyParameters
 from bubbleproof.theory.families.recomputed_share import chunks_of_share, share_of_chunks
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -48,7 +48,7 @@ class RecomputedOneForwardOneBackward(Family):
     def places(self, pipeline: Pipeline) -> tuple[int, ...]:
         return even_blocks(pipeline.num_ranks, pipeline.num_chunks)
 
-    def pipeline(self, params: Parameters) -> Pipeline:
+    def pipeline(self, params: FamilyParameters) -> Pipeline:
         share = HALF if params.R is None else params.R
         chunks = params.v or least_chunks(share)
         made = super().pipeline(replace(params, v=chunks))
@@ -69,7 +69,7 @@ class RecomputedOneForwardOneBackward(Family):
         return block_program(pipeline)
 
     def full_params(
-        self, params: Parameters, pipeline: Pipeline
+        self, params: FamilyParameters, pipeline: Pipeline
     ) -> dict[str, int | tuple[int, ...]]:
         choice = pipeline.choices.recompute
         chunks = 0 if choice is None else len(choice.stages) // pipeline.num_ranks

@@ -42,7 +42,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bubbleproof.theory.families.base import Family
-from bubbleproof.theory.families.parameters import Parameters
+from bubbleproof.theory.families.parameters import FamilyParameters
 from bubbleproof.theory.families.svpp_gemms import shortest_filling
 from bubbleproof.theory.families.svpp_orders import slice_orders
 from bubbleproof.theory.model.schedule import Program
@@ -94,11 +94,11 @@ class SVPP(Family):
     def program(self, pipeline: Pipeline) -> Program:
         return slice_orders(pipeline, self.limit(pipeline))
 
-    def variant(self, params: Parameters) -> Family:
+    def variant(self, params: FamilyParameters) -> Family:
         return type(self)(forwards=params.f)
 
     def full_params(
-        self, params: Parameters, pipeline: Pipeline
+        self, params: FamilyParameters, pipeline: Pipeline
     ) -> dict[str, int | tuple[int, ...]]:
         return super().full_params(params, pipeline) | {"f": self.limit(pipeline)}
 

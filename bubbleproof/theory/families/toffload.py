@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bubbleproof.theory.families.parameters import Parameters
+from bubbleproof.theory.families.parameters import FamilyParameters
 from bubbleproof.theory.families.tpipe import ManyChunks, TPipe
 from bubbleproof.theory.families.trecomp import TRecomp
 from bubbleproof.theory.model.actions import NONE, ActionTable, Kind
@@ -39,7 +39,7 @@ class TOffload(ManyChunks):
     source = "T-Pipe (Chronos-aware pipeline parallelism) section 5, Appendix D"
     adds = frozenset({"state_offload", "recompute"})
 
-    def pipeline(self, params: Parameters) -> Pipeline:
+    def pipeline(self, params: FamilyParameters) -> Pipeline:
         ticks = params.tF
         return self.offloading(super().pipeline(params), offload=ticks, step=ticks, reload=ticks)
 

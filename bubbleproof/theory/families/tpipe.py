@@ -27,7 +27,7 @@ and m, v >= 2. The peak depends on the order alone.
 from __future__ import annotations
 
 from bubbleproof.theory.families.base import Family
-from bubbleproof.theory.families.parameters import Parameters
+from bubbleproof.theory.families.parameters import FamilyParameters
 from bubbleproof.theory.families.rounds import round_program
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -39,7 +39,7 @@ class ManyChunks(Family):
     options = frozenset({"v"})
     default_chunks = 2
 
-    def pipeline(self, params: Parameters) -> Pipeline:
+    def pipeline(self, params: FamilyParameters) -> Pipeline:
         if params.v is not None and params.v < 2:
             raise ValueError(self._too_few(params.v))
         return super().pipeline(params)

@@ -30,7 +30,7 @@ Source: T-Pipe section 4.2, Appendices B and C. Legal range: any p, m, v >= 2, 1
 from __future__ import annotations
 
 from bubbleproof.theory.families.interleaved import Interleaved
-from bubbleproof.theory.families.parameters import Parameters
+from bubbleproof.theory.families.parameters import FamilyParameters
 from bubbleproof.theory.families.recomputed_share import chunks_of_share, share_of_chunks
 from bubbleproof.theory.families.rounds import round_program
 from bubbleproof.theory.families.tpipe import ManyChunks
@@ -46,7 +46,7 @@ class Recomputing(ManyChunks):
     options = frozenset({"v", "R"})
     adds = frozenset({"recompute"})
 
-    def pipeline(self, params: Parameters) -> Pipeline:
+    def pipeline(self, params: FamilyParameters) -> Pipeline:
         pipeline = super().pipeline(params)
         if params.R is None:
             return self.recomputing(pipeline)
@@ -91,7 +91,7 @@ class Recomputing(ManyChunks):
         return None
 
     def full_params(
-        self, params: Parameters, pipeline: Pipeline
+        self, params: FamilyParameters, pipeline: Pipeline
     ) -> dict[str, int | tuple[int, ...]]:
         share = share_of_chunks(recomputed_chunks(pipeline), pipeline.num_chunks)
         return {**super().full_params(params, pipeline), "R": share}
