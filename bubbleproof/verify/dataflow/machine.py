@@ -15,7 +15,7 @@ from bubbleproof.verify.dataflow.activations import Activations
 from bubbleproof.verify.dataflow.gradients import Gradients
 from bubbleproof.verify.dataflow.messages import RECVS, SENDS, Messages, channel_supply
 from bubbleproof.verify.dataflow.mistakes import Fault, Supply, SymbolicAction
-from bubbleproof.verify.dataflow.parameter_versions import PARAMETER_USERS, Parameters
+from bubbleproof.verify.dataflow.parameter_versions import PARAMETER_USERS, ParameterVersions
 from bubbleproof.verify.dataflow.training_step import TrainingStep
 
 Check = Callable[[SymbolicAction], Iterator[Fault]]
@@ -30,7 +30,7 @@ class Machine:
     def __init__(self, step: TrainingStep, num_ranks: int, *, is_explicit: bool) -> None:
         self._step = step
         self._activations = Activations(step)
-        self._parameters = Parameters(step, num_ranks)
+        self._parameters = ParameterVersions(step, num_ranks)
         self._gradients = Gradients(step, num_ranks)
         self._messages = Messages(step, is_explicit=is_explicit)
         plain: dict[Kind, Phases] = {

@@ -20,7 +20,7 @@ from bubbleproof.verify.dataflow.training_step import TrainingStep
 PARAMETER_USERS = (Kind.F, Kind.R, Kind.B, Kind.I)
 
 
-class Parameters:
+class ParameterVersions:
     """The copies of each stage's parameters (copy number to version) and who changed them last."""
 
     def __init__(self, step: TrainingStep, num_ranks: int) -> None:

@@ -13,7 +13,7 @@ from bubbleproof.verify import Decision, Semantics, check_communication
 from bubbleproof.verify.dataflow.activations import Activations
 from bubbleproof.verify.dataflow.gradients import Gradients
 from bubbleproof.verify.dataflow.messages import Messages
-from bubbleproof.verify.dataflow.parameter_versions import Parameters
+from bubbleproof.verify.dataflow.parameter_versions import ParameterVersions
 from bubbleproof.verify.dataflow.rule import check_dataflow, check_dataflow_of_program
 from bubbleproof.verify.dataflow.training_step import NoTrainingStep
 from proofs_tests.cases import Case, all_family_cases, overlapped
@@ -133,7 +133,7 @@ def test_programs_with_messages() -> None:
         (Activations, "of_backward"),
         (Activations, "of_move"),
         (Messages, "of_input"),
-        (Parameters, "of_use"),
+        (ParameterVersions, "of_use"),
         (Gradients, "of_step"),
         (Gradients, "left_over"),
     ],
