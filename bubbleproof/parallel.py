@@ -36,7 +36,7 @@ from bubbleproof.platforms import held_back, num_cores
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Parameters = ParamSpec("Parameters")
+CallParameters = ParamSpec("CallParameters")
 PATIENCE = 5.0  # seconds for a scheduler to take a connection
 MAX_WORKERS = 256  # processes, or threads of an engine
 
@@ -106,10 +106,10 @@ class _Pool(ProcessPoolExecutor):
 
     def submit(
         self,
-        fn: Callable[Parameters, Result],
+        fn: Callable[CallParameters, Result],
         /,
-        *args: Parameters.args,
-        **kwargs: Parameters.kwargs,
+        *args: CallParameters.args,
+        **kwargs: CallParameters.kwargs,
     ) -> Future[Result]:
         """Hand in a call; a process that this starts gets no Ctrl-C before it ignores it."""
         # another thread may take the signal, and half a start is an error
