@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.markdown import markdown_table
 from bubbleproof.costs.times.calibration import Calibration
-from bubbleproof.costs.times.job_rows import Row
+from bubbleproof.costs.times.job_rows import JobRow
 from bubbleproof.costs.times.kernels import kernel_times
 from bubbleproof.costs.times.work import work
 
@@ -26,9 +26,9 @@ TELLS = 1e-6  # of a unit vector: what may lie outside the space of the rows
 Shape = tuple[str, int, int]
 
 
-def told_layers(rows: Sequence[Row]) -> dict[Shape, float]:
+def told_layers(rows: Sequence[JobRow]) -> dict[Shape, float]:
     """Milliseconds of a layer by (model, tensor, micro-batch), where rows tell it."""
-    shapes: dict[Shape, list[Row]] = defaultdict(list)
+    shapes: dict[Shape, list[JobRow]] = defaultdict(list)
     for row in rows:
         if row.at.pipeline == 1:
             shapes[shape_of(row)].append(row)
@@ -36,12 +36,12 @@ def told_layers(rows: Sequence[Row]) -> dict[Shape, float]:
     return {shape: value for shape, value in found.items() if value is not None}
 
 
-def shape_of(row: Row) -> Shape:
+def shape_of(row: JobRow) -> Shape:
     """Model, tensor and micro-batch."""
     return row.model.name, row.at.tensor, row.at.micro_batch
 
 
-def _told_layer(rows: Sequence[Row]) -> float | None:
+def _told_layer(rows: Sequence[JobRow]) -> float | None:
     sizes = sorted({row.at.data for row in rows})
     columns = np.array(
         [
@@ -62,7 +62,7 @@ def _told_layer(rows: Sequence[Row]) -> float | None:
     return float((inverse @ np.array([row.measured_ms for row in rows]))[0])
 
 
-def layers_table(rows: Sequence[Row], by: Calibration) -> str:
+def layers_table(rows: Sequence[JobRow], by: Calibration) -> str:
     """Told and estimated milliseconds of a layer, tensor sizes by micro-batches; empty if none."""
     own = [row for row in by.taken(rows) if row.gpus <= by.card.cards_per_node]
     told = told_layers(own)
@@ -79,6 +79,6 @@ def layers_table(rows: Sequence[Row], by: Calibration) -> str:
     return markdown_table(header, lines) if lines else ""
 
 
-def _estimated(row: Row, by: Calibration) -> float:
+def _estimated(row: JobRow, by: Calibration) -> float:
     times = kernel_times(work(row.model, row.at, row.runs, by.card.cards_per_node), by.constants)
     return float(times.forward + times.backward)

@@ -21,7 +21,7 @@ from bubbleproof.costs.times.calibration import Calibration, calibrate
 from bubbleproof.costs.times.cards import card
 from bubbleproof.costs.times.cross_validation import Judged, cross_validated
 from bubbleproof.costs.times.estimate import estimated_ms, estimates
-from bubbleproof.costs.times.job_rows import Row
+from bubbleproof.costs.times.job_rows import JobRow
 from bubbleproof.formats.iteration_rows import read_rows
 
 CARDS = {"megatron-deepspeed": "a100-80gb", "megatron-core": "b200"}
@@ -43,7 +43,7 @@ class Study:
 
 def studies(paths: Iterable[Path]) -> list[Study]:
     """One study of each software among the files."""
-    rows: dict[str, list[Row]] = defaultdict(list)
+    rows: dict[str, list[JobRow]] = defaultdict(list)
     memory: dict[str, list[float]] = defaultdict(list)
     for path in paths:
         found = read_rows(path, measured=True)
@@ -53,7 +53,7 @@ def studies(paths: Iterable[Path]) -> list[Study]:
     return [study(name, rows[name], memory[name]) for name in CARDS if rows[name]]
 
 
-def study(software: str, rows: Sequence[Row], memory: Sequence[float]) -> Study:
+def study(software: str, rows: Sequence[JobRow], memory: Sequence[float]) -> Study:
     """Fit and cross-validate rows of one software."""
     found = calibrate(rows, card(CARDS[software]))
     judged = cross_validated(rows, found)
@@ -66,7 +66,7 @@ def study(software: str, rows: Sequence[Row], memory: Sequence[float]) -> Study:
     )
 
 
-def _judged(rows: Sequence[Row], by: Calibration, fold: str) -> tuple[Judged, ...]:
+def _judged(rows: Sequence[JobRow], by: Calibration, fold: str) -> tuple[Judged, ...]:
     times = estimated_ms(rows, by)
     return tuple(
         Judged(row=row, fold=fold, estimated=time) for row, time in zip(rows, times, strict=True)

@@ -27,7 +27,7 @@ import numpy as np
 from benchmarks.markdown import markdown_table
 from bubbleproof.costs.times.calibration import Calibration
 from bubbleproof.costs.times.estimate import Estimate, estimates
-from bubbleproof.costs.times.job_rows import Row
+from bubbleproof.costs.times.job_rows import JobRow
 from bubbleproof.formats.iteration_rows import read_rows
 
 FOLDER = Path(__file__).parent
@@ -90,7 +90,7 @@ class Unseen:
     peak: float
 
     @property
-    def row(self) -> Row:
+    def row(self) -> JobRow:
         """What was estimated."""
         return self.found.row
 
@@ -133,7 +133,7 @@ def section(by: Calibration) -> str:
     return f"{head}{table}\nThe median error of all is {median:.1f} %.\n{first}"
 
 
-def _cut(row: Row) -> tuple[str, ...]:
+def _cut(row: JobRow) -> tuple[str, ...]:
     at = row.at
     sizes = {"t": at.tensor, "c": at.context, "e": at.expert, "d": at.data, "p": at.pipeline,
              "v": row.chunks}  # fmt: skip

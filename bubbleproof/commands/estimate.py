@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from bubbleproof.commands.output import HOLDS, print_json, print_table
 from bubbleproof.costs.times.estimate import Estimate, estimates
-from bubbleproof.costs.times.job_rows import Row
+from bubbleproof.costs.times.job_rows import JobRow
 from bubbleproof.formats.hardware_toml import read_hardware
 from bubbleproof.formats.iteration_rows import read_rows
 
@@ -57,7 +57,7 @@ def _print(found: Sequence[Estimate], title: str, memory_bytes: int) -> None:
     )
 
 
-def _cut(row: Row) -> str:
+def _cut(row: JobRow) -> str:
     """The sizes of a cut; those that are mostly 1 where they are not."""
     at = row.at
     more = {"c": at.context, "e": at.expert, "v": row.chunks}

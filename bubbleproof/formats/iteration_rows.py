@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from bubbleproof.costs.times.job_rows import Row, rows_of
+from bubbleproof.costs.times.job_rows import JobRow, rows_of
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
 
 
-def read_rows(path: FilePath, *, measured: bool) -> list[Row]:
+def read_rows(path: FilePath, *, measured: bool) -> list[JobRow]:
     """The rows of a file; their measured column is looked at only where that is asked for.
 
     Raises ``ValueError`` with one line that names the file and the row.

@@ -25,14 +25,14 @@ from bubbleproof.costs.times.cross_validation import (
     regrets,
 )
 from bubbleproof.costs.times.estimate import estimated_ms
-from bubbleproof.costs.times.job_rows import Row, rows_of
+from bubbleproof.costs.times.job_rows import JobRow, rows_of
 from proofs_tests.costs.measured_cases import A100, B200
 
 CARD = card("a100-80gb")
 HEAD = "gpus,global_batch,micro_batch,hidden,heads,layers,sequence,tensor,data,pipeline,scope"
 
 
-def made_rows(scope: str = "none") -> list[Row]:
+def made_rows(scope: str = "none") -> list[JobRow]:
     """Rows of one node of many shapes, measured by nobody."""
     lines = [
         f"{t * d * p},{8 * d * b},{b},{hidden},16,16,1024,{t},{d},{p},{scope}"
@@ -43,7 +43,7 @@ def made_rows(scope: str = "none") -> list[Row]:
     return rows_of("\n".join([HEAD, *lines]), measured=False)
 
 
-def made_by(rows: list[Row], by: Calibration) -> list[Row]:
+def made_by(rows: list[JobRow], by: Calibration) -> list[JobRow]:
     """The rows as if these constants had been measured."""
     times = estimated_ms(rows, by)
     return [replace(row, measured=time) for row, time in zip(rows, times, strict=True)]

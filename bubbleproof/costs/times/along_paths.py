@@ -14,7 +14,7 @@ import numpy as np
 
 from bubbleproof.costs.times.critical_paths import Path, graph, longest_path
 from bubbleproof.costs.times.iteration import HALF, stage_times, steps_of
-from bubbleproof.costs.times.job_rows import Row
+from bubbleproof.costs.times.job_rows import JobRow
 from bubbleproof.costs.times.kernels import KernelTimes, kernel_times, step_times
 from bubbleproof.costs.times.work import Floats, MicrobatchWork, Step, stacked, work
 
@@ -25,13 +25,13 @@ MESSAGE_FLOOR = 1e-6  # ms: what the schedule's whole nanosecond comes to
 class Prepared:
     """Rows as columns: their work, and the steps of their stages, [stage, row]."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[JobRow, ...]
     work: MicrobatchWork
     steps: Step
     layers: Floats
 
 
-def prepared(rows: Sequence[Row], cards_per_node: int) -> Prepared:
+def prepared(rows: Sequence[JobRow], cards_per_node: int) -> Prepared:
     """What is the same under all constants.
 
     Raises ``ValueError`` for rows of several chunks, and of models with several kinds of layer.

@@ -29,7 +29,7 @@ from bubbleproof.costs.times.along_paths import Prepared, paths, predicted, prep
 from bubbleproof.costs.times.cards import Card, cards
 from bubbleproof.costs.times.constants import CONSTANTS, NAMES, starts
 from bubbleproof.costs.times.critical_paths import Path
-from bubbleproof.costs.times.job_rows import Row
+from bubbleproof.costs.times.job_rows import JobRow
 from bubbleproof.costs.times.work import Floats
 
 SPREAD_OF_ROWS = 0.05  # s: beyond it an error counts less and less
@@ -55,7 +55,7 @@ class Calibration:
     scope_one_node: str = "none"
     scope_many_nodes: str = "none"
 
-    def taken(self, rows: Sequence[Row]) -> list[Row]:
+    def taken(self, rows: Sequence[JobRow]) -> list[JobRow]:
         """The rows with the scope of their kind, where they tell none and their software may have
         run so."""
         found = []
@@ -72,7 +72,7 @@ def uncalibrated(card: Card) -> Calibration:
     return Calibration(card=card, constants=starts(card))
 
 
-def calibrate(rows: Sequence[Row], card: Card | None = None) -> Calibration:
+def calibrate(rows: Sequence[JobRow], card: Card | None = None) -> Calibration:
     """The best constants for measured rows. Raises ``ValueError`` where rows are too few."""
     if card is not None:
         return calibrated(rows, card, scope_pairs(rows, card))
@@ -87,7 +87,7 @@ def calibrate(rows: Sequence[Row], card: Card | None = None) -> Calibration:
     return best
 
 
-def num_fitting(rows: Sequence[Row], by: Calibration) -> int:
+def num_fitting(rows: Sequence[JobRow], by: Calibration) -> int:
     """How many rows have room on the card, recomputing as the calibration takes them."""
     held = (
         allocated(row.model, row.at, row.runs, row.microbatches, row.chunks)
@@ -97,7 +97,7 @@ def num_fitting(rows: Sequence[Row], by: Calibration) -> int:
 
 
 def calibrated(
-    rows: Sequence[Row],
+    rows: Sequence[JobRow],
     card: Card,
     scopes: Sequence[tuple[str, str]],
     near: Calibration | None = None,
@@ -121,7 +121,7 @@ def calibrated(
     return best[1]
 
 
-def cards_by_distance(rows: Sequence[Row]) -> list[Card]:
+def cards_by_distance(rows: Sequence[JobRow]) -> list[Card]:
     """All cards, that whose data sheet comes nearest to the rows' times first, then by name."""
 
     def distance(card: Card) -> float:
@@ -132,7 +132,7 @@ def cards_by_distance(rows: Sequence[Row]) -> list[Card]:
     return sorted(cards().values(), key=lambda card: (distance(card), card.name))
 
 
-def scope_pairs(rows: Sequence[Row], card: Card) -> list[tuple[str, str]]:
+def scope_pairs(rows: Sequence[JobRow], card: Card) -> list[tuple[str, str]]:
     """The recompute scopes to try, for rows of one node and of many.
 
     Rows that tell theirs leave nothing to try; where no row is of a kind, software assumes one.
@@ -140,7 +140,7 @@ def scope_pairs(rows: Sequence[Row], card: Card) -> list[tuple[str, str]]:
     return list(product(_scopes(rows, card, is_many=False), _scopes(rows, card, is_many=True)))
 
 
-def _scopes(rows: Sequence[Row], card: Card, *, is_many: bool) -> list[str]:
+def _scopes(rows: Sequence[JobRow], card: Card, *, is_many: bool) -> list[str]:
     of_kind = [row for row in rows if (row.gpus > card.cards_per_node) is is_many]
     if not of_kind:
         return sorted({row.runs.assumed[is_many] for row in rows})
@@ -151,7 +151,7 @@ def _scopes(rows: Sequence[Row], card: Card, *, is_many: bool) -> list[str]:
 
 
 def _fit(
-    rows: Sequence[Row], begun: Calibration, near: Calibration | None
+    rows: Sequence[JobRow], begun: Calibration, near: Calibration | None
 ) -> tuple[float, Calibration]:
     names = _told(rows, begun)
     if len(rows) < len(names):
@@ -172,7 +172,7 @@ def _fit(
     )
 
 
-def _told(rows: Sequence[Row], begun: Calibration) -> tuple[str, ...]:
+def _told(rows: Sequence[JobRow], begun: Calibration) -> tuple[str, ...]:
     """The constants that some row depends on; where rows are few, those that are fitted then."""
     fit = _Fit(rows, begun, NAMES)
     along = paths(fit.of, begun.constants)
@@ -186,7 +186,7 @@ def _told(rows: Sequence[Row], begun: Calibration) -> tuple[str, ...]:
 class _Fit:
     """One fit: rows, where it starts, and the names of what it changes."""
 
-    def __init__(self, rows: Sequence[Row], begun: Calibration, names: Sequence[str]) -> None:
+    def __init__(self, rows: Sequence[JobRow], begun: Calibration, names: Sequence[str]) -> None:
         self.of: Prepared = prepared(begun.taken(rows), begun.card.cards_per_node)
         self.measured = np.array([row.measured_ms for row in rows])
         self.evidence = evidence(rows)
@@ -249,7 +249,7 @@ class _Fit:
         return logs, self.cost(logs)
 
 
-def evidence(rows: Sequence[Row]) -> Floats:
+def evidence(rows: Sequence[JobRow]) -> Floats:
     """u of each row: more for rows that are fast for their job."""
     best: dict[object, float] = {}
     for row in rows:

@@ -18,7 +18,7 @@ import numpy as np
 
 from bubbleproof.costs.times.calibration import Calibration, calibrated, scope_pairs
 from bubbleproof.costs.times.estimate import estimated_ms
-from bubbleproof.costs.times.job_rows import Row
+from bubbleproof.costs.times.job_rows import JobRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class Fold:
 class Judged:
     """A row with the estimate of constants that were fitted without its fold."""
 
-    row: Row
+    row: JobRow
     fold: str
     estimated: float
 
@@ -45,14 +45,14 @@ class Judged:
         return self.estimated / self.row.measured_ms - 1
 
 
-def group_of(row: Row, cards_per_node: int) -> tuple[Hashable, ...]:
+def group_of(row: JobRow, cards_per_node: int) -> tuple[Hashable, ...]:
     """What a row is left out with."""
     if row.gpus > cards_per_node:
         return ("model", row.model.name)
     return ("shape", row.model.name, row.model.hidden, row.at.tensor, row.at.micro_batch)
 
 
-def folds(rows: Sequence[Row], cards_per_node: int) -> Iterator[Fold]:
+def folds(rows: Sequence[JobRow], cards_per_node: int) -> Iterator[Fold]:
     """Each group of rows once, left out."""
     groups: dict[tuple[Hashable, ...], list[int]] = defaultdict(list)
     for place, row in enumerate(rows):
@@ -63,7 +63,7 @@ def folds(rows: Sequence[Row], cards_per_node: int) -> Iterator[Fold]:
         yield Fold(name=name, is_model=group[0] == "model", out=tuple(out), fitted=rest)
 
 
-def cross_validated(rows: Sequence[Row], whole: Calibration) -> list[Judged]:
+def cross_validated(rows: Sequence[JobRow], whole: Calibration) -> list[Judged]:
     """Every row, estimated without its fold; searches begin at the fit to all rows."""
     judged: dict[int, Judged] = {}
     for fold in folds(rows, whole.card.cards_per_node):

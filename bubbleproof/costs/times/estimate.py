@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bubbleproof.costs.times.allocated import allocated
 from bubbleproof.costs.times.calibration import Calibration
 from bubbleproof.costs.times.iteration import IterationPlan, iteration_plan
-from bubbleproof.costs.times.job_rows import Row
+from bubbleproof.costs.times.job_rows import JobRow
 
 GIB = 2**30
 
@@ -17,7 +17,7 @@ GIB = 2**30
 class Estimate:
     """What a row's iteration takes; ``stages`` tell each stage's milliseconds and GiB."""
 
-    row: Row
+    row: JobRow
     iteration_ms: float
     allocated_bytes: int
     stages: tuple[Mapping[str, float], ...]
@@ -32,7 +32,7 @@ class Estimate:
         return self.allocated_bytes / GIB
 
 
-def row_plan(row: Row, by: Calibration) -> IterationPlan:
+def row_plan(row: JobRow, by: Calibration) -> IterationPlan:
     """The iteration of a row whose scope is settled (``Calibration.taken``)."""
     return iteration_plan(
         row.model,
@@ -45,17 +45,17 @@ def row_plan(row: Row, by: Calibration) -> IterationPlan:
     )
 
 
-def estimates(rows: Sequence[Row], by: Calibration) -> list[Estimate]:
+def estimates(rows: Sequence[JobRow], by: Calibration) -> list[Estimate]:
     """Every row, estimated; nothing measured is looked at."""
     return [_estimate(row, by) for row in by.taken(rows)]
 
 
-def estimated_ms(rows: Sequence[Row], by: Calibration) -> list[float]:
+def estimated_ms(rows: Sequence[JobRow], by: Calibration) -> list[float]:
     """The iterations of rows, each the makespan of its schedule."""
     return [row_plan(row, by).milliseconds() for row in by.taken(rows)]
 
 
-def _estimate(row: Row, by: Calibration) -> Estimate:
+def _estimate(row: JobRow, by: Calibration) -> Estimate:
     plan = row_plan(row, by)
     held = allocated(row.model, row.at, row.runs, row.microbatches, row.chunks)
     return Estimate(

@@ -47,7 +47,7 @@ Job = tuple[int, int, str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class JobRow:
     """One iteration: a model cut over cards. ``at.scope`` is "none" where ``tells_scope`` is not.
 
     ``measured`` are milliseconds; None where nobody asked for them. ``chunks`` of layers are on
@@ -81,12 +81,12 @@ class Row:
         """What the row is an alternative for."""
         return self.gpus, self.global_batch, self.model.name, self.model.layers
 
-    def recomputing(self, scope: str) -> Row:
+    def recomputing(self, scope: str) -> JobRow:
         """The row under a recompute scope, unless it tells its own."""
         return self if self.tells_scope else replace(self, at=self.at.with_changes(scope=scope))
 
 
-def rows_of(text: str, *, measured: bool) -> list[Row]:
+def rows_of(text: str, *, measured: bool) -> list[JobRow]:
     """The rows of a CSV text. Raises ``ValueError`` naming the row, or the column that is missing.
 
     Without ``measured`` no measured column is looked at.
@@ -133,7 +133,7 @@ def _require_columns(columns: Sequence[str], *, measured: bool) -> None:
         raise ValueError(f"{one} {', '.join(missing)} missing; there are {has}")
 
 
-def _row(number: int, where: str, cells: Mapping[str, str], *, measured: bool) -> Row:
+def _row(number: int, where: str, cells: Mapping[str, str], *, measured: bool) -> JobRow:
     counts = {name: _whole(where, name, cells[name]) for name in COUNTS}
     name = cells.get("model", "")
     scope = cells.get("scope", "")
@@ -155,7 +155,7 @@ def _row(number: int, where: str, cells: Mapping[str, str], *, measured: bool) -
     except ValueError as error:
         text = str(error)
         raise ValueError(text if text.startswith(where) else f"{where}: {text}") from None
-    row = Row(
+    row = JobRow(
         number=number,
         gpus=counts["gpus"],
         global_batch=counts["global_batch"],
@@ -229,7 +229,7 @@ def _gpt(where: str, cells: Mapping[str, str], counts: Mapping[str, int]) -> Tra
     )
 
 
-def _require_batch(where: str, row: Row) -> None:
+def _require_batch(where: str, row: JobRow) -> None:
     if row.at.devices != row.gpus:
         names = (*SIZES, "context") if row.at.context > 1 else SIZES
         sizes = " x ".join(f"{name} {getattr(row.at, name)}" for name in names)
