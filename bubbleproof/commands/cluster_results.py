@@ -15,7 +15,7 @@ from bubbleproof.costs.flops import head_flops
 from bubbleproof.formats.cluster_toml import ClusterFile
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners.case_proofs import NEVER
-from bubbleproof.planners.cluster_planned import ClusterPlan, Row
+from bubbleproof.planners.cluster_planned import ClusterPlan, DeploymentRow
 from bubbleproof.planners.planned import BOUNDED, NOT_LEGAL, TOO_LARGE
 from bubbleproof.report.amounts import Scale, ticks
 from bubbleproof.report.deployment_corners import Corner
@@ -54,7 +54,7 @@ def combination_rows(file: ClusterFile, found: ClusterPlan) -> list[tuple[str, .
     """
     rows = sorted(found.rows, key=_place)
     shown = [_row(file, row) for row in rows[:MOST_SHOWN]]
-    groups: dict[tuple[str, str], list[Row]] = {}
+    groups: dict[tuple[str, str], list[DeploymentRow]] = {}
     for row in rows[MOST_SHOWN:]:
         groups.setdefault((row.status, NUMBERS.sub("#", row.reason)), []).append(row)
     for (status, _), alike in groups.items():
@@ -64,7 +64,7 @@ def combination_rows(file: ClusterFile, found: ClusterPlan) -> list[tuple[str, .
     return shown
 
 
-def _place(row: Row) -> tuple[int, int]:
+def _place(row: DeploymentRow) -> tuple[int, int]:
     if row.value is not None:
         return 0, row.value
     if row.status == "INFEASIBLE":  # the nearest to fitting first
@@ -72,7 +72,7 @@ def _place(row: Row) -> tuple[int, int]:
     return {"UNKNOWN": 1, BOUNDED: 2, TOO_LARGE: 4}.get(row.status, 5), row.bound
 
 
-def _row(file: ClusterFile, row: Row) -> tuple[str, ...]:
+def _row(file: ClusterFile, row: DeploymentRow) -> tuple[str, ...]:
     scale = Scale.of("bytes", row.peak_memory or 0)
     return (
         str(row.combination),
@@ -99,7 +99,7 @@ def corners_of(found: ClusterPlan) -> list[Corner]:
     ]
 
 
-def _utilisation(file: ClusterFile, row: Row) -> str:
+def _utilisation(file: ClusterFile, row: DeploymentRow) -> str:
     """In percent; where there is a bound alone, at most so much."""
     if row.value is not None:
         return f"{100 * utilisation(file, row.value):.1f} %"
@@ -184,7 +184,7 @@ def cluster_plan_to_json(
     }
 
 
-def _to_json(row: Row) -> dict[str, object]:
+def _to_json(row: DeploymentRow) -> dict[str, object]:
     return {
         **row.combination.to_json(),
         "status": row.status,

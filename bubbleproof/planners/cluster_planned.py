@@ -88,7 +88,7 @@ class Standing:
 
     @property
     def on_card(self) -> int:
-        """Bytes of a card; see ``Row``."""
+        """Bytes of a card; see ``DeploymentRow``."""
         if self.peak is None or self.counted.numbers is None:
             return self.counted.needed
         return self.peak + self.counted.numbers.beside
@@ -124,7 +124,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Row:
+class DeploymentRow:
     """A combination and what became of it: iterations in ticks, the highest load in bytes.
 
     ``on_card`` are bytes of a card: those of the highest load with all that lies beside it, or,
@@ -151,7 +151,7 @@ class ClusterPlan:
     """
 
     status: Status
-    rows: tuple[Row, ...]
+    rows: tuple[DeploymentRow, ...]
     winner: Counted | None
     plan: Plan | None
     value: int | None

@@ -26,7 +26,13 @@ from threading import Event
 
 from bubbleproof.costs.combinations import Counted
 from bubbleproof.planners.case_proofs import NEVER
-from bubbleproof.planners.cluster_planned import ClusterPlan, Row, Shape, Standing, legal_shapes
+from bubbleproof.planners.cluster_planned import (
+    ClusterPlan,
+    DeploymentRow,
+    Shape,
+    Standing,
+    legal_shapes,
+)
 from bubbleproof.planners.known_schedules import Known
 from bubbleproof.planners.looks import FirstLook, Look, Seen, first_look, look, preparation
 from bubbleproof.planners.planned import PlanOptions
@@ -300,8 +306,8 @@ class _ClusterPlanning:
             return Status.UNKNOWN if is_open else Status.INFEASIBLE
         return Status.OPTIMAL if bound >= value else Status.FEASIBLE
 
-    def _row(self, one: Standing, best: Standing | None) -> Row:
-        return Row(
+    def _row(self, one: Standing, best: Standing | None) -> DeploymentRow:
+        return DeploymentRow(
             combination=one.counted.combination,
             status=one.status(best),
             reason=one.told(best),

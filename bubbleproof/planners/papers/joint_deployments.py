@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bubbleproof.costs.combinations import Counted
-from bubbleproof.planners.cluster_planned import ClusterPlan, Row
+from bubbleproof.planners.cluster_planned import ClusterPlan, DeploymentRow
 from bubbleproof.planners.papers.joint_plan import less
 from bubbleproof.planners.planned import Plan
 from bubbleproof.solvers import Status
@@ -65,7 +65,9 @@ def _status(value: int, bound: int) -> Status:
     return Status.OPTIMAL if bound >= value else Status.FEASIBLE
 
 
-def _row(row: Row, found: ClusterPlan, at: Counted, joint: Plan, value: int) -> Row:
+def _row(
+    row: DeploymentRow, found: ClusterPlan, at: Counted, joint: Plan, value: int
+) -> DeploymentRow:
     """The new winner's row has its value, the old one's its reason."""
     if row.combination == at.combination:
         assert joint.winner is not None
