@@ -9,7 +9,7 @@ from __future__ import annotations
 from bubbleproof.reference_exec.evidence.replay_report import NOTHING, Compared, Moment
 from bubbleproof.reference_exec.plans.prepared import Prepared
 from bubbleproof.reference_exec.runtime.rank import RankResult
-from bubbleproof.reference_exec.runtime.trace import RankTrace, Row, Samples
+from bubbleproof.reference_exec.runtime.trace import RankTrace, Samples, TraceRow
 
 Pair = tuple[Compared[int], Compared[int]]  # on ranks, on their hosts
 
@@ -85,6 +85,6 @@ def _trace(ready: Prepared, process: int, result: RankResult, step: int, origin:
     )
 
 
-def _samples(rows: tuple[Row, ...], held: tuple[int, ...]) -> tuple[Samples, ...]:
+def _samples(rows: tuple[TraceRow, ...], held: tuple[int, ...]) -> tuple[Samples, ...]:
     """What was held at each sample of each action."""
     return tuple(held[row.first_sample :][: row.num_samples] for row in rows)

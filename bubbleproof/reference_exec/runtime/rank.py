@@ -31,7 +31,7 @@ from bubbleproof.reference_exec.runtime.evict_load import EvictLoad
 from bubbleproof.reference_exec.runtime.rank_messages import Messages, tag_of
 from bubbleproof.reference_exec.runtime.rank_work import RankWork
 from bubbleproof.reference_exec.runtime.replica_collectives import Collectives
-from bubbleproof.reference_exec.runtime.trace import Row
+from bubbleproof.reference_exec.runtime.trace import TraceRow
 from bubbleproof.reference_exec.runtime.transport import Blocked, Transport
 from bubbleproof.reference_exec.runtime.updates import Updates
 from bubbleproof.theory.model.actions import Action, Kind
@@ -67,7 +67,7 @@ class RankResult:
     allocated_bytes: tuple[int, ...] = ()
     born_bytes: tuple[int, int] = (0, 0)
     states: tuple[StateAt, ...] = ()
-    passes: tuple[tuple[Row, ...], ...] = ()
+    passes: tuple[tuple[TraceRow, ...], ...] = ()
     left_bytes: int = 0
     kept_bytes: int = 0
     written_bytes: int = 0
@@ -102,7 +102,7 @@ class Rank:
         self.actions = plan.order(process)
         self.position = 0
         self._plan = plan
-        self._passes: list[list[Row]] = []
+        self._passes: list[list[TraceRow]] = []
         self._states: list[StateAt] = []
         self._left_bytes = 0
         with account(plan):
@@ -189,7 +189,7 @@ class Rank:
             del blocked  # or it would keep the message
             waited += time.monotonic_ns() - since
         end, new = time.monotonic_ns(), len(self._compute.live_bytes) - samples
-        self._passes[-1].append(Row(begin, waited, end, samples, new))
+        self._passes[-1].append(TraceRow(begin, waited, end, samples, new))
 
     def drop_gradients(self) -> None:
         """Forget the gradients, so that the program can be run again."""

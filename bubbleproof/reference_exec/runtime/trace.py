@@ -20,7 +20,7 @@ from bubbleproof.theory.model.actions import Action
 Samples = tuple[int, ...]  # the bytes live at each sample of one action
 
 
-class Row(NamedTuple):
+class TraceRow(NamedTuple):
     """One action as its rank notes it: absolute nanoseconds, and its rows of ``live_bytes``."""
 
     begin: int
