@@ -19,7 +19,7 @@ from fractions import Fraction
 from bubbleproof.papers.claims.bpipe_bytes import MODELS, SEQUENCE, inventory
 from bubbleproof.papers.claims.bpipe_schedules import made
 from bubbleproof.papers.claims.claim import Claim, read_as, reading, stated
-from bubbleproof.papers.claims.domain import Domain, Params, Row, domain
+from bubbleproof.papers.claims.domain import CaseValues, Domain, Params, domain
 from bubbleproof.theory.pipelines.node_places import pair_adjacent, standard
 
 Assignment = Callable[[int], list[int]]  # the stages of a replica in the order of its GPUs
@@ -76,7 +76,7 @@ def share_crossing(at: Params, places: Places) -> Fraction:
     return Fraction(crossing(at, places, pairs), len(pairs) * at["t"] * at["d"])
 
 
-def _placed(text: str, where: str, *, tensor: Row = (1, 2, 4)) -> Domain:
+def _placed(text: str, where: str, *, tensor: CaseValues = (1, 2, 4)) -> Domain:
     told = f"4 <= p <= 16, d <= 3, g in 4 8; {text}"
     return domain(told, where=where, p=range(4, 17), t=tensor, d=(1, 2, 3), g=(4, NODE))
 

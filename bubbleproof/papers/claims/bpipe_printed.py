@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bubbleproof.papers.claims.domain import Params, Row
+from bubbleproof.papers.claims.domain import CaseValues, Params
 from bubbleproof.theory.families.bpipe_literal import Decision, literal, paired
 from bubbleproof.theory.families.bpipe_plan import Slots, computation_slots
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
@@ -34,7 +34,7 @@ class Printed(NamedTuple):
     """How many rules the schedule breaks, and the most activations that each rank holds."""
 
     violations: int
-    peaks: Row
+    peaks: CaseValues
 
 
 def eager(p: int, m: int) -> tuple[Slots, ...]:

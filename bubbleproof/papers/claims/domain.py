@@ -22,8 +22,8 @@ import numpy as np
 from bubbleproof.papers.formula import Formula
 
 Params = Mapping[str, int]
-Row = tuple[int, ...]
-Values = Iterable[int] | Iterable[Row]  # rows where a column names several parameters
+CaseValues = tuple[int, ...]
+Values = Iterable[int] | Iterable[CaseValues]  # rows where a column names several parameters
 Chooser = Callable[[Params], Values]
 Choice = Values | Chooser | str  # a formula
 Words = tuple[str, Choice]  # what is said of a column, and its values
@@ -47,7 +47,11 @@ class Points(Sequence[Params]):
     """
 
     def __init__(
-        self, names: Iterable[str], rows: Callable[[], Iterable[Row]], *, as_printed: bool = False
+        self,
+        names: Iterable[str],
+        rows: Callable[[], Iterable[CaseValues]],
+        *,
+        as_printed: bool = False,
     ) -> None:
         self.names = tuple(names)
         self._generate, self._as_printed = rows, as_printed
@@ -141,7 +145,7 @@ def domain(
     names = [name for column in kept for name in column.split("_")]
     accepts = cast("Condition", Formula(where)) if isinstance(where, str) else where
 
-    def rows() -> Iterator[Row]:
+    def rows() -> Iterator[CaseValues]:
         for row in _combined(names, list(kept.values()), ()):
             if accepts is is_any or accepts(dict(zip(names, row, strict=True))):
                 yield row
@@ -162,7 +166,9 @@ def _kept(choice: Choice) -> Choice:
     return choice if callable(choice) else cast("Values", tuple(choice))
 
 
-def _combined(names: Sequence[str], choices: Sequence[Choice], begun: Row) -> Iterator[Row]:
+def _combined(
+    names: Sequence[str], choices: Sequence[Choice], begun: CaseValues
+) -> Iterator[CaseValues]:
     """The rows that go on from ``begun``, which has the values of the columns before."""
     if not choices:
         yield begun

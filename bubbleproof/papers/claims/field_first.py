@@ -20,10 +20,10 @@ from bubbleproof.papers.claims.domain import (
     EVERY,
     RANKS,
     RATIOS,
+    CaseValues,
     Condition,
     Counts,
     Domain,
-    Row,
     Words,
     domain,
     is_any,
@@ -63,8 +63,8 @@ def shapes(
     *,
     ranks: Sequence[int] = SOME_RANKS,
     names: Sequence[str] = FULL,
-    ticks: Sequence[Row] = FULL_TICKS,
-    wide_ticks: Sequence[Row] = RATIOS,
+    ticks: Sequence[CaseValues] = FULL_TICKS,
+    wide_ticks: Sequence[CaseValues] = RATIOS,
     **others: Sequence[int],
 ) -> Domain:
     """The m looked at on the given ranks, and every m on up to 16, where ``where`` holds.
@@ -73,7 +73,7 @@ def shapes(
     ``condition``, which says in words what ``where`` does.
     """
 
-    def parts(ranks: Words, looked_at: Counts, ticks: Sequence[Row]) -> dict[str, Words]:
+    def parts(ranks: Words, looked_at: Counts, ticks: Sequence[CaseValues]) -> dict[str, Words]:
         return {
             "p": ranks,
             "m": (looked_at.text, lambda at: looked_at.of(at["p"])),
@@ -85,7 +85,7 @@ def shapes(
     return worded(few, condition, where, parts(("2 <= p <= 16", RANKS), EVERY, wide_ticks))
 
 
-def _spelled_ticks(names: Sequence[str], ticks: Sequence[Row]) -> str:
+def _spelled_ticks(names: Sequence[str], ticks: Sequence[CaseValues]) -> str:
     """Each row of ticks, or that each of them runs through the same range."""
     most = max(map(max, ticks))
     if len(ticks) > 1 and list(ticks) == list(product(range(1, most + 1), repeat=len(names))):

@@ -16,7 +16,7 @@ from fractions import Fraction
 from itertools import product
 
 from bubbleproof.papers.claims.claim import Claim, read_as, reading, stated
-from bubbleproof.papers.claims.domain import SMALL_RANKS, Domain, Params, Row
+from bubbleproof.papers.claims.domain import SMALL_RANKS, CaseValues, Domain, Params
 from bubbleproof.papers.claims.field_first import FULL_PIPE, SOME_RANKS, shapes
 from bubbleproof.papers.claims.measured_pipelines import measures, peak, span_idle
 from bubbleproof.papers.claims.reading import LARGE, UP_TO, Exact, Premise, Value
@@ -29,7 +29,10 @@ UNIT = TICKS[:1]
 
 
 def _split(
-    condition: str, where: str, ticks: list[Row] = TICKS, wide_ticks: list[Row] = TICKS
+    condition: str,
+    where: str,
+    ticks: list[CaseValues] = TICKS,
+    wide_ticks: list[CaseValues] = TICKS,
 ) -> Domain:
     """Split backwards; at unit ticks on more ranks."""
     ranks = SOME_RANKS if ticks is UNIT else SMALL_RANKS

@@ -14,7 +14,7 @@ from math import prod
 
 import numpy as np
 
-from bubbleproof.papers.claims.domain import Params, Row
+from bubbleproof.papers.claims.domain import CaseValues, Params
 from bubbleproof.papers.claims.reading import Exact, Value
 from bubbleproof.papers.claims.retiming import Template, retimed, template
 from bubbleproof.theory.families import FamilyMember, family, make_parameters
@@ -134,7 +134,7 @@ def _message_table(problem: Problem) -> Ints:
     return table
 
 
-def peaks_of(member: FamilyMember, rows: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Row:
+def peaks_of(member: FamilyMember, rows: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> CaseValues:
     """The peak of each rank where only these memory events count."""
     problem, events = member.problem, member.problem.events
     only = replace(

@@ -23,10 +23,10 @@ from bubbleproof.papers.claims.claim import (
     reading,
     stated,
 )
-from bubbleproof.papers.claims.domain import Domain, Params, Row, domain
+from bubbleproof.papers.claims.domain import CaseValues, Domain, Params, domain
 from bubbleproof.papers.claims.measured_pipelines import idle_ratio, peak_of_a
 
-Table = tuple[Row, ...]
+Table = tuple[CaseValues, ...]
 SYSTEMS = ("DAPPLE", "VPP", "ZB", "ZBV", "MEPipe")
 FAMILIES = {0: "1f1b", 1: "interleaved", 4: "svpp"}
 GPUS, MEPIPE = 64, 4

@@ -27,7 +27,7 @@ from bubbleproof.papers.claims.claim import (
     reading,
     stated,
 )
-from bubbleproof.papers.claims.domain import Domain, Params, Row, case, domain, scope
+from bubbleproof.papers.claims.domain import CaseValues, Domain, Params, case, domain, scope
 from bubbleproof.papers.claims.measured_pipelines import idle_ratio, made, makespan
 from bubbleproof.papers.claims.reading import Value
 from bubbleproof.theory.pipelines.recompute import Recompute, with_recompute
@@ -38,7 +38,7 @@ HEADED_6 = tuple((p, c, d, *rest) for p, d, c, *rest in ROWS_6)
 ROWS_7 = ((8, 8, 1, 32, 636, 3), (8, 4, 2, 32, 467, 3), (8, 2, 4, 32, 304, 3))
 
 
-def _rows(text: str, rows: Sequence[Row]) -> Domain:
+def _rows(text: str, rows: Sequence[CaseValues]) -> Domain:
     return domain(text, {"_".join(COLUMNS): rows}, as_printed=True)
 
 
@@ -64,7 +64,7 @@ def off(at: Params) -> Fraction:
     return abs(at["printed"] - dapple(at) * unit)
 
 
-def increment(before: Row, after: Row) -> Value:
+def increment(before: CaseValues, after: CaseValues) -> Value:
     """What the doubling of the stages from one row to the next adds to DAPPLE's idle ratio."""
     one, other = (dict(zip(COLUMNS, row, strict=True)) for row in (before, after))
     return lambda _: dapple(other) - dapple(one)

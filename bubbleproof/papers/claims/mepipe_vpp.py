@@ -23,10 +23,10 @@ import numpy as np
 from bubbleproof.papers.claims.claim import Claim, read_as, reading, stated
 from bubbleproof.papers.claims.domain import (
     RATIOS,
+    CaseValues,
     Domain,
     Params,
     Ratios,
-    Row,
     Words,
     among,
     ratios_text,
@@ -81,7 +81,9 @@ def least(at: Params, rank: int) -> int:
 
 
 @lru_cache(maxsize=256)
-def _measured(p: int, m: int, v: int, ticks: Row, warm_up: tuple[int, ...]) -> Measures | None:
+def _measured(
+    p: int, m: int, v: int, ticks: CaseValues, warm_up: tuple[int, ...]
+) -> Measures | None:
     pipeline = Pipeline(
         num_ranks=p, num_microbatches=m, num_chunks=v, forward=ticks[0], backward=ticks[1]
     )
