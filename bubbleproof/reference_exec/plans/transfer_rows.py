@@ -35,7 +35,7 @@ from bubbleproof.theory.pipelines.messages import messages
 Moment = tuple[int, int]  # (ticks, what happens then)
 RELEASE, ACQUISITION, SETTLED = 0, 1, 2
 Moments = Mapping[Action, Moment]
-Row = tuple[Moment, int, Action]  # at one moment what ends comes before what begins
+TransferRow = tuple[Moment, int, Action]  # at one moment what ends comes before what begins
 
 
 def moments(problem: Problem, schedule: Schedule) -> Moments:
@@ -117,13 +117,13 @@ def _fullest(problem: Problem, schedule: Schedule, task: Ints, rows: Ints) -> di
 
 def _transfer_rows(
     problem: Problem, schedule: Schedule, transfers: Mapping[Action, tuple[int, ...]]
-) -> dict[int, list[Row]]:
+) -> dict[int, list[TransferRow]]:
     """The post and the wait of each transfer by rank, in time order, each link's order kept.
 
     What frees memory where it begins (an OFFLOAD of weights) counts as a release there. RESHARD
     stands once; it and a REDUCE_GRAD of no time come before whatever acquires at that moment.
     """
-    rows: dict[int, list[Row]] = {}
+    rows: dict[int, list[TransferRow]] = {}
     program = schedule.program
     task = problem.locate(program.actions)
     events = problem.events
@@ -145,7 +145,7 @@ def _transfer_rows(
     return rows
 
 
-def _merged(order: list[Action], moment: Moments, rows: list[Row]) -> list[Action]:
+def _merged(order: list[Action], moment: Moments, rows: list[TransferRow]) -> list[Action]:
     """The order with the rows put in before whatever counts later; the order itself is kept."""
     result: list[Action] = []
     waiting = iter([*rows, None])
