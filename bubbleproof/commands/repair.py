@@ -25,7 +25,7 @@ from bubbleproof.commands.targets import written_together
 from bubbleproof.formats import ScheduleFile, write_schedule
 from bubbleproof.solvers import Proof, SolveOptions, Status
 from bubbleproof.solvers.demands import Demands
-from bubbleproof.solvers.repair import Repair, Row, repair
+from bubbleproof.solvers.repair import Repair, RepairedRow, repair
 
 SHOWN = 12
 KEYS = (  # of the JSON object; null where nothing was found
@@ -117,7 +117,7 @@ def _shortest(found: Repair) -> str:
     return "a repair of as few moves may be shorter"
 
 
-def _named(given: ScheduleFile, tasks: Sequence[Row]) -> str:
+def _named(given: ScheduleFile, tasks: Sequence[RepairedRow]) -> str:
     return _shortened([given.problem.label(task) for task, _ in tasks])
 
 

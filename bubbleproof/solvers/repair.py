@@ -44,7 +44,7 @@ from bubbleproof.theory.pipelines.timing import earliest_starts
 from bubbleproof.verify.certificates.index_order import IndexOrder
 from bubbleproof.verify.check import check
 
-Row = tuple[int, int]  # (task, resource)
+RepairedRow = tuple[int, int]  # (task, resource)
 Place = tuple[int, int]  # (resource, how many known rows stand before it there)
 ENGINE = "cpsat (repair)"
 FEWEST, PLAIN, ORDERED = 0.5, 0.3, 0.5  # shares of the time left, one after the other
@@ -62,8 +62,8 @@ class Repair:
     shorter. ``result`` holds the schedule; its status and bound are about the problem alone.
     """
 
-    moved: tuple[Row, ...]
-    added: tuple[Row, ...]
+    moved: tuple[RepairedRow, ...]
+    added: tuple[RepairedRow, ...]
     num_dropped: int
     kept_orders: tuple[tuple[int, int], ...]
     is_fewest: bool
@@ -228,7 +228,7 @@ class _Repairing(SearchState):
         )
 
 
-def _homes(problem: Problem) -> list[Row]:
+def _homes(problem: Problem) -> list[RepairedRow]:
     """Every (task, resource) that the problem asks for."""
     occupancy = problem.occupancy
     return list(zip(occupancy.task.tolist(), occupancy.resource.tolist(), strict=True))
