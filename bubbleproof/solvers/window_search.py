@@ -34,7 +34,7 @@ from bubbleproof.verify.check import check
 EACH = 1 / 3000  # deterministic seconds of CP-SAT per task of a window, the first time
 MORE, MOST = 4, 64  # times as much, once no step has gained, and up to so much
 
-Row = tuple[int, int, int]  # a precedence between tasks of a window, and its lag
+TaskRow = tuple[int, int, int]  # a precedence between tasks of a window, and its lag
 
 
 class Way(Enum):
@@ -252,7 +252,7 @@ class WindowSearch:
 
     def _chains(
         self, tasks: Ints, start: Ints, groups: dict[int, list[int]], free: frozenset[Kind]
-    ) -> Iterator[Row]:
+    ) -> Iterator[TaskRow]:
         """Of each resource the tasks of one kind, but for ``free`` ones, in the order they have."""
         kind, begin = self.problem.actions.kind[tasks].tolist(), start[tasks].tolist()
         for group in groups.values():
@@ -274,7 +274,7 @@ class WindowSearch:
 
 
 def _tightened(
-    head: Ints, ticks: Ints, tail: Ints, edges: list[Row], groups: dict[int, list[int]]
+    head: Ints, ticks: Ints, tail: Ints, edges: list[TaskRow], groups: dict[int, list[int]]
 ) -> tuple[Ints, Ints, int]:
     """Heads and tails over the edges of a window, and its one-machine bound on the makespan."""
     before, after, lag = np.array(edges, dtype=np.int64).reshape(-1, 3).T
