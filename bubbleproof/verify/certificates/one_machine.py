@@ -29,7 +29,7 @@ from bubbleproof.verify.certificates.index_order import index_order, sure_edges
 
 NO_PATH = -(1 << 80)  # ticks; all durations and lags add up to less than 2**60
 
-Row = tuple[int, int, int]  # an edge: before, after, lag
+MachineTask = tuple[int, int, int]  # an edge: before, after, lag
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,7 @@ def longest_paths(
     return longest(onward, ticks, nothing), longest(back, ticks, nothing)
 
 
-def longest(rows: Iterable[Row], ticks: list[int], least: list[int]) -> list[int]:
+def longest(rows: Iterable[MachineTask], ticks: list[int], least: list[int]) -> list[int]:
     """The longest path to each task, whose edges come after all edges that lead to their origin."""
     found = least.copy()
     for before, after, lag in rows:
