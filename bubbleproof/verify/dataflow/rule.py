@@ -14,7 +14,7 @@ from bubbleproof.theory.pipelines.links import (
 )
 from bubbleproof.verify.dataflow.machine import Machine
 from bubbleproof.verify.dataflow.mistakes import SymbolicAction
-from bubbleproof.verify.dataflow.runs import Row, by_order, by_time
+from bubbleproof.verify.dataflow.runs import RunnableRow, by_order, by_time
 from bubbleproof.verify.dataflow.training_step import TrainingStep
 from bubbleproof.verify.explain.symbolic_run import SymbolicRunReport
 from bubbleproof.verify.verdict import Decision
@@ -53,7 +53,7 @@ def check_dataflow_of_program(problem: Problem, program: Program) -> Decision:
     return SymbolicRunReport(problem=problem, program=program).decision(mistakes, standstill)
 
 
-def _rows(problem: Problem, program: Program, machine: Machine) -> list[Row]:
+def _rows(problem: Problem, program: Program, machine: Machine) -> list[RunnableRow]:
     """The works of each row; none for foreign rows, and for all but one of a task's resources."""
     actions = program.actions
     columns = (
@@ -61,7 +61,7 @@ def _rows(problem: Problem, program: Program, machine: Machine) -> list[Row]:
         actions.part, actions.partner_stage, actions.partner_microbatch,
         _is_repeat(problem, program),
     )  # fmt: skip
-    rows: list[Row] = []
+    rows: list[RunnableRow] = []
     for row, (r, k, g, j, slice_, piece, b_stage, b_microbatch, is_repeat) in enumerate(
         zip(*(column.tolist() for column in columns), strict=True)
     ):

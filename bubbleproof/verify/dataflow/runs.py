@@ -22,7 +22,7 @@ from bubbleproof.theory.model.actions import Kind
 from bubbleproof.verify.dataflow.machine import Machine
 from bubbleproof.verify.dataflow.mistakes import Fault, Supply, SymbolicAction
 
-Row = tuple[SymbolicAction, ...]  # the works of one row, which begin and end together
+RunnableRow = tuple[SymbolicAction, ...]  # the works of one row, which begin and end together
 _FIRST = (Kind.UNSHARD, Kind.RELOAD)
 _LAST = (Kind.RESHARD, Kind.REDUCE_GRAD, Kind.STEP, Kind.OFFLOAD)
 
@@ -49,14 +49,14 @@ class SymbolicRun:
         self.machine = machine
         self.mistakes: list[Mistake] = []
 
-    def faults(self, row: Row) -> list[Mistake]:
+    def faults(self, row: RunnableRow) -> list[Mistake]:
         return [Mistake(work, fault) for work in row for fault in self.machine.faults(work)]
 
-    def begin(self, row: Row) -> None:
+    def begin(self, row: RunnableRow) -> None:
         for work in row:
             self.machine.begin(work)
 
-    def end(self, row: Row) -> None:
+    def end(self, row: RunnableRow) -> None:
         for work in row:
             self.mistakes += [Mistake(work, fault) for fault in self.machine.end(work)]
 
@@ -66,7 +66,7 @@ class SymbolicRun:
 
 
 def by_time(
-    machine: Machine, rows: Sequence[Row], start: Sequence[int], end: Sequence[int]
+    machine: Machine, rows: Sequence[RunnableRow], start: Sequence[int], end: Sequence[int]
 ) -> list[Mistake]:
     """All mistakes of a run in which row i takes from ``start[i]`` to ``end[i]`` (ticks)."""
     run = SymbolicRun(machine)
@@ -94,7 +94,7 @@ def by_time(
 
 def _settle(
     queues: dict[int, deque[int]],
-    rows: Sequence[Row],
+    rows: Sequence[RunnableRow],
     run: SymbolicRun,
     fire: Callable[[int], None],
 ) -> None:
@@ -110,7 +110,7 @@ def _settle(
 
 def _advance(
     queues: dict[int, deque[int]],
-    rows: Sequence[Row],
+    rows: Sequence[RunnableRow],
     run: SymbolicRun,
     fire: Callable[[int], None],
 ) -> bool:
@@ -133,7 +133,9 @@ def _advance(
     return False
 
 
-def by_order(machine: Machine, rows: Sequence[Row]) -> tuple[list[Mistake], Standstill | None]:
+def by_order(
+    machine: Machine, rows: Sequence[RunnableRow]
+) -> tuple[list[Mistake], Standstill | None]:
     """All mistakes of a run in which every resource keeps the order of its rows."""
     run = SymbolicRun(machine)
     pending: dict[Supply, Counter[int]] = defaultdict(Counter)
