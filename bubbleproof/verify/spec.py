@@ -36,7 +36,7 @@ from bubbleproof.theory.model.problem import Edges, MemoryEvents, Occupancy, Pro
 from bubbleproof.theory.model.schedule import Claim, Schedule
 from bubbleproof.verify.finding import Finding, Rule
 
-Row = tuple[int, str, int]  # resource, task, start
+EventRow = tuple[int, str, int]  # resource, task, start
 Number = int | Fraction | tuple[int, ...]
 
 
@@ -54,7 +54,7 @@ class PlainProblem(NamedTuple):
 class PlainSchedule(NamedTuple):
     """Rows in the order listed, and the claimed numbers by name."""
 
-    rows: list[Row]
+    rows: list[EventRow]
     claims: dict[str, Claim]
 
 
@@ -101,7 +101,7 @@ def breaches(problem: PlainProblem, schedule: PlainSchedule) -> list[Finding]:
     ]
 
 
-def first_starts(problem: PlainProblem, rows: list[Row]) -> dict[str, int]:
+def first_starts(problem: PlainProblem, rows: list[EventRow]) -> dict[str, int]:
     """The start of each task that is listed at all: that of its first row."""
     start: dict[str, int] = {}
     for _, task, begin in rows:
@@ -110,7 +110,7 @@ def first_starts(problem: PlainProblem, rows: list[Row]) -> dict[str, int]:
     return start
 
 
-def incomplete(problem: PlainProblem, rows: list[Row]) -> Iterator[Finding]:
+def incomplete(problem: PlainProblem, rows: list[EventRow]) -> Iterator[Finding]:
     """Rule 1: foreign rows, (task, resource) pairs listed again, and missing ones."""
     listed: Counter[tuple[int, str]] = Counter()
     where: dict[str, set[int]] = {task: set() for _, task, _ in rows}
@@ -125,7 +125,7 @@ def incomplete(problem: PlainProblem, rows: list[Row]) -> Iterator[Finding]:
                 yield Finding(Rule.COMPLETE, (task,), None, resource)
 
 
-def misplaced(problem: PlainProblem, rows: list[Row]) -> Iterator[Finding]:
+def misplaced(problem: PlainProblem, rows: list[EventRow]) -> Iterator[Finding]:
     """Rule 2: rows on a foreign resource, and rows of one task at different starts."""
     start = first_starts(problem, rows)
     for resource, task, begin in rows:
@@ -136,7 +136,7 @@ def misplaced(problem: PlainProblem, rows: list[Row]) -> Iterator[Finding]:
                 yield Finding(Rule.PLACED, (task,), begin, resource)
 
 
-def too_early(problem: PlainProblem, rows: list[Row]) -> Iterator[Finding]:
+def too_early(problem: PlainProblem, rows: list[EventRow]) -> Iterator[Finding]:
     """Rule 3: tasks that start before their inputs are there, or before time 0."""
     start = first_starts(problem, rows)
     for before, after, lag in problem.edges:
@@ -149,7 +149,7 @@ def too_early(problem: PlainProblem, rows: list[Row]) -> Iterator[Finding]:
             yield Finding(Rule.DEPENDENCIES, (task,), begin)
 
 
-def overlapping(problem: PlainProblem, rows: list[Row]) -> Iterator[Finding]:
+def overlapping(problem: PlainProblem, rows: list[EventRow]) -> Iterator[Finding]:
     """Rule 4: rows that start before the one listed before them on their resource has ended."""
     for home in {resource for resource, _, _ in rows}:
         here = [(task, begin) for resource, task, begin in rows if resource == home]
@@ -158,7 +158,7 @@ def overlapping(problem: PlainProblem, rows: list[Row]) -> Iterator[Finding]:
                 yield Finding(Rule.EXCLUSIVE, (first, second), later, home)
 
 
-def changes(problem: PlainProblem, rows: list[Row], store: int) -> list[tuple[int, str, int]]:
+def changes(problem: PlainProblem, rows: list[EventRow], store: int) -> list[tuple[int, str, int]]:
     """When the load of a store changes, by which task, and by how much."""
     start = first_starts(problem, rows)
     return [
@@ -168,14 +168,14 @@ def changes(problem: PlainProblem, rows: list[Row], store: int) -> list[tuple[in
     ]
 
 
-def loads(problem: PlainProblem, rows: list[Row], store: int) -> dict[int, int]:
+def loads(problem: PlainProblem, rows: list[EventRow], store: int) -> dict[int, int]:
     """The load of a store after all changes of each instant that has any, in order of time."""
     base, found = problem.stores[store][0], changes(problem, rows, store)
     instants = sorted({when for when, _, _ in found})
     return {now: base + sum(delta for when, _, delta in found if when <= now) for now in instants}
 
 
-def beyond_memory(problem: PlainProblem, rows: list[Row]) -> Iterator[Finding]:
+def beyond_memory(problem: PlainProblem, rows: list[EventRow]) -> Iterator[Finding]:
     """Rule 5: base loads, and loads after an instant, below 0 or above the capacity."""
     for store, (base, capacity) in enumerate(problem.stores):
         if capacity is not None and base > capacity:
@@ -198,7 +198,7 @@ def false_claims(problem: PlainProblem, schedule: PlainSchedule) -> Iterator[Fin
             yield Finding(Rule.CLAIMS, (name,), None)
 
 
-def measures(problem: PlainProblem, rows: list[Row]) -> dict[str, Number]:
+def measures(problem: PlainProblem, rows: list[EventRow]) -> dict[str, Number]:
     """Makespan, work, the four bubbles and the peaks, by name.
 
     What runs on a link or an engine is no work and does not stretch a span. A row that is no task,
