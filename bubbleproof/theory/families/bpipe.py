@@ -34,7 +34,7 @@ from typing import ClassVar
 
 from bubbleproof.theory.families.base import Family
 from bubbleproof.theory.families.bpipe_plan import (
-    Transfer,
+    PlannedTransfer,
     computation_slots,
     plan_transfers,
     room_waits,
@@ -93,14 +93,16 @@ class BalancedFamily(Family):
         waits = tuple(self._waits(pipeline, plan))
         return pipeline.with_changes(evictions=evictions, waits=waits)
 
-    def transfers(self, p: int, m: int, v: int = 1) -> dict[int, tuple[Transfer, ...]]:
+    def transfers(self, p: int, m: int, v: int = 1) -> dict[int, tuple[PlannedTransfer, ...]]:
         """The transfers of each evictor that has any, in slot order, by its rank."""
         return dict(_plan(self, p, m, v))
 
-    def _plan(self, pipeline: Pipeline) -> dict[int, tuple[Transfer, ...]]:
+    def _plan(self, pipeline: Pipeline) -> dict[int, tuple[PlannedTransfer, ...]]:
         return self.transfers(pipeline.num_ranks, pipeline.num_microbatches, pipeline.num_chunks)
 
-    def _waits(self, pipeline: Pipeline, plan: dict[int, tuple[Transfer, ...]]) -> Iterator[Wait]:
+    def _waits(
+        self, pipeline: Pipeline, plan: dict[int, tuple[PlannedTransfer, ...]]
+    ) -> Iterator[Wait]:
         p, m, v = pipeline.num_ranks, pipeline.num_microbatches, pipeline.num_chunks
         slots = computation_slots(self.base, p, m, v)
         for rank, transfers in plan.items():
@@ -136,7 +138,7 @@ class BalancedFamily(Family):
 @lru_cache(maxsize=256)  # as of the slots
 def _plan(
     family: BalancedFamily, p: int, m: int, v: int
-) -> tuple[tuple[int, tuple[Transfer, ...]], ...]:
+) -> tuple[tuple[int, tuple[PlannedTransfer, ...]], ...]:
     slots = computation_slots(family.base, p, m, v)
     capacity = family.objective(p, m, v)
     found = ((rank, plan_transfers(slots[rank], capacity)) for rank in range(p // 2))

@@ -51,7 +51,7 @@ _OTHER = {Kind.B: Kind.EVICT, Kind.EVICT: Kind.B}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Transfer:
+class PlannedTransfer:
     """An EVICT or LOAD beside a slot."""
 
     slot: int
@@ -91,7 +91,7 @@ def computation_slots(family: Family, p: int, m: int, v: int = 1) -> tuple[Slots
     return tuple(tuple(row) for row in rows)
 
 
-def plan_transfers(slots: Slots, capacity: int) -> tuple[Transfer, ...]:
+def plan_transfers(slots: Slots, capacity: int) -> tuple[PlannedTransfer, ...]:
     """The transfers of an evictor, in slot order; none where its own schedule stays within.
 
     Raises ``NoPlan`` where rule 3 finds no earlier slot.
@@ -110,7 +110,7 @@ def plan_transfers(slots: Slots, capacity: int) -> tuple[Transfer, ...]:
 
 def _plan(
     slots: Slots, capacity: int, early: Iterable[int]
-) -> tuple[tuple[Transfer, ...], int | None]:
+) -> tuple[tuple[PlannedTransfer, ...], int | None]:
     """The transfers up to the end, or up to a slot that would need two; and that slot."""
     walk = _Walk(slots)
     for slot in range(len(slots)):
@@ -135,7 +135,7 @@ class _Walk:
         self.due = {saved_by(a): i for i, a in enumerate(slots) if a and a.kind is Kind.B}
         self.resident: set[Saved] = set()
         self.evicted: set[Saved] = set()
-        self.transfers: list[Transfer] = []
+        self.transfers: list[PlannedTransfer] = []
 
     def action(self, slot: int, kind: Kind) -> Saved | None:
         found = self.slots[slot] if slot < len(self.slots) else None
@@ -170,7 +170,9 @@ class _Walk:
         source.remove(saved)
         target.add(saved)
         stage, microbatch = saved
-        self.transfers.append(Transfer(slot=slot, kind=kind, stage=stage, microbatch=microbatch))
+        self.transfers.append(
+            PlannedTransfer(slot=slot, kind=kind, stage=stage, microbatch=microbatch)
+        )
 
     def compute(self, slot: int) -> None:
         if (made := self.action(slot, Kind.F)) is not None:
@@ -179,7 +181,7 @@ class _Walk:
             self.resident.remove(used)
 
 
-def room_waits(slots: Slots, transfers: Sequence[Transfer], capacity: int) -> Iterator[Wait]:
+def room_waits(slots: Slots, transfers: Sequence[PlannedTransfer], capacity: int) -> Iterator[Wait]:
     """The waits (release, acquisition) of an evictor with these slots and transfers.
 
     Precondition: in the slots it holds at most ``capacity`` activations.

@@ -6,7 +6,7 @@ import pytest
 
 from bubbleproof.papers.theorems import bpipe
 from bubbleproof.theory.families.bpipe import BPipe
-from bubbleproof.theory.families.bpipe_plan import Transfer, computation_slots
+from bubbleproof.theory.families.bpipe_plan import PlannedTransfer, computation_slots
 from bubbleproof.theory.model.actions import Kind
 
 FAMILY = BPipe()
@@ -18,7 +18,7 @@ def counts(values: dict[str, int]) -> tuple[int, ...]:
     return tuple(int(term.value(values)) for term in bpipe.warmup_state(bpipe.X))
 
 
-def walk(p: int, m: int, s: int, transfers: tuple[Transfer, ...]) -> int:
+def walk(p: int, m: int, s: int, transfers: tuple[PlannedTransfer, ...]) -> int:
     """Follow a plan slot by slot through the theorem's phases; the number of slots that moved."""
     mu, peak = FAMILY.objective(p, m), min(p - s, m)
     slots = computation_slots(FAMILY.base, p, m)[s]
