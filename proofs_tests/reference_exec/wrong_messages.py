@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from bubbleproof.reference_exec.drivers.virtual import Endpoint
-from bubbleproof.reference_exec.runtime.transport import Transfer
+from bubbleproof.reference_exec.runtime.transport import PostedTransfer
 from bubbleproof.theory.model.actions import Action
 
 Marks = list[object]
-Send = Callable[..., Transfer]
+Send = Callable[..., PostedTransfer]
 FIRST = "1RECV_F1"
 
 
@@ -31,13 +31,13 @@ class _Gone:
         raise AssertionError("nobody receives it")
 
 
-def _sending(patch: pytest.MonkeyPatch, marks: Marks, other: Callable[..., Transfer]) -> None:
+def _sending(patch: pytest.MonkeyPatch, marks: Marks, other: Callable[..., PostedTransfer]) -> None:
     """``other(right, self, tag, tensor, destination)`` in the place of the first activation's."""
     right = Endpoint.post
 
     def post(
         self: Endpoint, tag: Action, end: torch.Tensor, peer: int, *, is_send: bool
-    ) -> Transfer:
+    ) -> PostedTransfer:
         if str(tag) != FIRST or not is_send:
             return right(self, tag, end, peer, is_send=is_send)
         marks.append(tag)
@@ -91,7 +91,7 @@ def unwritten(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 def sent_twice(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """One activation is sent again."""
 
-    def twice(right: Send, me: Endpoint, tag: Action, x: torch.Tensor, to: int) -> Transfer:
+    def twice(right: Send, me: Endpoint, tag: Action, x: torch.Tensor, to: int) -> PostedTransfer:
         right(me, tag, x, to)
         return right(me, tag, x, to)
 

@@ -18,7 +18,7 @@ import torch
 from bubbleproof.theory.model.actions import Action
 
 
-class Transfer(Protocol):
+class PostedTransfer(Protocol):
     """One posted send or receive."""
 
     def is_done(self) -> bool:
@@ -37,7 +37,7 @@ class Transport(Protocol):
     @property
     def is_blocking(self) -> bool: ...
 
-    def post(self, tag: Action, end: torch.Tensor, peer: int, *, is_send: bool) -> Transfer:
+    def post(self, tag: Action, end: torch.Tensor, peer: int, *, is_send: bool) -> PostedTransfer:
         """Post a send, or a receive into memory of the shape and the type of the message."""
 
 
@@ -51,7 +51,7 @@ class Blocked:
     action: Action
     tag: Action
     peer: int
-    transfer: Transfer
+    transfer: PostedTransfer
     is_of_group: bool = False
 
     def __str__(self) -> str:
