@@ -27,7 +27,7 @@ ENDS = (Kind.SEND_F, Kind.RECV_F, Kind.SEND_B, Kind.RECV_B)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Transfer:
+class MatchedTransfer:
     """A message with the rows of its two ends."""
 
     message: Message
@@ -53,7 +53,7 @@ class Steps:
             problem, self.actions, self.rank, task.tolist(), has_barrier=has_barrier
         )
         self.waits = SendWaits(self.actions, self.rank)
-        self.transfers: list[Transfer] = []
+        self.transfers: list[MatchedTransfer] = []
 
     def unmatched(self) -> list[Fault]:
         """Missing, repeated, foreign and misplaced rows, and channels out of order."""
@@ -67,7 +67,7 @@ class Steps:
             recv = rows.pop((message.target, message.recv), [])
             found += self._ends(message, send, recv)
             if len(send) == len(recv) == 1:
-                self.transfers.append(Transfer(message=message, send=send[0], recv=recv[0]))
+                self.transfers.append(MatchedTransfer(message=message, send=send[0], recv=recv[0]))
         for (rank, action), where in rows.items():
             sentence = f"{action} on rank {rank} belongs to no message of the problem"
             found.append((sentence, where))
