@@ -8,7 +8,13 @@ import pytest
 
 from bubbleproof.papers.claims.bpipe_search import least_evictions
 from bubbleproof.theory.families.bpipe import BalancedFamily, BPipe, BPipeInterleaved
-from bubbleproof.theory.families.bpipe_literal import Decision, dense, literal, paired, replay
+from bubbleproof.theory.families.bpipe_literal import (
+    TransferDecision,
+    dense,
+    literal,
+    paired,
+    replay,
+)
 from bubbleproof.theory.families.bpipe_plan import (
     NoPlan,
     Slots,
@@ -149,9 +155,9 @@ def test_no_interleaved_plan_evicts_less() -> None:
             assert ours == least_evictions(slots[s], slots[p - 1 - s], most), (p, m, v, s)
 
 
-def as_decisions(slots: Slots, most: int) -> tuple[Decision, ...]:
+def as_decisions(slots: Slots, most: int) -> tuple[TransferDecision, ...]:
     return tuple(
-        Decision(slot=t.slot, kind=t.kind, microbatch=t.microbatch)
+        TransferDecision(slot=t.slot, kind=t.kind, microbatch=t.microbatch)
         for t in plan_transfers(slots, most)
     )
 
@@ -227,7 +233,7 @@ def test_a_replay_sees_what_is_missing() -> None:
     decisions = as_decisions(slots, 3)
     assert replay(slots, decisions).fault is None
     assert replay(slots, decisions[:1]).fault == "0B1 runs, but its activation is not on the rank"
-    again = Decision(slot=3, kind=Kind.EVICT, microbatch=1)
+    again = TransferDecision(slot=3, kind=Kind.EVICT, microbatch=1)
     assert replay(slots, (*decisions, again)).fault == "EVICT 1 in slot 3 is not there"
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bubbleproof.papers.claims.domain import CaseValues, Params
-from bubbleproof.theory.families.bpipe_literal import Decision, literal, paired
+from bubbleproof.theory.families.bpipe_literal import TransferDecision, literal, paired
 from bubbleproof.theory.families.bpipe_plan import Slots, computation_slots
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
 from bubbleproof.theory.model.actions import Action, Kind
@@ -26,7 +26,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.transfers import Eviction
 from bubbleproof.verify import check
 
-Moves = dict[int, tuple[Decision, ...]]  # by evictor
+Moves = dict[int, tuple[TransferDecision, ...]]  # by evictor
 BASE = OneForwardOneBackward()
 
 
@@ -81,7 +81,7 @@ def printed(p: int, m: int) -> Printed:
 
 
 def _transfers(
-    source: int, target: int, decisions: tuple[Decision, ...]
+    source: int, target: int, decisions: tuple[TransferDecision, ...]
 ) -> Iterator[tuple[tuple[int, int], int, Action]]:
     """The ranks between which each decision moves, in order, its slot and its action."""
     for each in decisions:

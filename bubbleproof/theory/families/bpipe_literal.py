@@ -29,7 +29,7 @@ from bubbleproof.theory.model.actions import Action, Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class TransferDecision:
     """A transfer decision T_i of one rank; ``microbatch`` None where the printed index is empty."""
 
     slot: int
@@ -37,7 +37,7 @@ class Decision:
     microbatch: int | None
 
 
-def literal(slots: Slots, p: int, s: int, m: int) -> tuple[Decision, ...]:
+def literal(slots: Slots, p: int, s: int, m: int) -> tuple[TransferDecision, ...]:
     """Algorithm 1 on the computation schedule ``slots`` of stage ``s``, lines 3 to 27."""
     mu_opt = -(-(p + 2) // 2)
     n_evict = min(p - s, m) - mu_opt
@@ -57,7 +57,9 @@ def literal(slots: Slots, p: int, s: int, m: int) -> tuple[Decision, ...]:
             if (earlier := slots[i - 1]) is not None and earlier.kind is Kind.F:
                 transfer[i - 2] = Kind.EVICT, _index(slots, i - 3)
                 evicted.add(_index(slots, i - 3))
-    return tuple(Decision(slot=i, kind=k, microbatch=j) for i, (k, j) in sorted(transfer.items()))
+    return tuple(
+        TransferDecision(slot=i, kind=k, microbatch=j) for i, (k, j) in sorted(transfer.items())
+    )
 
 
 def paired(slots: tuple[Slots, ...]) -> tuple[Slots, ...]:
@@ -96,7 +98,7 @@ class Replay:
     fault: str | None
 
 
-def replay(slots: Slots, decisions: tuple[Decision, ...]) -> Replay:
+def replay(slots: Slots, decisions: tuple[TransferDecision, ...]) -> Replay:
     """Run the slots with the transfers beside them; in-flight activations count on this rank."""
     beside = {decision.slot: decision for decision in decisions}
     resident: set[int] = set()
@@ -121,7 +123,10 @@ def replay(slots: Slots, decisions: tuple[Decision, ...]) -> Replay:
 
 
 def _fault(
-    computation: Action | None, decision: Decision | None, resident: set[int], evicted: set[int]
+    computation: Action | None,
+    decision: TransferDecision | None,
+    resident: set[int],
+    evicted: set[int],
 ) -> str | None:
     """Why a slot cannot run: what it needs is not on the rank when the slot starts."""
     is_backward = computation is not None and computation.kind is Kind.B

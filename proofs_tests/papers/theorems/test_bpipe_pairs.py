@@ -6,7 +6,7 @@ import pytest
 
 from bubbleproof.papers.theorems import bpipe_pairs as printed
 from bubbleproof.papers.theorems.bpipe import X, warmup_state
-from bubbleproof.theory.families.bpipe_literal import Decision, literal, paired
+from bubbleproof.theory.families.bpipe_literal import TransferDecision, literal, paired
 from bubbleproof.theory.families.bpipe_plan import Slots, computation_slots
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
 from bubbleproof.theory.model.actions import Kind
@@ -28,7 +28,7 @@ def test_the_slots_are_those_of_the_drawing(p: int, m: int) -> None:
                 assert form(printed.RANK, printed.J).value(at) == slot
 
 
-def walk(slots: Slots, decisions: tuple[Decision, ...], p: int, m: int, s: int) -> int:
+def walk(slots: Slots, decisions: tuple[TransferDecision, ...], p: int, m: int, s: int) -> int:
     """Follow the algorithm pair by pair through the theorem's states; how many pairs moved."""
     mu, peak = -(-(p + 2) // 2), min(p - s, m)
     beside = {each.slot: each for each in decisions}
