@@ -29,7 +29,7 @@ from bubbleproof.verify.candidates.chosen import plain_of
 from bubbleproof.verify.certificates.rule import Certificate, refusal
 from bubbleproof.verify.communication.runtime_collectives import check_runtime_collectives
 from bubbleproof.verify.required import check_required
-from bubbleproof.verify.verdict import Decision
+from bubbleproof.verify.verdict import RuleDecision
 
 
 def run_verify(schedule: list[str], request: VerifyRequest) -> int:
@@ -120,7 +120,7 @@ class Standing:
     """How a schedule of the given value (ticks, None without times) stands to a certified bound."""
 
     certificate: Certificate | Cases
-    decisions: tuple[Decision, ...]
+    decisions: tuple[RuleDecision, ...]
     value: int | None
     unit: str
     is_over_choices: bool = False
@@ -173,7 +173,7 @@ def stand(given: ScheduleFile, verdict: Verdict, certificate: Certificate | Case
             f"the schedule's {name} is {value}, below the bound {bound} that the certificate "
             "claims for all schedules"
         )
-    decision = Decision.of_sentences(Rule.CERTIFICATE, [] if why is None else [why])
+    decision = RuleDecision.of_sentences(Rule.CERTIFICATE, [] if why is None else [why])
     return Standing(
         certificate=certificate,
         decisions=(decision,),

@@ -32,7 +32,7 @@ from bubbleproof.theory.pipelines.timing import step_ticks
 from bubbleproof.verify import Rule, Verdict, join
 from bubbleproof.verify.candidates.bundle import BundleVerdict, check_bundle, check_deployments
 from bubbleproof.verify.candidates.chosen import foreign_choice, foreign_step
-from bubbleproof.verify.verdict import Decision
+from bubbleproof.verify.verdict import RuleDecision
 
 UNIT = "us"  # of every deployment's problem
 
@@ -72,7 +72,7 @@ def run_verify_plan(name: str, request: VerifyRequest) -> int:
     if plan is not None and verdict.measured is not None and verdict.ok:
         value = _value(plan, verdict.measured.makespan) + scope.after
     proved = _below(scope.check(request.certificate), value, scope)
-    found = Decision.of_sentences(Rule.CERTIFICATE, proved.refusals)
+    found = RuleDecision.of_sentences(Rule.CERTIFICATE, proved.refusals)
     verdict = join([verdict, Verdict(decisions=(found,))])
     sentence = _sentence(proved, value, scope)
     told = _to_json(proved, value, sentence, scope)
@@ -148,7 +148,7 @@ def _verdict(plan: PlanFile, scope: _Scope, comm: Sequence[str]) -> Verdict:
     whole = verify_given(plan.schedule, parse_semantics(comm))
     assert scope.space is not None
     why = _foreign(plan, scope.space)
-    found = Decision.of_sentences(Rule.CERTIFICATE, [] if why is None else [why])
+    found = RuleDecision.of_sentences(Rule.CERTIFICATE, [] if why is None else [why])
     return join([whole, Verdict(decisions=() if why is None else (found,))])
 
 

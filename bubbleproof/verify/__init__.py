@@ -9,11 +9,11 @@ from bubbleproof.verify.communication.matching import check_communication, compu
 from bubbleproof.verify.communication.semantics import Semantics
 from bubbleproof.verify.dataflow.rule import check_dataflow, check_dataflow_of_program
 from bubbleproof.verify.finding import Finding, Rule
-from bubbleproof.verify.verdict import Decision, Verdict, Violation, join
+from bubbleproof.verify.verdict import RuleDecision, Verdict, Violation, join
 from bubbleproof.verify.whole import check_whole
 
 __all__ = [
-    "Decision",
+    "RuleDecision",
     "Finding",
     "Rule",
     "Semantics",

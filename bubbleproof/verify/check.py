@@ -29,7 +29,7 @@ from bubbleproof.verify.finding import Finding, Rule
 from bubbleproof.verify.order import dependencies, exclusive
 from bubbleproof.verify.presence import complete, placed
 from bubbleproof.verify.rows import Breaches, Rows
-from bubbleproof.verify.verdict import SHOWN, Decision, Verdict
+from bubbleproof.verify.verdict import SHOWN, RuleDecision, Verdict
 
 
 def findings(problem: Problem, schedule: Schedule) -> list[Finding]:
@@ -66,10 +66,10 @@ def breaches(rows: Rows, measured: Measures) -> dict[Rule, list[Breaches]]:
 
 def _decision(
     rows: Rows, rule: Rule, kinds: list[Breaches], measured: Measures | None = None
-) -> Decision:
+) -> RuleDecision:
     """All breaches counted, the first of each kind explained."""
     shown = [finding for kind in kinds for finding in kind.first(SHOWN)]
-    return Decision(
+    return RuleDecision(
         rule=rule,
         count=sum(kind.count for kind in kinds),
         violations=tuple(explained(rows, finding, measured) for finding in shown),
@@ -95,7 +95,7 @@ def check_program(problem: Problem, program: Program) -> tuple[Verdict, Schedule
         if isinstance(error, Deadlock):
             why = "it deadlocks"
             chain = (deadlock(rows, error),)
-            decisions.append(Decision(rule=Rule.DEPENDENCIES, count=1, violations=chain))
+            decisions.append(RuleDecision(rule=Rule.DEPENDENCIES, count=1, violations=chain))
         decided = {decision.rule for decision in decisions}
         undecided = tuple(
             (rule, f"the program has no times: {why}")

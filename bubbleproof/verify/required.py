@@ -42,7 +42,7 @@ from bubbleproof.verify.finding import Rule
 from bubbleproof.verify.required_choices import ChoiceRequirements
 from bubbleproof.verify.required_step import StepRequirements
 from bubbleproof.verify.required_table import Required, stated
-from bubbleproof.verify.verdict import Decision
+from bubbleproof.verify.verdict import RuleDecision
 
 Key = TypeVar("Key")
 
@@ -54,9 +54,9 @@ def required(pipeline: Pipeline) -> Required:
     return step.found
 
 
-def check_required(pipeline: Pipeline, problem: Problem) -> Decision:
+def check_required(pipeline: Pipeline, problem: Problem) -> RuleDecision:
     """Whether the problem is what the pipeline requires, as the decision of a rule of its own."""
-    return Decision.of_sentences(Rule.REQUIRED, differences(pipeline, problem))
+    return RuleDecision.of_sentences(Rule.REQUIRED, differences(pipeline, problem))
 
 
 def differences(pipeline: Pipeline, problem: Problem) -> list[str]:

@@ -37,7 +37,7 @@ class Violation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class RuleDecision:
     """What was decided of a rule: how often it is violated, and the first few counterexamples.
 
     ``detail`` names the case where a rule is checked in several (the communication semantics).
@@ -49,13 +49,13 @@ class Decision:
     detail: str = ""
 
     @classmethod
-    def of_sentences(cls, rule: Rule, sentences: Sequence[str]) -> Decision:
+    def of_sentences(cls, rule: Rule, sentences: Sequence[str]) -> RuleDecision:
         """A rule that is broken once per sentence, of which the first ``SHOWN`` are kept."""
         found = [Violation(rule=rule, tasks=(), at=None, message=text) for text in sentences]
         return cls.of(rule, found)
 
     @classmethod
-    def of(cls, rule: Rule, found: Sequence[Violation], detail: str = "") -> Decision:
+    def of(cls, rule: Rule, found: Sequence[Violation], detail: str = "") -> RuleDecision:
         """All violations of a rule, of which the first few are kept."""
         return cls(rule=rule, count=len(found), violations=tuple(found[:SHOWN]), detail=detail)
 
@@ -72,7 +72,7 @@ class Verdict:
     a problem with the reason; ``measured`` is there when all tasks have times.
     """
 
-    decisions: tuple[Decision, ...]
+    decisions: tuple[RuleDecision, ...]
     undecided: tuple[tuple[Rule, str], ...] = ()
     inapplicable: tuple[tuple[Rule, str], ...] = ()
     measured: Measures | None = None

@@ -18,7 +18,7 @@ from bubbleproof.theory.model.schedule import Program
 from bubbleproof.verify.check import check
 from bubbleproof.verify.dataflow.passes import check_training
 from bubbleproof.verify.finding import Rule
-from bubbleproof.verify.verdict import Decision
+from bubbleproof.verify.verdict import RuleDecision
 from proofs_tests.reference_exec.cases import family_case
 from proofs_tests.reference_exec.meshes import mesh, plan_of
 from proofs_tests.reference_exec.training_cases import trained, training_orders
@@ -28,7 +28,7 @@ TWO = Training(optimizer="adam", steps=2)
 WAITING = replace(TWO, has_barrier=True)
 
 
-def judged(problem: Problem, orders: Orders, *, has_barrier: bool = False) -> Decision:
+def judged(problem: Problem, orders: Orders, *, has_barrier: bool = False) -> RuleDecision:
     passes = [Program.from_orders(orders)] * 2
     return check_training(problem, passes, has_barrier=has_barrier)
 

@@ -13,7 +13,7 @@ from bubbleproof.verify.communication.collective_order import (
     program_of_ends,
 )
 from bubbleproof.verify.finding import Rule
-from bubbleproof.verify.verdict import Decision
+from bubbleproof.verify.verdict import RuleDecision
 from proofs_tests.verify.dataflow.samples import sharded
 
 PROBLEM = sharded(3).problem
@@ -59,7 +59,7 @@ def test_three_are_shown_and_all_are_counted() -> None:
     assert finding.violations[0].tasks == (finding.violations[0].message.split()[0],)
 
 
-def one_at_a_time(*orders: str) -> Decision:
+def one_at_a_time(*orders: str) -> RuleDecision:
     finding = check_one_at_a_time(Program.from_orders([order.split() for order in orders]))
     assert (finding.rule, finding.detail) == (Rule.COMMUNICATION, "collectives")
     assert all(violation.rule is Rule.COMMUNICATION for violation in finding.violations)

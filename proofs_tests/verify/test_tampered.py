@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bubbleproof.verify.finding import Rule
-from bubbleproof.verify.verdict import Decision
+from bubbleproof.verify.verdict import RuleDecision
 from proofs_tests.sized import sized
 from proofs_tests.verify import tampered
 
@@ -23,7 +23,7 @@ def test_what_is_accepted_holds() -> None:
 
 
 def test_a_checker_that_believes_everything_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    accepted = Decision(rule=Rule.CERTIFICATE, count=0, violations=())
+    accepted = RuleDecision(rule=Rule.CERTIFICATE, count=0, violations=())
     monkeypatch.setattr(tampered, "check_certificate", lambda *_: accepted)
     counts = tampered.sweep(12)
     assert counts.accepted == 12

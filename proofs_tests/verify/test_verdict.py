@@ -6,7 +6,7 @@ from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check_program, check_whole
 from bubbleproof.verify.finding import Rule
-from bubbleproof.verify.verdict import Decision, Verdict, Violation, join
+from bubbleproof.verify.verdict import RuleDecision, Verdict, Violation, join
 from proofs_tests.verify.test_check import ORDERS, PIPELINE, STARTS, schedule
 
 PROBLEM = PIPELINE.problem()
@@ -16,9 +16,9 @@ def test_every_rule_has_a_line() -> None:
     violation = Violation(rule=Rule.MEMORY, tasks=(), at=None, message="too much", picture="here")
     verdict = Verdict(
         decisions=(
-            Decision(rule=Rule.COMPLETE, count=0, violations=()),
-            Decision(rule=Rule.MEMORY, count=2, violations=(violation,)),
-            Decision(rule=Rule.COMMUNICATION, count=0, violations=(), detail="buffered"),
+            RuleDecision(rule=Rule.COMPLETE, count=0, violations=()),
+            RuleDecision(rule=Rule.MEMORY, count=2, violations=(violation,)),
+            RuleDecision(rule=Rule.COMMUNICATION, count=0, violations=(), detail="buffered"),
         ),
         undecided=((Rule.CLAIMS, "no times"),),
         inapplicable=((Rule.DATAFLOW, "no step"),),

@@ -31,7 +31,7 @@ from bubbleproof.verify.communication.semantics import Semantics
 from bubbleproof.verify.dataflow.passes import check_training
 from bubbleproof.verify.dataflow.rule import check_dataflow, check_dataflow_of_program
 from bubbleproof.verify.finding import Rule
-from bubbleproof.verify.verdict import Decision, Verdict
+from bubbleproof.verify.verdict import RuleDecision, Verdict
 
 REFUSAL = "replay refuses what is not verified"
 
@@ -83,7 +83,7 @@ def verify_plan(problem: Problem, plan: ReplayPlan, semantics: Semantics) -> Ver
     """
     program, training = plan.program, plan.training
     has_barrier = training is not None and training.has_barrier
-    decisions: list[Decision] = []
+    decisions: list[RuleDecision] = []
     if training is not None or program.actions.is_kind(*TRANSFER_KINDS).any():
         found = check_communication(problem, program, (semantics,), has_barrier=has_barrier)
         decisions += found.decisions
@@ -109,7 +109,9 @@ def verify_collectives(problem: Problem, schedule: Schedule, program: Program) -
     return Verdict(decisions=decisions)
 
 
-def _same_computations(ranks: int, schedule: Schedule, lowered: Program) -> tuple[Decision, ...]:
+def _same_computations(
+    ranks: int, schedule: Schedule, lowered: Program
+) -> tuple[RuleDecision, ...]:
     on_ranks = schedule.program.resource < ranks
     compute = compute_part(lowered)
     pairs = (
@@ -119,4 +121,4 @@ def _same_computations(ranks: int, schedule: Schedule, lowered: Program) -> tupl
     if all(list(found) == list(expected) for found, expected in pairs):
         return ()
     sentence = "the lowered program's computations are not the schedule's, in its order"
-    return (Decision.of_sentences(Rule.EXCLUSIVE, [sentence]),)
+    return (RuleDecision.of_sentences(Rule.EXCLUSIVE, [sentence]),)

@@ -13,7 +13,7 @@ from bubbleproof.verify.certificates.one_machine import OneMachine, one_machine_
 from bubbleproof.verify.certificates.one_store import OneStore, one_store_refusal
 from bubbleproof.verify.certificates.volume import Volume, volume_refusal
 from bubbleproof.verify.finding import Rule
-from bubbleproof.verify.verdict import Decision
+from bubbleproof.verify.verdict import RuleDecision
 
 Certificate = OneMachine | OneStore | Volume | Drup
 
@@ -29,7 +29,7 @@ def refusal(problem: Problem, certificate: Certificate) -> str | None:
     return one_machine_refusal(problem, certificate)
 
 
-def check_certificate(problem: Problem, certificate: Certificate) -> Decision:
+def check_certificate(problem: Problem, certificate: Certificate) -> RuleDecision:
     """Accept the certificate, or say why it does not prove its bound."""
     why = refusal(problem, certificate)
-    return Decision.of_sentences(Rule.CERTIFICATE, [] if why is None else [why])
+    return RuleDecision.of_sentences(Rule.CERTIFICATE, [] if why is None else [why])

@@ -18,12 +18,12 @@ from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.verify.finding import Rule
-from bubbleproof.verify.verdict import Decision, Violation
+from bubbleproof.verify.verdict import RuleDecision, Violation
 
 COLLECTIVES = (Kind.UNSHARD, Kind.RESHARD, Kind.REDUCE_GRAD)
 
 
-def check_collectives(problem: Problem, program: Program) -> Decision:
+def check_collectives(problem: Problem, program: Program) -> RuleDecision:
     """Whether every collective of the problem stands whole in the program of one rank."""
     found: dict[Action, list[int]] = {
         action: [] for action in problem.actions.take(problem.actions.is_kind(*COLLECTIVES))
@@ -41,14 +41,14 @@ def check_collectives(problem: Problem, program: Program) -> Decision:
             must = "once" if times == 1 else "twice"
             sentence = f"{action} stands {len(ranks)} times on {named}, must stand {must} on one"
             violations.append(_wrong(action, sentence))
-    return Decision.of(Rule.COMPLETE, violations)
+    return RuleDecision.of(Rule.COMPLETE, violations)
 
 
 def _wrong(action: Action, sentence: str) -> Violation:
     return Violation(rule=Rule.COMPLETE, tasks=(str(action),), at=None, message=sentence)
 
 
-def check_one_at_a_time(program: Program) -> Decision:
+def check_one_at_a_time(program: Program) -> RuleDecision:
     """Whether each UNSHARD and REDUCE_GRAD of a rank begins after the one before has ended."""
     under_way: dict[int, Action] = {}
     found: list[Violation] = []
@@ -61,7 +61,7 @@ def check_one_at_a_time(program: Program) -> Decision:
             message = f"{action} on rank {rank} begins before {other} has ended"
             tasks = (str(action), str(other))
             found.append(Violation(rule=Rule.COMMUNICATION, tasks=tasks, at=None, message=message))
-    return Decision.of(Rule.COMMUNICATION, found, "collectives")
+    return RuleDecision.of(Rule.COMMUNICATION, found, "collectives")
 
 
 def program_of_ends(program: Program) -> Program:

@@ -25,7 +25,7 @@ from bubbleproof.verify.communication.semantics import Semantics
 from bubbleproof.verify.communication.steps import Steps
 from bubbleproof.verify.explain.programs import violation
 from bubbleproof.verify.finding import Rule
-from bubbleproof.verify.verdict import SHOWN, Decision, Verdict
+from bubbleproof.verify.verdict import SHOWN, RuleDecision, Verdict
 
 
 def check_communication(
@@ -51,7 +51,9 @@ def check_communication(
         shown = faults[:SHOWN] if number == 0 or not unmatched else []
         told = tuple(violation(problem, program, Rule.COMMUNICATION, fault) for fault in shown)
         decisions.append(
-            Decision(rule=Rule.COMMUNICATION, count=len(faults), violations=told, detail=name.value)
+            RuleDecision(
+                rule=Rule.COMMUNICATION, count=len(faults), violations=told, detail=name.value
+            )
         )
     return Verdict(decisions=tuple(decisions))
 

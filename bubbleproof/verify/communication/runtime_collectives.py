@@ -19,18 +19,18 @@ from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.messages import parts_of
 from bubbleproof.verify.explain.programs import Fault, violation
 from bubbleproof.verify.finding import Rule
-from bubbleproof.verify.verdict import SHOWN, Decision
+from bubbleproof.verify.verdict import SHOWN, RuleDecision
 
 COLLECTIVES = (Kind.UNSHARD, Kind.RESHARD, Kind.REDUCE_GRAD, Kind.WAIT_REDUCE_GRAD)
 _COMPUTED = (Kind.F, Kind.B, Kind.I, Kind.W)
 
 
-def check_runtime_collectives(problem: Problem, program: Program) -> Decision:
+def check_runtime_collectives(problem: Problem, program: Program) -> RuleDecision:
     """Whether the collectives of a table stand where PyTorch's runtime can run them."""
     rows = _Rows(program)
     faults = [*rows.reductions(problem), *rows.waits(), *rows.shards()]
     told = tuple(violation(problem, program, Rule.COMMUNICATION, fault) for fault in faults[:SHOWN])
-    return Decision(
+    return RuleDecision(
         rule=Rule.COMMUNICATION, count=len(faults), violations=told, detail="collectives"
     )
 

@@ -34,7 +34,7 @@ from bubbleproof.verify.dataflow.model_state import ModelState
 from bubbleproof.verify.dataflow.training_step import TrainingStep
 from bubbleproof.verify.explain.programs import violation
 from bubbleproof.verify.finding import Rule
-from bubbleproof.verify.verdict import SHOWN, Decision, Violation
+from bubbleproof.verify.verdict import SHOWN, RuleDecision, Violation
 
 TIE = 1  # the number of the REDUCE_GRAD of stage 0 that adds tied gradients
 _USERS = (Kind.F, Kind.R, Kind.B, Kind.I, Kind.W)
@@ -58,7 +58,7 @@ def check_training(
     *,
     has_barrier: bool = False,
     is_tied: bool = False,
-) -> Decision:
+) -> RuleDecision:
     """Rule 7 of a training whose pass i runs ``programs[i]`` on the ranks, as ranks run them.
 
     Rows of SEND, RECV and of activations on the move are passed over. Raises ``NoTrainingStep`` for
@@ -67,7 +67,7 @@ def check_training(
     walk = _Walk(problem, programs, has_barrier=has_barrier, is_tied=is_tied)
     mistakes = walk.mistakes()
     violations = tuple(_violation(problem, programs, mistake) for mistake in mistakes[:SHOWN])
-    return Decision(
+    return RuleDecision(
         rule=Rule.DATAFLOW, count=len(mistakes), violations=violations, detail="training"
     )
 

@@ -17,10 +17,10 @@ from bubbleproof.verify.dataflow.mistakes import SymbolicAction
 from bubbleproof.verify.dataflow.runs import RunnableRow, by_order, by_time
 from bubbleproof.verify.dataflow.training_step import TrainingStep
 from bubbleproof.verify.explain.symbolic_run import SymbolicRunReport
-from bubbleproof.verify.verdict import Decision
+from bubbleproof.verify.verdict import RuleDecision
 
 
-def check_dataflow(problem: Problem, schedule: Schedule) -> Decision:
+def check_dataflow(problem: Problem, schedule: Schedule) -> RuleDecision:
     """Rule 7 for a schedule: every action uses what is there at its start.
 
     A message takes no time here (rule 3 knows lags). Rows that name no task of the problem are left
@@ -38,7 +38,7 @@ def check_dataflow(problem: Problem, schedule: Schedule) -> Decision:
     return report.decision(mistakes)
 
 
-def check_dataflow_of_program(problem: Problem, program: Program) -> Decision:
+def check_dataflow_of_program(problem: Problem, program: Program) -> RuleDecision:
     """Rule 7 for orders without times, with SEND and RECV rows or without any.
 
     Where ranks wait for each other the run cannot end, which is reported as one violation. Raises

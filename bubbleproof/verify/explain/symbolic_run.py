@@ -14,7 +14,7 @@ from bubbleproof.verify.dataflow.runs import Mistake, Standstill
 from bubbleproof.verify.dataflow.training_step import name
 from bubbleproof.verify.explain.grid import step_grid, time_grid
 from bubbleproof.verify.finding import Rule
-from bubbleproof.verify.verdict import SHOWN, Decision, Violation
+from bubbleproof.verify.verdict import SHOWN, RuleDecision, Violation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -27,7 +27,7 @@ class SymbolicRunReport:
 
     def decision(
         self, mistakes: Sequence[Mistake], standstill: Standstill | None = None
-    ) -> Decision:
+    ) -> RuleDecision:
         """All mistakes counted, the first few as violations, and where the run came to an end."""
         violations = [
             self._violation(self._sentence(mistake), self._rows(mistake))
@@ -38,7 +38,7 @@ class SymbolicRunReport:
             rows = [m.work.row for m in standstill.waiting if m.work is not None]
             violations.append(self._violation(f"the run stops, all wait: {waits}", rows))
         count = len(mistakes) + (standstill is not None)
-        return Decision(rule=Rule.DATAFLOW, count=count, violations=tuple(violations))
+        return RuleDecision(rule=Rule.DATAFLOW, count=count, violations=tuple(violations))
 
     def _sentence(self, mistake: Mistake) -> str:
         sliced = self.program.actions.is_sliced

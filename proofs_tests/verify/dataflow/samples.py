@@ -21,12 +21,12 @@ from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.theory.pipelines.transfers import Eviction
-from bubbleproof.verify import Decision
+from bubbleproof.verify import RuleDecision
 from bubbleproof.verify.dataflow.rule import check_dataflow
 from proofs_tests.cases import Case
 
 
-def sentences(finding: Decision) -> list[str]:
+def sentences(finding: RuleDecision) -> list[str]:
     return [violation.message for violation in finding.violations]
 
 

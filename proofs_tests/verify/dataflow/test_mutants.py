@@ -9,7 +9,7 @@ import pytest
 
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.lowering import lower
-from bubbleproof.verify import Decision, Semantics, check_communication
+from bubbleproof.verify import RuleDecision, Semantics, check_communication
 from bubbleproof.verify.dataflow.activations import Activations
 from bubbleproof.verify.dataflow.gradients import Gradients
 from bubbleproof.verify.dataflow.messages import Messages
@@ -48,7 +48,7 @@ class Tally:
     counts: Counter[tuple[bool, bool]] = field(default_factory=Counter)
     strange: list[str] = field(default_factory=list)
 
-    def add(self, name: str, finding: Decision, is_right: bool) -> None:
+    def add(self, name: str, finding: RuleDecision, is_right: bool) -> None:
         self.counts[is_right, finding.ok] += 1
         first = finding.violations[0].message if finding.violations else "nothing"
         if is_right != finding.ok and not (is_right and any(w in first for w in NEEDLESS)):

@@ -10,7 +10,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.verify.dataflow.passes import check_training
 from bubbleproof.verify.finding import Rule
-from bubbleproof.verify.verdict import Decision
+from bubbleproof.verify.verdict import RuleDecision
 from proofs_tests.verify.dataflow.samples import of_family
 
 Orders = list[list[str]]
@@ -27,11 +27,11 @@ UP = ["0F1", "1F0", "1B0", "0B1", *EXCHANGED]
 TIE = "0REDUCE_GRAD.1"
 
 
-def judged(problem: Problem, passes: Sequence[Orders], **options: bool) -> Decision:
+def judged(problem: Problem, passes: Sequence[Orders], **options: bool) -> RuleDecision:
     return check_training(problem, [Program.from_orders(each) for each in passes], **options)
 
 
-def said(finding: Decision) -> str:
+def said(finding: RuleDecision) -> str:
     assert finding.rule is Rule.DATAFLOW
     assert not finding.ok
     return finding.violations[0].message
