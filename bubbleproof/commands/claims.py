@@ -46,11 +46,11 @@ from bubbleproof.formats.files import write_text
 from bubbleproof.papers.answers import answers
 from bubbleproof.papers.audit.audit import Advance, Audit, run
 from bubbleproof.papers.audit.shards import Shard
-from bubbleproof.papers.claims import Claim, ClaimVerdict, Decision, claims
+from bubbleproof.papers.claims import Claim, ClaimDecision, ClaimVerdict, claims
 from bubbleproof.parallel import open_executor
 from bubbleproof.platforms import num_cores
 
-Decisions = Mapping[str, Decision]
+Decisions = Mapping[str, ClaimDecision]
 
 
 def run_claims(request: ClaimsRequest) -> int:

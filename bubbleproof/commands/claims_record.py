@@ -12,7 +12,14 @@ from __future__ import annotations
 from typing import Any
 
 from bubbleproof.commands.output import ratio
-from bubbleproof.papers.claims import Claim, Counterexample, Decision, Finding, Reading, Standing
+from bubbleproof.papers.claims import (
+    Claim,
+    ClaimDecision,
+    Counterexample,
+    Finding,
+    Reading,
+    Standing,
+)
 
 Record = dict[str, Any]  # as JSON has it
 _DONE = {  # what was done with a case, and what it gave, by standing
@@ -33,7 +40,7 @@ _OF_THE_DECIDING = (
 )  # fmt: skip
 
 
-def record(claim: Claim, decision: Decision | None = None) -> Record:
+def record(claim: Claim, decision: ClaimDecision | None = None) -> Record:
     """All that is told of a claim, with what became of it where it was decided."""
     findings = [None] * len(claim.readings) if decision is None else decision.findings
     readings = [_reading(*each) for each in zip(claim.readings, findings, strict=True)]
@@ -60,7 +67,7 @@ def record(claim: Claim, decision: Decision | None = None) -> Record:
     }
 
 
-def _deciding(claim: Claim, decision: Decision | None) -> int | None:
+def _deciding(claim: Claim, decision: ClaimDecision | None) -> int | None:
     """The place of the reading that decides; undecided, of the first that the paper can mean."""
     if not claim.readings:
         return None

@@ -14,7 +14,7 @@ from bubbleproof.commands.claims import audit
 from bubbleproof.commands.claims_options import ClaimsRequest
 from bubbleproof.commands.claims_page import markdown, page, with_section
 from bubbleproof.commands.claims_record import Record, record
-from bubbleproof.papers.claims import ClaimVerdict, Counterexample, Decision, claims, decide
+from bubbleproof.papers.claims import ClaimDecision, ClaimVerdict, Counterexample, claims, decide
 from bubbleproof.papers.theorems import theorems
 from bubbleproof.papers.theorems.twins import twins
 from proofs_tests.commands.conftest import Run
@@ -233,7 +233,7 @@ def told(*verdicts: tuple[str, int, ClaimVerdict]) -> list[Record]:
             counterexample=case if verdict is ClaimVerdict.REFUTED else None,
             is_proved=verdict is ClaimVerdict.PROVED,
         )
-        decision = Decision(claim=claim, findings=(changed,))
+        decision = ClaimDecision(claim=claim, findings=(changed,))
         assert decision.verdict is verdict
         found.append(record(claim, decision))
     return found

@@ -12,7 +12,7 @@ import pytest
 from bubbleproof.papers.audit import shards
 from bubbleproof.papers.audit.audit import Audit
 from bubbleproof.papers.audit.shards import HEAD, Shard, decide_shard
-from bubbleproof.papers.claims import Claim, ClaimVerdict, Decision, Reading, Relation, decide
+from bubbleproof.papers.claims import Claim, ClaimDecision, ClaimVerdict, Reading, Relation, decide
 from bubbleproof.papers.claims.claim import Missing
 from bubbleproof.papers.claims.domain import domain
 
@@ -71,7 +71,9 @@ def known() -> dict[str, Claim]:
     return CLAIMS
 
 
-def audited(seed: int, *, is_wide: bool = True, limit: int | None = None) -> dict[str, Decision]:
+def audited(
+    seed: int, *, is_wide: bool = True, limit: int | None = None
+) -> dict[str, ClaimDecision]:
     audit = Audit(chosen=CLAIMS, library=known, is_wide=is_wide, limit=limit)
     for make in (audit.heads, audit.cells):
         todo = make()

@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from bubbleproof.papers.claims import ClaimVerdict, Decision, bpipe, bpipe_printed, decide
+from bubbleproof.papers.claims import ClaimDecision, ClaimVerdict, bpipe, bpipe_printed, decide
 from bubbleproof.papers.claims.bpipe_algorithm import EAGER
 from bubbleproof.papers.claims.bpipe_printed import eager, pairs, printed
 from bubbleproof.papers.claims.bpipe_search import held_during, least_capacity, least_evictions
@@ -29,7 +29,7 @@ LIMIT: int | None = sized(240, full=None)  # cases of a claim that are looked at
 
 
 @cache
-def decided(name: str) -> Decision:
+def decided(name: str) -> ClaimDecision:
     return decide(BPIPE[name], limit=LIMIT)
 
 

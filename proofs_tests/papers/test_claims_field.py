@@ -10,7 +10,7 @@ import pytest
 
 from bubbleproof.papers.claims import claims
 from bubbleproof.papers.claims.claim import Claim
-from bubbleproof.papers.claims.decision import ClaimVerdict, Decision, decide, decide_reading
+from bubbleproof.papers.claims.decision import ClaimDecision, ClaimVerdict, decide, decide_reading
 from bubbleproof.papers.claims.field_first import SOME_RANKS, is_looked_at, shapes
 from bubbleproof.papers.claims.measured_pipelines import made, measures
 from bubbleproof.papers.claims.reading import Value
@@ -26,7 +26,7 @@ LIMIT = 80  # cases looked at here; the smallest counterexample of each refuted 
 
 
 @cache
-def decided(name: str) -> Decision:
+def decided(name: str) -> ClaimDecision:
     return decide(CLAIMS[name], limit=LIMIT)
 
 

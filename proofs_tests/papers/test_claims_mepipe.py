@@ -10,7 +10,7 @@ import pytest
 
 from bubbleproof.papers.claims import claims
 from bubbleproof.papers.claims.claim import Claim
-from bubbleproof.papers.claims.decision import ClaimVerdict, Decision, decide, decide_reading
+from bubbleproof.papers.claims.decision import ClaimDecision, ClaimVerdict, decide, decide_reading
 from bubbleproof.papers.claims.measured_pipelines import made, measures, peak_of_a
 from bubbleproof.papers.claims.reading import Value
 from bubbleproof.solvers.result import Status
@@ -27,7 +27,7 @@ LIMIT: int | None = sized(240, full=None)
 
 
 @cache
-def decided(name: str) -> Decision:
+def decided(name: str) -> ClaimDecision:
     return decide(CLAIMS[name], limit=LIMIT)
 
 

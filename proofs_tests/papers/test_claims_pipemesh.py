@@ -8,7 +8,7 @@ from itertools import chain, product
 import pytest
 
 from bubbleproof.costs.pipemesh_formulas import buffer
-from bubbleproof.papers.claims import Claim, ClaimVerdict, Decision, pipemesh_growth
+from bubbleproof.papers.claims import Claim, ClaimDecision, ClaimVerdict, pipemesh_growth
 from bubbleproof.papers.claims import pipemesh_schedules as on
 from bubbleproof.papers.claims.decision import decide_reading
 from bubbleproof.papers.claims.pipemesh import CLAIMS
@@ -113,13 +113,13 @@ def test_ids_are_told_apart_and_there_are_enough() -> None:
     assert all(name.startswith("pipemesh.") for name in BY_ID)
 
 
-def decided(claim: Claim, limit: int | None) -> Decision:
+def decided(claim: Claim, limit: int | None) -> ClaimDecision:
     """Readings that are rejected as far as what rejects them, the others to the limit."""
     fails = {reading for name, reading in REJECTED if f"pipemesh.{name}" == claim.id}
     findings = (
         decide_reading(each, limit=None if each.name in fails else limit) for each in claim.readings
     )
-    return Decision(claim=claim, findings=tuple(findings))
+    return ClaimDecision(claim=claim, findings=tuple(findings))
 
 
 @pytest.mark.parametrize("claim", [c for c in CLAIMS if c.readings], ids=lambda claim: claim.id)

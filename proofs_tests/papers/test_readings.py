@@ -8,8 +8,8 @@ import pytest
 
 from bubbleproof.papers.claims import (
     Claim,
+    ClaimDecision,
     ClaimVerdict,
-    Decision,
     Premise,
     Reading,
     claims,
@@ -36,7 +36,7 @@ def read(*readings: Reading) -> Claim:
     return read_as("bpipe.x", "section 1", "It is p.", "p", readings)
 
 
-def proved(decision: Decision, name: str) -> Decision:
+def proved(decision: ClaimDecision, name: str) -> ClaimDecision:
     findings = (replace(f, is_proved=f.reading.name == name) for f in decision.findings)
     return replace(decision, findings=tuple(findings))
 

@@ -30,7 +30,7 @@ from bubbleproof.papers.audit.shards import (
     packed,
 )
 from bubbleproof.papers.claims.claim import Claim
-from bubbleproof.papers.claims.decision import Decision, Finding, cases_of
+from bubbleproof.papers.claims.decision import ClaimDecision, Finding, cases_of
 from bubbleproof.papers.claims.domain import Domain
 from bubbleproof.papers.claims.reading import Reading
 from bubbleproof.papers.claims.standing import Standing
@@ -99,10 +99,10 @@ class Audit:
             if outcome.standing is not None:
                 self._standing[key] = outcome.standing
 
-    def decisions(self) -> dict[str, Decision]:
+    def decisions(self) -> dict[str, ClaimDecision]:
         """What became of each claim once its shards are noted, in the order of the claims."""
         return {
-            name: Decision(
+            name: ClaimDecision(
                 claim=claim, findings=tuple(self._finding(claim, each) for each in claim.readings)
             )
             for name, claim in self.chosen.items()
@@ -153,12 +153,12 @@ class Audit:
         )
 
 
-def run(audit: Audit, executor: Executor | None, begin: Begin) -> dict[str, Decision]:
+def run(audit: Audit, executor: Executor | None, begin: Begin) -> dict[str, ClaimDecision]:
     """What becomes of each claim; the same whoever decides.
 
     Ctrl-C ends it with the claims that have been decided by then; the others are missing.
     """
-    decided: dict[str, Decision] = {}
+    decided: dict[str, ClaimDecision] = {}
     try:
         for stage, make in (("smallest cases", audit.heads), ("other cases", audit.cells)):
             shards = make()
@@ -181,7 +181,7 @@ def _run_stage(
     run_all(executor, decide_shard, shards, on_done=done)
 
 
-def _with_proof(decision: Decision, proved: dict[str, bool]) -> Decision:
+def _with_proof(decision: ClaimDecision, proved: dict[str, bool]) -> ClaimDecision:
     """The decision, each finding proved where its theorem proves anew."""
     findings = tuple(
         replace(each, is_proved=_is_proved(each, proved)) for each in decision.findings

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from bubbleproof.papers.claims.claim import Claim
 from bubbleproof.papers.claims.decision import (
+    ClaimDecision,
     ClaimVerdict,
     Counterexample,
-    Decision,
     Finding,
     decide,
 )
@@ -24,7 +24,7 @@ __all__ = [
     "Claim",
     "ClaimVerdict",
     "Counterexample",
-    "Decision",
+    "ClaimDecision",
     "Domain",
     "Finding",
     "Premise",

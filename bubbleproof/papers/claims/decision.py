@@ -1,6 +1,6 @@
 """Decisions: what becomes of a claim when every case of every reading is measured.
 
-``decide_reading`` is the only place where a reading holds or fails, and ``Decision.verdict`` the
+``decide_reading`` is the only place where a reading holds or fails, and ``ClaimDecision.verdict`` the
 only one where readings become a verdict; nothing of either is typed in. Beside the verdict a
 finding has a standing (``papers.claims.standing``): whether ``measured`` built a schedule at all,
 or both sides are arithmetic.
@@ -75,7 +75,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class ClaimDecision:
     """What became of a claim: a finding for each of its readings, in their order."""
 
     claim: Claim
@@ -116,7 +116,7 @@ class Decision:
         return all(each.is_complete for each in self.findings)
 
 
-def decide(claim: Claim, *, limit: int | None = None, is_wide: bool = False) -> Decision:
+def decide(claim: Claim, *, limit: int | None = None, is_wide: bool = False) -> ClaimDecision:
     """Decide each reading of a claim, looking at the ``limit`` smallest cases at most.
 
     Raises ``ValueError`` when the domain of a reading has no case.
@@ -125,7 +125,7 @@ def decide(claim: Claim, *, limit: int | None = None, is_wide: bool = False) -> 
         decide_reading(each, limit=limit, is_wide=is_wide, claim=claim.id)
         for each in claim.readings
     )
-    return Decision(claim=claim, findings=tuple(findings))
+    return ClaimDecision(claim=claim, findings=tuple(findings))
 
 
 def cases_of(domain: Domain, claim: str) -> Points:
