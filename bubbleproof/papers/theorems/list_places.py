@@ -61,7 +61,7 @@ class MicrobatchRange:
         return all_of(self.before >= 0, microbatch >= self.before, microbatch <= self.end - 1)
 
 
-Place = Callable[[Term, Term, MicrobatchRange], Term]  # of a chunk's microbatch in its operation
+PlaceOf = Callable[[Term, Term, MicrobatchRange], Term]  # of a chunk's microbatch in its operation
 
 
 def forward_place(chunk: Term, microbatch: Term, operation: MicrobatchRange) -> Term:
@@ -78,11 +78,11 @@ def backward_place(chunk: Term, microbatch: Term, operation: MicrobatchRange) ->
 class Places:
     """The places of forwards and of backwards; a twin changes one."""
 
-    forward: Place = forward_place
-    backward: Place = backward_place
+    forward: PlaceOf = forward_place
+    backward: PlaceOf = backward_place
 
 
-def _list(kind: str, place: Place, least: Term, *, is_rising: bool) -> list[Part]:
+def _list(kind: str, place: PlaceOf, least: Term, *, is_rising: bool) -> list[Part]:
     """Place by place through the list, and the distance of one chunk from the next."""
     operation, some = (
         MicrobatchRange(index("before"), index("size")),

@@ -6,7 +6,7 @@ from itertools import accumulate
 
 import pytest
 
-from bubbleproof.papers.theorems.list_places import MicrobatchRange, Place, Places
+from bubbleproof.papers.theorems.list_places import MicrobatchRange, PlaceOf, Places
 from bubbleproof.papers.theorems.terms import index
 from bubbleproof.theory.families import FamilyMember, member
 from bubbleproof.theory.model.actions import Kind
@@ -15,7 +15,7 @@ Sizes = tuple[int, ...]
 OF_KIND = {Kind.F: Places().forward, Kind.B: Places().backward}
 
 
-def numbered(place: Place, v: int, chunk: int, microbatch: int, sizes: Sizes) -> int:
+def numbered(place: PlaceOf, v: int, chunk: int, microbatch: int, sizes: Sizes) -> int:
     """The formula's number, in the operation that the microbatch is in."""
     ends = list(accumulate(sizes))
     k = next(k for k, end in enumerate(ends) if microbatch < end)
