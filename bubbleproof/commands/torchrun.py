@@ -40,7 +40,7 @@ from bubbleproof.reference_exec.drivers.nccl_order import (
     kept_order,
     nccl_here,
 )
-from bubbleproof.reference_exec.drivers.place import Place
+from bubbleproof.reference_exec.drivers.place import ProcessPlace
 from bubbleproof.reference_exec.drivers.torchrun import (
     BACKENDS,
     Processes,
@@ -74,7 +74,7 @@ def run_rank(request: ReplayRequest, *, parent: int) -> int:
     one is ended too, and does not return. Raises ``ValueError`` where no torchrun started this
     process, and where it does not find the others.
     """
-    place = Place.of(parent=parent)
+    place = ProcessPlace.of(parent=parent)
     processes = Processes(place, on_end=partial(_tell, request, place))
     asked = RunParts(request)
     ready = _ready(request, place, asked)
@@ -92,7 +92,7 @@ def run_rank(request: ReplayRequest, *, parent: int) -> int:
     return processes.agreed(status)
 
 
-def _tell(request: ReplayRequest, place: Place, end: End) -> None:
+def _tell(request: ReplayRequest, place: ProcessPlace, end: End) -> None:
     """Say why all end, before a replay or in its midst; the first process also as JSON."""
     text = end.text
     if end.status == INTERRUPTED:
@@ -112,7 +112,7 @@ def backend_of(request: ReplayRequest) -> str:
     return request.run.backend or BACKENDS[0]
 
 
-def _ready(request: ReplayRequest, place: Place, asked: RunParts) -> _Ready | str:
+def _ready(request: ReplayRequest, place: ProcessPlace, asked: RunParts) -> _Ready | str:
     """The schedule verified and the device opened, or why this process cannot.
 
     What it comes to know of what it is to run it tells ``asked``.
@@ -211,7 +211,7 @@ class RunParts:
         """The programs that the ranks are to run have been made."""
         self._parts["program"] = Part.of_content(content_digest(plan))
 
-    def paper(self, place: Place, refusal: str | None) -> Paper:
+    def paper(self, place: ProcessPlace, refusal: str | None) -> Paper:
         """What this process tells the others, and why it cannot run."""
         parts = {name: (part.mark, part.shown) for name, part in self._parts.items()}
         return Paper(rank=place.rank, node=place.node, parts=parts, refusal=refusal)

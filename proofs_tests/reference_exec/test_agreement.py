@@ -24,7 +24,7 @@ from bubbleproof.reference_exec.drivers import identity
 from bubbleproof.reference_exec.drivers.agreement import Paper, disagreement, refusal
 from bubbleproof.reference_exec.drivers.gloo import RankFailed, run_gloo
 from bubbleproof.reference_exec.drivers.identity import content_digest
-from bubbleproof.reference_exec.drivers.place import Place
+from bubbleproof.reference_exec.drivers.place import ProcessPlace
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own import source_digest
 from bubbleproof.reference_exec.plans.training import Training
@@ -160,7 +160,7 @@ OTHER: dict[str, ReplayRequest] = {
 
 
 def paper_of(request: ReplayRequest, rank: int = 0) -> Paper:
-    return RunParts(request).paper(Place(rank=rank, world_size=2, local_rank=0), None)
+    return RunParts(request).paper(ProcessPlace(rank=rank, world_size=2, local_rank=0), None)
 
 
 @pytest.mark.parametrize("option", OTHER)
@@ -193,7 +193,7 @@ def test_orders_starts_and_problem_are_agreed_on() -> None:
     def paper(*words: str) -> Paper:
         parts, given = RunParts(REQUEST), read_schedule_input(words)
         parts.know(given, given.timed())
-        return parts.paper(Place(rank=len(words) % 2, world_size=2, local_rank=0), None)
+        return parts.paper(ProcessPlace(rank=len(words) % 2, world_size=2, local_rank=0), None)
 
     one = paper("1f1b", "p=2", "m=2")
     assert disagreement([one, paper("1f1b", "p=2", "m=2")]) is None
@@ -265,7 +265,7 @@ def test_a_model_file_that_differs_is_named(tmp_path: Path) -> None:
         request = replace(REQUEST, model=ModelOptions(model=f"{tmp_path / name}.py:model"))
         known, given = RunParts(request), read_schedule_input(REQUEST.schedule)
         known.know(given, given.timed())
-        parts.append(known.paper(Place(rank=len(parts), world_size=2, local_rank=0), None))
+        parts.append(known.paper(ProcessPlace(rank=len(parts), world_size=2, local_rank=0), None))
     said = str(disagreement(parts))
     assert f"model file: {tmp_path}/model.py:model (sha256 " in said
     assert "weights and first batch of the model: sha256 " in said

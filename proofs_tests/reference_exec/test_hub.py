@@ -21,7 +21,7 @@ from bubbleproof.reference_exec.drivers import hub as hubs
 from bubbleproof.reference_exec.drivers.doorway import FIRST_LINE, MAX_STRANGERS
 from bubbleproof.reference_exec.drivers.hub import Hub
 from bubbleproof.reference_exec.drivers.lifeline import End, Lifeline
-from bubbleproof.reference_exec.drivers.place import Place
+from bubbleproof.reference_exec.drivers.place import ProcessPlace
 from bubbleproof.reference_exec.drivers.rank_report import Ending
 from bubbleproof.reference_exec.drivers.torchrun import _TOPICS
 from bubbleproof.reference_exec.drivers.wire import MAX_LINE
@@ -400,7 +400,7 @@ def test_what_a_hub_says_that_is_no_message_ends_the_process(
     has_ended = threading.Event()
     monkeypatch.setattr("os._exit", lambda _: has_ended.set())
     with socket.create_server((HERE, 0)) as listener:
-        place = Place(rank=1, world_size=2, local_rank=1, node="n" * 5000)
+        place = ProcessPlace(rank=1, world_size=2, local_rank=1, node="n" * 5000)
         life = Lifeline(place, listener.getsockname(), TOKEN, on_end=ends.append)
         hub_end, _ = listener.accept()
         with hub_end:

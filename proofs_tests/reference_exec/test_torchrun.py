@@ -22,7 +22,7 @@ from bubbleproof.reference_exec.drivers.group_transport import (
     talking,
     twins,
 )
-from bubbleproof.reference_exec.drivers.place import Place
+from bubbleproof.reference_exec.drivers.place import ProcessPlace
 from bubbleproof.reference_exec.drivers.rank_report import Ending, RankReport, gravest_of
 from bubbleproof.reference_exec.drivers.torchrun import (
     Processes,
@@ -45,7 +45,7 @@ VARIABLES = {
     "MASTER_ADDR": "localhost",
     "MASTER_PORT": "29500",
 }
-ALONE = Place(rank=0, world_size=1, local_rank=0)
+ALONE = ProcessPlace(rank=0, world_size=1, local_rank=0)
 
 
 def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -116,27 +116,27 @@ def test_too_few_processes_are_refused_in_one_line(tmp_path: Path) -> None:
 
 
 def test_a_place_is_read_from_what_torchrun_sets() -> None:
-    place = Place.of(VARIABLES)
+    place = ProcessPlace.of(VARIABLES)
     assert (place.rank, place.world_size, place.local_rank) == (1, 4, 0)
     assert (place.address, place.port) == ("localhost", 29500)
     assert (place.has_agent, place.has_store, place.attempt) == (False, False, 0)
     by_torchrun = {"TORCHELASTIC_RUN_ID": "none", "TORCHELASTIC_USE_AGENT_STORE": "True"}
-    again = Place.of({**VARIABLES, **by_torchrun, "TORCHELASTIC_RESTART_COUNT": "2"})
+    again = ProcessPlace.of({**VARIABLES, **by_torchrun, "TORCHELASTIC_RESTART_COUNT": "2"})
     assert (again.has_agent, again.has_store, again.attempt) == (True, True, 2)
     with pytest.raises(ValueError, match=r"RANK must be less than WORLD_SIZE \(4\), got 4"):
-        Place.of({**VARIABLES, "RANK": "4"})
+        ProcessPlace.of({**VARIABLES, "RANK": "4"})
     without = {name: value for name, value in VARIABLES.items() if name != "MASTER_ADDR"}
     with pytest.raises(ValueError, match=r"MASTER_ADDR is not set: start it by torchrun"):
-        Place.of(without)
+        ProcessPlace.of(without)
     with pytest.raises(ValueError, match=r"RANK must be a whole number, got 'one'"):
-        Place.of({**VARIABLES, "RANK": "one"})
+        ProcessPlace.of({**VARIABLES, "RANK": "one"})
 
 
 def test_as_many_processes_as_ranks_are_needed() -> None:
     plan = family_case("1f1b", p=2, m=2).plan()
-    require_processes(Place(rank=0, world_size=2, local_rank=0), plan)
+    require_processes(ProcessPlace(rank=0, world_size=2, local_rank=0), plan)
     with pytest.raises(ValueError, match=r"has 2 ranks .* torchrun started 3"):
-        require_processes(Place(rank=0, world_size=3, local_rank=0), plan)
+        require_processes(ProcessPlace(rank=0, world_size=3, local_rank=0), plan)
 
 
 def test_a_backend_that_is_not_there_is_refused() -> None:
@@ -211,9 +211,9 @@ def test_replicas_have_a_process_for_each_rank_and_groups_among_each_other() -> 
     plan = prepared(
         pipeline, given.timed(), TINY, semantics=Semantics.BUFFERED, data_parallel=3
     ).plan
-    require_processes(Place(rank=0, world_size=6, local_rank=0), plan)
+    require_processes(ProcessPlace(rank=0, world_size=6, local_rank=0), plan)
     with pytest.raises(ValueError, match=r"has 2 ranks in 3 replicas and .* must be 6$"):
-        require_processes(Place(rank=0, world_size=2, local_rank=0), plan)
+        require_processes(ProcessPlace(rank=0, world_size=2, local_rank=0), plan)
     # replica i is processes 2 i and 2 i + 1; rank 0 is processes 0 2 4, rank 1 is 1 3 5
     assert talking(plan) == {(0, 1), (2, 3), (4, 5)}
     among = {(0, 2), (0, 4), (2, 4), (1, 3), (1, 5), (3, 5)}

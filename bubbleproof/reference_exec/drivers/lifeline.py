@@ -27,7 +27,7 @@ from typing import NoReturn
 from bubbleproof.platforms import let_through
 from bubbleproof.reference_exec.broken import one_line
 from bubbleproof.reference_exec.drivers.hub import BROKEN, INTERRUPTED
-from bubbleproof.reference_exec.drivers.place import Place, at_nodes
+from bubbleproof.reference_exec.drivers.place import ProcessPlace, at_nodes
 from bubbleproof.reference_exec.drivers.rank_report import Ending, speakers
 from bubbleproof.reference_exec.drivers.wire import Message, NotAMessage, Wire
 
@@ -61,7 +61,7 @@ class Lifeline:
 
     def __init__(
         self,
-        place: Place,
+        place: ProcessPlace,
         address: tuple[str, int],
         token: str,
         *,

@@ -12,7 +12,7 @@ _AGENT = "TORCHELASTIC_RUN_ID"  # set by a torchrun that started this process
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ProcessPlace:
     """A process among those that were started: its rank, their number, its number on its node.
 
     ``address`` and ``port`` are where all meet; ``node`` names its machine to people. With an agent
@@ -41,7 +41,7 @@ class Place:
         return self.has_agent and os.getppid() != self.parent
 
     @classmethod
-    def of(cls, environment: Mapping[str, str] = os.environ, *, parent: int = 0) -> Place:
+    def of(cls, environment: Mapping[str, str] = os.environ, *, parent: int = 0) -> ProcessPlace:
         """The place that torchrun's variables tell; ``parent`` started this process.
 
         Raises ``ValueError`` where one is missing, no number, or beyond the number of processes.

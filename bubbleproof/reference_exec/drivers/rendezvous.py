@@ -17,13 +17,13 @@ from torch.distributed import (  # type: ignore[attr-defined]  # public, not exp
 )
 from torch.distributed.distributed_c10d import Store
 
-from bubbleproof.reference_exec.drivers.place import Place
+from bubbleproof.reference_exec.drivers.place import ProcessPlace
 
 LOOK_SECONDS = 0.05
 KEY = "bubbleproof/hub"
 
 
-def open_store(place: Place, seconds: float) -> Store:
+def open_store(place: ProcessPlace, seconds: float) -> Store:
     """The store of all processes, for this attempt of theirs.
 
     Raises ``ValueError`` where nobody keeps it within ``seconds``, and where another program has
@@ -49,7 +49,7 @@ def open_store(place: Place, seconds: float) -> Store:
 
 
 def hub_address(
-    store: Store, own: tuple[int, str] | None, place: Place, seconds: float
+    store: Store, own: tuple[int, str] | None, place: ProcessPlace, seconds: float
 ) -> tuple[int, str]:
     """The hub's port and token: ``own`` are the first process's, for all others to find.
 
@@ -78,7 +78,7 @@ def _is_open(address: str, port: int) -> bool:
     return True
 
 
-def _await(is_there: Callable[[], bool], place: Place, seconds: float, text: str) -> None:
+def _await(is_there: Callable[[], bool], place: ProcessPlace, seconds: float, text: str) -> None:
     """Look until it is there. Raises ``ValueError`` after ``seconds``, or when the agent ends."""
     deadline = time.monotonic() + seconds
     while not is_there():

@@ -24,7 +24,7 @@ from bubbleproof.reference_exec.drivers.group_transport import GroupTransport
 from bubbleproof.reference_exec.drivers.headers import with_headers
 from bubbleproof.reference_exec.drivers.hub import Hub
 from bubbleproof.reference_exec.drivers.lifeline import End, Lifeline
-from bubbleproof.reference_exec.drivers.place import Place
+from bubbleproof.reference_exec.drivers.place import ProcessPlace
 from bubbleproof.reference_exec.drivers.rank_report import RankReport, carried_out, seated
 from bubbleproof.reference_exec.drivers.rendezvous import hub_address, open_store
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
@@ -37,7 +37,7 @@ PATIENCE = timedelta(hours=1)  # while the first process compares
 T = TypeVar("T")
 
 
-def require_processes(place: Place, plan: ReplayPlan) -> None:
+def require_processes(place: ProcessPlace, plan: ReplayPlan) -> None:
     """Raise ``ValueError`` where there are more or fewer processes than ranks in all replicas."""
     if place.world_size != plan.num_processes:
         replicas = f" in {plan.num_replicas} replicas" if plan.num_replicas > 1 else ""
@@ -48,7 +48,7 @@ def require_processes(place: Place, plan: ReplayPlan) -> None:
         )
 
 
-def open_backend(backend: str, place: Place, device_name: str | None = None) -> Device:
+def open_backend(backend: str, place: ProcessPlace, device_name: str | None = None) -> Device:
     """The device of this process: the cpu for gloo, the GPU of its number on its node for nccl.
 
     Raises ``ValueError`` for a backend that is unknown, not there, or not on the device named.
@@ -75,7 +75,7 @@ class Processes:
     Where one ends that should not, all are ended, whatever they do: ``on_end`` says why.
     """
 
-    def __init__(self, place: Place, *, on_end: Callable[[End], None]) -> None:
+    def __init__(self, place: ProcessPlace, *, on_end: Callable[[End], None]) -> None:
         """Come to where all meet. Raises ``ValueError`` where the first is not there in time."""
         self.place = place
         self.peak_bytes: tuple[int, ...] = ()  # of each device's allocator, on the first
