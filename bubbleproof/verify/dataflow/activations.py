@@ -30,7 +30,7 @@ from bubbleproof.verify.dataflow.mistakes import Fault, SymbolicAction, Thing, s
 from bubbleproof.verify.dataflow.training_step import Part, TrainingStep
 
 
-class Place(Enum):
+class ActivationPlace(Enum):
     """Where activations are; a place's value is the sentence that says so, {} being who did it."""
 
     RANK = "they are on rank {rank} since {{}}"
@@ -42,31 +42,35 @@ class Place(Enum):
     RELEASED = "{{}} has released them"
 
 
-MOVES: dict[Kind, tuple[Place, Place]] = {
-    Kind.R: (Place.DROPPED, Place.RANK),
-    Kind.EVICT: (Place.RANK, Place.EVICTED),
-    Kind.LOAD: (Place.EVICTED, Place.RANK),
-    Kind.OFFLOAD: (Place.RANK, Place.HOST),
-    Kind.RELOAD: (Place.HOST, Place.RANK),
-    Kind.B: (Place.RANK, Place.RELEASED),
-    Kind.I: (Place.RANK, Place.LEFT),
-    Kind.W: (Place.LEFT, Place.RELEASED),
+MOVES: dict[Kind, tuple[ActivationPlace, ActivationPlace]] = {
+    Kind.R: (ActivationPlace.DROPPED, ActivationPlace.RANK),
+    Kind.EVICT: (ActivationPlace.RANK, ActivationPlace.EVICTED),
+    Kind.LOAD: (ActivationPlace.EVICTED, ActivationPlace.RANK),
+    Kind.OFFLOAD: (ActivationPlace.RANK, ActivationPlace.HOST),
+    Kind.RELOAD: (ActivationPlace.HOST, ActivationPlace.RANK),
+    Kind.B: (ActivationPlace.RANK, ActivationPlace.RELEASED),
+    Kind.I: (ActivationPlace.RANK, ActivationPlace.LEFT),
+    Kind.W: (ActivationPlace.LEFT, ActivationPlace.RELEASED),
 }
 _PHRASES = {
-    Place.DROPPED: ", dropped",
-    Place.EVICTED: ", parked over the same link",
-    Place.HOST: " on the host",
-    Place.LEFT: ", as left for W",
+    ActivationPlace.DROPPED: ", dropped",
+    ActivationPlace.EVICTED: ", parked over the same link",
+    ActivationPlace.HOST: " on the host",
+    ActivationPlace.LEFT: ", as left for W",
 }
 _ON_OWN_RANK = (Kind.R, Kind.B, Kind.I, Kind.W)
-_SUPPLIER = {Place.DROPPED: Kind.R, Place.EVICTED: Kind.LOAD, Place.HOST: Kind.RELOAD}
+_SUPPLIER = {
+    ActivationPlace.DROPPED: Kind.R,
+    ActivationPlace.EVICTED: Kind.LOAD,
+    ActivationPlace.HOST: Kind.RELOAD,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
     """A place, the rank of the forward, the link where evicted, and the work that put it there."""
 
-    place: Place
+    place: ActivationPlace
     rank: int
     link: int
     by: SymbolicAction
@@ -145,7 +149,7 @@ class Activations:
         """Which action would bring the activations to where they are wanted."""
         if known is None:
             return (Kind.F, *work.part)
-        if MOVES[work.kind][0] is not Place.RANK:
+        if MOVES[work.kind][0] is not ActivationPlace.RANK:
             before = {Kind.LOAD: Kind.EVICT, Kind.RELOAD: Kind.OFFLOAD, Kind.W: Kind.B}
             return (before.get(work.kind, Kind.F), *work.part)
         return (_SUPPLIER[known.place], *work.part) if known.place in _SUPPLIER else None
@@ -158,7 +162,7 @@ class Activations:
         known = self.where.get(work.part)
         rank = work.resource if known is None else known.rank
         if work.kind is not Kind.W:
-            self.where[work.part] = Where(Place.MOVING, rank, NONE, work)
+            self.where[work.part] = Where(ActivationPlace.MOVING, rank, NONE, work)
         if work.kind in (Kind.B, Kind.I):
             self._states.pop(work.part, None)
 
@@ -168,7 +172,7 @@ class Activations:
         if work.kind is Kind.F:
             self._states[part] = work
             dropped = part in self._step.recomputed
-            place = Place.DROPPED if dropped else Place.RANK
+            place = ActivationPlace.DROPPED if dropped else ActivationPlace.RANK
             self.where[part] = Where(place, work.resource, NONE, work)
             return
         if work.kind in (Kind.B, Kind.I):
@@ -185,7 +189,7 @@ class Activations:
         return done >= self._step.pieces.get(work.part, done)
 
 
-def _phrase(work: SymbolicAction, wanted: Place) -> str:
-    if wanted is not Place.RANK:
+def _phrase(work: SymbolicAction, wanted: ActivationPlace) -> str:
+    if wanted is not ActivationPlace.RANK:
         return _PHRASES[wanted]
     return f" on rank {work.resource}" if work.kind in _ON_OWN_RANK else " on their rank"
