@@ -27,7 +27,7 @@ SHAPE = (P >= 1, M >= 1, CAP >= 1, CAP <= P, TF > 0, TB > 0, I >= 0, I <= P - 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WindowPlace:
     """Microbatch j = window * K + within."""
 
     window: Term
@@ -45,26 +45,26 @@ class Place:
         )
 
 
-J = Place(index("q"), index("s"))
-L = Place(index("q2"), index("s2"))
+J = WindowPlace(index("q"), index("s"))
+L = WindowPlace(index("q2"), index("s2"))
 LATER = any_of(
     L.window >= J.window + 1, all_of(L.window.equals(J.window), L.within >= J.within + 1)
 )
-Start = Callable[[Term, Place], Term]
+Start = Callable[[Term, WindowPlace], Term]
 
 
-def delay(place: Place) -> Term:
+def delay(place: WindowPlace) -> Term:
     """q (p-K) P: the ticks that the windows before cost more than in 1F1B."""
     return place.window * (P - CAP) * PAIR
 
 
-def forward(i: Term, j: Place) -> Term:
+def forward(i: Term, j: WindowPlace) -> Term:
     """Start of F(i, j) in ticks."""
     steady = i * TF + j.number * PAIR + delay(j)
     return choose(all_of(j.window <= 0, j.within <= P - i - 1), (i + j.within) * TF, steady)
 
 
-def backward(i: Term, j: Place) -> Term:
+def backward(i: Term, j: WindowPlace) -> Term:
     """Start of B(i, j) in ticks."""
     return P * TF + (P - 1 - i) * TB + j.number * PAIR + delay(j)
 

@@ -110,7 +110,7 @@ def _frontier() -> Iterator[Twin]:
     form, twin = frontier.FrontierForm(), Changes(frontier.theorem)
     rests = "no more activations than stated: F(j) starts after backward j - most ends"
 
-    def undelayed(i: Term, j: frontier.Place) -> Term:
+    def undelayed(i: Term, j: frontier.WindowPlace) -> Term:
         return frontier.forward(i, j) - choose(j.window <= 0, 0 * PAIR, PAIR)
 
     sooner = replace(form, makespan=lambda q: form.makespan(q) - PAIR)
