@@ -45,7 +45,7 @@ from bubbleproof.verify.certificates.index_order import IndexOrder
 from bubbleproof.verify.check import check
 
 RepairedRow = tuple[int, int]  # (task, resource)
-Place = tuple[int, int]  # (resource, how many known rows stand before it there)
+PlaceInOrder = tuple[int, int]  # (resource, how many known rows stand before it there)
 ENGINE = "cpsat (repair)"
 FEWEST, PLAIN, ORDERED = 0.5, 0.3, 0.5  # shares of the time left, one after the other
 
@@ -93,7 +93,7 @@ class _Repairing(SearchState):
         self.problem = problem
         self.given, self.num_foreign = _known(problem, program)
         self.bounds = _plain_bounds(problem)
-        self.kept: frozenset[Place] = frozenset()
+        self.kept: frozenset[PlaceInOrder] = frozenset()
 
     def run(self) -> Repair | None:
         is_fewest = self._find_fewest()
@@ -152,17 +152,17 @@ class _Repairing(SearchState):
         Claim(who=ENGINE, bound=bound).require(self.makespan, "repair")
         return bound == self.makespan
 
-    def _call(self, model: _RepairModel, share: float) -> tuple[Outcome, frozenset[Place]]:
+    def _call(self, model: _RepairModel, share: float) -> tuple[Outcome, frozenset[PlaceInOrder]]:
         budget = self.budget(share)
         return run_interruptibly(lambda: model.search(budget), self.options.stop)
 
-    def _accept(self, kept: frozenset[Place], start: Ints) -> None:
+    def _accept(self, kept: frozenset[PlaceInOrder], start: Ints) -> None:
         """Keep an engine's schedule if it is shorter, or the first; its places are judged, too."""
         schedule = schedule_from(ENGINE, start, self.problem)
         self._require_kept(kept, schedule)
         self._keep_if_shorter(kept, schedule)
 
-    def _require_kept(self, kept: frozenset[Place], schedule: Schedule) -> None:
+    def _require_kept(self, kept: frozenset[PlaceInOrder], schedule: Schedule) -> None:
         """Raise ``FaultError`` where a row leaves the place that the engine says it keeps."""
         start = starts_by_task(self.problem, schedule)
         for resource, tasks in enumerate(self.given):
@@ -173,7 +173,7 @@ class _Repairing(SearchState):
                     claim = f"{names[1]} after {names[0]} among the rows that keep their places"
                     raise FaultError(ENGINE, claim, "its schedule has them in another order")
 
-    def _keep_if_shorter(self, kept: frozenset[Place], schedule: Schedule) -> None:
+    def _keep_if_shorter(self, kept: frozenset[PlaceInOrder], schedule: Schedule) -> None:
         """Keep a schedule that the checker accepts if it is shorter, or the first."""
         verdict = check(self.problem, schedule)
         if not verdict.ok or verdict.measured is None:
@@ -272,7 +272,7 @@ class _RepairModel(CpSatModel):
     def __init__(self, encoding: Encoding, given: list[list[int]]) -> None:
         super().__init__(encoding)
         self.given = given
-        self.keeps: dict[Place, cp_model.IntVar] = {}
+        self.keeps: dict[PlaceInOrder, cp_model.IntVar] = {}
 
     def build(self) -> None:
         """Add every family, and the places."""
@@ -302,7 +302,7 @@ class _RepairModel(CpSatModel):
             if len(keeps) > 1:
                 self.model.add_at_most_one(keeps)
 
-    def search(self, budget: Budget) -> tuple[Outcome, frozenset[Place]]:
+    def search(self, budget: Budget) -> tuple[Outcome, frozenset[PlaceInOrder]]:
         """What CP-SAT answers, and the places kept in the schedule it found, if any."""
         solver = cp_model.CpSolver()
         outcome = run(self, budget, solver)
