@@ -37,7 +37,7 @@ from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
-Place = tuple[int, int, int]  # (microbatch, slice, stage)
+SlicePlace = tuple[int, int, int]  # (microbatch, slice, stage)
 
 
 def svpp_literal(
@@ -78,14 +78,14 @@ class _Scripted:
     def __init__(self, script: Sequence[int]) -> None:
         self.script, self.taken, self.sizes = script, list[int](), list[int]()
 
-    def __call__(self, tied: Sequence[Place]) -> Place:
+    def __call__(self, tied: Sequence[SlicePlace]) -> SlicePlace:
         place = len(self.taken)
         self.taken.append(self.script[place] if place < len(self.script) else 0)
         self.sizes.append(len(tied))
         return tied[self.taken[-1]]
 
 
-def _first(tied: Sequence[Place]) -> Place:
+def _first(tied: Sequence[SlicePlace]) -> SlicePlace:
     return tied[0]
 
 
@@ -99,13 +99,13 @@ def _program(table: _Table) -> Program:
     return Program.from_orders(orders)
 
 
-def _children(place: Place) -> int:
+def _children(place: SlicePlace) -> int:
     """The priority of a backward."""
     _, slice_, chunk = place
     return (slice_ + 1) * (chunk + 1) - 1
 
 
-def _tied(ready: Sequence[Place]) -> list[Place]:
+def _tied(ready: Sequence[SlicePlace]) -> list[SlicePlace]:
     """Those of the highest priority, by microbatch, the higher chunk first."""
     most = max(map(_children, ready))
     best = (place for place in ready if _children(place) == most)
@@ -118,8 +118,8 @@ class _Table:
     def __init__(self, pipeline: Pipeline, forwards: int, *, of_samples: bool = False) -> None:
         self.p, self.v, self.s = pipeline.num_ranks, pipeline.num_chunks, pipeline.num_slices
         self.m, self.limit = pipeline.num_microbatches, forwards
-        self.forward: dict[Place, int] = {}
-        self.backward: dict[Place, int] = {}
+        self.forward: dict[SlicePlace, int] = {}
+        self.backward: dict[SlicePlace, int] = {}
         self.taken: list[set[int]] = [set() for _ in range(self.p)]
         self.latest_backward = [-2] * self.p
         self.backward_ends: list[int] = []  # on rank 0, in order
@@ -164,7 +164,7 @@ class _Table:
                     self.latest_backward[rank] = done[microbatch, slice_, stage] = tick
                 self.backward_ends.append(done[microbatch, slice_, chunk * self.p] + 1)
 
-    def reschedule(self, choose: Callable[[Sequence[Place]], Place]) -> None:
+    def reschedule(self, choose: Callable[[Sequence[SlicePlace]], SlicePlace]) -> None:
         """Step 4: choose the last rank's backwards anew, by ``choose`` where priorities are equal.
 
         The other ranks follow.
@@ -177,7 +177,7 @@ class _Table:
             if place[2] % self.p == last and t < last_forward
         )
         todo = {(j, k, c) for j in range(self.m) for k in range(self.s) for c in range(self.v)}
-        chosen: dict[Place, int] = {}
+        chosen: dict[SlicePlace, int] = {}
         tick = last_forward
         while todo:
             tick = kept.pop(0) if kept else max(tick, last_forward) + 1
@@ -190,7 +190,7 @@ class _Table:
             for rank in range(self.p):
                 self.backward[microbatch, slice_, chunk * self.p + rank] = at + last - rank
 
-    def _is_ready(self, place: Place, chosen: dict[Place, int], tick: int) -> bool:
+    def _is_ready(self, place: SlicePlace, chosen: dict[SlicePlace, int], tick: int) -> bool:
         """Whether the backward (microbatch, slice, chunk) can start on the last rank at ``tick``.
 
         Its chunk above ends on rank 0 p ticks after it starts on the last rank.
