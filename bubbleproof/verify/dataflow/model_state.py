@@ -25,7 +25,7 @@ from bubbleproof.verify.dataflow.training_step import Contribution, TrainingStep
 
 Given = tuple[int, int, Contribution]  # (pass, stage, contribution)
 Sum = Counter[Given]
-Place = tuple[int, int]  # (rank, stage)
+StatePlace = tuple[int, int]  # (rank, stage)
 _TWICE = {
     "gathered": (Kind.UNSHARD,),
     "hosted": (Kind.OFFLOAD, Kind.RELOAD, Kind.STEP),
@@ -40,12 +40,12 @@ class ModelState:
 
     def __init__(self, step: TrainingStep, ends: tuple[int, ...]) -> None:
         self._step, self._ends = step, ends
-        self.version: dict[Place, int] = defaultdict(int)
-        self._copies: dict[Place, dict[int, int]] = defaultdict(dict)
-        self._summed: dict[Place, Sum] = defaultdict(Counter)
-        self._reduced: dict[Place, Sum] = defaultdict(Counter)
-        self._exchanged: dict[Place, Sum] = defaultdict(Counter)
-        self._tied: dict[Place, Sum] = defaultdict(Counter)
+        self.version: dict[StatePlace, int] = defaultdict(int)
+        self._copies: dict[StatePlace, dict[int, int]] = defaultdict(dict)
+        self._summed: dict[StatePlace, Sum] = defaultdict(Counter)
+        self._reduced: dict[StatePlace, Sum] = defaultdict(Counter)
+        self._exchanged: dict[StatePlace, Sum] = defaultdict(Counter)
+        self._tied: dict[StatePlace, Sum] = defaultdict(Counter)
         self._begun: dict[tuple[int, Action], Sum | int | None] = {}
         self.added: Sum = Counter()
 
@@ -109,12 +109,12 @@ class ModelState:
             for stage in self._ends:
                 self._tied[rank, stage] = total.copy()
 
-    def _own_sums(self, stage: int) -> dict[Place, Sum]:
+    def _own_sums(self, stage: int) -> dict[StatePlace, Sum]:
         """Where a rank's own sum lies once all of it is there."""
         is_reduced = stage in self._step.reduced | self._step.hosted
         return self._reduced if is_reduced else self._summed
 
-    def _last_sums(self, stage: int) -> dict[Place, Sum]:
+    def _last_sums(self, stage: int) -> dict[StatePlace, Sum]:
         """Where a STEP finds its gradient."""
         return self._exchanged if self.is_replicated(stage) else self._own_sums(stage)
 
