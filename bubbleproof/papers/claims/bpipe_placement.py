@@ -23,14 +23,16 @@ from bubbleproof.papers.claims.domain import CaseValues, Domain, Params, domain
 from bubbleproof.theory.pipelines.node_places import pair_adjacent, standard
 
 Assignment = Callable[[int], list[int]]  # the stages of a replica in the order of its GPUs
-Places = Callable[[Params, int, int], int]  # the place of a stage of a replica, in groups of t GPUs
+PlacesOf = Callable[
+    [Params, int, int], int
+]  # the place of a stage of a replica, in groups of t GPUs
 Pairs = set[tuple[int, int]]
 NODE = 8
 # Figure 6: the stage of each of 16 GPUs with t = 2, d = 2, p = 4.
 FIGURE_6 = (0, 0, 3, 3, 1, 1, 2, 2) * 2
 
 
-def in_order(assignment: Assignment) -> Places:
+def in_order(assignment: Assignment) -> PlacesOf:
     """The replicas one after the other, each assigned alike."""
     return lambda at, replica, stage: replica * at["p"] + assignment(at["p"]).index(stage)
 
@@ -43,7 +45,7 @@ def pairs_first(at: Params, replica: int, stage: int) -> int:
     return replica * both + pair_adjacent(p).index(stage)
 
 
-def nodes(at: Params, places: Places, stage: int) -> list[int]:
+def nodes(at: Params, places: PlacesOf, stage: int) -> list[int]:
     """The node of each tensor rank of a stage, replica by replica."""
     t = at["t"]
     groups = (places(at, replica, stage) for replica in range(at["d"]))
@@ -64,13 +66,13 @@ def following(at: Params) -> Pairs:
     return {(min(pair), max(pair)) for pair in both if pair[0] != pair[1]}
 
 
-def crossing(at: Params, places: Places, pairs: Pairs) -> int:
+def crossing(at: Params, places: PlacesOf, pairs: Pairs) -> int:
     """How many links between GPUs of the pairs, all replicas counted, join two nodes."""
     ends = ((nodes(at, places, one), nodes(at, places, other)) for one, other in pairs)
     return sum(here != there for both in ends for here, there in zip(*both, strict=True))
 
 
-def share_crossing(at: Params, places: Places) -> Fraction:
+def share_crossing(at: Params, places: PlacesOf) -> Fraction:
     """The share of the links over which BPipe transfers that join two nodes."""
     pairs = transferring(at)
     return Fraction(crossing(at, places, pairs), len(pairs) * at["t"] * at["d"])
