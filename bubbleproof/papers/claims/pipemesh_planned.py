@@ -22,7 +22,7 @@ from bubbleproof.papers.claims.claim import Claim, contradicting, read_as, readi
 from bubbleproof.papers.claims.domain import Domain, Params, domain
 from bubbleproof.papers.claims.measured_pipelines import last_end
 from bubbleproof.papers.claims.pipemesh_schedules import (
-    Shape,
+    PipeMeshShape,
     measured_of,
     member_of,
     printed_of,
@@ -52,9 +52,9 @@ def queue(at: Params) -> Queue:
     return _queue(at["p"], at["v"], at["m"], at["q"], at["C"])
 
 
-def shape(at: Params) -> Shape:
+def shape(at: Params) -> PipeMeshShape:
     found = queue(at)
-    return Shape(
+    return PipeMeshShape(
         p=at["p"], v=at["v"], m=at["m"], sequences=(found.enqueue, found.dequeue),
         forward=FORWARD, backward=BACKWARD,
     )  # fmt: skip

@@ -53,7 +53,7 @@ def family(at: Params) -> PipeMesh:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class PipeMeshShape:
     """What a schedule without collectives and latencies depends on."""
 
     p: int
@@ -64,9 +64,9 @@ class Shape:
     backward: int
 
 
-def _shape(at: Params) -> Shape:
+def _shape(at: Params) -> PipeMeshShape:
     ticks = {"forward": at.get("tF", 1), "backward": at.get("tB", 2)}
-    return Shape(p=at["p"], v=at["v"], m=at["m"], sequences=sequences(at), **ticks)
+    return PipeMeshShape(p=at["p"], v=at["v"], m=at["m"], sequences=sequences(at), **ticks)
 
 
 def mesh(at: Params) -> FamilyMember:
@@ -74,7 +74,7 @@ def mesh(at: Params) -> FamilyMember:
 
 
 @lru_cache(maxsize=64)
-def member_of(shape: Shape) -> FamilyMember:
+def member_of(shape: PipeMeshShape) -> FamilyMember:
     e, d = shape.sequences
     ticks = {"tF": shape.forward, "tB": shape.backward}
     return member("pipemesh", p=shape.p, m=shape.m, v=shape.v, e=e, d=d, **ticks)
@@ -85,7 +85,7 @@ def measured(at: Params) -> Measures:
 
 
 @lru_cache(maxsize=4096)  # numbers only: the schedules themselves are not kept
-def measured_of(shape: Shape) -> Measures:
+def measured_of(shape: PipeMeshShape) -> Measures:
     made = member_of(shape)
     return measure(made.problem, made.schedule)
 
@@ -145,7 +145,7 @@ def printed_forwards(at: Params) -> int:
 
 
 @lru_cache(maxsize=4096)  # numbers only
-def printed_of(shape: Shape) -> tuple[Measures, tuple[int, ...]]:
+def printed_of(shape: PipeMeshShape) -> tuple[Measures, tuple[int, ...]]:
     pipeline = Pipeline(
         num_ranks=shape.p, num_microbatches=shape.m, num_chunks=shape.v,
         forward=shape.forward, backward=shape.backward,
