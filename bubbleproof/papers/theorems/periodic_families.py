@@ -28,7 +28,7 @@ Number = int | tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class PeriodicShape:
     """A family's parameters without m, and at which m the schedule is read off.
 
     The schedule repeats every ``repeats`` microbatches of a direction; ``size`` decides which
@@ -80,7 +80,7 @@ class Periodic:
     id: str
     heading: str
     ticks: str
-    shapes: tuple[Shape, ...]
+    shapes: tuple[PeriodicShape, ...]
     formula: str | None = None
     makespan: str | None = None
     peak: str | None = None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import cast
 
 from bubbleproof.papers.formula import Formula
-from bubbleproof.papers.theorems.periodic_families import Periodic, Shape
+from bubbleproof.papers.theorems.periodic_families import Periodic, PeriodicShape
 
 FULL = "tF = 1, tB = 2"
 SPLIT = "tF = tI = tW = 1"
@@ -26,12 +26,14 @@ def listed() -> tuple[Periodic, ...]:
 
 def _shape(
     family: str, size: int, repeats: int = 1, operations: int | None = None, **params: int
-) -> Shape:
+) -> PeriodicShape:
     given = tuple(params.items())
-    return Shape(family=family, params=given, size=size, repeats=repeats, operations=operations)
+    return PeriodicShape(
+        family=family, params=given, size=size, repeats=repeats, operations=operations
+    )
 
 
-def _each(family: str, ranks: Iterable[int], size: str, **params: int) -> tuple[Shape, ...]:
+def _each(family: str, ranks: Iterable[int], size: str, **params: int) -> tuple[PeriodicShape, ...]:
     """One shape per number of ranks p, read off at m = ``size``, a formula of p."""
     sizes = cast("Callable[[dict[str, int]], int]", Formula(size))
     return tuple(_shape(family, sizes({"p": p}), p=p, **params) for p in ranks)
@@ -39,7 +41,7 @@ def _each(family: str, ranks: Iterable[int], size: str, **params: int) -> tuple[
 
 def _remainders(
     family: str, ranks: Iterable[int], directions: int, **params: int
-) -> tuple[Shape, ...]:
+) -> tuple[PeriodicShape, ...]:
     """Groups of p microbatches over the directions, and every remainder of m by p."""
     return tuple(
         _shape(family, 12 * p + rest, p // directions, p=p, **params)
@@ -48,7 +50,7 @@ def _remainders(
     )
 
 
-def _svpp(p: int, s: int, *, repeats: int = 1, **params: int) -> Shape:
+def _svpp(p: int, s: int, *, repeats: int = 1, **params: int) -> PeriodicShape:
     return _shape("svpp", 14 * repeats, repeats, p=p, s=s, **params)
 
 

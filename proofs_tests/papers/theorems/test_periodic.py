@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 from bubbleproof.papers.theorems.periodic import obligations
-from bubbleproof.papers.theorems.periodic_families import Periodic, Shape, periodic_theorem
+from bubbleproof.papers.theorems.periodic_families import Periodic, PeriodicShape, periodic_theorem
 from bubbleproof.papers.theorems.periodic_fit import fitted
 from bubbleproof.papers.theorems.periodic_list import listed
 from bubbleproof.papers.theorems.periodic_schedule import PeriodicSchedule
@@ -30,7 +30,7 @@ SHAPES = [
 
 
 @cache
-def fit_of(shape: Shape) -> PeriodicSchedule:
+def fit_of(shape: PeriodicShape) -> PeriodicSchedule:
     """The shape's closed form, fitted once for all tests."""
     return shape.schedule()
 
@@ -69,7 +69,7 @@ def starts_by_class(found: FamilyMember, repeats: int) -> dict[str, list[int]]:
     return classes
 
 
-def assert_same(schedule: PeriodicSchedule, shape: Shape, periods: int) -> None:
+def assert_same(schedule: PeriodicSchedule, shape: PeriodicShape, periods: int) -> None:
     found = shape.member(schedule.least + schedule.step * periods)
     told = {task.name: schedule.starts(k, periods) for k, task in enumerate(schedule.classes)}
     assert told == starts_by_class(found, shape.repeats), (shape.title, periods)
@@ -80,7 +80,7 @@ def assert_same(schedule: PeriodicSchedule, shape: Shape, periods: int) -> None:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_closed_form_is_the_familys_at_other_sizes(shape: Shape) -> None:
+def test_the_closed_form_is_the_familys_at_other_sizes(shape: PeriodicShape) -> None:
     schedule = fit_of(shape)
     assert schedule.least <= shape.size
     for periods in sized((1, 2, 9), full=(0, 1, 2, 5, 9, 16)):  # 0 is the fit's own last step
@@ -101,7 +101,7 @@ def test_t_pipes_numbers_by_hand() -> None:
     # its backwards in 4-5, 6-7, 8-9, 10-11; a rank works 2 + 4 = 6 ticks per microbatch.
     # The paper's 6(m+p-1) is then 6m work on a rank and 6 ticks of wait; rank 0's peak 4 is
     # shallow 3 (x=0, y=1: ceil((4+6+6)/6)) and deep 1 (ceil(4/6)).
-    schedule = Shape(family="tpipe", params=(("p", 2),), size=16).schedule()
+    schedule = PeriodicShape(family="tpipe", params=(("p", 2),), size=16).schedule()
     assert (schedule.step, schedule.makespan.per_period) == (1, 6)
     assert schedule.makespan.at(0, 4) == 6 * (schedule.least + 4 + 1)
     assert schedule.peaks == (4, 3)
@@ -127,7 +127,9 @@ def test_a_closed_form_read_off_too_early_is_not_proved() -> None:
     # p=4, m=43: ten groups of which three are one larger, so that the middle of the schedule still
     # belongs to the larger ones, in the order that spreads them. The fit does not see it; the proof
     # does.
-    shape = Shape(family="interleaved-spread", params=(("p", 4), ("v", 2)), size=43, repeats=4)
+    shape = PeriodicShape(
+        family="interleaved-spread", params=(("p", 4), ("v", 2)), size=43, repeats=4
+    )
     verdicts = {prove_obligation(o).verdict for o in obligations(fit_of(shape))}
     assert ProofVerdict.FAILED in verdicts
 
