@@ -23,7 +23,7 @@ from bubbleproof.verify.candidates.bundle import Bounded, Deployed
 
 
 @dataclass(kw_only=True, eq=False)
-class Shape:
+class ShapeBound:
     """A candidate of a deployment's pipeline, and the best bound on its makespan."""
 
     candidate: Candidate
@@ -31,7 +31,7 @@ class Shape:
     bounded: Bounded
 
     @classmethod
-    def of(cls, candidate: Candidate, found: Shaped) -> Shape:
+    def of(cls, candidate: Candidate, found: Shaped) -> ShapeBound:
         """With the bound of microseconds."""
         claim = quick_claim(found)
         bounded = Bounded(
@@ -46,12 +46,12 @@ class Shape:
             self.bounded = bounded
 
 
-def legal_shapes(space: PlanSpace) -> tuple[list[Shape], list[NotLegalError]]:
+def legal_shapes(space: PlanSpace) -> tuple[list[ShapeBound], list[NotLegalError]]:
     """The legal candidates of a space, and why others are none."""
     shapes, reasons = [], []
     for candidate in space.candidates():
         try:
-            shapes.append(Shape.of(candidate, shaped(space, candidate)))
+            shapes.append(ShapeBound.of(candidate, shaped(space, candidate)))
         except NotLegalError as why:
             reasons.append(why)
     return shapes, reasons
@@ -63,7 +63,7 @@ class Standing:
 
     counted: Counted
     space: PlanSpace | None = None
-    shapes: list[Shape] = field(default_factory=list)
+    shapes: list[ShapeBound] = field(default_factory=list)
     value: int | None = None
     peak: int | None = None
     plan: Plan | None = None
@@ -82,7 +82,7 @@ class Standing:
             return 0
         return min(map(self.bound_of, self.shapes))
 
-    def bound_of(self, shape: Shape) -> int:
+    def bound_of(self, shape: ShapeBound) -> int:
         """The bound of an iteration of one of its shapes."""
         return min(NEVER, shape.bounded.bound + self.step_end)
 

@@ -29,7 +29,7 @@ from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_planned import (
     ClusterPlan,
     DeploymentRow,
-    Shape,
+    ShapeBound,
     Standing,
     legal_shapes,
 )
@@ -162,7 +162,7 @@ class _ClusterPlanning:
         if one.bound == NEVER:
             one.reason = one.counted.reason or NO_ROOM
 
-    def _take(self, one: Standing, shape: Shape, seen: Seen) -> None:
+    def _take(self, one: Standing, shape: ShapeBound, seen: Seen) -> None:
         """What a look at one of its shapes brought."""
         self.done += max(LEAST_WORK, seen.work)
         shape.take(
