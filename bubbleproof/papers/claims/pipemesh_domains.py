@@ -31,7 +31,7 @@ from bubbleproof.papers.claims.pipemesh_schedules import (
     sequences,
 )
 
-Shape = tuple[int, int, int, int, int, int, int]
+ShapeNumbers = tuple[int, int, int, int, int, int, int]
 SHAPE = ("p", "m", "v", "e", "d", "R", "S")
 WIDE_TEXT = (
     "2 <= P <= 16, M <= 4, B <= 4P, 1 to 4 operations each (B in P 2P 2P+1 3P-1 4P; first "
@@ -44,7 +44,7 @@ FEWER_TEXT = (
 )
 
 
-def near(ranks: Iterable[int], chunks: Iterable[int], most: int) -> Iterator[Shape]:
+def near(ranks: Iterable[int], chunks: Iterable[int], most: int) -> Iterator[ShapeNumbers]:
     """Every pair of sequences of one or two operations with up to ``most`` microbatches."""
     for p, v, m in product(ranks, chunks, range(1, most + 1)):
         for e, d in product(range(1, m + 1), repeat=2):
@@ -64,7 +64,7 @@ def far_sequences(p: int, m: int, *, few: bool = False) -> list[tuple[int, int]]
     return [*found, (m, 1)]
 
 
-def far(*, few: bool = False) -> Iterator[Shape]:
+def far(*, few: bool = False) -> Iterator[ShapeNumbers]:
     """The shapes of the wide domains, ``few`` for what is slow to measure."""
     for p in FEWER_RANKS if few else range(2, 17):
         chosen = {p, 2 * p, 3 * p - 1, 4 * p}
@@ -82,14 +82,14 @@ def far(*, few: bool = False) -> Iterator[Shape]:
 
 def shaped(
     text: str,
-    shapes: Callable[[], Iterable[Shape]],
+    shapes: Callable[[], Iterable[ShapeNumbers]],
     where: Condition,
     others: Mapping[str, Choice] | None = None,
     wide: Domain | None = None,
 ) -> Domain:
     """The shapes that ``where`` accepts, with what else a case names."""
 
-    def chosen(_: Params) -> Iterator[Shape]:
+    def chosen(_: Params) -> Iterator[ShapeNumbers]:
         known = ((dict(zip(SHAPE, shape, strict=True)), shape) for shape in set(shapes()))
         return (shape for at, shape in known if where(at))
 
@@ -112,10 +112,10 @@ def mesh_scope(
     )
     far_text = f"{FEWER_TEXT if few else WIDE_TEXT} and all of {near_text}"
 
-    def small() -> Iterator[Shape]:
+    def small() -> Iterator[ShapeNumbers]:
         return near(ranks, chunks, most)
 
-    def both() -> Iterator[Shape]:
+    def both() -> Iterator[ShapeNumbers]:
         yield from small()
         yield from (shape for shape in far(few=few) if shape[0] >= ranks[0])
 
@@ -201,10 +201,10 @@ DEPTH_FIRST = domain(
 def _short(text: str, where: Condition) -> Domain:
     """Elements below P: all on few ranks, and at the ends of sequences on up to 16."""
 
-    def small() -> Iterator[Shape]:
+    def small() -> Iterator[ShapeNumbers]:
         return near((2, 3, 4), (2, 3), 7)
 
-    def wide() -> Iterator[Shape]:
+    def wide() -> Iterator[ShapeNumbers]:
         yield from small()
         for p, v in product(FEWER_RANKS, (2, 4)):
             for m in {1, 2, p - 1, p, p + 1, 2 * p - 1, 2 * p, 3 * p + 1, 4 * p}:
