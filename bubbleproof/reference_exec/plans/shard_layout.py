@@ -23,14 +23,14 @@ import torch
 
 from bubbleproof.reference_exec.plans.zero_levels import LEVELS, ZeroLevels
 
-Shape = tuple[int, ...]
+TensorShape = tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Segment:
     """The parameters of one level: their names and shapes, in order, shared by D members."""
 
-    shapes: Mapping[str, Shape]
+    shapes: Mapping[str, TensorShape]
     members: int
 
     @cached_property
@@ -82,7 +82,11 @@ class StageLayout:
 
     @classmethod
     def of(
-        cls, shapes: Mapping[str, Shape], levels: ZeroLevels, members: int, element_bytes: int = 1
+        cls,
+        shapes: Mapping[str, TensorShape],
+        levels: ZeroLevels,
+        members: int,
+        element_bytes: int = 1,
     ) -> StageLayout:
         """The layout of parameters with these shapes, in this order."""
         named = {
