@@ -16,16 +16,16 @@ from bubbleproof.papers.claims import (
     Claim,
     ClaimDecision,
     Counterexample,
+    EvidenceKind,
     Finding,
     Reading,
-    Standing,
 )
 
 Record = dict[str, Any]  # as JSON has it
 _DONE = {  # what was done with a case, and what it gave, by standing
-    Standing.MEASURED.name: ("measured", "measured"),
-    Standing.COUNTED.name: ("counted on the problem", "counted"),
-    Standing.ARITHMETIC.name: ("computed", "computed"),
+    EvidenceKind.MEASURED.name: ("measured", "measured"),
+    EvidenceKind.COUNTED.name: ("counted on the problem", "counted"),
+    EvidenceKind.ARITHMETIC.name: ("computed", "computed"),
 }
 _VERDICTS = {
     "HOLDS": "holds",
@@ -131,7 +131,7 @@ def verdict_of(told: Record, how: str = "") -> str:
         case = told["counterexample"]
         where = f"{told['source']} gives {case['claimed']}"
         return f"{words}: {where}, {told['against']} gives {case['measured']}"
-    prefix = "arithmetic " if told["standing"] == Standing.ARITHMETIC.name else ""
+    prefix = "arithmetic " if told["standing"] == EvidenceKind.ARITHMETIC.name else ""
     if told["verdict"] == "REFUTED":
         see = f"; see {told['corrected']}" if told["corrected"] else ""
         return f"{prefix}{words}{how}{see}"

@@ -19,7 +19,7 @@ import pytest
 
 from bubbleproof.papers.claims import (
     Claim,
-    Standing,
+    EvidenceKind,
     mepipe_evaluation,
     mepipe_model,
     mepipe_svpp,
@@ -235,7 +235,7 @@ def is_refuted_on_schedules(claim: Claim) -> bool:
     if claim.corrected is None and claim.against is None:
         return False
     first = claim.readings[0]
-    return watched(first.measured, first.domain.points[0]) is Standing.MEASURED
+    return watched(first.measured, first.domain.points[0]) is EvidenceKind.MEASURED
 
 
 def test_every_refuted_claim_about_a_schedule_is_reproduced() -> None:

@@ -11,9 +11,9 @@ import pytest
 from bubbleproof.papers.claims import (
     Claim,
     ClaimVerdict,
+    EvidenceKind,
     Reading,
     Relation,
-    Standing,
     claims,
     decide,
 )
@@ -161,13 +161,13 @@ def tasks_of_1f1b(at: Params) -> Fraction:
 @pytest.mark.parametrize(
     ("measured", "standing"),
     [
-        (of_1f1b, Standing.MEASURED),
-        (tasks_of_1f1b, Standing.COUNTED),
-        (lambda at: Fraction(at["a"] + at["b"]), Standing.ARITHMETIC),
+        (of_1f1b, EvidenceKind.MEASURED),
+        (tasks_of_1f1b, EvidenceKind.COUNTED),
+        (lambda at: Fraction(at["a"] + at["b"]), EvidenceKind.ARITHMETIC),
     ],
 )
 def test_the_standing_is_found_by_watching_the_measurement(
-    measured: Callable[[Params], Fraction], standing: Standing
+    measured: Callable[[Params], Fraction], standing: EvidenceKind
 ) -> None:
     (finding,) = decide(changed(measured=measured)).findings
     assert finding.standing is standing
@@ -179,9 +179,9 @@ def test_a_schedule_that_an_earlier_claim_left_behind_is_still_seen() -> None:
     for reading in (first, second, first):
         params = reading.domain.points[0]
         reading.measured(params)  # now in the memory of field_schedules
-        assert standing_of(reading.measured, params) is Standing.MEASURED
+        assert standing_of(reading.measured, params) is EvidenceKind.MEASURED
     (of_tensors,) = decide(claims("bpipe")["bpipe.eq4"]).findings  # Eq. 4 is a sum over tensors
-    assert of_tensors.standing is Standing.ARITHMETIC
+    assert of_tensors.standing is EvidenceKind.ARITHMETIC
 
 
 @pytest.mark.parametrize(

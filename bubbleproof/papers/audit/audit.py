@@ -33,7 +33,7 @@ from bubbleproof.papers.claims.claim import Claim
 from bubbleproof.papers.claims.decision import ClaimDecision, Finding, cases_of
 from bubbleproof.papers.claims.domain import Domain
 from bubbleproof.papers.claims.reading import Reading
-from bubbleproof.papers.claims.standing import Standing
+from bubbleproof.papers.claims.standing import EvidenceKind
 from bubbleproof.papers.theorems import ProofVerdict, theorems
 from bubbleproof.parallel import run_all
 
@@ -57,7 +57,7 @@ class Audit:
     _left: Counter[Key] | None = None
     _found: dict[Key, Failure] = field(default_factory=dict)
     _refuted: dict[Key, frozenset[int]] = field(default_factory=dict)
-    _standing: dict[Key, Standing] = field(default_factory=dict)
+    _standing: dict[Key, EvidenceKind] = field(default_factory=dict)
 
     def heads(self) -> list[Shard]:
         """One shard per reading, with its smallest cases.

@@ -23,7 +23,7 @@ from bubbleproof.papers.claims.claim import Claim
 from bubbleproof.papers.claims.decision import Counterexample
 from bubbleproof.papers.claims.domain import Table
 from bubbleproof.papers.claims.reading import Reading
-from bubbleproof.papers.claims.standing import Standing, watched
+from bubbleproof.papers.claims.standing import EvidenceKind, watched
 
 Library = Callable[[], Mapping[str, Claim]]
 Key = tuple[str, str]  # the id of a claim and the name of one of its readings
@@ -84,7 +84,7 @@ class Outcome:
     key: Key
     failure: Failure | None
     refuted_mutants: frozenset[int]
-    standing: Standing | None
+    standing: EvidenceKind | None
 
 
 def decide_shard(shard: Shard) -> tuple[Outcome, ...]:
@@ -106,7 +106,7 @@ def _outcome(reading: Reading, part: Slice) -> Outcome:
     """Cases are decided in the order of their values, so that those of one shape stand together."""
     first: Failure | None = None
     refuted: frozenset[int] = frozenset()
-    standing: Standing | None = None
+    standing: EvidenceKind | None = None
     cases = sorted(zip(part.rows.tolist(), part.place.tolist(), strict=True))
     for row, place in cases:
         if first is not None and first.place < place:

@@ -18,7 +18,7 @@ from bubbleproof.papers.claims.decision import (
 from bubbleproof.papers.claims.domain import Domain
 from bubbleproof.papers.claims.reading import Premise, Reading, Relation
 from bubbleproof.papers.claims.registry import claims
-from bubbleproof.papers.claims.standing import Standing
+from bubbleproof.papers.claims.standing import EvidenceKind
 
 __all__ = [
     "Claim",
@@ -30,7 +30,7 @@ __all__ = [
     "Premise",
     "Reading",
     "Relation",
-    "Standing",
+    "EvidenceKind",
     "claims",
     "decide",
 ]

@@ -20,7 +20,7 @@ from fractions import Fraction
 from bubbleproof.papers.claims.claim import Claim
 from bubbleproof.papers.claims.domain import Domain, Params, Points
 from bubbleproof.papers.claims.reading import Reading
-from bubbleproof.papers.claims.standing import Standing, watched
+from bubbleproof.papers.claims.standing import EvidenceKind, watched
 
 
 class ClaimVerdict(Enum):
@@ -58,7 +58,7 @@ class Finding:
     domain: Domain
     checked: int
     total: int
-    standing: Standing
+    standing: EvidenceKind
     counterexample: Counterexample | None = None
     surviving: frozenset[int] = frozenset()
     is_proved: bool = False

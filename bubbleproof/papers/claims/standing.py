@@ -23,7 +23,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.timing import left_shift
 
 
-class Standing(Enum):
+class EvidenceKind(Enum):
     """What a claim's measured side rests on; the values are the sentences shown to the reader."""
 
     MEASURED = "a schedule was built and measured"
@@ -36,10 +36,10 @@ _OF_A_PROBLEM = Problem.__post_init__.__code__
 _WATCHED = {*_OF_A_SCHEDULE, _OF_A_PROBLEM}
 _ROOMS = ("bubbleproof.theory.", "bubbleproof.papers.claims.")
 Measurement = Callable[[Params], int | Fraction]
-_known: dict[tuple[Measurement, tuple[tuple[str, int], ...]], Standing] = {}
+_known: dict[tuple[Measurement, tuple[tuple[str, int], ...]], EvidenceKind] = {}
 
 
-def watched(measured: Measurement, params: Params) -> Standing:
+def watched(measured: Measurement, params: Params) -> EvidenceKind:
     """What the measurement of one case rests on, found by running it; each case is run once."""
     key = measured, tuple(params.items())
     if key not in _known:
@@ -47,7 +47,7 @@ def watched(measured: Measurement, params: Params) -> Standing:
     return _known[key]
 
 
-def fresh_standing(measured: Measurement, params: Params) -> Standing:
+def fresh_standing(measured: Measurement, params: Params) -> EvidenceKind:
     """``watched``, whatever is known."""
     entered: set[CodeType] = set()
     before = sys.getprofile()
@@ -65,8 +65,8 @@ def fresh_standing(measured: Measurement, params: Params) -> Standing:
         finally:
             sys.setprofile(before)
     if entered & _OF_A_SCHEDULE:
-        return Standing.MEASURED
-    return Standing.COUNTED if _OF_A_PROBLEM in entered else Standing.ARITHMETIC
+        return EvidenceKind.MEASURED
+    return EvidenceKind.COUNTED if _OF_A_PROBLEM in entered else EvidenceKind.ARITHMETIC
 
 
 @contextmanager
