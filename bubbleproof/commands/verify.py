@@ -116,7 +116,7 @@ def verify_given(given: ScheduleFile, semantics: Sequence[Semantics]) -> Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class CertifiedDistance:
     """How a schedule of the given value (ticks, None without times) stands to a certified bound."""
 
     certificate: Certificate | Cases
@@ -161,7 +161,9 @@ class Standing:
         }
 
 
-def stand(given: ScheduleFile, verdict: Verdict, certificate: Certificate | Cases) -> Standing:
+def stand(
+    given: ScheduleFile, verdict: Verdict, certificate: Certificate | Cases
+) -> CertifiedDistance:
     """Rule 9 for the certificate, and that a schedule without fault is not below its bound."""
     name, bound, value = certificate.objective, certificate.bound, None
     if verdict.measured is not None and all(decision.ok for decision in verdict.decisions):
@@ -174,7 +176,7 @@ def stand(given: ScheduleFile, verdict: Verdict, certificate: Certificate | Case
             "claims for all schedules"
         )
     decision = RuleDecision.of_sentences(Rule.CERTIFICATE, [] if why is None else [why])
-    return Standing(
+    return CertifiedDistance(
         certificate=certificate,
         decisions=(decision,),
         value=value,
