@@ -58,7 +58,7 @@ def legal_shapes(space: PlanSpace) -> tuple[list[ShapeBound], list[NotLegalError
 
 
 @dataclass(kw_only=True, eq=False)
-class Standing:
+class DeploymentProgress:
     """A combination, and what is known of its iteration (ticks)."""
 
     counted: Counted
@@ -98,7 +98,7 @@ class Standing:
         """What shows the bound of each of its candidates."""
         return tuple(shape.bounded for shape in self.shapes)
 
-    def status(self, best: Standing | None) -> str:
+    def status(self, best: DeploymentProgress | None) -> str:
         """A ``Status`` of this one alone by name, ``NOT_LEGAL``, ``TOO_LARGE`` or ``BOUNDED``."""
         if self.is_too_large:
             return TOO_LARGE
@@ -110,7 +110,7 @@ class Standing:
             return unsolved_status(self.bound, None if best is None else best.value)
         return (Status.OPTIMAL if self.bound >= self.value else Status.FEASIBLE).name
 
-    def told(self, best: Standing | None) -> str:
+    def told(self, best: DeploymentProgress | None) -> str:
         """Why it is not the plan, or that it is."""
         if self.reason:
             return self.reason

@@ -28,9 +28,9 @@ from bubbleproof.costs.combinations import Counted
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_planned import (
     ClusterPlan,
+    DeploymentProgress,
     DeploymentRow,
     ShapeBound,
-    Standing,
     legal_shapes,
 )
 from bubbleproof.planners.known_schedules import Known
@@ -73,7 +73,8 @@ class _ClusterPlanning:
         self.began, self.done = time.perf_counter(), 0.0  # units of work
         self.options, self.space_of, self.executor = options, space_of, executor
         self.standings = [
-            Standing(counted=one, reason="" if one.is_legal else one.reason) for one in counted
+            DeploymentProgress(counted=one, reason="" if one.is_legal else one.reason)
+            for one in counted
         ]
 
     @property
@@ -99,12 +100,12 @@ class _ClusterPlanning:
         return LEAST_SECONDS if self.options.work is None else LEAST_WORK
 
     @property
-    def best(self) -> Standing | None:
+    def best(self) -> DeploymentProgress | None:
         found = [one for one in self.standings if one.value is not None]
         return min(found, key=lambda one: (one.value or 0, one.peak or 0), default=None)
 
     @property
-    def open_ones(self) -> list[Standing]:
+    def open_ones(self) -> list[DeploymentProgress]:
         return [one for one in self.standings if not one.reason]
 
     def run(self) -> ClusterPlan:
@@ -149,7 +150,7 @@ class _ClusterPlanning:
             self._look_at(one, None if best is None else best.value)
             self._tell(one)
 
-    def _look_at(self, one: Standing, most: int | None) -> None:
+    def _look_at(self, one: DeploymentProgress, most: int | None) -> None:
         """First looks at its shapes; its bound is the least of theirs."""
         for shape in one.shapes:
             if most is not None and one.bound_of(shape) >= most:
@@ -162,7 +163,7 @@ class _ClusterPlanning:
         if one.bound == NEVER:
             one.reason = one.counted.reason or NO_ROOM
 
-    def _take(self, one: Standing, shape: ShapeBound, seen: Seen) -> None:
+    def _take(self, one: DeploymentProgress, shape: ShapeBound, seen: Seen) -> None:
         """What a look at one of its shapes brought."""
         self.done += max(LEAST_WORK, seen.work)
         shape.take(
@@ -195,7 +196,7 @@ class _ClusterPlanning:
 
     def _close_others(self) -> None:
         """Of each other combination whose bound is below the best: something shorter, or none."""
-        tried: list[Standing] = []
+        tried: list[DeploymentProgress] = []
         while waiting := self._below_best(tried):
             if self.options.stop.is_set() or self.left <= self.least:
                 return
@@ -206,7 +207,7 @@ class _ClusterPlanning:
             self._close(waiting[0], best.value, max(self.least, share))
             tried.append(waiting[0])
 
-    def _below_best(self, tried: Sequence[Standing]) -> list[Standing]:
+    def _below_best(self, tried: Sequence[DeploymentProgress]) -> list[DeploymentProgress]:
         """Those others that may be shorter than the best and were not tried, least bound first."""
         best = self.best
         found = [
@@ -218,7 +219,7 @@ class _ClusterPlanning:
         ]
         return sorted(found, key=lambda one: one.bound)
 
-    def _close(self, one: Standing, most: int, share: float) -> None:
+    def _close(self, one: DeploymentProgress, most: int, share: float) -> None:
         """Look for an iteration below ``most`` in its shapes that are not bounded by it."""
         shapes = [shape for shape in one.shapes if one.bound_of(shape) < most]
         seconds, work = self._limits(share / len(shapes))
@@ -243,7 +244,7 @@ class _ClusterPlanning:
             return share, None
         return max(LEAST_SECONDS, self.seconds), max(LEAST_WORK, share)
 
-    def _plan(self, one: Standing, share: float) -> None:
+    def _plan(self, one: DeploymentProgress, share: float) -> None:
         assert one.space is not None
         seconds, work = self._limits(share)
         options = replace(self.options, time_limit=seconds, work=work, tell=None)
@@ -263,7 +264,7 @@ class _ClusterPlanning:
             one.reason = "does not fit: no schedule of it does"
         self._tell(one)
 
-    def _tell(self, one: Standing) -> None:
+    def _tell(self, one: DeploymentProgress) -> None:
         if self.options.tell is not None:
             best = self.best
             found = "no schedule yet" if one.value is None else f"{one.value:,} us"
@@ -306,7 +307,7 @@ class _ClusterPlanning:
             return Status.UNKNOWN if is_open else Status.INFEASIBLE
         return Status.OPTIMAL if bound >= value else Status.FEASIBLE
 
-    def _row(self, one: Standing, best: Standing | None) -> DeploymentRow:
+    def _row(self, one: DeploymentProgress, best: DeploymentProgress | None) -> DeploymentRow:
         return DeploymentRow(
             combination=one.counted.combination,
             status=one.status(best),
