@@ -45,7 +45,7 @@ class Lifetime:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class LimitedStore:
     """A store whose load above its base is the sum of ``lifetimes``, ``room`` units at most."""
 
     store: int
@@ -58,7 +58,7 @@ class MemoryRules:
     """What the memory of a problem asks beyond the memory edges."""
 
     clauses: tuple[ReleaseClause, ...]
-    held: tuple[Held, ...]
+    held: tuple[LimitedStore, ...]
     watched: tuple[int, ...]
 
 
@@ -86,7 +86,7 @@ def memory_rules(problem: Problem, order: IndexOrder) -> MemoryRules:
     exact = exact_stores(order)
     behind: dict[int, set[int]] | None = None
     clauses: list[ReleaseClause] = []
-    held: list[Held] = []
+    held: list[LimitedStore] = []
     watched: list[int] = []
     for number, store in enumerate(problem.stores):
         if number in exact:
@@ -98,7 +98,9 @@ def memory_rules(problem: Problem, order: IndexOrder) -> MemoryRules:
         if (lifetimes := lifetimes_of(problem, number, behind)) is not None:
             if store.capacity is not None:
                 held.append(
-                    Held(store=number, room=store.capacity - store.base, lifetimes=lifetimes)
+                    LimitedStore(
+                        store=number, room=store.capacity - store.base, lifetimes=lifetimes
+                    )
                 )
         else:
             watched.append(number)

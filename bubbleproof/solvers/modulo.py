@@ -21,7 +21,7 @@ from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.engines.cpsat_periodic import Cycle, search
 from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.identical import Identical
-from bubbleproof.solvers.memory_rules import Held, exact_stores, lifetimes_of
+from bubbleproof.solvers.memory_rules import LimitedStore, exact_stores, lifetimes_of
 from bubbleproof.solvers.starts import schedule_of_starts
 from bubbleproof.solvers.stretch import first_microbatches, period_bound
 from bubbleproof.theory.model.actions import Ints
@@ -113,7 +113,9 @@ def cycle_of(problem: Problem, alike: Identical, count: int) -> Cycle | None:
         if number not in exact and store.capacity is not None:
             if (lifetimes := lifetimes_of(few, number)) is None:
                 return None
-            held.append(Held(store=number, room=store.capacity - store.base, lifetimes=lifetimes))
+            held.append(
+                LimitedStore(store=number, room=store.capacity - store.base, lifetimes=lifetimes)
+            )
     bounds = lower_bounds(few)
     if bounds.is_cyclic:
         return None

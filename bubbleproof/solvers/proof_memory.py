@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bubbleproof.solvers.encoding import Encoding
-from bubbleproof.solvers.memory_rules import Held
+from bubbleproof.solvers.memory_rules import LimitedStore
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.verify.certificates.drup_replay import Literal, Replay
 
@@ -127,7 +127,7 @@ def meet_in_stores(encoding: Encoding) -> bool:
 Group = tuple[list[int], list[int], int]  # first and last tasks by microbatch, units held between
 
 
-def _groups(encoding: Encoding, held: Held) -> list[Group]:
+def _groups(encoding: Encoding, held: LimitedStore) -> list[Group]:
     """The lifetimes of a store by the classes that begin and end them."""
     row_of, amounts = encoding.bounds.order.row_of, dict[tuple[int, int], int]()
     for lifetime in held.lifetimes:

@@ -15,7 +15,7 @@ from ortools.sat.python import cp_model
 from bubbleproof.solvers.encoding import Encoding
 from bubbleproof.solvers.engines.engine import Budget, Model, Outcome, ReportProgress
 from bubbleproof.solvers.engines.interruption import watching
-from bubbleproof.solvers.memory_rules import Held
+from bubbleproof.solvers.memory_rules import LimitedStore
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
 
@@ -76,7 +76,7 @@ class CpSatModel(Model):
             self._ended[before, after] = literal
         return self._ended[before, after]
 
-    def _add_cumulative(self, held: Held) -> None:
+    def _add_cumulative(self, held: LimitedStore) -> None:
         intervals, demands = [], []
         for lifetime in held.lifetimes:
             size = self.model.new_int_var(0, self.encoding.horizon, "")

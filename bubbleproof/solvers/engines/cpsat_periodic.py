@@ -22,7 +22,7 @@ from ortools.sat.python import cp_model
 
 from bubbleproof.solvers.engines.cpsat import FOUND, solve_model, values
 from bubbleproof.solvers.engines.engine import Budget
-from bubbleproof.solvers.memory_rules import Held, Lifetime
+from bubbleproof.solvers.memory_rules import Lifetime, LimitedStore
 from bubbleproof.solvers.starts import rows
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
@@ -39,7 +39,7 @@ class Cycle:
     few: Problem
     heads: Ints
     repeats: Sequence[tuple[int, int, int]]
-    held: Sequence[Held]
+    held: Sequence[LimitedStore]
     longest: int
 
 
