@@ -14,7 +14,7 @@ from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.shared_options import DemandOptions
 from bubbleproof.solvers import SolveOptions
 from bubbleproof.solvers.demands import Demands, forbidden, orders_of, starts_until
-from bubbleproof.solvers.explain import Cause, Held, Limit, Order, Reason, Start, explain
+from bubbleproof.solvers.explain import Cause, Limit, Order, Reason, Start, StoreUse, explain
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.units import counted
 
@@ -90,7 +90,7 @@ def _line(problem: Problem, cause: Cause) -> str:
             return f"{problem.label(cause.before)} must end before {problem.label(cause.after)}"
         case Start():
             return f"{problem.label(cause.task)} must start at {cause.at}"
-        case Held():
+        case StoreUse():
             store = problem.stores[cause.store]
             tasks = " ".join(problem.label(task) for task in cause.tasks)
             room = f"{store.capacity} {problem.memory_unit}, {store.base} of it taken"

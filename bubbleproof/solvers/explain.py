@@ -51,14 +51,14 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class StoreUse:
     """What the ``tasks`` (in order of time) of one microbatch keep in ``store``."""
 
     store: int
     tasks: tuple[int, ...]
 
 
-Cause = Limit | Order | Start | Held
+Cause = Limit | Order | Start | StoreUse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +109,7 @@ def quickxplain(excludes: Callable[[Sequence[Item]], bool], items: Sequence[Item
 
 
 def _causes(problem: Problem, options: SolveOptions, demands: Demands) -> list[Cause]:
-    causes: list[Cause] = [Held(store, tasks) for store, tasks in memory_groups(problem)]
+    causes: list[Cause] = [StoreUse(store, tasks) for store, tasks in memory_groups(problem)]
     causes += [Order(before, after) for before, after in demands.orders]
     causes += [Start(task, at) for task, at in demands.starts]
     causes += [] if options.within is None else [Limit(options.within)]
@@ -137,7 +137,7 @@ class _Finder:
         options = replace(
             self.options, time_limit=left, within=min(limits, default=None), progress=None
         )
-        held = [cause for cause in causes if isinstance(cause, Held)]
+        held = [cause for cause in causes if isinstance(cause, StoreUse)]
         search = Search(
             _holding(self.problem, held),
             options,
@@ -150,7 +150,7 @@ class _Finder:
         return status is Status.INFEASIBLE
 
 
-def _holding(problem: Problem, held: Sequence[Held]) -> Problem:
+def _holding(problem: Problem, held: Sequence[StoreUse]) -> Problem:
     """The problem in which only these lifetimes take room in stores with a capacity."""
     kept_tasks: dict[int, set[int]] = {}
     for cause in held:

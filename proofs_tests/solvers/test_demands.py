@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bubbleproof.solvers import SolveOptions, Status, solve
 from bubbleproof.solvers.demands import Demands, forbidden, orders_of, starts_until
-from bubbleproof.solvers.explain import Held, Limit, Order, explain, quickxplain
+from bubbleproof.solvers.explain import Limit, Order, StoreUse, explain, quickxplain
 from bubbleproof.solvers.repair import repair
 from bubbleproof.solvers.starts import starts_by_task
 from bubbleproof.theory.families import family
@@ -131,7 +131,7 @@ def test_a_cap_that_two_chunks_overrun_is_explained_by_two_holds() -> None:
     reason = explain(problem, ONE)
     assert reason is not None
     assert reason.is_irreducible
-    held = [cause for cause in reason.causes if isinstance(cause, Held)]
+    held = [cause for cause in reason.causes if isinstance(cause, StoreUse)]
     assert len(held) == len(reason.causes) == 2
     labels = [{problem.label(task) for task in cause.tasks} for cause in held]
     number = min(labels[0])[-1]
@@ -147,7 +147,7 @@ def test_a_makespan_out_of_reach_is_explained_by_the_holds_and_orders_behind_it(
     assert reason is not None
     kinds = {type(cause) for cause in reason.causes}
     assert Limit in kinds
-    assert Held in kinds
+    assert StoreUse in kinds
     assert explain(problem, SolveOptions(threads=1, within=18), demands) is None
 
 
