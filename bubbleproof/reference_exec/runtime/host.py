@@ -40,7 +40,7 @@ from bubbleproof.reference_exec.runtime.optimizers import (
 )
 from bubbleproof.theory.model.actions import Action, Kind
 
-Held = dict[str, Hold]  # one tensor for each parameter of a stage, by its name
+HostHolds = dict[str, Hold]  # one tensor for each parameter of a stage, by its name
 
 
 class Host:
@@ -58,11 +58,11 @@ class Host:
         self._rank_ledger = rank_ledger
         self._device = device
         self._stages = stages
-        self._master: dict[int, Held] = {}
-        self._upload: dict[int, Held] = {}
-        self._down: dict[int, Held] = {}  # gradients
-        self._weights: dict[int, Held] = {}  # on the rank, as are
-        self._gradients: dict[int, Held] = {}
+        self._master: dict[int, HostHolds] = {}
+        self._upload: dict[int, HostHolds] = {}
+        self._down: dict[int, HostHolds] = {}  # gradients
+        self._weights: dict[int, HostHolds] = {}  # on the rank, as are
+        self._gradients: dict[int, HostHolds] = {}
         self._kept: dict[Key, Hold] = {}  # activations
         self._begun: set[Action] = set()
         self._present: set[int] = set()
@@ -182,7 +182,7 @@ class Host:
         step_with(self._optimizers[stage], pairs)
         self._upload[stage] = self._copies(master)
 
-    def _copies(self, kept: Held) -> Held:
+    def _copies(self, kept: HostHolds) -> HostHolds:
         """Copies in memory of the host, of which a transfer can read."""
         tensors = {name: hold.tensor for name, hold in kept.items()}
         rooms = {n: self._device.host_buffer(t.shape, t.dtype) for n, t in tensors.items()}
@@ -191,10 +191,10 @@ class Host:
         return _held(self.ledger, rooms)
 
 
-def _held(ledger: Ledger, tensors: Mapping[str, torch.Tensor]) -> Held:
+def _held(ledger: Ledger, tensors: Mapping[str, torch.Tensor]) -> HostHolds:
     return {name: Hold(ledger, tensor) for name, tensor in tensors.items()}
 
 
-def _tensors(*kept: Mapping[int, Held]) -> list[torch.Tensor]:
+def _tensors(*kept: Mapping[int, HostHolds]) -> list[torch.Tensor]:
     by_stage = (held for each in kept for held in each.values())
     return [hold.tensor for held in by_stage for hold in held.values()]
