@@ -39,7 +39,7 @@ SHORTER = 100  # a period is followed by one shorter by this part of itself
 MOST_PLACED, FULL = 100_000, 1 << 60  # tasks placed for one period; more units than any store has
 PLACED = 3e-6  # units of work for each task that is placed
 MOST_TASKS = 2_000  # of one microbatch
-Way = tuple[list[int], frozenset[int]]  # the order of placing, and what is placed late
+TriedOrder = tuple[list[int], frozenset[int]]  # the order of placing, and what is placed late
 Stay = tuple[int, Ints, Ints, Ints]  # room; first and last tasks, and units, of what is held
 
 
@@ -49,7 +49,7 @@ class Turn:
 
     period: int
     starts: Ints
-    way: Way
+    way: TriedOrder
 
     @property
     def rate(self) -> Fraction:
@@ -200,7 +200,7 @@ class ModuloLists:
         start[self.members] = (turn.starts[place[self.members[:, 0]], None] + shift) // GRAIN
         return schedule_of_starts(self.problem, start)
 
-    def _ways(self) -> Iterator[Way]:
+    def _ways(self) -> Iterator[TriedOrder]:
         heads, kind = self.heads, self.few.actions.kind
         assert heads is not None
         along = sorted(range(len(heads)), key=lambda task: (heads[task], task))
@@ -234,7 +234,9 @@ class ModuloLists:
             behind.setdefault(max(inputs, default=len(order) - 1), []).append(task)
         return [t for number, task in enumerate(order) for t in (task, *behind.get(number, ()))]
 
-    def _placed(self, period: int, way: Way, delays: Sequence[int] | None = None) -> Ints | None:
+    def _placed(
+        self, period: int, way: TriedOrder, delays: Sequence[int] | None = None
+    ) -> Ints | None:
         """Starts, the first at 0; None where some task finds no room in the period."""
         order, late = way
         delays = delays or [0] * len(order)
