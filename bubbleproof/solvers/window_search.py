@@ -1,7 +1,7 @@
 """Large neighbourhood search: a schedule improved window by window.
 
 All but the tasks of a window of time keep their order, and CP-SAT arranges the window anew
-(``engines.cpsat_window``) in one of several ways (``Way``). Windows sweep over the schedule, those
+(``engines.cpsat_window``) in one of several ways (``Rearrangement``). Windows sweep over the schedule, those
 of the next sweep cut in the middle of these. Those of one round are apart and are arranged side by
 side; their orders are put together, since the order of each resource is cut at the same places.
 ``STEPS`` are taken in turn, the cheap ones first, and from the first again once one has gained. A
@@ -37,7 +37,7 @@ MORE, MOST = 4, 64  # times as much, once no step has gained, and up to so much
 TaskRow = tuple[int, int, int]  # a precedence between tasks of a window, and its lag
 
 
-class Way(Enum):
+class Rearrangement(Enum):
     """How a window is arranged anew."""
 
     MERGE = "the tasks of each kind on a resource keep their order, and shorter ones are sought"
@@ -49,16 +49,30 @@ class Way(Enum):
 
 
 FREE = {
-    Way.MERGE: frozenset[Kind](),
-    Way.FORWARDS: frozenset({Kind.F}),
-    Way.BACKWARDS: frozenset({Kind.B, Kind.I}),
-    Way.WEIGHTS: frozenset({Kind.W}),
+    Rearrangement.MERGE: frozenset[Kind](),
+    Rearrangement.FORWARDS: frozenset({Kind.F}),
+    Rearrangement.BACKWARDS: frozenset({Kind.B, Kind.I}),
+    Rearrangement.WEIGHTS: frozenset({Kind.W}),
 }
 # How, and the tasks of a window.
 STEPS = (
-    *((Way.MERGE, 120), (Way.ORDER, 120), (Way.MERGE, 240), (Way.SUM, 120)),
-    *((way, 240) for way in (Way.FORWARDS, Way.BACKWARDS, Way.WEIGHTS, Way.ORDER, Way.SUM)),
-    *((way, size) for size in (480, 960) for way in Way),
+    *(
+        (Rearrangement.MERGE, 120),
+        (Rearrangement.ORDER, 120),
+        (Rearrangement.MERGE, 240),
+        (Rearrangement.SUM, 120),
+    ),
+    *(
+        (way, 240)
+        for way in (
+            Rearrangement.FORWARDS,
+            Rearrangement.BACKWARDS,
+            Rearrangement.WEIGHTS,
+            Rearrangement.ORDER,
+            Rearrangement.SUM,
+        )
+    ),
+    *((way, size) for size in (480, 960) for way in Rearrangement),
 )
 
 
@@ -106,7 +120,11 @@ class WindowSearch:
                             yield found
 
     def _arranged(
-        self, start: Ints, spans: Sequence[tuple[int, int]], way: Way, pool: ThreadPoolExecutor
+        self,
+        start: Ints,
+        spans: Sequence[tuple[int, int]],
+        way: Rearrangement,
+        pool: ThreadPoolExecutor,
     ) -> Schedule | None:
         """The schedule with the spans of time arranged anew, unless it is longer or refused."""
         group = np.searchsorted(np.array(spans).ravel(), start, side="right")
@@ -126,13 +144,13 @@ class WindowSearch:
             return None
         return self._put_together(found, group, limit)
 
-    def _answer(self, window: Window | None, meter: Meter, way: Way) -> list[int] | None:
+    def _answer(self, window: Window | None, meter: Meter, way: Rearrangement) -> list[int] | None:
         """Starts within the least limit; if that is refuted, in the middle of what is open."""
         if window is None:
             return None
         budget = replace(self.budget, threads=1, report=None, work=inf, meter=meter)
         work = EACH * self.effort * len(window.head)
-        if way is Way.SUM:
+        if way is Rearrangement.SUM:
             return search(window, budget, work, limit=None).start
         limit, longest = window.least, window.limit - 1
         while limit <= longest:
@@ -178,7 +196,7 @@ class WindowSearch:
         return tails
 
     def _window(
-        self, start: Ints, tails: Ints, limit: int, group: Ints, number: int, way: Way
+        self, start: Ints, tails: Ints, limit: int, group: Ints, number: int, way: Rearrangement
     ) -> Window | None:
         """The window of one group; None where nothing can be gained."""
         inside, earlier, later = group == number, group < number, group > number
@@ -226,7 +244,7 @@ class WindowSearch:
         key = hash(
             (way, (head - opened).tobytes(), (limit - tail - opened).tobytes(), tasks.tobytes())
         )
-        if (least >= limit and way is not Way.SUM) or key in self.failed:
+        if (least >= limit and way is not Rearrangement.SUM) or key in self.failed:
             return None
         return Window(
             head=head.tolist(),
