@@ -69,7 +69,7 @@ class HostNumbers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class TPipeVariant:
     """One of the four ways to run, and what the paper counts for it (ticks, memory units).
 
     ``open`` tells whether its conditions hold.
@@ -145,7 +145,7 @@ def _odd_numbers(space: PlanSpace) -> list[tuple[str, int]]:
     return [(name, value) for name, row in rows for value in dict.fromkeys(row) if value % 2]
 
 
-def printed_ways(space: PlanSpace, shape: Shaped, host: HostNumbers) -> list[Way]:
+def printed_ways(space: PlanSpace, shape: Shaped, host: HostNumbers) -> list[TPipeVariant]:
     """The ways that the file leaves, as the paper counts them, the least ticks first."""
     pipeline = shape.pipeline
     p, m = pipeline.num_ranks, pipeline.num_microbatches
@@ -155,7 +155,7 @@ def printed_ways(space: PlanSpace, shape: Shaped, host: HostNumbers) -> list[Way
     peaks = {False: shallow_peak(p) + deep_peak(p), True: trecomp_peak(p)}
     spans = {False: tpipe_makespan(p, m), True: printed_trecomp_makespan(p, m)}
     return [
-        Way(
+        TPipeVariant(
             recompute=again,
             offload=away,
             open=not away or is_hidden,
@@ -183,7 +183,7 @@ def is_offload_open(rank: Pipeline, host: HostNumbers) -> bool:
     return has_step and host.upload <= (p - forward_rounds(p) - 1) * front
 
 
-def fits(pipeline: Pipeline, way: Way) -> bool:
+def fits(pipeline: Pipeline, way: TPipeVariant) -> bool:
     """Whether the paper's count of memory is within what every rank has."""
     return all(
         store.capacity is None or way.held <= store.capacity for store in pipeline.problem().stores
@@ -195,7 +195,7 @@ def _base(pipeline: Pipeline) -> int:
 
 
 def _run(
-    space: PlanSpace, candidate: Candidate, shape: Shaped, host: HostNumbers, way: Way
+    space: PlanSpace, candidate: Candidate, shape: Shaped, host: HostNumbers, way: TPipeVariant
 ) -> AcceptedSchedule | str:
     """The way as a checked schedule, or what is wrong with it."""
     pipeline = built(shape, host, way)
@@ -207,7 +207,7 @@ def _run(
     return verified_run(pipeline, program, candidate if is_listed else None)
 
 
-def built(shape: Shaped, host: HostNumbers, way: Way) -> Pipeline:
+def built(shape: Shaped, host: HostNumbers, way: TPipeVariant) -> Pipeline:
     """The pipeline of a way. Precondition: it is open (``printed_ways``)."""
     pipeline, allowed = shape.pipeline, shape.allowed
     p = pipeline.num_ranks
@@ -235,8 +235,8 @@ def _answer(
     given: Given,
     pipeline: Pipeline,
     host: HostNumbers,
-    chosen: Way | None,
-    runs: Mapping[Way, AcceptedSchedule | str],
+    chosen: TPipeVariant | None,
+    runs: Mapping[TPipeVariant, AcceptedSchedule | str],
 ) -> PaperChoice:
     timed = {way: run.ticks for way, run in runs.items() if isinstance(run, AcceptedSchedule)}
     best = min(timed, key=lambda way: timed[way], default=None)
@@ -252,12 +252,14 @@ def _answer(
     )
 
 
-def _run_of(runs: Mapping[Way, AcceptedSchedule | str], way: Way | None) -> AcceptedSchedule | None:
+def _run_of(
+    runs: Mapping[TPipeVariant, AcceptedSchedule | str], way: TPipeVariant | None
+) -> AcceptedSchedule | None:
     run = None if way is None else runs[way]
     return run if isinstance(run, AcceptedSchedule) else None
 
 
-def _choice(pipeline: Pipeline, chosen: Way | None) -> dict[str, object]:
+def _choice(pipeline: Pipeline, chosen: TPipeVariant | None) -> dict[str, object]:
     p = pipeline.num_ranks
     if chosen is None:
         return {"chunks": 2, "recompute": [], "offload": [], "ticks": None, "memory": None}
@@ -273,10 +275,10 @@ def _choice(pipeline: Pipeline, chosen: Way | None) -> dict[str, object]:
 def _note(
     given: Given,
     host: HostNumbers,
-    chosen: Way | None,
-    ran: Way | None,
-    runs: Mapping[Way, AcceptedSchedule | str],
-    timed: Mapping[Way, int],
+    chosen: TPipeVariant | None,
+    ran: TPipeVariant | None,
+    runs: Mapping[TPipeVariant, AcceptedSchedule | str],
+    timed: Mapping[TPipeVariant, int],
 ) -> str:
     told = []
     if chosen is None:
