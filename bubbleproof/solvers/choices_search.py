@@ -29,7 +29,7 @@ from bubbleproof.solvers.encoding import longest_makespan
 from bubbleproof.solvers.engines.choices_frame import Choice, Frame, choices_engine, is_anchored
 from bubbleproof.solvers.engines.interruption import run_interruptibly
 from bubbleproof.solvers.floor_order import FloorOrder, good_orders
-from bubbleproof.solvers.gate import Claim, bound_from, require_accepted, starts_from
+from bubbleproof.solvers.gate import BoundClaim, bound_from, require_accepted, starts_from
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import Result, Status
 from bubbleproof.solvers.search import Search
@@ -144,7 +144,7 @@ class ChoicesSearch(SearchState):
         self.floor = solve(
             self.variants.floor, self.plain.options, starts, whole=self.budget(FLOOR)
         )
-        self.certified = Claim(who="the floor's certificate", bound=self.floor.lower_bound)
+        self.certified = BoundClaim(who="the floor's certificate", bound=self.floor.lower_bound)
         self.require(self.certified)
         self.claim("the floor's engine", self.floor.engine_bound or 0)
         self.is_refuted = self.floor.status is Status.INFEASIBLE

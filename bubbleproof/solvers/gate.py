@@ -27,7 +27,7 @@ LATEST = 1 << 61  # ticks: sums of two starts still fit 64 bits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class BoundClaim:
     """``who`` says that no schedule has an objective value below ``bound``."""
 
     who: str

@@ -30,7 +30,7 @@ from bubbleproof.solvers.engines import Budget
 from bubbleproof.solvers.engines.cpsat import CpSatModel, run
 from bubbleproof.solvers.engines.engine import Outcome
 from bubbleproof.solvers.engines.interruption import run_interruptibly
-from bubbleproof.solvers.gate import Claim, schedule_from
+from bubbleproof.solvers.gate import BoundClaim, schedule_from
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import Result, Status
 from bubbleproof.solvers.search import Search
@@ -149,7 +149,7 @@ class _Repairing(SearchState):
         if outcome.start is not None:
             self._accept(kept, outcome.start)
         bound = encoding.limit + 1 if outcome.is_refuted else outcome.bound or 0
-        Claim(who=ENGINE, bound=bound).require(self.makespan, "repair")
+        BoundClaim(who=ENGINE, bound=bound).require(self.makespan, "repair")
         return bound == self.makespan
 
     def _call(self, model: _RepairModel, share: float) -> tuple[Outcome, frozenset[PlaceInOrder]]:

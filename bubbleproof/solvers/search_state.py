@@ -21,7 +21,7 @@ from typing import ClassVar
 
 from bubbleproof.solvers.encoding import Objective
 from bubbleproof.solvers.engines.engine import Budget, ReportProgress
-from bubbleproof.solvers.gate import Claim, refusal, value_of
+from bubbleproof.solvers.gate import BoundClaim, refusal, value_of
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import Result, Status
 from bubbleproof.theory.model.measures import Measures
@@ -96,8 +96,8 @@ class SearchState:
         self.done_before = self.meter.units
         self.best: Incumbent | None = None
         self.certificate: Certificate | None = None
-        self.certified = Claim(who="no certificate", bound=0)
-        self.claimed = Claim(who="no engine", bound=0)
+        self.certified = BoundClaim(who="no certificate", bound=0)
+        self.claimed = BoundClaim(who="no engine", bound=0)
         self.refusals: dict[str, None] = {}  # a line for each certificate that was refused
         self.is_refuted = False
         self.engine = ""  # the one that was called last
@@ -154,19 +154,19 @@ class SearchState:
         if (refused := refusal(who, certificate, problem, self.objective)) is not None:
             self.refusals[refused] = None
             return
-        certified = Claim(who=f"the certificate of {who}", bound=certificate.bound)
+        certified = BoundClaim(who=f"the certificate of {who}", bound=certificate.bound)
         self.require(certified)
         self.certified, self.certificate = certified, certificate
         self.report(who)
 
     def claim(self, who: str, bound: int) -> None:
         """Keep an engine's bound if it is the best, unless a schedule contradicts it."""
-        claim = Claim(who=who, bound=bound)
+        claim = BoundClaim(who=who, bound=bound)
         self.require(claim)
         if bound > self.bound:
             self.claimed = claim
 
-    def require(self, claim: Claim) -> None:
+    def require(self, claim: BoundClaim) -> None:
         """Raise ``FaultError`` where the incumbent contradicts the claim."""
         claim.require(self.value, "" if self.best is None else self.best.origin)
 
