@@ -28,7 +28,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from bubbleproof.formats import ScheduleFile
-    from bubbleproof.papers.claims.claim import Claim
+    from bubbleproof.papers.claims.claim import PaperClaim
     from bubbleproof.papers.theorems import Proof
     from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
     from bubbleproof.reference_exec.models.model_spec import ModelSpec
@@ -305,7 +305,7 @@ def prove(theorem: str, *, timeout: float = 60.0) -> Proof:
     return proved(known[name], int(seconds * 1000))
 
 
-def claims(paper: str | None = None) -> Mapping[str, Claim]:
+def claims(paper: str | None = None) -> Mapping[str, PaperClaim]:
     """What the papers claim.
 
     Parameters

@@ -46,7 +46,7 @@ from bubbleproof.formats.files import write_text
 from bubbleproof.papers.answers import answers
 from bubbleproof.papers.audit.audit import Advance, Audit, run
 from bubbleproof.papers.audit.shards import Shard
-from bubbleproof.papers.claims import Claim, ClaimDecision, ClaimVerdict, claims
+from bubbleproof.papers.claims import ClaimDecision, ClaimVerdict, PaperClaim, claims
 from bubbleproof.parallel import open_executor
 from bubbleproof.platforms import num_cores
 
@@ -79,7 +79,7 @@ def run_claims(request: ClaimsRequest) -> int:
     return BROKEN if uncorrected(decisions) and request.paper is None else HOLDS
 
 
-def _chosen(request: ClaimsRequest) -> Mapping[str, Claim]:
+def _chosen(request: ClaimsRequest) -> Mapping[str, PaperClaim]:
     """The claims of the paper, or all; where answers are all that is written, those they name."""
     found = claims(request.paper)
     if request.answers is None or request.write is not None:
@@ -104,7 +104,9 @@ def _write(request: ClaimsRequest, records: list[Record], effort: str) -> None:
             say(f"wrote {written}")
 
 
-def _decided(chosen: Mapping[str, Claim], request: ClaimsRequest) -> tuple[Decisions, str | None]:
+def _decided(
+    chosen: Mapping[str, PaperClaim], request: ClaimsRequest
+) -> tuple[Decisions, str | None]:
     """What became of the claims, and one phrase: how many cases, in how long, by whom."""
     begun, used = monotonic(), _processor_seconds()
     decisions = audit(chosen, request)
@@ -117,7 +119,7 @@ def _decided(chosen: Mapping[str, Claim], request: ClaimsRequest) -> tuple[Decis
     return decisions, f"{cases} cases looked at in {seconds:.0f} s {by}"
 
 
-def audit(chosen: Mapping[str, Claim], request: ClaimsRequest) -> Decisions:
+def audit(chosen: Mapping[str, PaperClaim], request: ClaimsRequest) -> Decisions:
     """What becomes of each claim, the same whoever decides; a bar shows what remains.
 
     Ctrl-C ends it with the claims that have been decided by then; the others are missing.

@@ -13,11 +13,11 @@ from typing import Any
 
 from bubbleproof.commands.output import ratio
 from bubbleproof.papers.claims import (
-    Claim,
     ClaimDecision,
     Counterexample,
     EvidenceKind,
     Finding,
+    PaperClaim,
     Reading,
 )
 
@@ -40,7 +40,7 @@ _OF_THE_DECIDING = (
 )  # fmt: skip
 
 
-def record(claim: Claim, decision: ClaimDecision | None = None) -> Record:
+def record(claim: PaperClaim, decision: ClaimDecision | None = None) -> Record:
     """All that is told of a claim, with what became of it where it was decided."""
     findings = [None] * len(claim.readings) if decision is None else decision.findings
     readings = [_reading(*each) for each in zip(claim.readings, findings, strict=True)]
@@ -67,7 +67,7 @@ def record(claim: Claim, decision: ClaimDecision | None = None) -> Record:
     }
 
 
-def _deciding(claim: Claim, decision: ClaimDecision | None) -> int | None:
+def _deciding(claim: PaperClaim, decision: ClaimDecision | None) -> int | None:
     """The place of the reading that decides; undecided, of the first that the paper can mean."""
     if not claim.readings:
         return None

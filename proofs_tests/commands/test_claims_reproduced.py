@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from bubbleproof.papers.claims import (
-    Claim,
     EvidenceKind,
+    PaperClaim,
     mepipe_evaluation,
     mepipe_model,
     mepipe_svpp,
@@ -230,7 +230,7 @@ BY_HAND = {"pipemesh.sec4A.few-chunks"}
 LATE = {"pipemesh.sec4A.messages"}
 
 
-def is_refuted_on_schedules(claim: Claim) -> bool:
+def is_refuted_on_schedules(claim: PaperClaim) -> bool:
     """It has a correction, or two places of the paper differ, and its first reading is measured."""
     if claim.corrected is None and claim.against is None:
         return False

@@ -12,7 +12,14 @@ import pytest
 from bubbleproof.papers.audit import shards
 from bubbleproof.papers.audit.audit import Audit
 from bubbleproof.papers.audit.shards import HEAD, Shard, decide_shard
-from bubbleproof.papers.claims import Claim, ClaimDecision, ClaimVerdict, Reading, Relation, decide
+from bubbleproof.papers.claims import (
+    ClaimDecision,
+    ClaimVerdict,
+    PaperClaim,
+    Reading,
+    Relation,
+    decide,
+)
 from bubbleproof.papers.claims.claim import Missing
 from bubbleproof.papers.claims.domain import domain
 
@@ -20,7 +27,7 @@ WIDE = domain("p <= 8, m <= 30, x <= 3", p=range(1, 9), m=range(1, 31), x=range(
 SMALL = domain("p <= 2", p=range(1, 3), m=range(1, 31), x=range(1, 4), wide=WIDE)
 
 
-def claim(name: str, fails: Sequence[tuple[int, int, int]]) -> Claim:
+def claim(name: str, fails: Sequence[tuple[int, int, int]]) -> PaperClaim:
     """A claim that fails in the given cases (p, m, x) and in no other."""
     return read(name, reading("as stated", fails))
 
@@ -36,8 +43,8 @@ def reading(name: str, fails: Sequence[tuple[int, int, int]]) -> Reading:
     )
 
 
-def read(name: str, *readings: Reading) -> Claim:
-    return Claim(
+def read(name: str, *readings: Reading) -> PaperClaim:
+    return PaperClaim(
         id=f"test.{name}",
         paper="test",
         source="a test",
@@ -66,7 +73,7 @@ CLAIMS = {
 }  # fmt: skip
 
 
-def known() -> dict[str, Claim]:
+def known() -> dict[str, PaperClaim]:
     """Where workers find the claims."""
     return CLAIMS
 

@@ -9,9 +9,9 @@ from fractions import Fraction
 import pytest
 
 from bubbleproof.papers.claims import (
-    Claim,
     ClaimVerdict,
     EvidenceKind,
+    PaperClaim,
     Reading,
     Relation,
     claims,
@@ -36,9 +36,9 @@ SUM = Reading(
 )  # fmt: skip
 
 
-def read(*readings: Reading) -> Claim:
+def read(*readings: Reading) -> PaperClaim:
     """A claim with these readings."""
-    return Claim(
+    return PaperClaim(
         id="test.sum", paper="test", source="a test", statement="a + b is 5", quantity="a sum",
         readings=readings,
     )  # fmt: skip
@@ -53,7 +53,7 @@ def changed(
     measured: Value = SUM.measured,
     places: int = 0,
     cases: Domain = SUM.domain,
-) -> Claim:
+) -> PaperClaim:
     """The claim in another reading alone."""
     return read(
         replace(

@@ -24,7 +24,7 @@ from bubbleproof.papers.claims import (
     pipemesh_growth,
     pipemesh_planned,
 )
-from bubbleproof.papers.claims.claim import Claim
+from bubbleproof.papers.claims.claim import PaperClaim
 from bubbleproof.papers.claims.reading import Reading
 
 ALL = claims()
@@ -47,7 +47,7 @@ REFUTED: set[str] = set()
 
 
 @pytest.mark.parametrize("claim", ADDED, ids=lambda claim: claim.id)
-def test_every_claim_is_decided_as_its_statement_needs(claim: Claim) -> None:
+def test_every_claim_is_decided_as_its_statement_needs(claim: PaperClaim) -> None:
     assert ALL[claim.id].statement == claim.statement
     decision = decide(claim, limit=LIMIT)
     assert (decision.verdict is ClaimVerdict.REFUTED) == (claim.id in REFUTED)

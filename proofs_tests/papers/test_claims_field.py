@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 from bubbleproof.papers.claims import claims
-from bubbleproof.papers.claims.claim import Claim
+from bubbleproof.papers.claims.claim import PaperClaim
 from bubbleproof.papers.claims.decision import ClaimDecision, ClaimVerdict, decide, decide_reading
 from bubbleproof.papers.claims.field_first import SOME_RANKS, is_looked_at, shapes
 from bubbleproof.papers.claims.measured_pipelines import made, measures
@@ -71,7 +71,7 @@ REJECTED = {
 
 
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=lambda claim: claim.id)
-def test_each_reading_holds_or_is_rejected_by_its_smallest_case(claim: Claim) -> None:
+def test_each_reading_holds_or_is_rejected_by_its_smallest_case(claim: PaperClaim) -> None:
     decision, name = decided(claim.id), claim.id.removeprefix("field.")
     assert claim.corrected is None
     assert decision.verdict is ClaimVerdict.HOLDS

@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 from bubbleproof.papers.claims import claims
-from bubbleproof.papers.claims.claim import Claim
+from bubbleproof.papers.claims.claim import PaperClaim
 from bubbleproof.papers.claims.decision import ClaimDecision, ClaimVerdict, decide, decide_reading
 from bubbleproof.papers.claims.measured_pipelines import made, measures, peak_of_a
 from bubbleproof.papers.claims.reading import Value
@@ -33,7 +33,7 @@ def decided(name: str) -> ClaimDecision:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=lambda claim: claim.id)
-def test_a_refuted_claim_names_one_that_holds(claim: Claim) -> None:
+def test_a_refuted_claim_names_one_that_holds(claim: PaperClaim) -> None:
     decision = decided(claim.id)
     for finding in decision.findings:
         again = finding.counterexample

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from bubbleproof.papers.claims import Claim, Reading, claims
+from bubbleproof.papers.claims import PaperClaim, Reading, claims
 
 READ = [claim for claim in claims().values() if claim.readings and claim.corrected is None]
 
@@ -27,7 +27,7 @@ def surviving(reading: Reading) -> frozenset[int] | None:
 
 
 @pytest.mark.parametrize("claim", READ, ids=lambda claim: claim.id)
-def test_a_reading_is_refuted_one_step_beyond_or_says_why_not(claim: Claim) -> None:
+def test_a_reading_is_refuted_one_step_beyond_or_says_why_not(claim: PaperClaim) -> None:
     left = {each: surviving(each) for each in claim.readings}
     if claim.against is None and claim.missing is None:
         held = [each.name for each, found in left.items() if found is not None]

@@ -8,7 +8,7 @@ from itertools import chain, product
 import pytest
 
 from bubbleproof.costs.pipemesh_formulas import buffer
-from bubbleproof.papers.claims import Claim, ClaimDecision, ClaimVerdict, pipemesh_growth
+from bubbleproof.papers.claims import ClaimDecision, ClaimVerdict, PaperClaim, pipemesh_growth
 from bubbleproof.papers.claims import pipemesh_schedules as on
 from bubbleproof.papers.claims.decision import decide_reading
 from bubbleproof.papers.claims.pipemesh import CLAIMS
@@ -113,7 +113,7 @@ def test_ids_are_told_apart_and_there_are_enough() -> None:
     assert all(name.startswith("pipemesh.") for name in BY_ID)
 
 
-def decided(claim: Claim, limit: int | None) -> ClaimDecision:
+def decided(claim: PaperClaim, limit: int | None) -> ClaimDecision:
     """Readings that are rejected as far as what rejects them, the others to the limit."""
     fails = {reading for name, reading in REJECTED if f"pipemesh.{name}" == claim.id}
     findings = (
@@ -123,7 +123,7 @@ def decided(claim: Claim, limit: int | None) -> ClaimDecision:
 
 
 @pytest.mark.parametrize("claim", [c for c in CLAIMS if c.readings], ids=lambda claim: claim.id)
-def test_each_reading_holds_or_is_rejected_by_its_smallest_case(claim: Claim) -> None:
+def test_each_reading_holds_or_is_rejected_by_its_smallest_case(claim: PaperClaim) -> None:
     name = claim.id.removeprefix("pipemesh.")
     if name in CONTRADICTED or name in REFUTED:
         decision, is_of_two = decided(claim, None), name in CONTRADICTED

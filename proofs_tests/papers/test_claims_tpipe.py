@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from bubbleproof.costs.tpipe_formulas import deep_life, least_delay
-from bubbleproof.papers.claims import Claim, ClaimVerdict, decide
+from bubbleproof.papers.claims import ClaimVerdict, PaperClaim, decide
 from bubbleproof.papers.claims.tpipe import CLAIMS
 from bubbleproof.papers.claims.tpipe_figures import (
     TENTHS,
@@ -87,7 +87,7 @@ def test_ids_are_told_apart_and_there_are_enough() -> None:
 
 
 @pytest.mark.parametrize("claim", [c for c in CLAIMS if c.readings], ids=lambda claim: claim.id)
-def test_each_reading_holds_or_is_rejected_by_its_smallest_case(claim: Claim) -> None:
+def test_each_reading_holds_or_is_rejected_by_its_smallest_case(claim: PaperClaim) -> None:
     decision, name = decide(claim, limit=LIMIT), claim.id.removeprefix("tpipe.")
     assert claim.corrected is None
     if name in CONTRADICTED:

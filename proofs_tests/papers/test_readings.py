@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from bubbleproof.papers.claims import (
-    Claim,
     ClaimDecision,
     ClaimVerdict,
+    PaperClaim,
     Premise,
     Reading,
     claims,
@@ -32,7 +32,7 @@ TRUE, LATE, EARLY = says("true", "p"), says("late", "min(p, 2)"), says("early", 
 CONTRAST = says("contrast", "p", is_contrast=True)
 
 
-def read(*readings: Reading) -> Claim:
+def read(*readings: Reading) -> PaperClaim:
     return read_as("bpipe.x", "section 1", "It is p.", "p", readings)
 
 
@@ -77,7 +77,7 @@ def test_what_is_proved_goes_before_what_holds() -> None:
 
 
 def test_two_places_that_exclude_each_other_are_told_as_that() -> None:
-    def both(first: str, second: str) -> Claim:
+    def both(first: str, second: str) -> PaperClaim:
         return contradicting(
             "bpipe.speedup", "section 1", first, "Table 2", second,
             "Both give the speed-up.", "times", case("printed", fast=10, slow=15),
@@ -114,7 +114,7 @@ def test_a_premise_cannot_be_dropped() -> None:
 
 
 @pytest.mark.parametrize("claim", claims().values(), ids=lambda claim: claim.id)
-def test_the_cases_of_every_reading_meet_its_premises(claim: Claim) -> None:
+def test_the_cases_of_every_reading_meet_its_premises(claim: PaperClaim) -> None:
     for each in claim.readings:
         assert next(each.broken_premises(), None) is None, each.name
         assert each.support

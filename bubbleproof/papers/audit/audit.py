@@ -29,7 +29,7 @@ from bubbleproof.papers.audit.shards import (
     loads,
     packed,
 )
-from bubbleproof.papers.claims.claim import Claim
+from bubbleproof.papers.claims.claim import PaperClaim
 from bubbleproof.papers.claims.decision import ClaimDecision, Finding, cases_of
 from bubbleproof.papers.claims.domain import Domain
 from bubbleproof.papers.claims.reading import Reading
@@ -50,7 +50,7 @@ class Audit:
     cases of each claim. Workers find the claims by ``library``.
     """
 
-    chosen: Mapping[str, Claim]
+    chosen: Mapping[str, PaperClaim]
     library: Library
     is_wide: bool
     limit: int | None = None
@@ -113,13 +113,13 @@ class Audit:
         """How many claims are not decided yet: all that have not failed before ``cells()``."""
         return sum(not self._is_decided(claim) for claim in self.chosen.values())
 
-    def _is_decided(self, claim: Claim) -> bool:
+    def _is_decided(self, claim: PaperClaim) -> bool:
         keys = [(claim.id, each.name) for each in claim.readings]
         if self._left is None:
             return bool(keys) and all(key in self._found for key in keys)
         return all(key in self._found or self._left[key] <= 0 for key in keys)
 
-    def _finding(self, claim: Claim, reading: Reading) -> Finding:
+    def _finding(self, claim: PaperClaim, reading: Reading) -> Finding:
         key, domain = (claim.id, reading.name), reading.domain_for(is_wide=self.is_wide)
         total, failing = len(domain.points), self._found.get(key)
         looked_at = total if self.limit is None else min(total, self.limit)
@@ -133,7 +133,7 @@ class Audit:
             surviving=frozenset() if failing else reading.mutants - self._refuted[key],
         )
 
-    def _measurable(self) -> Iterator[tuple[Claim, Key, Domain]]:
+    def _measurable(self) -> Iterator[tuple[PaperClaim, Key, Domain]]:
         for claim in self.chosen.values():
             for reading in claim.readings:
                 yield claim, (claim.id, reading.name), reading.domain_for(is_wide=self.is_wide)

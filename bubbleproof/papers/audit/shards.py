@@ -19,13 +19,13 @@ from functools import cache
 
 import numpy as np
 
-from bubbleproof.papers.claims.claim import Claim
+from bubbleproof.papers.claims.claim import PaperClaim
 from bubbleproof.papers.claims.decision import Counterexample
 from bubbleproof.papers.claims.domain import Table
 from bubbleproof.papers.claims.reading import Reading
 from bubbleproof.papers.claims.standing import EvidenceKind, watched
 
-Library = Callable[[], Mapping[str, Claim]]
+Library = Callable[[], Mapping[str, PaperClaim]]
 Key = tuple[str, str]  # the id of a claim and the name of one of its readings
 HEAD = 96  # cases of a head, fewer where their schedules are large
 LOAD = 30_000  # about how many actions the schedules of a shard have in sum
@@ -98,7 +98,7 @@ def decide_shard(shard: Shard) -> tuple[Outcome, ...]:
 
 
 @cache
-def _known(library: Library) -> Mapping[str, Claim]:
+def _known(library: Library) -> Mapping[str, PaperClaim]:
     return library()
 
 

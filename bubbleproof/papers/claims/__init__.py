@@ -7,7 +7,7 @@ on, ``registry`` names the papers' modules.
 
 from __future__ import annotations
 
-from bubbleproof.papers.claims.claim import Claim
+from bubbleproof.papers.claims.claim import PaperClaim
 from bubbleproof.papers.claims.decision import (
     ClaimDecision,
     ClaimVerdict,
@@ -21,7 +21,7 @@ from bubbleproof.papers.claims.registry import claims
 from bubbleproof.papers.claims.standing import EvidenceKind
 
 __all__ = [
-    "Claim",
+    "PaperClaim",
     "ClaimVerdict",
     "Counterexample",
     "ClaimDecision",

@@ -22,7 +22,7 @@ from bubbleproof.papers.claims import bpipe_domains as cases
 from bubbleproof.papers.claims import bpipe_schedules as on
 from bubbleproof.papers.claims.bpipe_algorithm import MU_OPT, mu_opt
 from bubbleproof.papers.claims.bpipe_search import least_capacity
-from bubbleproof.papers.claims.claim import Claim, read_as, reading, stated
+from bubbleproof.papers.claims.claim import PaperClaim, read_as, reading, stated
 from bubbleproof.papers.claims.domain import Params, case
 from bubbleproof.papers.claims.measured_pipelines import peak
 from bubbleproof.papers.claims.reading import TWICE
@@ -149,7 +149,7 @@ COUNTS = (
            "loads of stage s", on.loads, "==", on.evictions, cases.COUNTED),
 )  # fmt: skip
 
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[PaperClaim, ...] = (
     *_IMBALANCE,
     *_OBJECTIVE,
     *bpipe_algorithm.CLAIMS,

@@ -15,7 +15,7 @@ from bubbleproof.papers.claims import bpipe_domains as cases
 from bubbleproof.papers.claims import bpipe_printed as printed
 from bubbleproof.papers.claims import bpipe_schedules as on
 from bubbleproof.papers.claims.bpipe_search import least_evictions
-from bubbleproof.papers.claims.claim import Claim, read_as, reading, stated
+from bubbleproof.papers.claims.claim import PaperClaim, read_as, reading, stated
 from bubbleproof.papers.claims.domain import Params, case
 from bubbleproof.papers.claims.reading import Value
 from bubbleproof.theory.families.bpipe_plan import Slots, computation_slots
@@ -44,7 +44,7 @@ def _fewest_evictions(at: Params) -> int:
 
 def _drawn(
     name: str, statement: str, quantity: str, value: Callable[[Slots], int], said: int
-) -> Claim:
+) -> PaperClaim:
     """A claim on stage 0's C of Figure 4, by either drawing."""
 
     def of(drawing: Callable[[int, int], tuple[Slots, ...]]) -> Value:
@@ -56,7 +56,7 @@ def _drawn(
     ))  # fmt: skip
 
 
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[PaperClaim, ...] = (
     stated("bpipe.alg1.warm-up", "§3.4 Algorithm 1 line 4",
            "The warm-up evicts n_evict = min(p-s, m) - mu_opt microbatches, where that is "
            "positive.", "evictions of stage s before its first backward",

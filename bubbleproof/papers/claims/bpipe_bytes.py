@@ -20,7 +20,7 @@ from bubbleproof.papers.claims.bpipe_schedules import (
     makespan,
     makespan_1f1b,
 )
-from bubbleproof.papers.claims.claim import Claim, missing, stated
+from bubbleproof.papers.claims.claim import PaperClaim, missing, stated
 from bubbleproof.papers.claims.domain import Params, case, domain
 from bubbleproof.papers.claims.measured_pipelines import measures
 from bubbleproof.papers.claims.reading import Exact
@@ -148,11 +148,13 @@ def per_free_transfer(size: Exact) -> Exact:
     return bandwidth
 
 
-def _equations(offset: int, scope: str, formula: str) -> tuple[Claim, Claim, Claim]:
+def _equations(offset: int, scope: str, formula: str) -> tuple[PaperClaim, PaperClaim, PaperClaim]:
     """The size, the bandwidth and the relaxed bandwidth of one recomputation scope."""
     bandwidth = f"{formula} * {MICROSECONDS}/f/{GIGA}"
 
-    def equation(first: int, what: str, quantity: str, measured: Exact, predicted: str) -> Claim:
+    def equation(
+        first: int, what: str, quantity: str, measured: Exact, predicted: str
+    ) -> PaperClaim:
         number, statement = first + offset, f"Recomputation scope {scope} {what}."
         return stated(f"bpipe.eq{number}", f"Appendix B, Eq. {number}", statement, quantity,
                       measured, "==", predicted, MODELS)  # fmt: skip
@@ -249,7 +251,7 @@ _TABLES = (
            lambda at: makespan(at, at["t"]), "==", makespan_1f1b, TIMES),
 )  # fmt: skip
 
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[PaperClaim, ...] = (
     *(equations[kind] for kind in range(3) for equations in _SCOPES),
     *_WORKED,
     *_MEASURED_BY_THE_AUTHORS,

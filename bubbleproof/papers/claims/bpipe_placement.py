@@ -18,7 +18,7 @@ from fractions import Fraction
 
 from bubbleproof.papers.claims.bpipe_bytes import MODELS, SEQUENCE, inventory
 from bubbleproof.papers.claims.bpipe_schedules import made
-from bubbleproof.papers.claims.claim import Claim, read_as, reading, stated
+from bubbleproof.papers.claims.claim import PaperClaim, read_as, reading, stated
 from bubbleproof.papers.claims.domain import CaseValues, Domain, Params, domain
 from bubbleproof.theory.pipelines.node_places import pair_adjacent, standard
 
@@ -107,7 +107,7 @@ def pair_bytes_over_boundary(at: Params) -> Fraction:
 
 
 _SHARE = "share of the links that BPipe transfers over that join two nodes"
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[PaperClaim, ...] = (
     stated("bpipe.fig5.standard", "§3.5, Figure 5(a)",
            "On two nodes the standard assignment puts every pair on different nodes.", _SHARE,
            lambda at: share_crossing(at, in_order(standard)), "==", 1, TWO_NODES),

@@ -21,7 +21,7 @@ from functools import lru_cache
 import numpy as np
 
 from bubbleproof.papers.claims.bpipe_schedules import BPIPE
-from bubbleproof.papers.claims.claim import Claim, missing, read_as, reading
+from bubbleproof.papers.claims.claim import PaperClaim, missing, read_as, reading
 from bubbleproof.papers.claims.domain import Params, domain
 from bubbleproof.theory.families.bpipe_plan import computation_slots
 from bubbleproof.theory.model.actions import Action, Kind
@@ -77,7 +77,7 @@ def _is_between(*, is_both_ways: bool) -> Callable[[Params], int]:
     return value
 
 
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[PaperClaim, ...] = (
     read_as("bpipe.sec4.4.synchronous", "section 4.4, Figure 9, by Table 4",
             "Synchronous transfers cost 11 % of the time, at some of Figure 9's batches.",
             "1 where 11 % lie between the costs of those batches", (

@@ -45,7 +45,7 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class PaperClaim:
     """One statement of a paper, with its ``readings``, and what is ``missing`` to measure others.
 
     ``source`` is the place in the paper. ``against`` is the other place where two sentences are
@@ -132,7 +132,7 @@ def read_as(
     readings: Iterable[Reading],
     corrected: str | None = None,
     missing: Missing | None = None,
-) -> Claim:
+) -> PaperClaim:
     """The claim ``name``, which begins with its paper, in several readings.
 
     ``source`` is the place in the paper; one that begins with "ours", and any of the field's, is
@@ -140,7 +140,7 @@ def read_as(
     reading cannot be measured.
     """
     paper = name.partition(".")[0]
-    return Claim(
+    return PaperClaim(
         id=name,
         paper=paper,
         source=_source(paper, source),
@@ -164,7 +164,7 @@ def stated(
     corrected: str | None = None,
     slack: str | None = None,
     premises: Iterable[Premise] = (),
-) -> Claim:
+) -> PaperClaim:
     """The claim ``name`` of one reading: what the sentence at its source says."""
     try:
         only = reading(AS_STATED, source, measured, relation, predicted, cases, premises, slack)
@@ -184,7 +184,7 @@ def contradicting(
     cases: Domain,
     relation: str = "==",
     premises: Iterable[Premise] = (),
-) -> Claim:
+) -> PaperClaim:
     """The claim that two places of a paper agree: ``second`` ``relation`` ``first``.
 
     Both values are the paper's own: formulas of its printed numbers, which the cases hold.
@@ -202,10 +202,10 @@ def missing(
     what: str,
     where: str = "the authors' cluster",
     estimated: str | None = None,
-) -> Claim:
+) -> PaperClaim:
     """A claim that cannot be measured; ``what`` names the input that the paper does not give."""
     paper = name.partition(".")[0]
-    return Claim(
+    return PaperClaim(
         id=name,
         paper=paper,
         source=_source(paper, source),

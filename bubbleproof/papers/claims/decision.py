@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 
-from bubbleproof.papers.claims.claim import Claim
+from bubbleproof.papers.claims.claim import PaperClaim
 from bubbleproof.papers.claims.domain import Domain, Params, Points
 from bubbleproof.papers.claims.reading import Reading
 from bubbleproof.papers.claims.standing import EvidenceKind, watched
@@ -78,7 +78,7 @@ class Finding:
 class ClaimDecision:
     """What became of a claim: a finding for each of its readings, in their order."""
 
-    claim: Claim
+    claim: PaperClaim
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -116,7 +116,7 @@ class ClaimDecision:
         return all(each.is_complete for each in self.findings)
 
 
-def decide(claim: Claim, *, limit: int | None = None, is_wide: bool = False) -> ClaimDecision:
+def decide(claim: PaperClaim, *, limit: int | None = None, is_wide: bool = False) -> ClaimDecision:
     """Decide each reading of a claim, looking at the ``limit`` smallest cases at most.
 
     Raises ``ValueError`` when the domain of a reading has no case.

@@ -12,7 +12,7 @@ the published DualPipe and DualPipeV schedules.
 from __future__ import annotations
 
 from bubbleproof.papers.claims.any_order import least_idle_ratio
-from bubbleproof.papers.claims.claim import Claim, read_as, reading, stated
+from bubbleproof.papers.claims.claim import PaperClaim, read_as, reading, stated
 from bubbleproof.papers.claims.domain import (
     RANKS,
     Choice,
@@ -62,7 +62,7 @@ ONE_BY_ONE = Premise(text="tF = tI >= tW", cases="tF == tI >= tW")
 CHIMERA_BUBBLE, CHIMERA_DOUBLE = "(p-2)/(2*m + p-2)", "(p-2)/(3*m/2 + p-2)"
 
 
-CHIMERA_CLAIMS: tuple[Claim, ...] = (
+CHIMERA_CLAIMS: tuple[PaperClaim, ...] = (
     read_as("field.chimera.bubble", CHIMERA,
             "The bubble ratio is (D-2)/(2N+D-2).", "idle_ratio", [
                 reading("D divides N, backwards last as forwards", "whole units of equal ticks",
@@ -114,7 +114,9 @@ def _dual(name: str, relation: str, where: str) -> Domain:
     )  # fmt: skip
 
 
-def _dual_claims(name: str, title: str, formula: str, hops: str, most: str) -> tuple[Claim, ...]:
+def _dual_claims(
+    name: str, title: str, formula: str, hops: str, most: str
+) -> tuple[PaperClaim, ...]:
     """``hops`` and ``most`` in p; the published formula reads hops(tF + 2tI - tW) here."""
     published = f"({hops})*(tF + 2*tI - tW)"
     even = _dual(name, "tF = tI >= tW", "tF == tI >= tW")
@@ -135,7 +137,7 @@ def _dual_claims(name: str, title: str, formula: str, hops: str, most: str) -> t
     )  # fmt: skip
 
 
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[PaperClaim, ...] = (
     *CHIMERA_CLAIMS,
     *_dual_claims("dualpipe", "DualPipe", "(p/2-1)(F&B + B - 3W)", "p//2 - 1", "p+1"),
     *_dual_claims("dualpipev", "DualPipeV", "(p-1)(F&B + B - 3W)", "p-1", "2p+1"),

@@ -13,7 +13,7 @@ and both take no more.
 from __future__ import annotations
 
 from bubbleproof.papers.claims.any_order import makespan_of_any_order
-from bubbleproof.papers.claims.claim import Claim, stated
+from bubbleproof.papers.claims.claim import PaperClaim, stated
 from bubbleproof.papers.claims.domain import CHUNKS, Counts, Params, domain, scope
 from bubbleproof.papers.claims.field_first import BREADTH, MEGATRON
 from bubbleproof.papers.claims.measured_pipelines import idle_over_work, makespan
@@ -38,7 +38,7 @@ def least(at: Params) -> int:
     return makespan_of_any_order(made.problem, [("bfs", made.schedule.program)])
 
 
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[PaperClaim, ...] = (
     *(
         claim
         for name, source, title in (

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from itertools import product
 
 from bubbleproof.papers.claims.any_order import least_idle_over_work
-from bubbleproof.papers.claims.claim import Claim, read_as, reading, stated
+from bubbleproof.papers.claims.claim import PaperClaim, read_as, reading, stated
 from bubbleproof.papers.claims.domain import (
     EVERY,
     RANKS,
@@ -127,7 +127,7 @@ SHARE, OVERHEAD = "(p-1)/(m+p-1)", "(p-1)/(v*m)"
 KORTHIKANTI = "p*v + p-1"  # units, which are pv(1 + (p-1)/(pv))
 
 
-def _plain_claims(name: str, source: str) -> tuple[Claim, ...]:
+def _plain_claims(name: str, source: str) -> tuple[PaperClaim, ...]:
     return (
         stated(f"field.{name}.makespan", source, "A step takes (m+p-1)(tF+tB).", "makespan (ticks)",
                makespan(name), "==", "(m+p-1)*(tF+tB)", ANY),
@@ -139,7 +139,7 @@ def _plain_claims(name: str, source: str) -> tuple[Claim, ...]:
     )  # fmt: skip
 
 
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[PaperClaim, ...] = (
     *_plain_claims("gpipe", GPIPE),
     stated("field.gpipe.peak", f"{MEGATRON} section 2.2",
            "Every rank keeps the activations of all m microbatches.", "peak activations (units)",

@@ -15,7 +15,7 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import product
 
-from bubbleproof.papers.claims.claim import Claim, read_as, reading, stated
+from bubbleproof.papers.claims.claim import PaperClaim, read_as, reading, stated
 from bubbleproof.papers.claims.domain import SMALL_RANKS, CaseValues, Domain, Params
 from bubbleproof.papers.claims.field_first import FULL_PIPE, SOME_RANKS, shapes
 from bubbleproof.papers.claims.measured_pipelines import measures, peak, span_idle
@@ -72,7 +72,7 @@ def peak_part(name: str) -> Exact:
 
 def _v_claims(
     name: str, title: str, memory: str, near: str, exact: str, bubble: str
-) -> tuple[Claim, ...]:
+) -> tuple[PaperClaim, ...]:
     """``memory`` of 1F1B's, within ``near``; ``exact`` what the order has; ``bubble`` at most."""
     order = "properties of the family, in an order of ours"
     return (
@@ -101,7 +101,9 @@ def _v_claims(
     )  # fmt: skip
 
 
-def _h_claims(name: str, title: str, ahead: int, filled: Domain, least: str) -> tuple[Claim, ...]:
+def _h_claims(
+    name: str, title: str, ahead: int, filled: Domain, least: str
+) -> tuple[PaperClaim, ...]:
     """W delayed by ``ahead`` microbatches per hop, so that as many W fill a hop's wait."""
     weights, most = ("tW", "p") if ahead == 1 else ("2tW", "2p-1")
     condition = f"m >= {most} and tW <= {least}"
@@ -122,7 +124,7 @@ def _h_claims(name: str, title: str, ahead: int, filled: Domain, least: str) -> 
     )  # fmt: skip
 
 
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[PaperClaim, ...] = (
     *_h_claims("zb-h1", "ZB-H1", 1, UNIT_FILLED, "tF"),
     stated("field.zb-h1.third", "Zero Bubble Pipeline Parallelism (ICLR 2024) section 2.2",
            "At tF = tI = tW ZB-H1 idles a third of what 1F1B idles.", "span_idle (ticks)",

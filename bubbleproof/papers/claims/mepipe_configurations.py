@@ -16,7 +16,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from bubbleproof.papers.claims.claim import (
-    Claim,
+    PaperClaim,
     contradicting,
     missing,
     read_as,
@@ -137,7 +137,7 @@ def dapple_peak(batch: int) -> Fraction:
     return peak_of_a("1f1b")({"p": 8, "m": batch * 8 // GPUS})
 
 
-_COUNTS: tuple[Claim, ...] = (
+_COUNTS: tuple[PaperClaim, ...] = (
     stated("mepipe.table5.replicas", "section 7.1, Tables 5 and 8",
            "Every configuration has at least two replicas.", "data-parallel size", replicas, ">=",
            2, CELLS),
@@ -157,7 +157,7 @@ _COUNTS: tuple[Claim, ...] = (
            "the tuple as a number, 0 for out of memory", lambda at: cell(TABLE_8, at), "==",
            lambda at: cell(TABLE_5, at), COLUMN_BUT_ZBV),
 )  # fmt: skip
-_BUBBLES: tuple[Claim, ...] = (
+_BUBBLES: tuple[PaperClaim, ...] = (
     read_as("mepipe.section-7.2.bubble", "section 7.2, Table 5",
             "At global batch sizes 64 and 32 MEPipe's bubble ratio is below DAPPLE's and VPP's.",
             "1 where it is", (
@@ -185,7 +185,7 @@ _BUBBLES: tuple[Claim, ...] = (
            "15/527 / (15/79)", LARGEST),
 )  # fmt: skip
 
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[PaperClaim, ...] = (
     *_COUNTS,
     *_BUBBLES,
     missing("mepipe.table5.best", "Tables 5 and 8",

@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 
 from bubbleproof.papers.claims.claim import (
-    Claim,
     Missing,
+    PaperClaim,
     contradicting,
     missing,
     read_as,
@@ -163,7 +163,7 @@ def most_chunks(cuts: Cuts) -> int:
 
 def _cut(
     name: str, statement: str, quantity: str, most: Callable[[Cuts], int], said: int, cases: Domain
-) -> Claim:
+) -> PaperClaim:
     """A claim on the most that an even cut of the layers can have."""
     where = f"section {name.split('-')[1].rstrip('.')}"
     return read_as(f"mepipe.{name}", where, statement, quantity, (
@@ -176,7 +176,7 @@ def _cut(
     ))  # fmt: skip
 
 
-_CUTS: tuple[Claim, ...] = (
+_CUTS: tuple[PaperClaim, ...] = (
     _cut("section-7.2.vpp-stages", "VPP cuts Llama 13B with 40 layers evenly into at most 4 "
          "stages.", "stages", most_stages, 4, LLAMA_13B),
     _cut("section-7.4.vpp-stages", "VPP cuts Llama 34B with 48 layers evenly into at most 8 "
@@ -272,4 +272,4 @@ _REST = (
 )  # fmt: skip
 
 
-CLAIMS: tuple[Claim, ...] = (*_TABLES, *_REST)
+CLAIMS: tuple[PaperClaim, ...] = (*_TABLES, *_REST)

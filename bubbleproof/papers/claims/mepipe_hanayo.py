@@ -19,7 +19,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import lru_cache
 
-from bubbleproof.papers.claims.claim import Claim, stated
+from bubbleproof.papers.claims.claim import PaperClaim, stated
 from bubbleproof.papers.claims.domain import Params, scope
 from bubbleproof.papers.claims.mepipe_domains import V
 from bubbleproof.papers.claims.mepipe_table3 import HANAYO_FEW, VPP_BUBBLE
@@ -70,7 +70,7 @@ def bubble(at: Params) -> Fraction:
     return 1 - Fraction(at["m"] * at["v"] * (at["tF"] + at["tB"]), makespan(at))
 
 
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[PaperClaim, ...] = (
     stated("mepipe.table3.hanayo.durations-divided", "ours, for MEPipe Table 3",
            "Where p divides n Hanayo takes (nv + p-1)(tF + tB) + (2n/p - 1)(p-1)|tB - tF| ticks, "
            "the last term for v >= 2.", "makespan (ticks)", lambda at: measured(at).makespan, "==",

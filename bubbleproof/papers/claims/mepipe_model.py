@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from bubbleproof.papers.claims.claim import Claim, read_as, reading, stated
+from bubbleproof.papers.claims.claim import PaperClaim, read_as, reading, stated
 from bubbleproof.papers.claims.domain import Params, case, domain
 from bubbleproof.papers.claims.reading import ABOUT
 
@@ -132,7 +132,7 @@ POWER = case(
     cards=2, RTX=450, A100=400, cents=10,
 )  # fmt: skip
 
-_FLOPS: tuple[Claim, ...] = (
+_FLOPS: tuple[PaperClaim, ...] = (
     stated("mepipe.table9.tflops", "Table 9",
            "The six TFLOPS figures follow from the models and the iteration times.",
            "TFLOPS per device, to one decimal", teraflops, "~1", "tenths/10", TABLE_9),
@@ -154,7 +154,7 @@ _FLOPS: tuple[Claim, ...] = (
            slack="each is smaller"),
 )  # fmt: skip
 
-_COSTS: tuple[Claim, ...] = (
+_COSTS: tuple[PaperClaim, ...] = (
     read_as("mepipe.section-7.6.cost", "abstract and section 7.6",
             "The RTX 4090 cluster is 2.5 times as cost-effective as the A100 cluster.",
             "price times time over price times time", (
@@ -207,4 +207,4 @@ _MEMORY = (
 )  # fmt: skip
 
 
-CLAIMS: tuple[Claim, ...] = (*_MEMORY, *_FLOPS, *_COSTS)
+CLAIMS: tuple[PaperClaim, ...] = (*_MEMORY, *_FLOPS, *_COSTS)

@@ -19,7 +19,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from bubbleproof.papers.claims.any_order import makespan_of_any_order
-from bubbleproof.papers.claims.claim import Claim, stated
+from bubbleproof.papers.claims.claim import PaperClaim, stated
 from bubbleproof.papers.claims.domain import Domain, Params, domain
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.svpp import most_forwards
@@ -71,7 +71,7 @@ def least(at: Params, fewer: int) -> int:
     return _least(*(at[name] for name in NAMES), fewer)
 
 
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[PaperClaim, ...] = (
     stated("mepipe.section-4.2.most", "sections 4.2 and 4.4, Table 3",
            "Within f_max units no order is shorter than Table 3 says, and one is as short.",
            "least makespan of any order (ticks)", lambda at: least(at, 0), "==",

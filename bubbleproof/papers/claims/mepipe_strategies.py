@@ -22,7 +22,7 @@ from fractions import Fraction
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.known_models import known_model
 from bubbleproof.costs.model_costs import model_costs
-from bubbleproof.papers.claims.claim import Claim, missing, stated
+from bubbleproof.papers.claims.claim import PaperClaim, missing, stated
 from bubbleproof.papers.claims.domain import Params, domain
 from bubbleproof.papers.claims.measured_pipelines import made, messages, peak_of_a
 from bubbleproof.papers.claims.mepipe_model import LLAMAS, SEQUENCE, VOCABULARY, linear
@@ -86,7 +86,7 @@ def is_cut(at: Params) -> int:
     return int(getattr(two, kept) < getattr(one, kept))
 
 
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[PaperClaim, ...] = (
     stated("mepipe.table2.pp.activations", "Table 2",
            "PP does not partition activations: with n >= p the first rank keeps A (DAPPLE's "
            "order).", "peak activations over A", peak_of_a("1f1b"), "==", 1, MANY),

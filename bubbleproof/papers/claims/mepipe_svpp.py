@@ -21,7 +21,7 @@ from bubbleproof.papers.claims.any_order import (
     most_over_ties,
     peak_over_ties,
 )
-from bubbleproof.papers.claims.claim import Claim, read_as, reading, stated
+from bubbleproof.papers.claims.claim import PaperClaim, read_as, reading, stated
 from bubbleproof.papers.claims.domain import Params, case
 from bubbleproof.papers.claims.measured_pipelines import idle_ratio, made, measures, peak, peak_of_a
 from bubbleproof.papers.claims.mepipe_domains import CHILDREN, GRAPHS, thin_scope
@@ -225,4 +225,4 @@ _TEXT = (
 )  # fmt: skip
 
 
-CLAIMS: tuple[Claim, ...] = (*_FIGURES, *_TEXT)
+CLAIMS: tuple[PaperClaim, ...] = (*_FIGURES, *_TEXT)

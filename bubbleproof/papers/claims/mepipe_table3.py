@@ -18,7 +18,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from bubbleproof.papers.claims.any_order import least_idle_ratio, least_over_ties
-from bubbleproof.papers.claims.claim import Claim, read_as, reading, stated
+from bubbleproof.papers.claims.claim import PaperClaim, read_as, reading, stated
 from bubbleproof.papers.claims.domain import (
     RANKS,
     RATIOS,
@@ -77,7 +77,7 @@ def row(
     cases: Domain,
     corrected: str | None = None,
     source: str = SOURCE,
-) -> Claim:
+) -> PaperClaim:
     """A cell of the table: a bubble ratio, or the activations of the fullest rank over A."""
     is_bubble = ".bubble" in name
     quantity = "idle_ratio" if is_bubble else "peak activations of the fullest rank over A"
@@ -86,7 +86,7 @@ def row(
     return stated(name, source, statement, quantity, measured, "==", predicted, cases, corrected)
 
 
-def _hanayo(column: str, text: str, formula: str, equal: Domain, every: Domain) -> Claim:
+def _hanayo(column: str, text: str, formula: str, equal: Domain, every: Domain) -> PaperClaim:
     """Hanayo's bubble ratio: of its order at equal ticks, and of every order at any durations."""
     return read_as(
         f"mepipe.table3.hanayo.bubble-{column}", SOURCE, f"Hanayo's bubble ratio is {text}.",
@@ -98,7 +98,7 @@ def _hanayo(column: str, text: str, formula: str, equal: Domain, every: Domain) 
         ))  # fmt: skip
 
 
-_BASELINES: tuple[Claim, ...] = (
+_BASELINES: tuple[PaperClaim, ...] = (
     *(
         row(f"dapple.bubble-{column}", "DAPPLE's bubble ratio is (p-1)/(p-1+n).",
             idle_ratio("1f1b"), "(p-1)/(p-1+m)", cases)
@@ -120,7 +120,7 @@ _BASELINES: tuple[Claim, ...] = (
     row("hanayo.memory-few", "Hanayo keeps n/p A.", peak_of_a("hanayo"), "m/p", WAVES_FEW),
 )  # fmt: skip
 
-_SLICED: tuple[Claim, ...] = (
+_SLICED: tuple[PaperClaim, ...] = (
     *(
         claim
         for column, cases in (("many", SLICED_MANY), ("few", SLICED_FEW))
@@ -198,7 +198,7 @@ def better_of_both(at: Params) -> Fraction:
     return min(least_over_ties(at), idle_ratio("svpp-filled")(at))
 
 
-def _svpp(column: str, text: str, formula: str, every: Domain, ties: Domain) -> Claim:
+def _svpp(column: str, text: str, formula: str, every: Domain, ties: Domain) -> PaperClaim:
     """SVPP's bubble ratio: of the best order within f, and of section 4.3's generator."""
     return read_as(
         f"mepipe.table3.svpp.bubble-{column}", f"{SOURCE}, section 4.3",
@@ -213,7 +213,7 @@ def _svpp(column: str, text: str, formula: str, every: Domain, ties: Domain) -> 
         ))  # fmt: skip
 
 
-_SVPP: tuple[Claim, ...] = (
+_SVPP: tuple[PaperClaim, ...] = (
     *(
         claim
         for column, text, formula, every, ties, groups in (
@@ -236,7 +236,7 @@ _SVPP: tuple[Claim, ...] = (
 )  # fmt: skip
 
 
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[PaperClaim, ...] = (
     *_BASELINES,
     *_SLICED,
     *_SVPP,

@@ -20,7 +20,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from bubbleproof.papers.claims.claim import Claim, read_as, reading, stated
+from bubbleproof.papers.claims.claim import PaperClaim, read_as, reading, stated
 from bubbleproof.papers.claims.domain import (
     RATIOS,
     CaseValues,
@@ -139,7 +139,7 @@ def least_peak(at: Params) -> Fraction:
     return Fraction(max(at_least_warm_up(at).peak_activations), at["p"] * at["v"])
 
 
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[PaperClaim, ...] = (
     stated("mepipe.table3.vpp.warm-up", "ours, for MEPipe Table 3",
            "Rank r of VPP needs (v-1)g + min(p-r, g) forwards before its first backward, g = "
            "min(n, p): with one fewer a step takes longer.",

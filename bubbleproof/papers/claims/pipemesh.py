@@ -24,9 +24,9 @@ from bubbleproof.papers.claims import (
     pipemesh_times,
     pipemesh_training,
 )
-from bubbleproof.papers.claims.claim import Claim
+from bubbleproof.papers.claims.claim import PaperClaim
 
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[PaperClaim, ...] = (
     *pipemesh_algorithm.CLAIMS,
     *pipemesh_deadlock.CLAIMS,
     *pipemesh_planned.CLAIMS,

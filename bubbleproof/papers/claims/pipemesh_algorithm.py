@@ -9,7 +9,7 @@ from __future__ import annotations
 from bubbleproof.costs import pipemesh_formulas as forms
 from bubbleproof.papers.claims import pipemesh_domains as cases
 from bubbleproof.papers.claims import pipemesh_schedules as on
-from bubbleproof.papers.claims.claim import Claim, read_as, reading, stated
+from bubbleproof.papers.claims.claim import PaperClaim, read_as, reading, stated
 from bubbleproof.papers.claims.domain import Params
 from bubbleproof.papers.claims.pipemesh_schedules import sequences
 from bubbleproof.papers.claims.reading import UP_TO
@@ -22,7 +22,7 @@ def consecutive(at: Params) -> int:
     return min(forms.warm_up_forwards(at["p"], at["v"], q, at["r"]) + 1, at["v"] * at["m"])
 
 
-def _chunk_claim(name: str, line: int, way: str, kind: Kind, printed: str) -> Claim:
+def _chunk_claim(name: str, line: int, way: str, kind: Kind, printed: str) -> PaperClaim:
     """Which chunk comes after chunk k, by a line of Algorithm 1."""
 
     def after(at: Params) -> int:
@@ -38,7 +38,7 @@ def _chunk_claim(name: str, line: int, way: str, kind: Kind, printed: str) -> Cl
                    ])  # fmt: skip
 
 
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[PaperClaim, ...] = (
     read_as("pipemesh.sec2A.consecutive", "§II-A",
             "Depth first, the first stage performs (M-1)P + 2(P-1) consecutive forwards.",
             "forwards", [

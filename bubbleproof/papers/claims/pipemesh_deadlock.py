@@ -18,7 +18,7 @@ Source: Li et al., "PipeMesh" (TPDS 2025) Algorithm 1; the criterion is ours.
 from __future__ import annotations
 
 from bubbleproof.costs import pipemesh_formulas as forms
-from bubbleproof.papers.claims.claim import Claim, stated
+from bubbleproof.papers.claims.claim import PaperClaim, stated
 from bubbleproof.papers.claims.domain import Domain, Params, domain
 from bubbleproof.papers.claims.pipemesh_schedules import is_filled, runs_literally, sequences
 
@@ -56,7 +56,7 @@ def _few_ranks(text: str, ranks: int, chunks: int, most: int, *, filled: bool) -
 FILLED = _few_ranks("filled", 3, 3, 7, filled=True)
 ANY = _few_ranks("any elements", 3, 3, 4, filled=False)
 
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[PaperClaim, ...] = (
     stated("pipemesh.alg1.ends", "ours, for PipeMesh Algorithm 1: a criterion",
            "For filled sequences the printed program ends exactly where (M-1) e_1 + 2(P-1) <= M B, "
            "and M = 1 or e_1 is at least q, the most microbatches in the queue when a dequeue "

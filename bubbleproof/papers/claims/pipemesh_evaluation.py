@@ -17,7 +17,14 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from bubbleproof.papers.claims.claim import Claim, contradicting, missing, read_as, reading, stated
+from bubbleproof.papers.claims.claim import (
+    PaperClaim,
+    contradicting,
+    missing,
+    read_as,
+    reading,
+    stated,
+)
 from bubbleproof.papers.claims.domain import Params, domain
 from bubbleproof.papers.claims.pipemesh_memory import LLAMA2, LLAMA2_BYTES
 from bubbleproof.papers.claims.pipemesh_tables import (
@@ -129,7 +136,7 @@ def ahead_of_megatron(_: Params) -> Fraction:
     return max((above + HALF) / (below - HALF) for above, below in pairs)
 
 
-def _sentence(name: str, source: str, told: str, measured: Exact, statement: str) -> Claim:
+def _sentence(name: str, source: str, told: str, measured: Exact, statement: str) -> PaperClaim:
     """A printed percentage of one decimal against Table IV."""
     return contradicting(f"pipemesh.{name}", source, told, "Table IV", measured, statement,
                          "per cent", ONE, "~1")  # fmt: skip
@@ -263,4 +270,4 @@ _SPEEDS = (
            slack="83.3 and 32.4 % for 82.5 and 31.3"),
 )  # fmt: skip
 
-CLAIMS: tuple[Claim, ...] = (*_CONTRADICTIONS, *_SPEEDS)
+CLAIMS: tuple[PaperClaim, ...] = (*_CONTRADICTIONS, *_SPEEDS)

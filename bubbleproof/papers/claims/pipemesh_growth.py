@@ -18,7 +18,7 @@ Source: Li et al., "PipeMesh" (TPDS 2025) section IV-A, Eq. 2 to 5.
 from __future__ import annotations
 
 from bubbleproof.costs import pipemesh_formulas as forms
-from bubbleproof.papers.claims.claim import Claim, read_as, reading, stated
+from bubbleproof.papers.claims.claim import PaperClaim, read_as, reading, stated
 from bubbleproof.papers.claims.domain import Choice, Domain, Params, domain
 from bubbleproof.papers.claims.pipemesh_schedules import late, sequences, with_collectives
 from bubbleproof.theory.pipelines.sharding import Sharding
@@ -112,7 +112,7 @@ def growth(
     return _iteration(at, zero, slow + whole, slow + gradients, slow + parameters) - before
 
 
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[PaperClaim, ...] = (
     stated("pipemesh.eq4.magnitude", "§IV-A Eq. 4 and 5",
            "A tick more of C_DP^p adds (R-1)M + SM - 1 ticks, where computation hides none of it.",
            "ticks added", lambda at: growth(at, 3, parameters=1), "==", gathers, SLOW),

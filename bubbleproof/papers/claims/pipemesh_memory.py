@@ -10,7 +10,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import lru_cache
 
-from bubbleproof.papers.claims.claim import Claim, contradicting, read_as, reading, stated
+from bubbleproof.papers.claims.claim import PaperClaim, contradicting, read_as, reading, stated
 from bubbleproof.papers.claims.domain import Params, case, domain
 from bubbleproof.papers.claims.pipemesh_schedules import sharded_peak
 from bubbleproof.papers.claims.reading import UP_TO, Exact
@@ -110,7 +110,7 @@ def _saves(at: Params) -> int:
     return int(parameters(at, Fraction(1)) < HALF)
 
 
-def _sum_claims(name: str, model: str, total: str) -> tuple[Claim, Claim]:
+def _sum_claims(name: str, model: str, total: str) -> tuple[PaperClaim, PaperClaim]:
     return (
         stated(f"pipemesh.sec2B.{name}", "§II-B", f"A layer of {model} stores {total} sbh bytes.",
                "bytes per sbh", per_layer(model), "==", total, LAYER),
@@ -160,4 +160,4 @@ _STATES = (
            "==", "1 if M*(D-1) > 4*D else 0", MORE),
 )  # fmt: skip
 
-CLAIMS: tuple[Claim, ...] = (*_TABLES, *_STATES)
+CLAIMS: tuple[PaperClaim, ...] = (*_TABLES, *_STATES)

@@ -18,7 +18,7 @@ from math import floor
 
 from bubbleproof.costs import pipemesh_formulas as forms
 from bubbleproof.costs.pipemesh_queue import Mesh, Queue, planned_queue
-from bubbleproof.papers.claims.claim import Claim, contradicting, read_as, reading, stated
+from bubbleproof.papers.claims.claim import PaperClaim, contradicting, read_as, reading, stated
 from bubbleproof.papers.claims.domain import Domain, Params, domain
 from bubbleproof.papers.claims.measured_pipelines import last_end
 from bubbleproof.papers.claims.pipemesh_schedules import (
@@ -163,7 +163,7 @@ def _where(text: str, condition: str) -> Domain:
 FEW, MUCH = _where("B C_bwd >= S C_DP", "others == 0"), _where("B >= 2P", "m >= 2*p")
 
 
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[PaperClaim, ...] = (
     read_as("pipemesh.alg1.planned", "Algorithm 1 and §V, on the sequences of §IV-B",
             "On the sequences that its planner chooses, filled, the executor's program ends.",
             "1 where it ends", [

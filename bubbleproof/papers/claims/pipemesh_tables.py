@@ -21,7 +21,7 @@ from fractions import Fraction
 from typing import cast
 
 from bubbleproof.costs import pipemesh_formulas as forms
-from bubbleproof.papers.claims.claim import Claim, read_as, reading, stated
+from bubbleproof.papers.claims.claim import PaperClaim, read_as, reading, stated
 from bubbleproof.papers.claims.domain import Params, case, domain
 from bubbleproof.papers.claims.measured_pipelines import measures
 from bubbleproof.papers.claims.pipemesh_memory import (
@@ -285,4 +285,4 @@ _MEMORY = (
            lambda _: TABLE[4]["activations"] - TABLE[5]["activations"], "==", "1.5", ONE),
 )  # fmt: skip
 
-CLAIMS: tuple[Claim, ...] = (*_TIMES, *_MEMORY)
+CLAIMS: tuple[PaperClaim, ...] = (*_TIMES, *_MEMORY)

@@ -11,7 +11,7 @@ from bubbleproof.costs import pipemesh_formulas as forms
 from bubbleproof.papers.claims import pipemesh_domains as cases
 from bubbleproof.papers.claims import pipemesh_planned as plans
 from bubbleproof.papers.claims import pipemesh_schedules as on
-from bubbleproof.papers.claims.claim import Claim, contradicting, read_as, reading, stated
+from bubbleproof.papers.claims.claim import PaperClaim, contradicting, read_as, reading, stated
 from bubbleproof.papers.claims.domain import Params
 from bubbleproof.papers.claims.pipemesh_schedules import sequences
 from bubbleproof.papers.claims.reading import AT_LEAST, UP_TO, Premise, Value
@@ -142,4 +142,4 @@ _COMMUNICATION = (
            lambda at: on.sharded_peak(at, 3), "<=", 4, cases.COLLECTIVES, premises=[UP_TO]),
 )  # fmt: skip
 
-CLAIMS: tuple[Claim, ...] = (*_TIME, *_COMMUNICATION)
+CLAIMS: tuple[PaperClaim, ...] = (*_TIME, *_COMMUNICATION)

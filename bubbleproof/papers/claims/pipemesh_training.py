@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from bubbleproof.papers.claims.claim import Claim, stated
+from bubbleproof.papers.claims.claim import PaperClaim, stated
 from bubbleproof.papers.claims.domain import Params, domain
 from bubbleproof.papers.claims.pipemesh_memory import FALCON, GPT3, LLAMA2, flops
 
@@ -48,7 +48,7 @@ def billions(at: Params) -> Fraction:
     return at["l"] * at["h"] ** 2 * flops(_NAMES[at.get("model", 0)]) / 2 / 10**9
 
 
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[PaperClaim, ...] = (
     stated("pipemesh.tab3.sizes", "Table III", "The layers have 58, 55 and 66 billion parameters.",
            "10^9 parameters", billions, "~0", "size", MODELS),
     stated("pipemesh.tab6.sizes", "Table VI", "The layers have 15, 26 and 49 billion parameters.",

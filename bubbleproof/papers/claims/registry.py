@@ -32,7 +32,7 @@ from bubbleproof.papers.claims import (
     pipemesh,
     tpipe,
 )
-from bubbleproof.papers.claims.claim import AS_STATED, Claim
+from bubbleproof.papers.claims.claim import AS_STATED, PaperClaim
 
 _PAPERS = (
     bpipe,
@@ -67,7 +67,7 @@ READ_THEOREMS: dict[tuple[str, str], str] = {
 }
 
 
-def claims(paper: str | None = None) -> dict[str, Claim]:
+def claims(paper: str | None = None) -> dict[str, PaperClaim]:
     """Every claim by its id, in the order of the papers; only those of one paper where named.
 
     Raises ``ValueError`` listing the papers when there is none of that name.
@@ -83,7 +83,7 @@ def claims(paper: str | None = None) -> dict[str, Claim]:
     return chosen
 
 
-def _with_theorems(claim: Claim) -> Claim:
+def _with_theorems(claim: PaperClaim) -> PaperClaim:
     known = {
         **{(name, AS_STATED): theorem for name, theorem in THEOREMS.items()},
         **READ_THEOREMS,

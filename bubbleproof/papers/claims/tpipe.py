@@ -20,7 +20,7 @@ from bubbleproof.papers.claims import (
 )
 from bubbleproof.papers.claims import tpipe_domains as cases
 from bubbleproof.papers.claims import tpipe_schedules as on
-from bubbleproof.papers.claims.claim import Claim, contradicting, read_as, reading, stated
+from bubbleproof.papers.claims.claim import PaperClaim, contradicting, read_as, reading, stated
 from bubbleproof.papers.claims.domain import Params
 from bubbleproof.papers.claims.reading import ABOUT, LARGE, TWICE, UP_TO, Exact
 from bubbleproof.papers.claims.tpipe_schedules import INTERLEAVED, PLAIN, TPIPE
@@ -224,7 +224,7 @@ _TIMES = (
            "1 + backward_rounds(p)", cases.STEADY, premises=_STEADY),
 )  # fmt: skip
 
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[PaperClaim, ...] = (
     *_BACKGROUND,
     *_OVERVIEW,
     *_INTERVALS,

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from bubbleproof.papers.claims import tpipe_schedules as on
-from bubbleproof.papers.claims.claim import Claim, read_as, reading, stated
+from bubbleproof.papers.claims.claim import PaperClaim, read_as, reading, stated
 from bubbleproof.papers.claims.domain import Params, domain
 from bubbleproof.papers.claims.measured_pipelines import peaks_of
 from bubbleproof.papers.claims.tpipe_schedules import INTERLEAVED, TPIPE, TRECOMP
@@ -123,4 +123,4 @@ _ADAPIPE = (
            "as long"),
 )  # fmt: skip
 
-CLAIMS: tuple[Claim, ...] = (*_FIGURE_14, *_ADAPIPE)
+CLAIMS: tuple[PaperClaim, ...] = (*_FIGURE_14, *_ADAPIPE)

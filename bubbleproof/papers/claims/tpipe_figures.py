@@ -14,7 +14,7 @@ from bubbleproof.costs.saved_bytes import layer_saved
 from bubbleproof.costs.state import stage_weights, state_bytes
 from bubbleproof.papers.claims import tpipe_memory as held
 from bubbleproof.papers.claims import tpipe_schedules as on
-from bubbleproof.papers.claims.claim import Claim, missing, read_as, reading, stated
+from bubbleproof.papers.claims.claim import PaperClaim, missing, read_as, reading, stated
 from bubbleproof.papers.claims.domain import Params, case, domain
 from bubbleproof.papers.claims.measured_pipelines import measures
 from bubbleproof.papers.claims.reading import ABOUT, Exact, Premise
@@ -261,4 +261,4 @@ _COMPARISONS = (
             "the times of GPT-3 175B's products and collectives at each TP size"),
 )  # fmt: skip
 
-CLAIMS: tuple[Claim, ...] = (*_MEMORY, *_OFFLOAD, *_COMPARISONS)
+CLAIMS: tuple[PaperClaim, ...] = (*_MEMORY, *_OFFLOAD, *_COMPARISONS)

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from bubbleproof.costs import tpipe_formulas as forms
 from bubbleproof.papers.claims import tpipe_schedules as on
-from bubbleproof.papers.claims.claim import Claim, read_as, reading, stated
+from bubbleproof.papers.claims.claim import PaperClaim, read_as, reading, stated
 from bubbleproof.papers.claims.domain import Params, case
 from bubbleproof.papers.claims.reading import LARGE
 from bubbleproof.papers.claims.tpipe_domains import ALL, ANY, FILLED_PIPE, LAST, WINDOWS
@@ -83,4 +83,4 @@ _NUMBERS = (
            "per cent at most", state_saved, ">=", "49.09", case("v = 4", v=4),
            slack="with four chunks the most is 50 %"),
 )  # fmt: skip
-CLAIMS: tuple[Claim, ...] = (*_WINDOWS, *_NUMBERS)
+CLAIMS: tuple[PaperClaim, ...] = (*_WINDOWS, *_NUMBERS)

@@ -15,7 +15,7 @@ from bubbleproof.costs import tpipe_formulas as forms
 from bubbleproof.papers.claims import tpipe_domains as cases
 from bubbleproof.papers.claims import tpipe_schedules as on
 from bubbleproof.papers.claims.any_order import makespan_of_any_order
-from bubbleproof.papers.claims.claim import Claim, contradicting, read_as, reading, stated
+from bubbleproof.papers.claims.claim import PaperClaim, contradicting, read_as, reading, stated
 from bubbleproof.papers.claims.domain import Params, case, domain
 from bubbleproof.papers.claims.measured_pipelines import on_pipeline
 from bubbleproof.papers.claims.reading import ABOUT, LARGE
@@ -191,4 +191,4 @@ _TIMES = (
            lambda at: on.idle_per_rank(TRECOMP_INTERLEAVED, at), "==", "3*(p-1)", cases.TO_6),
 )  # fmt: skip
 
-CLAIMS: tuple[Claim, ...] = (*_DELAY, *_LIVES, *_TIMES)
+CLAIMS: tuple[PaperClaim, ...] = (*_DELAY, *_LIVES, *_TIMES)
