@@ -7,7 +7,7 @@ from bubbleproof.commands.output import counted, measures_to_json
 from bubbleproof.solvers import Proof, Result, Status
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.model.schedule import Claim, Schedule
+from bubbleproof.theory.model.schedule import ClaimedNumber, Schedule
 from bubbleproof.verify.candidates.cases import Cases
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
@@ -156,7 +156,7 @@ def _certificate_to_json(
 
 def with_claims(schedule: Schedule, measured: Measures) -> Schedule:
     """The schedule with its measured numbers as claims, for ``verify`` to confirm."""
-    claims: dict[str, Claim] = {
+    claims: dict[str, ClaimedNumber] = {
         "makespan": measured.makespan,
         "idle_ratio": measured.idle_ratio,
         "peak_memory": measured.peak_memory,

@@ -21,7 +21,7 @@ from bubbleproof.formats.validation import LARGEST, Whole, where
 from bubbleproof.theory.model.actions import Action, ActionTable
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.model.schedule import Claim, Program, Schedule
+from bubbleproof.theory.model.schedule import ClaimedNumber, Program, Schedule
 
 ClaimLayout = Whole | str | list[Whole]
 _RATIO = re.compile(r"-?\d{1,30}/\d{1,30}", re.ASCII)
@@ -84,19 +84,19 @@ def orders_to_json(
     return {"orders": orders}
 
 
-def claims_from_layout(layout: Mapping[str, ClaimLayout]) -> dict[str, Claim]:
+def claims_from_layout(layout: Mapping[str, ClaimLayout]) -> dict[str, ClaimedNumber]:
     """The claims of a file. Raises ``UnusableInput`` for an unknown measure or another type."""
     return {name: _read(name, value) for name, value in layout.items()}
 
 
-def claims_to_json(claims: Mapping[str, Claim]) -> dict[str, ClaimLayout]:
+def claims_to_json(claims: Mapping[str, ClaimedNumber]) -> dict[str, ClaimLayout]:
     """The claims as they are written. Raises ``UnusableInput`` for what a reader would refuse."""
     written = {name: _write(value) for name, value in claims.items()}
     claims_from_layout(written)
     return written
 
 
-def _read(name: str, value: ClaimLayout) -> Claim:
+def _read(name: str, value: ClaimLayout) -> ClaimedNumber:
     if name not in _TYPES:
         raise unknown_key("claims", name, _TYPES)
     wanted = _TYPES[name]
@@ -114,7 +114,7 @@ def _is_ratio(text: str) -> bool:
     return bool(_RATIO.fullmatch(text)) and int(text.partition("/")[2]) > 0
 
 
-def _write(value: Claim) -> ClaimLayout:
+def _write(value: ClaimedNumber) -> ClaimLayout:
     match value:
         case Fraction():
             return f"{value.numerator}/{value.denominator}"

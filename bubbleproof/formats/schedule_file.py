@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from bubbleproof.formats.pytorch_csv import CollectiveCell, with_cells
 from bubbleproof.theory.model.actions import COMMUNICATION_KINDS
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.model.schedule import Claim, Program, Schedule
+from bubbleproof.theory.model.schedule import ClaimedNumber, Program, Schedule
 from bubbleproof.theory.pipelines.allowed import Allowed
 from bubbleproof.theory.pipelines.links import with_messages_in_order
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -32,7 +32,7 @@ class ScheduleFile:
     program: Program
     schedule: Schedule | None = None
     pipeline: Pipeline | None = None
-    claims: Mapping[str, Claim] = field(default_factory=dict)
+    claims: Mapping[str, ClaimedNumber] = field(default_factory=dict)
     name: str = ""
     allowed: Allowed | None = None
     collectives: tuple[CollectiveCell, ...] | None = None

@@ -65,7 +65,7 @@ from bubbleproof.formats.problem_layout import (
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.formats.validation import AS_WHOLE, Layout, Natural, described, validate
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.model.schedule import Claim, Program, Schedule
+from bubbleproof.theory.model.schedule import ClaimedNumber, Program, Schedule
 from bubbleproof.theory.pipelines.allowed import Allowed
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
@@ -237,7 +237,9 @@ def _one_of(one: str, other: str, is_both: bool) -> UnusableInput:
     return UnusableInput("", f"either the key {one} or the key {other}", found)
 
 
-def _timed(problem: Problem, program: Program, claims: Mapping[str, Claim]) -> Schedule | None:
+def _timed(
+    problem: Problem, program: Program, claims: Mapping[str, ClaimedNumber]
+) -> Schedule | None:
     try:
         return left_shift(problem, program, claims)
     except UntimedProgram:

@@ -6,7 +6,7 @@ from dataclasses import fields
 from fractions import Fraction
 
 from bubbleproof.theory.model.measures import Measures
-from bubbleproof.theory.model.schedule import Claim, Schedule
+from bubbleproof.theory.model.schedule import ClaimedNumber, Schedule
 from bubbleproof.verify.finding import Finding, Rule
 from bubbleproof.verify.rows import Breaches
 
@@ -23,7 +23,7 @@ def claims(schedule: Schedule, measured: Measures) -> list[Breaches]:
     return [Breaches(1, [finding].__getitem__) for finding in found]
 
 
-def value_of(claimed: Claim) -> int | Fraction | tuple[int, ...] | None:
+def value_of(claimed: ClaimedNumber) -> int | Fraction | tuple[int, ...] | None:
     """The claimed value, a text read as a fraction; None where the text is none."""
     try:
         return Fraction(claimed) if isinstance(claimed, str) else claimed

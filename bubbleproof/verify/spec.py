@@ -33,7 +33,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from bubbleproof.theory.model.problem import Edges, MemoryEvents, Occupancy, Problem
-from bubbleproof.theory.model.schedule import Claim, Schedule
+from bubbleproof.theory.model.schedule import ClaimedNumber, Schedule
 from bubbleproof.verify.finding import Finding, Rule
 
 EventRow = tuple[int, str, int]  # resource, task, start
@@ -55,7 +55,7 @@ class PlainSchedule(NamedTuple):
     """Rows in the order listed, and the claimed numbers by name."""
 
     rows: list[EventRow]
-    claims: dict[str, Claim]
+    claims: dict[str, ClaimedNumber]
 
 
 def plain_problem(problem: Problem) -> PlainProblem:

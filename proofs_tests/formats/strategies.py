@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.model.schedule import Claim, Program, Schedule
+from bubbleproof.theory.model.schedule import ClaimedNumber, Program, Schedule
 from bubbleproof.theory.pipelines.links import Link
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.placement import BIDIRECTIONAL, PLACEMENTS
@@ -79,7 +79,7 @@ def schedules(draw: st.DrawFn, problem: Problem) -> Schedule:
     return Schedule(program=program, start=np.array(start, dtype=np.int64), claims=draw(claims))
 
 
-claims: st.SearchStrategy[dict[str, Claim]] = st.fixed_dictionaries(
+claims: st.SearchStrategy[dict[str, ClaimedNumber]] = st.fixed_dictionaries(
     {},
     optional={
         "makespan": numbers,

@@ -9,7 +9,7 @@ import numpy as np
 
 from bubbleproof.theory.model.actions import Action, ActionTable
 from bubbleproof.theory.model.problem import Problem, Store
-from bubbleproof.theory.model.schedule import Claim, Program, Schedule
+from bubbleproof.theory.model.schedule import ClaimedNumber, Program, Schedule
 
 Table = list[list[tuple[Action, int]]]
 
@@ -20,7 +20,7 @@ class Specimen:
 
     problem: Problem
     rows: Table
-    claims: dict[str, Claim]
+    claims: dict[str, ClaimedNumber]
 
     @classmethod
     def of(cls, problem: Problem, schedule: Schedule) -> Specimen:
@@ -47,7 +47,7 @@ class Specimen:
     def copied(self) -> Table:
         return [list(row) for row in self.rows]
 
-    def with_claims(self, claims: dict[str, Claim]) -> Specimen:
+    def with_claims(self, claims: dict[str, ClaimedNumber]) -> Specimen:
         return replace(self, claims=claims)
 
     def with_store(self, at: int, store: Store) -> Specimen:

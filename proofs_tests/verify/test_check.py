@@ -11,7 +11,7 @@ import pytest
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.actions import ActionTable
 from bubbleproof.theory.model.problem import Occupancy, Problem, Resource
-from bubbleproof.theory.model.schedule import Claim, Program, Schedule
+from bubbleproof.theory.model.schedule import ClaimedNumber, Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import Finding, Rule, check, check_program, join
@@ -26,7 +26,7 @@ ORDERS = [["0F0", "0F1", "0B0", "0B1"], ["1F0", "1B0", "1F1", "1B1"]]
 STARTS = [0, 1, 4, 7, 1, 2, 4, 5]
 
 
-def schedule(orders: list[list[str]], starts: list[int], **claims: Claim) -> Schedule:
+def schedule(orders: list[list[str]], starts: list[int], **claims: ClaimedNumber) -> Schedule:
     program = Program.from_orders(orders)
     return Schedule(program=program, start=np.array(starts), claims=claims)
 
@@ -195,7 +195,7 @@ def test_a_base_load_above_the_capacity_needs_no_task_to_be_wrong() -> None:
     ],
 )  # fmt: skip
 def test_a_false_claim_is_shown_with_the_measured_value(
-    claims: dict[str, Claim], sentence: str
+    claims: dict[str, ClaimedNumber], sentence: str
 ) -> None:
     assert only_message(schedule(ORDERS, STARTS, **claims), Rule.CLAIMS) == sentence
 

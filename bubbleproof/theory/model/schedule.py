@@ -20,7 +20,7 @@ import numpy as np
 from bubbleproof.theory.model.actions import Action, ActionTable, Bools, Ints
 
 MAX_START = 1 << 61  # with durations and lags below 2**60 in sum, no end or span overflows
-Claim = int | str | Fraction | tuple[int, ...]
+ClaimedNumber = int | str | Fraction | tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -93,7 +93,7 @@ class Schedule:
 
     program: Program
     start: Ints
-    claims: Mapping[str, Claim] = field(default_factory=dict)
+    claims: Mapping[str, ClaimedNumber] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # a copy, as a plain table: a view of one (``MappingProxyType``) travels to no other process
@@ -111,7 +111,7 @@ class Schedule:
         actions: ActionTable,
         resource: Ints,
         start: Ints,
-        claims: Mapping[str, Claim] | None = None,
+        claims: Mapping[str, ClaimedNumber] | None = None,
     ) -> Schedule:
         """The schedule of rows in any order, each with its start; those of a resource keep theirs.
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from bubbleproof.theory.model.actions import NONE, Ints
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.model.schedule import Claim, Program, Schedule
+from bubbleproof.theory.model.schedule import ClaimedNumber, Program, Schedule
 
 
 class UntimedProgram(ValueError):  # noqa: N818 - a state of the program, not of the caller
@@ -37,7 +37,7 @@ class Deadlock(UntimedProgram):
 
 
 def left_shift(
-    problem: Problem, program: Program, claims: Mapping[str, Claim] | None = None
+    problem: Problem, program: Program, claims: Mapping[str, ClaimedNumber] | None = None
 ) -> Schedule:
     """The earliest schedule with the program's orders.
 
