@@ -29,7 +29,7 @@ from rich.progress import Progress
 from benchmarks.optimality_page import markdown
 from benchmarks.optimality_sources import REASONS, authors
 from bubbleproof.faults import FaultError
-from bubbleproof.solvers import Proof, SolveOptions, Status, solve
+from bubbleproof.solvers import ProofOrigin, SolveOptions, Status, solve
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.theory.families import families, make_parameters
 from bubbleproof.theory.model.measures import known_rows, measure
@@ -113,7 +113,7 @@ def decide(size: Size, time_limit: float) -> Case:
         if best < published:
             verdict = "beaten"
         elif result.status is Status.OPTIMAL:
-            verdict = "optimal" if result.proof is Proof.CERTIFICATE else "claimed"
+            verdict = "optimal" if result.proof is ProofOrigin.CERTIFICATE else "claimed"
         else:
             verdict = "open"
     known, source = authors(name, p, m, v, s) or (None, "")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from benchmarks.baselines import plain_milp, plain_z3
 from benchmarks.child_process import answers
 from benchmarks.instances import Instance
-from bubbleproof.solvers import Proof, SolveOptions, Status, solve
+from bubbleproof.solvers import ProofOrigin, SolveOptions, Status, solve
 from bubbleproof.solvers.choices import solve_choices
 from bubbleproof.solvers.starts import schedule_of_starts
 from bubbleproof.verify import check
@@ -58,7 +58,7 @@ def measure(instance: Instance, engine: str, limit: float, threads: int) -> Run:
         result = solve(instance.problem(), options)
     seconds, proof = time.perf_counter() - began, ""
     if result.status is Status.OPTIMAL:
-        proof = "certificate" if result.proof is Proof.CERTIFICATE else "engine"
+        proof = "certificate" if result.proof is ProofOrigin.CERTIFICATE else "engine"
     return Run(
         instance=instance.name, engine=engine, value=result.value, bound=result.best_bound,
         proof=proof, seconds=seconds,

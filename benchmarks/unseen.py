@@ -22,15 +22,15 @@ from random import Random
 import numpy as np
 
 from benchmarks.markdown import CLOCK, markdown_table
-from bubbleproof.solvers import Proof, SolveOptions, solve
+from bubbleproof.solvers import ProofOrigin, SolveOptions, solve
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 KINDS = ("plain", "both ways", "lengths", "mixed")
 EVERY_NUMBER = 67
 RESTS = {
-    Proof.CERTIFICATE: "a certificate", Proof.ARGUMENT: "a certificate",
-    Proof.ENGINE: "an engine's word", None: "open",
+    ProofOrigin.CERTIFICATE: "a certificate", ProofOrigin.ARGUMENT: "a certificate",
+    ProofOrigin.ENGINE: "an engine's word", None: "open",
 }  # fmt: skip
 SIZES = ((2, 4), (2, 6), (3, 4), (3, 6), (4, 4), (4, 6), (4, 8))  # ranks, microbatches
 

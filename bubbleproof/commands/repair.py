@@ -23,7 +23,7 @@ from bubbleproof.commands.results import result_rows, result_to_json
 from bubbleproof.commands.solve import schedule_file
 from bubbleproof.commands.targets import written_together
 from bubbleproof.formats import ScheduleFile, write_schedule
-from bubbleproof.solvers import Proof, SolveOptions, Status
+from bubbleproof.solvers import ProofOrigin, SolveOptions, Status
 from bubbleproof.solvers.demands import Demands
 from bubbleproof.solvers.repair import Repair, RepairedRow, repair
 
@@ -110,7 +110,7 @@ def _rows(given: ScheduleFile, found: Repair) -> list[tuple[str, str]]:
 
 def _shortest(found: Repair) -> str:
     """How good the schedule is among the repairs of as few moves."""
-    if found.result.proof is Proof.CERTIFICATE:
+    if found.result.proof is ProofOrigin.CERTIFICATE:
         return "no schedule of the problem is shorter"
     if found.is_shortest:
         return "no repair of as few moves is shorter, by the engine's word"

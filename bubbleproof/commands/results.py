@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bubbleproof.commands.inputs import ProblemInput
 from bubbleproof.commands.output import counted, measures_to_json
-from bubbleproof.solvers import Proof, Result, Status
+from bubbleproof.solvers import ProofOrigin, Result, Status
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import ClaimedNumber, Schedule
@@ -30,8 +30,8 @@ def proof_text(source: ProblemInput, result: Result) -> str:
     if result.status is Status.INFEASIBLE and result.proof is not None:
         return result.proof.value
     bound, scope = bound_text(source, result), FOR_SHAPE if source.choices is None else OVER_CHOICES
-    if result.proof is Proof.ENGINE:
-        text = f"optimal {scope} {Proof.ENGINE.value}; {bound}"
+    if result.proof is ProofOrigin.ENGINE:
+        text = f"optimal {scope} {ProofOrigin.ENGINE.value}; {bound}"
     elif result.status is Status.OPTIMAL:
         text = f"optimal {scope}: {bound}"
     else:

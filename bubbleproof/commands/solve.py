@@ -21,7 +21,7 @@ from bubbleproof.commands.targets import written_together
 from bubbleproof.formats import ScheduleFile, write_certificate, write_schedule
 from bubbleproof.formats.cases_json import write_proof
 from bubbleproof.planners.case_proofs import shown_by_cases
-from bubbleproof.solvers import Proof, Result, SolveOptions, Status, solve
+from bubbleproof.solvers import ProofOrigin, Result, SolveOptions, Status, solve
 from bubbleproof.solvers.choices import solve_choices
 from bubbleproof.solvers.demands import Demands
 from bubbleproof.solvers.engines import require_engine
@@ -99,7 +99,7 @@ def _write_files(output: SolveOutput, source: ProblemInput, result: Result) -> N
 
 def _status(result: Result, certified: bool) -> int:
     """The exit status: an engine's word is not enough where a certificate was asked for."""
-    if certified and result.proof is Proof.ENGINE:
+    if certified and result.proof is ProofOrigin.ENGINE:
         return UNDECIDED
     return EXIT[result.status]
 

@@ -17,7 +17,7 @@ from math import inf
 
 from bubbleproof.planners.case_proofs import NEVER, proof_by_cases, refuted
 from bubbleproof.planners.cluster_bound import quick_claim
-from bubbleproof.solvers import Proof, Result, SolveOptions, Status, solve, solve_choices
+from bubbleproof.solvers import ProofOrigin, Result, SolveOptions, Status, solve, solve_choices
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.theory.families import published_in_turn, published_programs
 from bubbleproof.theory.model.measures import Measures
@@ -208,6 +208,6 @@ def _judged(
 
 def _who(options: SolveOptions, result: Result) -> str:
     """On whose word a bound without a certificate rests."""
-    if result.proof is Proof.ARGUMENT:
+    if result.proof is ProofOrigin.ARGUMENT:
         return "the solver's argument"
     return "cpsat" if options.engine == "auto" else options.engine

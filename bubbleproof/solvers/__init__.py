@@ -3,14 +3,14 @@
 from bubbleproof.solvers.choices import ChoiceResult, solve_choices
 from bubbleproof.solvers.engines import ENGINES
 from bubbleproof.solvers.options import OBJECTIVES, SolveOptions
-from bubbleproof.solvers.result import Proof, Result, Status
+from bubbleproof.solvers.result import ProofOrigin, Result, Status
 from bubbleproof.solvers.solve import solve
 
 __all__ = [
     "ENGINES",
     "OBJECTIVES",
     "ChoiceResult",
-    "Proof",
+    "ProofOrigin",
     "Result",
     "SolveOptions",
     "Status",

@@ -27,7 +27,7 @@ class Status(Enum):
     UNKNOWN = "unknown: no schedule was found in the time given"
 
 
-class Proof(Enum):
+class ProofOrigin(Enum):
     """What an OPTIMAL or INFEASIBLE rests on; the value is the words shown to the user."""
 
     CERTIFICATE = "certificate checked"
@@ -40,7 +40,7 @@ class PeakBound:
     """No schedule (within the makespan asked for) has a peak below ``value`` memory units."""
 
     value: int
-    proof: Proof
+    proof: ProofOrigin
     reason: str
 
 
@@ -121,7 +121,7 @@ class Result:
         return None if self.value is None else self.value - self.best_bound
 
     @property
-    def proof(self) -> Proof | None:
+    def proof(self) -> ProofOrigin | None:
         """What the status rests on, for OPTIMAL and INFEASIBLE."""
         if self.status is Status.INFEASIBLE:
             return self._of_infeasible
@@ -129,12 +129,12 @@ class Result:
             return None
         if self.objective == "peak":
             return None if self.peak_bound is None else self.peak_bound.proof
-        if self.peak_bound is not None and self.peak_bound.proof is Proof.ENGINE:
-            return Proof.ENGINE
-        return Proof.CERTIFICATE if self.value == self.lower_bound else Proof.ENGINE
+        if self.peak_bound is not None and self.peak_bound.proof is ProofOrigin.ENGINE:
+            return ProofOrigin.ENGINE
+        return ProofOrigin.CERTIFICATE if self.value == self.lower_bound else ProofOrigin.ENGINE
 
     @property
-    def _of_infeasible(self) -> Proof:
+    def _of_infeasible(self) -> ProofOrigin:
         if self.is_claimed:
-            return Proof.ENGINE
-        return Proof.ARGUMENT if self.certificate is None else Proof.CERTIFICATE
+            return ProofOrigin.ENGINE
+        return ProofOrigin.ARGUMENT if self.certificate is None else ProofOrigin.CERTIFICATE

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.unseen import EVERY_NUMBER, KINDS, RESTS, instance, main, page, solved
-from bubbleproof.solvers import Proof
+from bubbleproof.solvers import ProofOrigin
 from bubbleproof.verify.certificates.index_order import index_order
 from proofs_tests.patience import PATIENCE
 
@@ -28,7 +28,7 @@ def test_each_kind_has_groups_and_a_certificate(number: int) -> None:
     assert kind == KINDS[number]
     assert len(index_order(problem).groups) > 1
     row = solved(number, PATIENCE)
-    assert row.rests == RESTS[Proof.CERTIFICATE]
+    assert row.rests == RESTS[ProofOrigin.CERTIFICATE]
     assert f"| {number} | {kind} |" in page([row], PATIENCE)
 
 
@@ -37,4 +37,4 @@ def test_the_page_has_every_instance_and_few_rest_on_an_engines_word() -> None:
     rows = [line for line in lines if line[0].removeprefix("| ").isdigit()]
     assert [int(line[0].removeprefix("| ")) for line in rows] == [*range(EVERY_NUMBER)]
     # At most 3 % of them.
-    assert sum(line[5] != RESTS[Proof.CERTIFICATE] for line in rows) <= 0.03 * EVERY_NUMBER
+    assert sum(line[5] != RESTS[ProofOrigin.CERTIFICATE] for line in rows) <= 0.03 * EVERY_NUMBER

@@ -13,7 +13,7 @@ from bubbleproof.commands import pareto as pareto_command
 from bubbleproof.commands import replay as replay_command
 from bubbleproof.commands import show as show_command
 from bubbleproof.commands import solve as solve_command
-from bubbleproof.solvers import Proof, Status, solve
+from bubbleproof.solvers import ProofOrigin, Status, solve
 from bubbleproof.solvers.search import Search
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.commands.conftest import Run
@@ -139,8 +139,8 @@ def test_auto_does_without_sat_and_its_certificates(monkeypatch: pytest.MonkeyPa
     ).problem()
     monkeypatch.setattr(Search, "_narrow", lambda *_: None)  # what else would certify 80
     whole = solve(late)
-    assert whole.proof is Proof.CERTIFICATE
+    assert whole.proof is ProofOrigin.CERTIFICATE
     without(monkeypatch, "pysat")
     found = solve(late)
     assert (found.status, found.value) == (Status.OPTIMAL, whole.value)
-    assert found.proof is Proof.ENGINE
+    assert found.proof is ProofOrigin.ENGINE

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bubbleproof.solvers import Proof, SolveOptions, Status, solve
+from bubbleproof.solvers import ProofOrigin, SolveOptions, Status, solve
 from bubbleproof.solvers.choices import ChoiceResult, solve_choices, solve_variants
 from bubbleproof.solvers.choices_symmetry import Symmetry, can_be_anonymous, symmetry
 from bubbleproof.solvers.engines.choices_frame import Frame
@@ -245,11 +245,11 @@ def test_what_nobody_wants_is_refused() -> None:
 def test_a_limit_below_the_optimum_is_infeasible() -> None:
     limited = SolveOptions(within=79, threads=1)
     found = solve_choices(IN_TWO, Allowed(recompute=RECOMPUTE), limited)
-    assert (found.result.status, found.result.proof) == (Status.INFEASIBLE, Proof.ENGINE)
+    assert (found.result.status, found.result.proof) == (Status.INFEASIBLE, ProofOrigin.ENGINE)
     assert "with makespan <= 79 (not certified)" in found.result.reason
     hopeless = SolveOptions(within=71, threads=1)
     found = solve_choices(IN_TWO, Allowed(recompute=RECOMPUTE), hopeless)
-    assert (found.result.status, found.result.proof) == (Status.INFEASIBLE, Proof.ARGUMENT)
+    assert (found.result.status, found.result.proof) == (Status.INFEASIBLE, ProofOrigin.ARGUMENT)
     assert "71 cannot be: 72 is certified whatever is chosen" in found.result.reason
     enough = SolveOptions(within=80, threads=1)
     assert solve_choices(IN_TWO, Allowed(recompute=RECOMPUTE), enough).result.value == 80

@@ -12,7 +12,7 @@ from typing import get_args
 import pytest
 from hypothesis import given, settings
 
-from bubbleproof.solvers import Proof, SolveOptions, Status, solve
+from bubbleproof.solvers import ProofOrigin, SolveOptions, Status, solve
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.encoding import Encoding, Objective
 from bubbleproof.solvers.engines import ENGINES, Budget, Outcome, engine
@@ -72,7 +72,7 @@ def answers(problem: Problem, objective: Objective) -> dict[str, str]:
     found = {"auto": INFEASIBLE if result.value is None else str(result.value)}
     if result.status is Status.FEASIBLE:
         found["auto"] += f", bound {result.best_bound}"
-    if result.status is not Status.INFEASIBLE or result.proof is Proof.ENGINE:
+    if result.status is not Status.INFEASIBLE or result.proof is ProofOrigin.ENGINE:
         # Otherwise a contradiction stands in the problem itself, and no engine is ever asked.
         for name, search in searches(problem, objective).items():
             found[name] = answer_of(search, problem, objective)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pytest
 
-from bubbleproof.solvers import Proof, SolveOptions, Status, solve
+from bubbleproof.solvers import ProofOrigin, SolveOptions, Status, solve
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.patience import PATIENCE
@@ -56,7 +56,7 @@ def test_unsplit_with_latency(p: int, m: int, optimum: int, machine: int) -> Non
     assert lower_bounds(pipeline.problem()).best.bound == machine
     result = solve(pipeline.problem())
     assert (result.makespan, result.lower_bound) == (optimum, optimum)
-    assert (result.status, result.proof) == (Status.OPTIMAL, Proof.CERTIFICATE)
+    assert (result.status, result.proof) == (Status.OPTIMAL, ProofOrigin.CERTIFICATE)
 
 
 @pytest.mark.parametrize(("p", "m", "times", "latency", "cap", "optimum"), SPLIT)
@@ -82,7 +82,7 @@ def test_released_in_parts() -> None:
     result = solve(problem)
     assert best_machine(problem, lower_bounds(problem)).bound == 265
     assert (result.status, result.makespan) == (Status.OPTIMAL, 283)
-    assert (result.lower_bound, result.proof) == (283, Proof.CERTIFICATE)
+    assert (result.lower_bound, result.proof) == (283, ProofOrigin.CERTIFICATE)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from functools import partial
 
 from hypothesis import given, settings
 
-from bubbleproof.solvers import Proof, SolveOptions, Status, solve
+from bubbleproof.solvers import ProofOrigin, SolveOptions, Status, solve
 from bubbleproof.solvers.objectives import below
 from bubbleproof.solvers.options import Progress
 from bubbleproof.theory.families import family
@@ -58,7 +58,7 @@ def test_the_makespan_leaves_room_that_only_the_second_objective_uses() -> None:
     )  # fmt: skip
     result = solve(pipeline.problem(), SolveOptions(objective="makespan-then-peak"))
     assert (result.status, result.makespan, result.peak) == (Status.OPTIMAL, 265, 6)
-    assert (result.proof, result.lower_bound) == (Proof.CERTIFICATE, 265)
+    assert (result.proof, result.lower_bound) == (ProofOrigin.CERTIFICATE, 265)
     tighter = solve(pipeline.with_changes(capacity=5).problem())
     assert tighter.status is Status.OPTIMAL
     assert tighter.makespan is not None
@@ -71,7 +71,7 @@ def test_within_bounds_what_is_wanted() -> None:
     refused = solve(problem, SolveOptions(within=11))
     assert (refused.status, refused.schedule) == (Status.INFEASIBLE, None)
     assert refused.reason == "makespan <= 11 cannot be: 12 is certified"
-    assert refused.proof is Proof.CERTIFICATE
+    assert refused.proof is ProofOrigin.CERTIFICATE
     peak = solve(problem, SolveOptions(objective="peak", within=12))
     free = solve(problem, SolveOptions(objective="peak"))
     assert (peak.peak, free.peak) == (2, 1)

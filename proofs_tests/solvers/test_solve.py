@@ -10,7 +10,15 @@ import pytest
 
 from bubbleproof.formats import read_problem
 from bubbleproof.formats.cluster_toml import is_cluster_file
-from bubbleproof.solvers import ENGINES, OBJECTIVES, Proof, SolveOptions, Status, search, solve
+from bubbleproof.solvers import (
+    ENGINES,
+    OBJECTIVES,
+    ProofOrigin,
+    SolveOptions,
+    Status,
+    search,
+    solve,
+)
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.demands import Demands
 from bubbleproof.solvers.greedy import greedy_programs
@@ -62,10 +70,10 @@ def test_the_engines_word_is_kept_apart_from_the_checked_bound(
     monkeypatch.setattr(search, "CERTIFYING", 0)
     result = solve(pipeline.problem())
     assert (result.status, result.makespan, result.lower_bound) == (Status.OPTIMAL, 80, 78)
-    assert (result.engine_bound, result.proof, result.origin) == (80, Proof.ENGINE, "cpsat")
+    assert (result.engine_bound, result.proof, result.origin) == (80, ProofOrigin.ENGINE, "cpsat")
     monkeypatch.undo()
     result = solve(pipeline.problem())
-    assert (result.makespan, result.lower_bound, result.proof) == (80, 80, Proof.CERTIFICATE)
+    assert (result.makespan, result.lower_bound, result.proof) == (80, 80, ProofOrigin.CERTIFICATE)
 
 
 def test_a_base_load_above_the_capacity_is_infeasible() -> None:
@@ -94,7 +102,7 @@ def test_an_activation_held_by_tasks_of_no_ticks_needs_room_as_well(engine: str)
     )  # fmt: skip
     options = SolveOptions(engine=engine, time_limit=PATIENCE, threads=1)
     result = solve(pipeline.problem(), options)
-    assert (result.status, result.proof) == (Status.INFEASIBLE, Proof.ARGUMENT)
+    assert (result.status, result.proof) == (Status.INFEASIBLE, ProofOrigin.ARGUMENT)
     assert result.reason == (
         "memory of rank 1: 1F0 needs 4 beside the base load 1, but the capacity is 2 activation"
     )
@@ -107,7 +115,7 @@ def test_a_microbatch_whose_chunks_do_not_fit_together_is_infeasible() -> None:
     # neither stage alone needs more.
     pipeline = Pipeline(num_ranks=1, num_microbatches=2, num_chunks=2, capacity=1)
     result = solve(pipeline.problem())
-    assert (result.status, result.proof) == (Status.INFEASIBLE, Proof.ARGUMENT)
+    assert (result.status, result.proof) == (Status.INFEASIBLE, ProofOrigin.ARGUMENT)
     assert result.reason == (
         "memory of rank 0: 0F0 and 1F0 need at once 2 beside the base load 0, but the capacity is "
         "1 activation"
@@ -127,7 +135,7 @@ def test_what_only_search_refutes_is_infeasible_and_says_so() -> None:
     result = solve(problem, demands=demands)
     assert result.status is Status.INFEASIBLE
     assert result.reason == "cpsat refuted every schedule (not certified)"
-    assert result.proof is Proof.ENGINE
+    assert result.proof is ProofOrigin.ENGINE
 
 
 def test_running_out_of_time_is_feasible_or_unknown_but_never_infeasible(

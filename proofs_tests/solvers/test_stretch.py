@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bubbleproof.formats.problem_equality import is_same_problem
-from bubbleproof.solvers import Proof, SolveOptions, Status, solve
+from bubbleproof.solvers import ProofOrigin, SolveOptions, Status, solve
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
 from bubbleproof.solvers.stretch import (
@@ -121,5 +121,5 @@ def test_a_thousand_microbatches_with_split_backwards_are_optimal_by_a_certifica
         input_backward=11, weight_backward=8,
     ).problem()  # fmt: skip
     result = solve(problem, SolveOptions(time_limit=PATIENCE))
-    assert (result.status, result.proof) == (Status.OPTIMAL, Proof.CERTIFICATE)
+    assert (result.status, result.proof) == (Status.OPTIMAL, ProofOrigin.CERTIFICATE)
     assert result.makespan == 29747

@@ -14,7 +14,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from bubbleproof.solvers import Proof, SolveOptions, Status, solve
+from bubbleproof.solvers import ProofOrigin, SolveOptions, Status, solve
 from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.index_order import index_order
@@ -95,7 +95,7 @@ def test_each_direction_is_a_group(capacity: int | None, m: int) -> None:
         assert result.status is Status.INFEASIBLE
     else:
         assert (result.status, result.makespan) == (Status.OPTIMAL, expected)
-        assert result.proof is Proof.CERTIFICATE
+        assert result.proof is ProofOrigin.CERTIFICATE
 
 
 def test_both_directions_together_fill_a_rank() -> None:

@@ -30,11 +30,11 @@ def makespan_of_any_order(problem: Problem, starts: Iterable[tuple[str, Program]
     such pair in a minute: then nothing is known, and a claim must not be decided by it.
     """
     from bubbleproof.solvers.options import SolveOptions  # loads engines when they are called
-    from bubbleproof.solvers.result import Proof
+    from bubbleproof.solvers.result import ProofOrigin
     from bubbleproof.solvers.solve import solve
 
     result = solve(problem, SolveOptions(threads=1, certified=True), starts)
-    if result.proof is not Proof.CERTIFICATE or result.makespan is None:
+    if result.proof is not ProofOrigin.CERTIFICATE or result.makespan is None:
         raise RuntimeError(f"no certified optimum: {result.status.value}")
     return result.makespan
 
