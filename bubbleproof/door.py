@@ -29,7 +29,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 if TYPE_CHECKING:
     from bubbleproof.formats import ScheduleFile
     from bubbleproof.papers.claims.claim import PaperClaim
-    from bubbleproof.papers.theorems import Proof
+    from bubbleproof.papers.theorems import TheoremProof
     from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
     from bubbleproof.reference_exec.models.model_spec import ModelSpec
     from bubbleproof.report.picture import Picture
@@ -275,7 +275,7 @@ def replay(
     return run(pipeline, found, spec, backend=backend, training=training)
 
 
-def prove(theorem: str, *, timeout: float = 60.0) -> Proof:
+def prove(theorem: str, *, timeout: float = 60.0) -> TheoremProof:
     """Prove a theorem for all its sizes by Z3.
 
     Parameters

@@ -14,7 +14,7 @@ from bubbleproof.commands.output import (
     print_text,
     say,
 )
-from bubbleproof.papers.theorems import Proof, ProofVerdict
+from bubbleproof.papers.theorems import ProofVerdict, TheoremProof
 from bubbleproof.papers.theorems import theorems as known_theorems
 
 LONGEST = 1_000_000  # seconds: Z3 counts milliseconds in 32 bits
@@ -33,7 +33,7 @@ def run_prove(theorems: Sequence[str] | None, timeout: float, json: bool) -> int
         raise ValueError(f"--timeout must be above 0 and at most {LONGEST} seconds, got {timeout}")
     from bubbleproof.papers.theorems.prover import prove  # loads Z3
 
-    proofs: list[Proof] = []
+    proofs: list[TheoremProof] = []
     names, is_whole = list(theorems or known), True
     try:
         for name in names:
@@ -52,18 +52,18 @@ def run_prove(theorems: Sequence[str] | None, timeout: float, json: bool) -> int
     return status
 
 
-def _report(proof: Proof) -> None:
+def _report(proof: TheoremProof) -> None:
     say(f"{proof.seconds:6.2f} s  {proof.theorem.id}: {proof.verdict.name.lower()}")
 
 
-def _status(proofs: Sequence[Proof]) -> int:
+def _status(proofs: Sequence[TheoremProof]) -> int:
     found = {proof.verdict for proof in proofs}
     if ProofVerdict.FAILED in found:
         return BROKEN
     return UNDECIDED if ProofVerdict.UNKNOWN in found else HOLDS
 
 
-def _print(proofs: Sequence[Proof]) -> None:
+def _print(proofs: Sequence[TheoremProof]) -> None:
     for proof in proofs:
         theorem = proof.theorem
         print_text(f"\n{theorem.id}: {theorem.statement}", style="bold")

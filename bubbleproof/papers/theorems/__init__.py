@@ -26,9 +26,9 @@ from bubbleproof.papers.theorems import (
     zb_h1,
     zb_h1_durations,
 )
-from bubbleproof.papers.theorems.theorem import Obligation, Proof, ProofVerdict, Theorem
+from bubbleproof.papers.theorems.theorem import Obligation, ProofVerdict, Theorem, TheoremProof
 
-__all__ = ["Obligation", "Proof", "ProofVerdict", "Theorem", "prove_all", "theorems"]
+__all__ = ["Obligation", "TheoremProof", "ProofVerdict", "Theorem", "prove_all", "theorems"]
 
 TIMEOUT_MS = 10_000
 
@@ -78,8 +78,8 @@ def theorems() -> Mapping[str, Theorem]:
 
 
 def prove_all(
-    progress: Callable[[Proof], None] | None = None, timeout_ms: int = TIMEOUT_MS
-) -> list[Proof]:
+    progress: Callable[[TheoremProof], None] | None = None, timeout_ms: int = TIMEOUT_MS
+) -> list[TheoremProof]:
     """Prove every theorem, in order; ``progress`` is called with each proof as it is done.
 
     ``timeout_ms`` limits each Z3 query; what is not decided in time is UNKNOWN.

@@ -22,9 +22,9 @@ from bubbleproof.papers.theorems.terms import negate
 from bubbleproof.papers.theorems.theorem import (
     Obligation,
     ObligationProof,
-    Proof,
     ProofVerdict,
     Theorem,
+    TheoremProof,
 )
 
 SEED = 0
@@ -33,9 +33,9 @@ _COUNTS = (1, 2, 3, 4)
 _MOST_TRIALS = 256
 
 
-def prove(theorem: Theorem, timeout_ms: int = 10_000) -> Proof:
+def prove(theorem: Theorem, timeout_ms: int = 10_000) -> TheoremProof:
     """Prove or refute every obligation, each within ``timeout_ms`` milliseconds per Z3 query."""
-    return Proof(
+    return TheoremProof(
         theorem=theorem,
         obligations=tuple(prove_obligation(o, timeout_ms) for o in theorem.obligations),
     )

@@ -103,7 +103,7 @@ class ObligationProof:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proof:
+class TheoremProof:
     """What became of a theorem: PROVED if all obligations are, FAILED if one is refuted."""
 
     theorem: Theorem

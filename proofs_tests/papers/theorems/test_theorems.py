@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from bubbleproof.papers.theorems import Proof, ProofVerdict, prove_all, theorems
+from bubbleproof.papers.theorems import ProofVerdict, TheoremProof, prove_all, theorems
 from bubbleproof.papers.theorems.periodic_list import listed
 from bubbleproof.papers.theorems.prover import prove, prove_obligation
 from bubbleproof.papers.theorems.terms import any_of
@@ -22,8 +22,8 @@ REPEATING = {about.id for about in listed()}
 
 
 @cache
-def proofs() -> dict[str, Proof]:
-    seen: list[Proof] = []
+def proofs() -> dict[str, TheoremProof]:
+    seen: list[TheoremProof] = []
     found = prove_all(progress=seen.append, timeout_ms=round(1000 * PATIENCE))
     assert seen == found
     return {proof.theorem.id: proof for proof in found}
