@@ -35,7 +35,7 @@ Objective = Literal["makespan", "span_idle"]
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class TaskMoment:
     """The start of a task or, where ``at_end``, its end."""
 
     task: int
@@ -51,9 +51,9 @@ class Load:
     """
 
     store: int
-    at: Moment
+    at: TaskMoment
     known: int
-    undecided: tuple[tuple[Moment, int], ...]
+    undecided: tuple[tuple[TaskMoment, int], ...]
     least: int | None
     most: int | None
 
@@ -187,7 +187,7 @@ class Encoding:
         events, capacity = self.problem.events, self.problem.stores[store].capacity
         rows = np.flatnonzero((events.store == store) & (events.delta != 0)).tolist()
         changes = [
-            (Moment(int(events.task[r]), bool(events.at_end[r])), int(events.delta[r]))
+            (TaskMoment(int(events.task[r]), bool(events.at_end[r])), int(events.delta[r]))
             for r in rows
         ]
         loads = []
@@ -202,8 +202,8 @@ class Encoding:
     def _load(
         self,
         store: int,
-        at: Moment,
-        changes: list[tuple[Moment, int]],
+        at: TaskMoment,
+        changes: list[tuple[TaskMoment, int]],
         least: int | None,
         most: int | None,
     ) -> Load:
@@ -217,19 +217,19 @@ class Encoding:
             store=store, at=at, known=known, undecided=tuple(undecided), least=least, most=most
         )
 
-    def _span(self, moment: Moment) -> tuple[int, int]:
+    def _span(self, moment: TaskMoment) -> tuple[int, int]:
         """The earliest and the latest tick of a moment."""
         shift = int(self.problem.duration[moment.task]) if moment.at_end else 0
         return int(self.earliest[moment.task]) + shift, int(self.latest[moment.task]) + shift
 
-    def _not_after(self, moment: Moment, at: Moment) -> bool:
+    def _not_after(self, moment: TaskMoment, at: TaskMoment) -> bool:
         if moment.task == at.task:
             return at.at_end or not moment.at_end or not self.problem.duration[at.task]
         if (self._behind[moment.task] >> at.task) & 1:
             return True
         return self._span(moment)[1] <= self._span(at)[0]
 
-    def _after(self, moment: Moment, at: Moment) -> bool:
+    def _after(self, moment: TaskMoment, at: TaskMoment) -> bool:
         if moment.task == at.task:
             return not self._not_after(moment, at)
         takes_time = (not at.at_end and self.problem.duration[at.task]) or (

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Generic, Protocol, TypeVar
 
-from bubbleproof.solvers.encoding import Encoding, Moment
+from bubbleproof.solvers.encoding import Encoding, TaskMoment
 from bubbleproof.solvers.starts import rows
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Edges
@@ -187,8 +187,10 @@ class LoadModel(Model, Generic[Truth]):
         """Every store within 0 and its capacity."""
         self.precede_all(self.encoding.memory_edges)
         for clause in self.encoding.memory.clauses:
-            start = Moment(clause.later, at_end=False)
-            self.add_either([self.not_after(Moment(task, True), start) for task in clause.either])
+            start = TaskMoment(clause.later, at_end=False)
+            self.add_either(
+                [self.not_after(TaskMoment(task, True), start) for task in clause.either]
+            )
         for load in self.encoding.loads:
             terms = [(self.not_after(moment, load.at), delta) for moment, delta in load.undecided]
             if load.most is not None:
@@ -197,7 +199,7 @@ class LoadModel(Model, Generic[Truth]):
                 self.add_sum([(x, -delta) for x, delta in terms], load.known - load.least)
 
     @abstractmethod
-    def not_after(self, moment: Moment, at: Moment) -> Truth:
+    def not_after(self, moment: TaskMoment, at: TaskMoment) -> Truth:
         """Whether a moment comes no later than another."""
 
     @abstractmethod

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from bubbleproof.solvers.encoding import Encoding, Load, Moment
+from bubbleproof.solvers.encoding import Encoding, Load, TaskMoment
 from bubbleproof.solvers.engines.engine import UNLIMITED, Budget, Model
 from bubbleproof.solvers.engines.pulp_alone import pulp
 from bubbleproof.theory.model.actions import Ints
@@ -57,8 +57,8 @@ class MilpModel(Model):
         ]
         self.firsts: list[tuple[pulp.LpVariable, list[int]]] = []
         self.pairs: dict[tuple[int, int], pulp.LpVariable] = {}  # 1: the first task comes first
-        self.moments: dict[tuple[Moment, Moment], pulp.LpVariable] = {}  # 1: not after
-        self.implied: set[tuple[Moment, Moment, bool]] = set()
+        self.moments: dict[tuple[TaskMoment, TaskMoment], pulp.LpVariable] = {}  # 1: not after
+        self.implied: set[tuple[TaskMoment, TaskMoment, bool]] = set()
 
     def integer(self, name: str, low: int, high: int) -> pulp.LpVariable:
         """A new integer variable."""
@@ -90,11 +90,11 @@ class MilpModel(Model):
             if (a, b) not in self.pairs:
                 first = self.integer(f"o{a}_{b}", 0, 1)
                 self.pairs[a, b] = first
-                self._apart(Moment(a, True), Moment(b, False), 0, (1, first))
-                self._apart(Moment(b, True), Moment(a, False), 0, (0, first))
+                self._apart(TaskMoment(a, True), TaskMoment(b, False), 0, (1, first))
+                self._apart(TaskMoment(b, True), TaskMoment(a, False), 0, (0, first))
 
     def _apart(
-        self, earlier: Moment, later: Moment, ticks: int, when: tuple[int, pulp.LpVariable]
+        self, earlier: TaskMoment, later: TaskMoment, ticks: int, when: tuple[int, pulp.LpVariable]
     ) -> None:
         """later >= earlier + ticks where the variable has the given value."""
         value, variable = when
@@ -113,8 +113,8 @@ class MilpModel(Model):
         """Every store within 0 and its capacity."""
         self.precede_all(self.encoding.memory_edges)
         for clause in self.encoding.memory.clauses:
-            by = Moment(clause.later, False)
-            ended = [self._not_after(Moment(task, True), by, True) for task in clause.either]
+            by = TaskMoment(clause.later, False)
+            ended = [self._not_after(TaskMoment(task, True), by, True) for task in clause.either]
             self._sum([(1, literal) for literal in ended], 1)
         for load in self.encoding.loads:
             self._add_load(load)
@@ -138,7 +138,9 @@ class MilpModel(Model):
             least -= 0 if value else weight
         self.require(terms, least)
 
-    def _not_after(self, moment: Moment, at: Moment, helps: bool) -> tuple[int, pulp.LpVariable]:
+    def _not_after(
+        self, moment: TaskMoment, at: TaskMoment, helps: bool
+    ) -> tuple[int, pulp.LpVariable]:
         """A literal that is true only if (or, unless it ``helps``, whenever) moment <= at."""
         if self._is_order(moment, at):
             if (moment.task, at.task) in self.pairs:
@@ -156,7 +158,7 @@ class MilpModel(Model):
                 self._apart(at, moment, 1, (0, literal))
         return 1, literal
 
-    def _is_order(self, moment: Moment, at: Moment) -> bool:
+    def _is_order(self, moment: TaskMoment, at: TaskMoment) -> bool:
         """Whether tasks that exclude each other make it the question which comes first."""
         ticks, other = self.duration[moment.task], self.duration[at.task]
         if at.at_end:
@@ -187,13 +189,13 @@ class MilpModel(Model):
         """Every variable's value in a schedule (ticks per task) of that objective value."""
         begin: list[int] = start.tolist()
 
-        def time(moment: Moment) -> int:
+        def time(moment: TaskMoment) -> int:
             return begin[moment.task] + (self.duration[moment.task] if moment.at_end else 0)
 
         found = {self.goal: value} | dict(zip(self.start, begin, strict=True))
         found |= {first: min(begin[task] for task in tasks) for first, tasks in self.firsts}
         for (a, b), first in self.pairs.items():
-            found[first] = int(time(Moment(a, True)) <= begin[b])
+            found[first] = int(time(TaskMoment(a, True)) <= begin[b])
         for (moment, at), literal in self.moments.items():
             found[literal] = int(time(moment) <= time(at))
         return found

@@ -24,7 +24,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from bubbleproof.solvers.encoding import Encoding, Moment, Objective
+from bubbleproof.solvers.encoding import Encoding, Objective, TaskMoment
 from bubbleproof.solvers.engines.engine import LoadModel
 from bubbleproof.solvers.engines.sat_clauses import FALSE, TRUE, OrderClauses, TooLargeError
 from bubbleproof.solvers.starts import rows
@@ -152,7 +152,7 @@ class SatModel(LoadModel[int]):
         """The weights of those that hold add up to ``most`` or less."""
         self.cnf.add_sum(terms, most)
 
-    def not_after(self, moment: Moment, at: Moment) -> int:
+    def not_after(self, moment: TaskMoment, at: TaskMoment) -> int:
         """The literal that a moment comes no later than another."""
         task, other = moment.task, at.task
         if not at.at_end and self.duration[task] and self.duration[other]:

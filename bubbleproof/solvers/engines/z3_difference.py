@@ -14,7 +14,7 @@ import numpy as np
 import z3  # type: ignore[import-untyped]  # z3 ships no annotations
 
 from bubbleproof.faults import FaultError
-from bubbleproof.solvers.encoding import Encoding, Moment
+from bubbleproof.solvers.encoding import Encoding, TaskMoment
 from bubbleproof.solvers.engines.engine import (
     UNLIMITED,
     Budget,
@@ -60,7 +60,7 @@ class Z3Model(LoadModel[z3.BoolRef]):
             self.budget.require()
             self.solver.add(z3.Or(self.ordered(a, b), self.ordered(b, a)))
 
-    def not_after(self, moment: Moment, at: Moment) -> z3.BoolRef:
+    def not_after(self, moment: TaskMoment, at: TaskMoment) -> z3.BoolRef:
         """Whether a moment comes no later than another."""
         shift = [self.duration[m.task] if m.at_end else 0 for m in (moment, at)]
         return self.start[at.task] - self.start[moment.task] >= shift[0] - shift[1]
