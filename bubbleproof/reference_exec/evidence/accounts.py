@@ -6,7 +6,7 @@ what of weights, gradients and optimizer state is there as each pass begins and 
 
 from __future__ import annotations
 
-from bubbleproof.reference_exec.evidence.replay_report import NOTHING, Compared, Moment
+from bubbleproof.reference_exec.evidence.replay_report import NOTHING, Compared, StateMoment
 from bubbleproof.reference_exec.plans.prepared import Prepared
 from bubbleproof.reference_exec.runtime.rank import RankResult
 from bubbleproof.reference_exec.runtime.trace import RankTrace, Samples, TraceRow
@@ -38,13 +38,13 @@ def births(ready: Prepared, results: list[RankResult]) -> Pair:
     )
 
 
-def state_moments(ready: Prepared, results: list[RankResult]) -> list[Moment]:
+def state_moments(ready: Prepared, results: list[RankResult]) -> list[StateMoment]:
     """The model state as each pass begins and as it ends, in the order of time."""
     moments = []
     for number, (on_ranks, on_hosts) in enumerate(ready.states):
         step, is_end = divmod(number, 2)
         found = [result.states[number] for result in results]
-        moment = Moment(
+        moment = StateMoment(
             name=f"{'ends' if is_end else 'begins'} pass {step}",
             on_ranks=Compared(tuple(here for here, _ in found), on_ranks),
             on_hosts=Compared(tuple(there for _, there in found), on_hosts),

@@ -35,7 +35,7 @@ class Compared(NamedTuple, Generic[T]):
 NOTHING: Compared[Never] = Compared()
 
 
-class Moment(NamedTuple):
+class StateMoment(NamedTuple):
     """The model state at one moment, such as ``begins pass 1``, on ranks and on their hosts."""
 
     name: str
@@ -111,7 +111,7 @@ class ReplayReport:
     state_bytes: Compared[int] = NOTHING
     model_state: Compared[StateBytes] = NOTHING
     host_model_state: Compared[StateBytes] = NOTHING
-    earlier_state: tuple[Moment, ...] = ()
+    earlier_state: tuple[StateMoment, ...] = ()
     weights_equal: bool = True
     max_weight_error: float = 0.0
     optimizer: str = ""
@@ -238,7 +238,7 @@ class ReplayReport:
             "{name} ends with {measured} bytes of weights, gradients and optimizer state, "
             "{predicted} were predicted"
         )
-        last = Moment("ends", self.model_state, self.host_model_state)
+        last = StateMoment("ends", self.model_state, self.host_model_state)
         found = []
         for name, on_ranks, on_hosts in (*self.earlier_state, last):
             text = told.replace("ends", name, 1)
