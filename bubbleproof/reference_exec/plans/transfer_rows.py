@@ -32,10 +32,10 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.messages import messages
 
-Moment = tuple[int, int]  # (ticks, what happens then)
+TransferMoment = tuple[int, int]  # (ticks, what happens then)
 RELEASE, ACQUISITION, SETTLED = 0, 1, 2
-Moments = Mapping[Action, Moment]
-TransferRow = tuple[Moment, int, Action]  # at one moment what ends comes before what begins
+Moments = Mapping[Action, TransferMoment]
+TransferRow = tuple[TransferMoment, int, Action]  # at one moment what ends comes before what begins
 
 
 def moments(problem: Problem, schedule: Schedule) -> Moments:
@@ -45,7 +45,7 @@ def moments(problem: Problem, schedule: Schedule) -> Moments:
     end = start + problem.ticks(task)
     grows, shrinks = _changes(problem)
     fullest = _fullest(problem, schedule, task, np.flatnonzero(grows[task] & shrinks[task]))
-    found: dict[Action, Moment] = {}
+    found: dict[Action, TransferMoment] = {}
     ends: dict[int, int] = {}
     for row, action in enumerate(actions):
         number = int(task[row])
@@ -150,7 +150,7 @@ def _merged(order: list[Action], moment: Moments, rows: list[TransferRow]) -> li
     result: list[Action] = []
     waiting = iter([*rows, None])
     following = next(waiting)
-    latest: Moment | None = None
+    latest: TransferMoment | None = None
     for action in order:
         own = moment.get(action, latest)  # what the problem does not know counts with its neighbour
         latest = own if latest is None or own is None else max(latest, own)
