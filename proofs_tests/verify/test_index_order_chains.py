@@ -14,7 +14,7 @@ from random import Random
 import pytest
 
 from bubbleproof.theory.model.problem import Edges, Problem, Store
-from bubbleproof.verify.certificates.chains import Chain, Moment
+from bubbleproof.verify.certificates.chains import Chain, LifecycleMoment
 from bubbleproof.verify.certificates.index_order import IndexOrder, index_order
 from proofs_tests.sized import sized
 from proofs_tests.solvers.small import Task, by_hand
@@ -74,9 +74,9 @@ def alike(problem: Problem) -> list[list[int]]:
     return list(groups.values())
 
 
-def owners(problem: Problem) -> dict[Owner, Counter[Moment]]:
+def owners(problem: Problem) -> dict[Owner, Counter[LifecycleMoment]]:
     """The changes of each use of a store, by moment."""
-    found: dict[Owner, Counter[Moment]] = {}
+    found: dict[Owner, Counter[LifecycleMoment]] = {}
     sample, name = problem.actions.microbatch.tolist(), names(problem)
     for task, at_end, store, delta in changes_of(problem):
         _, stage, piece, _ = name[task]
@@ -84,7 +84,9 @@ def owners(problem: Problem) -> dict[Owner, Counter[Moment]]:
     return found
 
 
-def least_ticks(problem: Problem, moments: list[Moment]) -> dict[tuple[Moment, Moment], int]:
+def least_ticks(
+    problem: Problem, moments: list[LifecycleMoment]
+) -> dict[tuple[LifecycleMoment, LifecycleMoment], int]:
     """The longest path between any two, by all paths within their stage, slice and microbatch."""
     actions, ticks = problem.actions, problem.duration.tolist()
     columns = actions.stage.tolist(), actions.slice.tolist(), actions.microbatch.tolist()
@@ -104,7 +106,7 @@ def least_ticks(problem: Problem, moments: list[Moment]) -> dict[tuple[Moment, M
     }
 
 
-def rows(problem: Problem, changes: Counter[Moment]) -> list[Chain]:
+def rows(problem: Problem, changes: Counter[LifecycleMoment]) -> list[Chain]:
     """Every order of the moments that precedences force, with the levels."""
     ticks, forced = least_ticks(problem, list(changes)), []
     for order in permutations(changes):

@@ -25,10 +25,12 @@ import numpy as np
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
 
-Moment = tuple[int, bool]  # task, whether at its end
-Chain = list[tuple[Moment, int]]  # what happens, in order, and the level (units) after it
+LifecycleMoment = tuple[int, bool]  # task, whether at its end
+Chain = list[tuple[LifecycleMoment, int]]  # what happens, in order, and the level (units) after it
 Owner = tuple[int, int, int, int]  # store, stage, slice, microbatch
-Passed = Callable[[Moment], tuple[bool, bool]]  # whether it is over for sure, whether it may be
+Passed = Callable[
+    [LifecycleMoment], tuple[bool, bool]
+]  # whether it is over for sure, whether it may be
 IMPOSSIBLE = 1 << 64  # units or ticks; all of a problem's add up to less than 2**60
 
 
@@ -58,7 +60,7 @@ class ForcedOrder:
     def chains(self) -> dict[Owner, Chain | None]:
         """The chain of each owner; None where no one row is forced."""
         events, actions = self.problem.events, self.problem.actions
-        changes: dict[Owner, dict[Moment, int]] = {}
+        changes: dict[Owner, dict[LifecycleMoment, int]] = {}
         for row in np.flatnonzero(np.isin(events.task, self.tasks)).tolist():
             task, store = int(events.task[row]), int(events.store[row])
             stage, microbatch = int(actions.stage[task]), int(actions.microbatch[task])
@@ -81,7 +83,7 @@ class ForcedOrder:
             return None
         return Lifecycle(store, first, last, levels[0], held)
 
-    def _chain(self, changes: dict[Moment, int]) -> Chain | None:
+    def _chain(self, changes: dict[LifecycleMoment, int]) -> Chain | None:
         """Where the moments are forced into one row, the more are forced before, the later."""
         passed = {
             moment: sum(self._least_ticks(other, moment) >= 0 for other in changes)
@@ -93,7 +95,7 @@ class ForcedOrder:
         levels = np.cumsum([changes[moment] for moment in moments]).tolist()
         return list(zip(moments, levels, strict=True))
 
-    def _least_ticks(self, first: Moment, later: Moment) -> int:
+    def _least_ticks(self, first: LifecycleMoment, later: LifecycleMoment) -> int:
         """The longest path from one moment to the other; far below 0 where there is none."""
         path = self._paths.get(first[0], {}).get(later[0], -IMPOSSIBLE)
         return path + self._ticks[later[0]] * later[1] - self._ticks[first[0]] * first[1]

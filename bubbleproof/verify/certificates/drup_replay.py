@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 
 from bubbleproof.theory.model.problem import Edges, Problem
-from bubbleproof.verify.certificates.chains import Moment, in_order, is_too_full
+from bubbleproof.verify.certificates.chains import LifecycleMoment, in_order, is_too_full
 from bubbleproof.verify.certificates.index_order import index_order, sure_edges
 
 UNKNOWN = -(1 << 80)  # no path gives this end; all durations and lags add up to less than 2**60
@@ -261,7 +261,7 @@ class Replay:
             elif other == task or self._is_before(task, other):
                 later |= 1 << other
 
-        def passed(moment: Moment) -> tuple[bool, bool]:
+        def passed(moment: LifecycleMoment) -> tuple[bool, bool]:
             other, at_end = moment
             shift = self.ticks[other] if at_end else 0
             known = past if at_end else past | 1 << task
