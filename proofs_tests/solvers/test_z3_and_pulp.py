@@ -18,7 +18,7 @@ from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.encoding import Encoding, Objective
 from bubbleproof.solvers.engines import Budget, Outcome, highs, pulp_milp, z3_difference
 from bubbleproof.solvers.engines.engine import Engine, Model
-from bubbleproof.solvers.engines.milp import Answer, MilpModel
+from bubbleproof.solvers.engines.milp import MilpModel, MilpSolution
 from bubbleproof.solvers.engines.z3_difference import Z3Model
 from bubbleproof.solvers.gate import checked_value
 from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
@@ -146,7 +146,7 @@ def test_no_time_left_is_no_answer_and_no_model(name: str, monkeypatch: pytest.M
     assert not built
 
 
-def answering(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
+def answering(answer: MilpSolution, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the MIP solver say ``answer``."""
     monkeypatch.setattr(pulp_milp, "_run", lambda *_: answer)
 
@@ -155,12 +155,12 @@ def answering(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_dual_bounds_are_rounded_up_but_for_a_tolerance(
     dual: float, bound: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answering(Answer(bound=dual), monkeypatch)
+    answering(MilpSolution(bound=dual), monkeypatch)
     assert pulp_milp.search(encoded(WIDE), None, budget()) == Outcome(bound=bound)
 
 
 def test_a_refutation_of_a_known_schedule_is_no_claim(monkeypatch: pytest.MonkeyPatch) -> None:
-    answering(Answer(is_infeasible=True), monkeypatch)
+    answering(MilpSolution(is_infeasible=True), monkeypatch)
     found = solve(WIDE)
     assert found.schedule is not None
     hint = starts_by_task(WIDE, found.schedule)
@@ -174,7 +174,7 @@ def test_beyond_the_trusted_horizon_nothing_is_claimed(monkeypatch: pytest.Monke
     assert outcome.bound is None
     assert outcome.start is not None
     assert checked_value(encoded(long), outcome.start) == 12 * 100_000
-    answering(Answer(is_infeasible=True), monkeypatch)
+    answering(MilpSolution(is_infeasible=True), monkeypatch)
     assert pulp_milp.search(encoded(long), None, budget()) == Outcome()
 
 

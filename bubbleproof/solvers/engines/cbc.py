@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from bubbleproof.platforms import ask_to_end
 from bubbleproof.solvers.engines.engine import Budget
-from bubbleproof.solvers.engines.milp import Answer, Values
+from bubbleproof.solvers.engines.milp import MilpSolution, Values
 from bubbleproof.solvers.engines.pulp_alone import pulp
 
 CBC: str = pulp.apis.coin_api.pulp_cbc_path
@@ -21,7 +21,7 @@ POLL = 0.05  # seconds between looks at a running CBC
 GRACE = 5.0  # seconds that CBC gets to write down what it has
 
 
-def minimize(program: pulp.LpProblem, known: Values | None, budget: Budget) -> Answer:
+def minimize(program: pulp.LpProblem, known: Values | None, budget: Budget) -> MilpSolution:
     """Minimise a program, from the ``known`` values if there are any."""
     solver = pulp.COIN_CMD(path=CBC, msg=False)
     with TemporaryDirectory() as folder:
@@ -36,14 +36,14 @@ def minimize(program: pulp.LpProblem, known: Values | None, budget: Budget) -> A
             command += ["-mips", first]
         _wait_for([*command, "-solve", "-solution", found], folder, budget)
         if not Path(found).is_file():
-            return Answer()
+            return MilpSolution()
         status, values, *_, kind = solver.readsol_MPS(found, program, variables, names, rows)
     if status == pulp.LpStatusInfeasible:
-        return Answer(is_infeasible=True)
+        return MilpSolution(is_infeasible=True)
     program.assignVarsVals(values)
     is_complete = kind == pulp.LpSolutionOptimal
     has_values = is_complete or kind == pulp.LpSolutionIntegerFeasible
-    return Answer(
+    return MilpSolution(
         values={v: v.varValue for v in variables} if has_values else None,
         bound=pulp.value(program.objective) if is_complete else None,
     )

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from bubbleproof.solvers.engines.engine import Budget
-from bubbleproof.solvers.engines.milp import Answer, Values
+from bubbleproof.solvers.engines.milp import MilpSolution, Values
 from bubbleproof.solvers.engines.pulp_alone import pulp
 
 FILE_NAMES = {"win32": "highs.dll", "darwin": "libhighs.1.dylib", "linux": "libhighs.so.1"}
@@ -32,7 +32,7 @@ NO_ERROR = (0, 1)  # success, or a warning
 Callback = CFUNCTYPE(None, c_int, c_char_p, c_void_p, POINTER(c_int), c_void_p)
 
 
-def minimize(program: pulp.LpProblem, known: Values | None, budget: Budget) -> Answer:
+def minimize(program: pulp.LpProblem, known: Values | None, budget: Budget) -> MilpSolution:
     """Minimise a program, from the ``known`` values if there are any."""
     with closing(Highs()) as highs:
         highs.set("output_flag", False)
@@ -92,16 +92,16 @@ class Highs:
         self.set("time_limit", budget.seconds)
         self.call("run")
 
-    def answer(self, columns: Mapping[pulp.LpVariable, int]) -> Answer:
+    def answer(self, columns: Mapping[pulp.LpVariable, int]) -> MilpSolution:
         """What a finished or stopped search knows."""
         if self.library.Highs_getModelStatus(self.handle) in INFEASIBLE:
-            return Answer(is_infeasible=True)
+            return MilpSolution(is_infeasible=True)
         status, bound, values = c_int(), c_double(), (c_double * len(columns))()
         self.call("getDoubleInfoValue", b"mip_dual_bound", byref(bound))
         self.call("getIntInfoValue", b"primal_solution_status", byref(status))
         self.call("getSolution", values, None, None, None)
         found = {variable: values[column] for variable, column in columns.items()}
-        return Answer(
+        return MilpSolution(
             values=found if status.value == FEASIBLE else None,
             bound=None if isinf(bound.value) else bound.value,
         )

@@ -29,7 +29,7 @@ Values = Mapping[pulp.LpVariable, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class MilpSolution:
     """What a MIP solver says: ``values`` of its best solution, if any, and its dual ``bound``."""
 
     values: Mapping[pulp.LpVariable, float] | None = None

@@ -11,7 +11,7 @@ import numpy as np
 from bubbleproof.solvers.encoding import Encoding
 from bubbleproof.solvers.engines import cbc, highs
 from bubbleproof.solvers.engines.engine import Budget, Outcome, OutOfTimeError
-from bubbleproof.solvers.engines.milp import TRUSTED_HORIZON, Answer, MilpModel, Values
+from bubbleproof.solvers.engines.milp import TRUSTED_HORIZON, MilpModel, MilpSolution, Values
 from bubbleproof.solvers.gate import checked_value
 from bubbleproof.theory.model.actions import Ints
 
@@ -42,9 +42,9 @@ search = partial(search_with, "HiGHS")
 search_with_cbc = partial(search_with, "CBC")
 
 
-def _run(solver: Solver, model: MilpModel, known: Values | None) -> Answer:
+def _run(solver: Solver, model: MilpModel, known: Values | None) -> MilpSolution:
     if not model.budget.seconds:
-        return Answer()
+        return MilpSolution()
     return MINIMIZE[solver](model.program, known, model.budget)
 
 
@@ -56,7 +56,7 @@ def _known(model: MilpModel, start: Ints, value: int) -> Values | None:
     return model.values_of(start, value)
 
 
-def _judged(model: MilpModel, answer: Answer) -> Outcome:
+def _judged(model: MilpModel, answer: MilpSolution) -> Outcome:
     """What may be said: checked starts, and a bound or a refutation that rounding cannot make."""
     encoding = model.encoding
     is_trusted = encoding.horizon <= TRUSTED_HORIZON
@@ -71,7 +71,7 @@ def _judged(model: MilpModel, answer: Answer) -> Outcome:
     return Outcome(start=start, bound=bound)
 
 
-def _rounded(model: MilpModel, answer: Answer) -> Ints:
+def _rounded(model: MilpModel, answer: MilpSolution) -> Ints:
     """The starts in a solution, to the nearest tick."""
     values = answer.values or {}
     return np.array([round(values[start]) for start in model.start], dtype=np.int64)
