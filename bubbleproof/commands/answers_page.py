@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bubbleproof.commands.claims_record import Record, verdict_of
-from bubbleproof.papers.answers import Answer
+from bubbleproof.papers.answers import AuditAnswer
 
 INTRODUCTION = """\
 Somebody else read the papers against the verdicts that this project told of them, and found many
@@ -15,7 +15,7 @@ claims that it is about, each with its verdict as decided by the command above (
 
 
 def page(
-    answers: Sequence[Answer], records: Mapping[str, Record], command: str, effort: str
+    answers: Sequence[AuditAnswer], records: Mapping[str, Record], command: str, effort: str
 ) -> str:
     """The whole page. Precondition: every claim that an answer names has been decided."""
     followed = sum(each.is_followed for each in answers)

@@ -10,7 +10,7 @@ not written down here: ``bubbleproof claims --audit --answers`` decides them and
 
 from __future__ import annotations
 
-from bubbleproof.papers.answers.answer import Answer
+from bubbleproof.papers.answers.answer import AuditAnswer
 from bubbleproof.papers.answers.listed import answers
 
-__all__ = ["Answer", "answers"]
+__all__ = ["AuditAnswer", "answers"]

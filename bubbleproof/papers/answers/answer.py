@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class AuditAnswer:
     """One point of the audit's ``item``: what it ``found``, which ``claims`` that is about.
 
     ``change`` says what was changed, or why not; ``is_followed`` is whether the audit was followed
@@ -20,9 +20,11 @@ class Answer:
     is_followed: bool = True
 
 
-def answer(item: int, found: str, claims: str, change: str, *, is_followed: bool = True) -> Answer:
+def answer(
+    item: int, found: str, claims: str, change: str, *, is_followed: bool = True
+) -> AuditAnswer:
     """The answer; ``claims`` are ids with spaces between them."""
-    return Answer(
+    return AuditAnswer(
         item=item,
         found=found,
         claims=tuple(claims.split()),

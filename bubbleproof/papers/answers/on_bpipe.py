@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bubbleproof.papers.answers.answer import Answer, answer
+from bubbleproof.papers.answers.answer import AuditAnswer, answer
 
-ANSWERS: tuple[Answer, ...] = (
+ANSWERS: tuple[AuditAnswer, ...] = (
     answer(
         1, "Algorithm 1 as printed was refuted on a C of our own; drawn as Megatron-LM runs 1F1B "
         "it is right in every case tried.", "bpipe.alg1.printed bpipe.alg1.printed-runs",

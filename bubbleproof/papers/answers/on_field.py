@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bubbleproof.papers.answers.answer import Answer, answer
+from bubbleproof.papers.answers.answer import AuditAnswer, answer
 
-ANSWERS: tuple[Answer, ...] = (
+ANSWERS: tuple[AuditAnswer, ...] = (
     answer(
         14, "1F1B's p microbatches were refuted with fewer than p.", "field.1f1b.peak",
         "At most p, and just p of p or more, hold; just p of fewer is a contrast.",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bubbleproof.papers.answers.answer import Answer, answer
+from bubbleproof.papers.answers.answer import AuditAnswer, answer
 
-ANSWERS: tuple[Answer, ...] = (
+ANSWERS: tuple[AuditAnswer, ...] = (
     answer(
         3, "Figure 5(c)'s bubble ratio is 50 % above that of 5(a), exactly, where bubbles are put "
         "between the backwards of one sample; we put them between samples, too.",

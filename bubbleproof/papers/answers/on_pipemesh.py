@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bubbleproof.papers.answers.answer import Answer, answer
+from bubbleproof.papers.answers.answer import AuditAnswer, answer
 
-ANSWERS: tuple[Answer, ...] = (
+ANSWERS: tuple[AuditAnswer, ...] = (
     answer(
         2, "That the printed program ends on the planner's sequences was told of one of section "
         "IV-B's two cases alone; in the other it waits for itself.",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bubbleproof.papers.answers.answer import Answer, answer
+from bubbleproof.papers.answers.answer import AuditAnswer, answer
 
-ANSWERS: tuple[Answer, ...] = (
+ANSWERS: tuple[AuditAnswer, ...] = (
     answer(
         3, "2.4x, 1.5x and the depths divide printed numbers, where the page computes them.",
         "tpipe.sec6.2.depths tpipe.sec6.2.models tpipe.sec6.2.models-half tpipe.sec6.2.trecomp "
