@@ -21,9 +21,9 @@ from bubbleproof.papers.audit.shards import (
     Failure,
     Key,
     Library,
-    Outcome,
     Shard,
     Slice,
+    SliceOutcome,
     by_first_two,
     decide_shard,
     loads,
@@ -87,7 +87,7 @@ class Audit:
         self._left = Counter(key for shard in shards for key in shard.keys)
         return shards
 
-    def note(self, shard: Shard, outcomes: Iterable[Outcome]) -> None:
+    def note(self, shard: Shard, outcomes: Iterable[SliceOutcome]) -> None:
         """Keep the smallest failure of each reading, whoever comes first, and what else is told."""
         if self._left is not None:
             self._left.subtract(shard.keys)
@@ -174,7 +174,7 @@ def run(audit: Audit, executor: Executor | None, begin: Begin) -> dict[str, Clai
 def _run_stage(
     audit: Audit, executor: Executor | None, shards: Sequence[Shard], advance: Advance
 ) -> None:
-    def done(index: int, outcomes: Sequence[Outcome]) -> None:
+    def done(index: int, outcomes: Sequence[SliceOutcome]) -> None:
         audit.note(shards[index], outcomes)
         advance(shards[index], audit.num_left())
 

@@ -75,7 +75,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class SliceOutcome:
     """What came of a slice: its first failing case, and the mutants that its cases refute.
 
     ``standing`` is that of the reading, told by the slice that holds the domain's first case.
@@ -87,7 +87,7 @@ class Outcome:
     standing: EvidenceKind | None
 
 
-def decide_shard(shard: Shard) -> tuple[Outcome, ...]:
+def decide_shard(shard: Shard) -> tuple[SliceOutcome, ...]:
     """What came of every slice; an error names the claim and the case."""
     known = _known(shard.library)
     return tuple(
@@ -102,7 +102,7 @@ def _known(library: Library) -> Mapping[str, PaperClaim]:
     return library()
 
 
-def _outcome(reading: Reading, part: Slice) -> Outcome:
+def _outcome(reading: Reading, part: Slice) -> SliceOutcome:
     """Cases are decided in the order of their values, so that those of one shape stand together."""
     first: Failure | None = None
     refuted: frozenset[int] = frozenset()
@@ -124,7 +124,7 @@ def _outcome(reading: Reading, part: Slice) -> Outcome:
         else:
             case = Counterexample(params=params, predicted=predicted, measured=measured)
             first = Failure(place=place, counterexample=case)
-    return Outcome(key=part.key, failure=first, refuted_mutants=refuted, standing=standing)
+    return SliceOutcome(key=part.key, failure=first, refuted_mutants=refuted, standing=standing)
 
 
 def by_first_two(part: Slice) -> Iterator[tuple[tuple[int, ...], Slice]]:
