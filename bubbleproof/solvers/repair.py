@@ -28,7 +28,7 @@ from bubbleproof.solvers.demands import Demands
 from bubbleproof.solvers.encoding import Encoding
 from bubbleproof.solvers.engines import Budget
 from bubbleproof.solvers.engines.cpsat import CpSatModel, run
-from bubbleproof.solvers.engines.engine import Outcome
+from bubbleproof.solvers.engines.engine import EngineOutcome
 from bubbleproof.solvers.engines.interruption import run_interruptibly
 from bubbleproof.solvers.gate import BoundClaim, schedule_from
 from bubbleproof.solvers.options import SolveOptions
@@ -152,7 +152,9 @@ class _Repairing(SearchState):
         BoundClaim(who=ENGINE, bound=bound).require(self.makespan, "repair")
         return bound == self.makespan
 
-    def _call(self, model: _RepairModel, share: float) -> tuple[Outcome, frozenset[PlaceInOrder]]:
+    def _call(
+        self, model: _RepairModel, share: float
+    ) -> tuple[EngineOutcome, frozenset[PlaceInOrder]]:
         budget = self.budget(share)
         return run_interruptibly(lambda: model.search(budget), self.options.stop)
 
@@ -302,7 +304,7 @@ class _RepairModel(CpSatModel):
             if len(keeps) > 1:
                 self.model.add_at_most_one(keeps)
 
-    def search(self, budget: Budget) -> tuple[Outcome, frozenset[PlaceInOrder]]:
+    def search(self, budget: Budget) -> tuple[EngineOutcome, frozenset[PlaceInOrder]]:
         """What CP-SAT answers, and the places kept in the schedule it found, if any."""
         solver = cp_model.CpSolver()
         outcome = run(self, budget, solver)

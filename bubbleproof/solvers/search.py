@@ -18,7 +18,7 @@ from bubbleproof.solvers.contradictions import cycle, overfull
 from bubbleproof.solvers.demands import Demands, broken_by
 from bubbleproof.solvers.encoding import Encoding, Objective
 from bubbleproof.solvers.engines import engine, has_sat
-from bubbleproof.solvers.engines.engine import Budget, Outcome
+from bubbleproof.solvers.engines.engine import Budget, EngineOutcome
 from bubbleproof.solvers.engines.interruption import run_interruptibly
 from bubbleproof.solvers.gate import bound_from, schedule_from
 from bubbleproof.solvers.identical import identical
@@ -333,7 +333,7 @@ class Search(SearchState):
         outcome = run_interruptibly(lambda: search(encoding, hint, budget), budget.stop)
         self._judge(name, outcome, encoding.limit)
 
-    def _judge(self, name: str, outcome: Outcome, limit: int) -> None:
+    def _judge(self, name: str, outcome: EngineOutcome, limit: int) -> None:
         """Take from an engine's answer what nothing contradicts."""
         if outcome.start is not None:
             found = schedule_from(name, outcome.start, self.problem)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.encoding import Encoding, Objective
-from bubbleproof.solvers.engines import Budget, Outcome, engine
+from bubbleproof.solvers.engines import Budget, EngineOutcome, engine
 from bubbleproof.solvers.starts import schedule_of_starts
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
@@ -15,13 +15,13 @@ from proofs_tests.patience import in_time
 
 def outcome_of(
     name: str, problem: Problem, limit: int | None = None, objective: Objective = "makespan"
-) -> Outcome:
+) -> EngineOutcome:
     """The engine's answer without a hint on one thread."""
     encoding = Encoding(problem, lower_bounds(problem), objective=objective, limit=limit)
     return engine(name)(encoding, None, Budget(deadline=in_time(), threads=1))
 
 
-def schedule_of(problem: Problem, outcome: Outcome) -> Schedule | None:
+def schedule_of(problem: Problem, outcome: EngineOutcome) -> Schedule | None:
     """The engine's schedule, if it found one."""
     return None if outcome.start is None else schedule_of_starts(problem, outcome.start)
 

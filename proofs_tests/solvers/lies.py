@@ -13,7 +13,7 @@ from bubbleproof.faults import FaultError
 from bubbleproof.solvers import Result, SolveOptions, search
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.encoding import Encoding
-from bubbleproof.solvers.engines import Budget, Outcome, cpsat
+from bubbleproof.solvers.engines import Budget, EngineOutcome, cpsat
 from bubbleproof.solvers.engines.engine import Engine
 from bubbleproof.solvers.modulo_lists import ModuloLists
 from bubbleproof.solvers.propagation import Narrowed
@@ -26,7 +26,7 @@ from proofs_tests.patience import PATIENCE
 NOTHING = Narrowed(certificate=None, schedule=None)
 
 
-Lie = Callable[[Outcome], Outcome]
+Lie = Callable[[EngineOutcome], EngineOutcome]
 
 
 QUICK = SolveOptions(time_limit=PATIENCE, threads=1)
@@ -73,16 +73,18 @@ def told(work: Callable[[], str]) -> str:
         return f"{type(error).__name__}: {error}"
 
 
-def answering(lie: Lie, truth: Outcome | None = None) -> Callable[[str], Engine]:
+def answering(lie: Lie, truth: EngineOutcome | None = None) -> Callable[[str], Engine]:
     """In place of ``engine``: by any name, the truth (CP-SAT's unless given) falsified."""
 
-    def searched(encoding: Encoding, hint: Ints | None, budget: Budget) -> Outcome:
+    def searched(encoding: Encoding, hint: Ints | None, budget: Budget) -> EngineOutcome:
         return lie(truth or cpsat.search(encoding, hint, budget))
 
     return lambda _: searched
 
 
-def alone(lie: Lie, truth: Outcome | None = None, *, is_certifying: bool = False) -> ExitStack:
+def alone(
+    lie: Lie, truth: EngineOutcome | None = None, *, is_certifying: bool = False
+) -> ExitStack:
     """While it is open nothing but the engine finds a schedule or a bound."""
     stack = ExitStack()
     stack.enter_context(patch.object(search, "listed_programs", lambda *_: iter(())))
@@ -97,7 +99,7 @@ def alone(lie: Lie, truth: Outcome | None = None, *, is_certifying: bool = False
 STARTS = optimal(PROBLEM)
 
 
-TRUTH = Outcome(start=STARTS, bound=12)
+TRUTH = EngineOutcome(start=STARTS, bound=12)
 
 
 LIES: dict[str, Lie] = {
@@ -111,9 +113,9 @@ LIES: dict[str, Lie] = {
     ),
     "starts that are no integers": lambda o: replace(o, start=STARTS + np.array(0.5)),
     "starts beyond all time": lambda o: replace(o, start=STARTS + (1 << 62)),
-    "a bound above its schedule": lambda _: Outcome(start=STARTS, bound=13),
-    "a bound above what is known": lambda _: Outcome(bound=19),
+    "a bound above its schedule": lambda _: EngineOutcome(start=STARTS, bound=13),
+    "a bound above what is known": lambda _: EngineOutcome(bound=19),
     "a bound that is no integer": lambda o: replace(o, bound=12.5),  # type: ignore[arg-type]  # a lie
-    "refuted what is known": lambda _: Outcome(is_refuted=True),
-    "refuted its own schedule": lambda _: Outcome(start=STARTS, is_refuted=True),
+    "refuted what is known": lambda _: EngineOutcome(is_refuted=True),
+    "refuted its own schedule": lambda _: EngineOutcome(start=STARTS, is_refuted=True),
 }

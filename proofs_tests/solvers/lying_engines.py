@@ -26,7 +26,7 @@ from bubbleproof.solvers import Result, SolveOptions, Status, choices_search, se
 from bubbleproof.solvers import repair as repair_room
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.choices import solve_variants
-from bubbleproof.solvers.engines import ENGINES, Budget, Outcome, cpsat
+from bubbleproof.solvers.engines import ENGINES, Budget, EngineOutcome, cpsat
 from bubbleproof.solvers.engines.choices_frame import Choice, Frame, choices_engine
 from bubbleproof.solvers.explain import explain
 from bubbleproof.solvers.large import LargeSearch
@@ -88,9 +88,12 @@ def uncontradicted() -> Cases:
     slow = 2 * STARTS  # 2 * 12 less the 2 that the last backward ends earlier: 22 ticks
     honest = replace(QUICK, engine="cpsat")
     lies: dict[str, tuple[Lie, bool]] = {
-        "a poor schedule": (lambda _: Outcome(start=slow), False),
-        "a poor schedule called the best": (lambda _: Outcome(start=slow, bound=22), False),
-        "the same, where a certificate is sought": (lambda _: Outcome(start=slow, bound=22), True),
+        "a poor schedule": (lambda _: EngineOutcome(start=slow), False),
+        "a poor schedule called the best": (lambda _: EngineOutcome(start=slow, bound=22), False),
+        "the same, where a certificate is sought": (
+            lambda _: EngineOutcome(start=slow, bound=22),
+            True,
+        ),
         "a bound below the certified one": (lambda o: replace(o, bound=1), False),
     }
     for what, (lie, is_certifying) in lies.items():
@@ -163,10 +166,10 @@ def objectives() -> Cases:
                 yield f"{goal}: {what}", told(partial(_solved, PROBLEM, options))
     calls: list[int] = []
 
-    def high_then_true(outcome: Outcome) -> Outcome:
+    def high_then_true(outcome: EngineOutcome) -> EngineOutcome:
         """First a poor schedule, called the best; then the truth, which is better."""
         calls.append(0)
-        return Outcome(start=2 * STARTS, bound=22) if len(calls) == 1 else outcome
+        return EngineOutcome(start=2 * STARTS, bound=22) if len(calls) == 1 else outcome
 
     with alone(high_then_true):
         options = replace(QUICK, engine="cpsat", objective="makespan-then-peak")
@@ -189,7 +192,7 @@ def large() -> Cases:
     true_run = cpsat.run
     for what in ("starts at 0", "one task less", "no integers"):
 
-        def lying(*arguments: Any, what: str = what) -> Outcome:
+        def lying(*arguments: Any, what: str = what) -> EngineOutcome:
             found = true_run(*arguments)
             if found.start is None:
                 return found
@@ -254,11 +257,11 @@ def repairs() -> Cases:
         "a schedule of more tasks": lambda o: replace(o, start=np.arange(99)),
         "another schedule than its places": lambda o: replace(o, start=STARTS),
         "fewer places than it keeps": lambda o: replace(o, bound=3),
-        "refuted": lambda _: Outcome(is_refuted=True),
+        "refuted": lambda _: EngineOutcome(is_refuted=True),
     }
     for what, lie in lies.items():
 
-        def lying(*arguments: Any, lie: Lie = lie) -> Outcome:
+        def lying(*arguments: Any, lie: Lie = lie) -> EngineOutcome:
             return lie(true_run(*arguments))
 
         with patch.object(repair_room, "run", lying):
@@ -279,7 +282,7 @@ def reasons() -> Cases:
 def command() -> Cases:
     """The command's last word: one line and the status 2."""
 
-    def at_0(outcome: Outcome) -> Outcome:
+    def at_0(outcome: EngineOutcome) -> EngineOutcome:
         return replace(outcome, start=None if outcome.start is None else 0 * outcome.start)
 
     with tempfile.TemporaryDirectory() as folder, alone(at_0):

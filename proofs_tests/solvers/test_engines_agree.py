@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from bubbleproof.solvers import ProofOrigin, SolveOptions, Status, solve
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.encoding import Encoding, Objective
-from bubbleproof.solvers.engines import ENGINES, Budget, Outcome, engine
+from bubbleproof.solvers.engines import ENGINES, Budget, EngineOutcome, engine
 from bubbleproof.solvers.engines.pulp_milp import Solver, search_with
 from bubbleproof.solvers.gate import checked_value
 from bubbleproof.theory.model.problem import Problem
@@ -28,7 +28,7 @@ from proofs_tests.solvers.brute_force import brute_force, least_span_idle
 EXAMPLES = sized(25, full=300)  # of each objective
 MOST_MILP_TASKS = {"makespan": 16, "span_idle": 10}  # MILPs are slow on larger problems
 INFEASIBLE = "infeasible"
-Search = Callable[[Encoding, Budget], Outcome]
+Search = Callable[[Encoding, Budget], EngineOutcome]
 
 
 def alone(name: str) -> Search:

@@ -16,7 +16,7 @@ import pytest
 from bubbleproof.solvers import SolveOptions, Status, solve
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.encoding import Encoding, Objective
-from bubbleproof.solvers.engines import Budget, Outcome, highs, pulp_milp, z3_difference
+from bubbleproof.solvers.engines import Budget, EngineOutcome, highs, pulp_milp, z3_difference
 from bubbleproof.solvers.engines.engine import Engine, Model
 from bubbleproof.solvers.engines.milp import MilpModel, MilpSolution
 from bubbleproof.solvers.engines.z3_difference import Z3Model
@@ -107,10 +107,10 @@ def test_limits_are_met_or_refuted(name: str) -> None:
     search, _ = MODELS[name]
     # 1F1B: (m + p - 1)(tF + tB) = 4 * 3.
     assert search(encoded(WIDE, 12), None, budget()).bound == 12
-    assert search(encoded(WIDE, 11), None, budget()) == Outcome(bound=12, is_refuted=True)
+    assert search(encoded(WIDE, 11), None, budget()) == EngineOutcome(bound=12, is_refuted=True)
     # 0B0 cannot start before 5, yet computation takes 2 ticks: starts are not held below 2.
     assert search(encoded(prefetch(), 2), None, budget()).bound == 2
-    assert search(encoded(prefetch(), 1), None, budget()) == Outcome(bound=2, is_refuted=True)
+    assert search(encoded(prefetch(), 1), None, budget()) == EngineOutcome(bound=2, is_refuted=True)
 
 
 @pytest.mark.parametrize("search", ENGINES)
@@ -142,7 +142,7 @@ def test_no_time_left_is_no_answer_and_no_model(name: str, monkeypatch: pytest.M
     search, model = MODELS[name]
     built: list[object] = []
     monkeypatch.setattr(model, "add_horizon", built.append)  # the last family
-    assert search(encoded(WIDE), None, budget(0)) == Outcome()
+    assert search(encoded(WIDE), None, budget(0)) == EngineOutcome()
     assert not built
 
 
@@ -156,7 +156,7 @@ def test_dual_bounds_are_rounded_up_but_for_a_tolerance(
     dual: float, bound: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answering(MilpSolution(bound=dual), monkeypatch)
-    assert pulp_milp.search(encoded(WIDE), None, budget()) == Outcome(bound=bound)
+    assert pulp_milp.search(encoded(WIDE), None, budget()) == EngineOutcome(bound=bound)
 
 
 def test_a_refutation_of_a_known_schedule_is_no_claim(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,7 +164,7 @@ def test_a_refutation_of_a_known_schedule_is_no_claim(monkeypatch: pytest.Monkey
     found = solve(WIDE)
     assert found.schedule is not None
     hint = starts_by_task(WIDE, found.schedule)
-    assert pulp_milp.search(encoded(WIDE, 12), hint, budget()) == Outcome()
+    assert pulp_milp.search(encoded(WIDE, 12), hint, budget()) == EngineOutcome()
     assert pulp_milp.search(encoded(WIDE, 11), hint, budget()).is_refuted
 
 
@@ -175,14 +175,14 @@ def test_beyond_the_trusted_horizon_nothing_is_claimed(monkeypatch: pytest.Monke
     assert outcome.start is not None
     assert checked_value(encoded(long), outcome.start) == 12 * 100_000
     answering(MilpSolution(is_infeasible=True), monkeypatch)
-    assert pulp_milp.search(encoded(long), None, budget()) == Outcome()
+    assert pulp_milp.search(encoded(long), None, budget()) == EngineOutcome()
 
 
 def test_a_schedule_that_the_checker_refuses_is_not_returned(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(pulp_milp, "_rounded", lambda *_: np.zeros(WIDE.num_tasks, dtype=np.int64))
-    assert pulp_milp.search(encoded(WIDE), None, budget()) == Outcome(bound=12)
+    assert pulp_milp.search(encoded(WIDE), None, budget()) == EngineOutcome(bound=12)
 
 
 def test_weights_beyond_32_bits_are_added_up() -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from importlib import import_module
 from importlib.util import find_spec
 
-from bubbleproof.solvers.engines.engine import Budget, Engine, Model, Outcome
+from bubbleproof.solvers.engines.engine import Budget, Engine, EngineOutcome, Model
 
 _SEARCHES = {
     "cpsat": ("cpsat", "search"),
@@ -53,7 +53,7 @@ __all__ = [
     "Budget",
     "Engine",
     "Model",
-    "Outcome",
+    "EngineOutcome",
     "engine",
     "has_sat",
     "require_engine",

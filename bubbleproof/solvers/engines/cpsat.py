@@ -13,7 +13,7 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from bubbleproof.solvers.encoding import Encoding
-from bubbleproof.solvers.engines.engine import Budget, Model, Outcome, ReportProgress
+from bubbleproof.solvers.engines.engine import Budget, EngineOutcome, Model, ReportProgress
 from bubbleproof.solvers.engines.interruption import watching
 from bubbleproof.solvers.memory_rules import LimitedStore
 from bubbleproof.theory.model.actions import Ints
@@ -117,10 +117,10 @@ def _rounded_up(bound: float) -> int:
     return int(np.ceil(bound - 1e-6))
 
 
-def search(encoding: Encoding, hint: Ints | None, budget: Budget) -> Outcome:
+def search(encoding: Encoding, hint: Ints | None, budget: Budget) -> EngineOutcome:
     """The best starts within the limit that CP-SAT finds in the time given."""
     if encoding.is_hopeless:
-        return Outcome(bound=encoding.limit + 1, is_refuted=True)
+        return EngineOutcome(bound=encoding.limit + 1, is_refuted=True)
     model = CpSatModel(encoding)
     model.build()
     model.model.minimize(model.goal)
@@ -129,15 +129,17 @@ def search(encoding: Encoding, hint: Ints | None, budget: Budget) -> Outcome:
     return run(model, budget)
 
 
-def run(model: CpSatModel, budget: Budget, solver: cp_model.CpSolver | None = None) -> Outcome:
+def run(
+    model: CpSatModel, budget: Budget, solver: cp_model.CpSolver | None = None
+) -> EngineOutcome:
     """Search a model that is complete, objective included; ``solver`` keeps the values found."""
     solver = solver or cp_model.CpSolver()
     status, bound = solve_model(model.model, solver, budget)
     if status == cp_model.INFEASIBLE:
-        return Outcome(bound=model.encoding.limit + 1, is_refuted=True)
+        return EngineOutcome(bound=model.encoding.limit + 1, is_refuted=True)
     if status not in FOUND:
-        return Outcome(bound=bound)
-    return Outcome(start=values(solver, model.start), bound=bound)
+        return EngineOutcome(bound=bound)
+    return EngineOutcome(start=values(solver, model.start), bound=bound)
 
 
 def solve_model(

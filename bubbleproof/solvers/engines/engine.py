@@ -3,7 +3,7 @@
 ``Model`` names the constraint families and says what each is made of; an engine's model gives the
 parts their form (precedences, one at a time, memory, the objective), and ``build`` calls them in
 one order. An ``Engine`` searches below ``encoding.limit`` and answers with an
-``Outcome``. What it says is believed by nobody: a schedule goes to the checker, a bound needs a
+``EngineOutcome``. What it says is believed by nobody: a schedule goes to the checker, a bound needs a
 certificate to be more than the engine's word.
 """
 
@@ -113,7 +113,7 @@ class OutOfTimeError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class EngineOutcome:
     """``start`` (ticks per task) is the best found within the limit, ``bound`` what is claimed.
 
     ``is_refuted``: the engine claims that no schedule is within the limit.
@@ -214,4 +214,4 @@ class LoadModel(Model, Generic[Truth]):
 class Engine(Protocol):
     """A search: the best starts within the limit, starting from ``hint`` (ticks per task)."""
 
-    def __call__(self, encoding: Encoding, hint: Ints | None, budget: Budget) -> Outcome: ...
+    def __call__(self, encoding: Encoding, hint: Ints | None, budget: Budget) -> EngineOutcome: ...

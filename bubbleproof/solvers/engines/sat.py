@@ -11,7 +11,7 @@ from pysat.solvers import Solver
 
 from bubbleproof.faults import FaultError
 from bubbleproof.solvers.encoding import Encoding
-from bubbleproof.solvers.engines.engine import Budget, Outcome
+from bubbleproof.solvers.engines.engine import Budget, EngineOutcome
 from bubbleproof.solvers.engines.interruption import watching
 from bubbleproof.solvers.engines.sat_clauses import TooLargeError
 from bubbleproof.solvers.engines.sat_model import SatModel
@@ -22,10 +22,10 @@ SOLVER = "glucose4"
 CONFLICTS, UNITS = 2_000, 0.5  # where work is counted: so many conflicts are so many units
 
 
-def search(encoding: Encoding, hint: Ints | None, budget: Budget) -> Outcome:
+def search(encoding: Encoding, hint: Ints | None, budget: Budget) -> EngineOutcome:
     """The best starts within the limit, and the bound below which every limit was refuted."""
     if encoding.is_hopeless:
-        return Outcome(bound=encoding.limit + 1, is_refuted=True)
+        return EngineOutcome(bound=encoding.limit + 1, is_refuted=True)
     return _Search(encoding, budget).run(hint)
 
 
@@ -38,7 +38,7 @@ class _Search:
         self.best: int | None = None
         self.start: Ints | None = None
 
-    def run(self, hint: Ints | None) -> Outcome:
+    def run(self, hint: Ints | None) -> EngineOutcome:
         if hint is not None:
             self.best = checked_value(self.encoding, hint)
         step = 1
@@ -54,10 +54,10 @@ class _Search:
                 break
             self._report()
             if self.bound > self.encoding.limit:
-                return Outcome(bound=self.bound, is_refuted=self.best is None)
+                return EngineOutcome(bound=self.bound, is_refuted=self.best is None)
             step *= 2
         is_known = self.start is not None or self.bound > self.least
-        return Outcome(start=self.start, bound=self.bound if is_known else None)
+        return EngineOutcome(start=self.start, bound=self.bound if is_known else None)
 
     def satisfy(self, limit: int) -> bool | None:
         """Whether some schedule is within the limit, kept if so; None without an answer in time."""

@@ -18,8 +18,8 @@ from bubbleproof.solvers.encoding import Encoding, TaskMoment
 from bubbleproof.solvers.engines.engine import (
     UNLIMITED,
     Budget,
+    EngineOutcome,
     LoadModel,
-    Outcome,
     OutOfTimeError,
 )
 from bubbleproof.solvers.engines.interruption import watching
@@ -109,15 +109,15 @@ class Z3Model(LoadModel[z3.BoolRef]):
                 self.solver.add(self.start[task] - first <= latest)
 
 
-def search(encoding: Encoding, hint: Ints | None, budget: Budget) -> Outcome:
+def search(encoding: Encoding, hint: Ints | None, budget: Budget) -> EngineOutcome:
     """The best starts within the limit that z3 finds in the time given."""
     if encoding.is_hopeless:
-        return Outcome(bound=encoding.limit + 1, is_refuted=True)
+        return EngineOutcome(bound=encoding.limit + 1, is_refuted=True)
     model = Z3Model(encoding, budget)
     try:
         model.build()
     except OutOfTimeError:
-        return Outcome()
+        return EngineOutcome()
     with watching(budget, model.context.interrupt):
         return _Bisection(model, budget).run(hint)
 
@@ -136,7 +136,7 @@ class _Bisection:
         self.high = encoding.limit + 1
         self.best: Ints | None = None
 
-    def run(self, hint: Ints | None) -> Outcome:
+    def run(self, hint: Ints | None) -> EngineOutcome:
         value = None if hint is None else checked_value(self.model.encoding, hint)
         if value is not None and value < self.high:
             self.best, self.high = hint, value
@@ -154,7 +154,7 @@ class _Bisection:
                 self.low = middle + 1
             if self.budget.report is not None:
                 self.budget.report(None if self.best is None else self.high, self.low)
-        return Outcome(
+        return EngineOutcome(
             start=self.best,
             bound=self.low,
             is_refuted=self.best is None and self.low > self.model.encoding.limit,
