@@ -19,7 +19,7 @@ from bubbleproof.theory.model.problem import Problem
 COLUMNS = ("row", "start", "end", "chunk", "lane")
 
 
-class Lane(IntEnum):
+class BarLane(IntEnum):
     """Which part of its row's height a bar fills."""
 
     WHOLE = 0
@@ -86,7 +86,7 @@ def bars_of(problem: Problem, task: Ints, resource: Ints, start: Ints) -> Bars:
         start=start,
         end=start + problem.duration[task],
         chunk=_chunks(problem, task, resource),
-        lane=np.full(len(task), int(Lane.WHOLE)),
+        lane=np.full(len(task), int(BarLane.WHOLE)),
         actions=problem.actions.take(task),
     )
 
@@ -112,9 +112,9 @@ def split_overlaps(bars: Bars) -> Bars:
     backward = ActionTable.of(
         int(Kind.B), actions.partner_stage, actions.partner_microbatch, actions.slice
     )
-    upper = replace(pairs, lane=ones * Lane.UPPER, actions=forward)
+    upper = replace(pairs, lane=ones * BarLane.UPPER, actions=forward)
     chunk = _partner_chunks(bars, pairs)
-    lower = replace(pairs, lane=ones * Lane.LOWER, actions=backward, chunk=chunk)
+    lower = replace(pairs, lane=ones * BarLane.LOWER, actions=backward, chunk=chunk)
     return Bars.concatenate([alone, upper, lower])
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bubbleproof.report.bars import Bars, Lane
+from bubbleproof.report.bars import BarLane, Bars
 from bubbleproof.theory.model.actions import NONE, ActionTable, Ints
 
 _WHOLE, _HALF = 2, 1  # the height of a bar, in halves
@@ -37,7 +37,7 @@ def cells_of(bars: Bars, *, window: tuple[int, int], num_rows: int, cell_ticks: 
         start=start,
         end=end,
         chunk=chunk,
-        lane=np.full(len(row), int(Lane.WHOLE)),
+        lane=np.full(len(row), int(BarLane.WHOLE)),
         actions=ActionTable.of(kind, NONE, np.full(len(row), NONE)),
     )
 
@@ -60,7 +60,7 @@ def _ran(
     cell = np.arange(len(bar)) - np.repeat(np.cumsum(count) - count, count) + low[bar]
     edge = cell * cell_ticks
     share = np.minimum(end[bar], edge + cell_ticks) - np.maximum(begin[bar], edge)
-    height = np.where(bars.lane == Lane.WHOLE, _WHOLE, _HALF)[bar]
+    height = np.where(bars.lane == BarLane.WHOLE, _WHOLE, _HALF)[bar]
     ran = np.zeros(np.prod(shape), dtype=np.int64)
     np.add.at(ran, (bars.row[bar] * columns + cell) * sorts + sort[bar], share * height)
     return ran.reshape(shape)

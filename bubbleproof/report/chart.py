@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bubbleproof.report.amounts import Scale
-from bubbleproof.report.bars import Bars, Lane
+from bubbleproof.report.bars import BarLane, Bars
 from bubbleproof.report.extras import need
 from bubbleproof.report.palette import CAPACITY, CLASH, IDLE, darker, fill, text_on
 from bubbleproof.report.timeline import Spans, Timeline
@@ -129,8 +129,8 @@ def _heights(spans: Bars | Spans, thickness: float) -> tuple[Floats, Floats]:
     """The upper edge and the height of each rectangle, in rows."""
     lane = spans.lane if isinstance(spans, Bars) else np.zeros(len(spans))
     middle = spans.row.astype(np.float64)
-    height = np.where(lane == Lane.WHOLE, thickness, thickness / 2)
-    return np.where(lane == Lane.LOWER, middle, middle - thickness / 2), height
+    height = np.where(lane == BarLane.WHOLE, thickness, thickness / 2)
+    return np.where(lane == BarLane.LOWER, middle, middle - thickness / 2), height
 
 
 def _numbers(axes: Axes, view: Timeline, *, points_per_tick: float, points_per_row: float) -> None:
@@ -138,8 +138,8 @@ def _numbers(axes: Axes, view: Timeline, *, points_per_tick: float, points_per_r
     bars = view.bars
     low, high = np.maximum(bars.start, view.window[0]), np.minimum(bars.end, view.window[1])
     room = (high - low) * points_per_tick - 2.5
-    share = np.where(bars.lane == Lane.WHOLE, THICKNESS, THICKNESS / 2) * points_per_row
-    offset = np.select([bars.lane == Lane.UPPER, bars.lane == Lane.LOWER], [-0.25, 0.25], 0.0)
+    share = np.where(bars.lane == BarLane.WHOLE, THICKNESS, THICKNESS / 2) * points_per_row
+    offset = np.select([bars.lane == BarLane.UPPER, bars.lane == BarLane.LOWER], [-0.25, 0.25], 0.0)
     texts = bars.numbers()
     lengths = np.array([len(text) for text in texts], dtype=np.int64)
     size = np.minimum(np.minimum(8.0, share * 0.75), room / (np.maximum(lengths, 1) * _GLYPH))

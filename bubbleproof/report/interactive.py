@@ -17,7 +17,7 @@ from math import ceil
 import numpy as np
 
 from bubbleproof.report.amounts import Scale
-from bubbleproof.report.bars import Bars, Lane
+from bubbleproof.report.bars import BarLane, Bars
 from bubbleproof.report.memory_curves import MemoryCurve
 from bubbleproof.report.palette import CLASH, WORDS, fill, text_on
 from bubbleproof.report.timeline import Spans, Timeline
@@ -95,7 +95,7 @@ def _traces_of_level(view: Timeline) -> list[dict[str, Json]]:
     named: set[str] = set()
     for kind, chunk, bars in view.bars.by_kind():
         words = WORDS[kind] + (f", chunk {chunk}" if view.num_chunks > 1 else "")
-        for lane in map(Lane, np.unique(bars.lane).tolist()):
+        for lane in map(BarLane, np.unique(bars.lane).tolist()):
             own = bars.take(bars.lane == lane)
             traces.append(_bar_trace(view, own, kind, chunk, lane, words))
             traces[-1]["showlegend"] = words not in named
@@ -104,13 +104,13 @@ def _traces_of_level(view: Timeline) -> list[dict[str, Json]]:
 
 
 def _bar_trace(
-    view: Timeline, bars: Bars, kind: Kind, chunk: int, lane: Lane, words: str
+    view: Timeline, bars: Bars, kind: Kind, chunk: int, lane: BarLane, words: str
 ) -> dict[str, Json]:
     colour = fill(kind, chunk=chunk, num_chunks=view.num_chunks)
     return _boxes(bars, words) | {
         "legendgroup": words,
-        "offset": 0.0 if lane is Lane.LOWER else -_THICKNESS / 2,
-        "width": _THICKNESS if lane is Lane.WHOLE else _THICKNESS / 2,
+        "offset": 0.0 if lane is BarLane.LOWER else -_THICKNESS / 2,
+        "width": _THICKNESS if lane is BarLane.WHOLE else _THICKNESS / 2,
         "marker": {"color": colour, "line": {"width": 0}},
         "text": [*bars.numbers()],
         "textposition": "inside",

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bubbleproof.report.bars import Bars, Lane
+from bubbleproof.report.bars import BarLane, Bars
 from bubbleproof.report.cells import cells_of
 from bubbleproof.theory.model.actions import NONE, ActionTable, Ints, Kind
 
@@ -74,7 +74,7 @@ def test_a_sort_that_never_runs_longest_is_seen() -> None:
 def test_halves_of_a_row_count_half() -> None:
     """F above B for 8 ticks: half of the row's area each, in cells of 2 ticks."""
     zero = np.zeros(2, dtype=np.int64)
-    kinds, lanes = np.array([Kind.F, Kind.B]), np.array([Lane.UPPER, Lane.LOWER])
+    kinds, lanes = np.array([Kind.F, Kind.B]), np.array([BarLane.UPPER, BarLane.LOWER])
     both = bars(zero, zero, zero + 8, kinds, lanes)
     drawn = painted(cells_of(both, window=(0, 8), num_rows=1, cell_ticks=2), 1, 8)[0]
     assert ((drawn == int(Kind.F)).sum(), (drawn == int(Kind.B)).sum()) == (4, 4)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bubbleproof.report.bars import Lane
+from bubbleproof.report.bars import BarLane
 from bubbleproof.report.memory_curves import MemoryCurve, thin_curve
 from bubbleproof.report.timeline import Spans, timeline
 from bubbleproof.theory.families import member
@@ -125,10 +125,10 @@ def test_an_overlapped_pair_is_two_bars_of_half_height() -> None:
     problem = pipeline.problem()
     orders = [["0F0", "(0F1;0B0)OVERLAP_F_B", "0B1"]]
     view = timeline(problem, left_shift(problem, Program.from_orders(orders)))
-    halves = view.bars.take(view.bars.lane != Lane.WHOLE)
+    halves = view.bars.take(view.bars.lane != BarLane.WHOLE)
     # the pair takes 1 + 2 ticks after 0F0
     assert [str(a) for a in halves.actions] == ["0F1", "0B0"]
-    assert halves.lane.tolist() == [Lane.UPPER, Lane.LOWER]
+    assert halves.lane.tolist() == [BarLane.UPPER, BarLane.LOWER]
     assert (halves.start.tolist(), halves.end.tolist()) == ([1, 1], [4, 4])
     assert len(view.clashes) == 0
 
