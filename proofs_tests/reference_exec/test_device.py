@@ -19,7 +19,7 @@ from bubbleproof.reference_exec.evidence.training_oracle import stepped_on
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.reference_exec.runtime.cuda import CudaDevice, allow_waiting_kernels, open_device
-from bubbleproof.reference_exec.runtime.device import CPU, Lane
+from bubbleproof.reference_exec.runtime.device import CPU, DeviceLane
 from bubbleproof.theory.model.actions import Kind
 from proofs_tests.reference_exec.cases import TINY, family_case
 
@@ -109,8 +109,10 @@ def test_a_gpu_is_the_one_of_its_index(api: Streams, gpu: CudaDevice) -> None:
     assert gpu.description.startswith("card 3, CUDA")
 
 
-@pytest.mark.parametrize("lane", [Lane.SENDS, Lane.TRANSFERS])
-def test_what_is_sent_or_moved_has_been_computed(api: Streams, gpu: CudaDevice, lane: Lane) -> None:
+@pytest.mark.parametrize("lane", [DeviceLane.SENDS, DeviceLane.TRANSFERS])
+def test_what_is_sent_or_moved_has_been_computed(
+    api: Streams, gpu: CudaDevice, lane: DeviceLane
+) -> None:
     api.run("0F0")
     with gpu.on(lane):
         assert api.run("send 0F0") == {"0F0"}
@@ -119,14 +121,16 @@ def test_what_is_sent_or_moved_has_been_computed(api: Streams, gpu: CudaDevice, 
 
 def test_a_receive_does_not_wait_for_computation(api: Streams, gpu: CudaDevice) -> None:
     api.run("1F0")
-    with gpu.on(Lane.SENDS):
+    with gpu.on(DeviceLane.SENDS):
         api.run("send")
-    with gpu.on(Lane.RECEIVES):
+    with gpu.on(DeviceLane.RECEIVES):
         assert api.run("receive") == set()
 
 
-@pytest.mark.parametrize("lane", [Lane.SENDS, Lane.RECEIVES, Lane.TRANSFERS])
-def test_computation_waits_for_a_lane_it_joins(api: Streams, gpu: CudaDevice, lane: Lane) -> None:
+@pytest.mark.parametrize("lane", [DeviceLane.SENDS, DeviceLane.RECEIVES, DeviceLane.TRANSFERS])
+def test_computation_waits_for_a_lane_it_joins(
+    api: Streams, gpu: CudaDevice, lane: DeviceLane
+) -> None:
     with gpu.on(lane):
         api.run("other")
     assert api.run("before") == set()
@@ -135,11 +139,11 @@ def test_computation_waits_for_a_lane_it_joins(api: Streams, gpu: CudaDevice, la
 
 
 def test_finishing_waits_for_every_lane(api: Streams, gpu: CudaDevice) -> None:
-    for lane in Lane:
+    for lane in DeviceLane:
         with gpu.on(lane):
             api.run(str(lane))
     assert gpu.finish(1.0)
-    assert api.run("end") == {str(lane) for lane in Lane}
+    assert api.run("end") == {str(lane) for lane in DeviceLane}
 
 
 def test_a_device_that_never_ends_is_told_of(api: Streams, gpu: CudaDevice) -> None:
@@ -150,7 +154,7 @@ def test_a_device_that_never_ends_is_told_of(api: Streams, gpu: CudaDevice) -> N
 def test_marks_take_the_time_of_computation_alone(api: Streams, gpu: CudaDevice) -> None:
     begin = gpu.mark()
     api.run("0F0")
-    with gpu.on(Lane.SENDS):
+    with gpu.on(DeviceLane.SENDS):
         api.run("send")
     api.run("0F1")
     assert gpu.seconds(begin, gpu.mark()) == 2.0  # two computations, not the send

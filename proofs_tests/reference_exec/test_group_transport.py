@@ -13,7 +13,7 @@ from bubbleproof.reference_exec.drivers.group_transport import (
     ConnectionClosed,
     GroupTransport,
 )
-from bubbleproof.reference_exec.runtime.device import CPU, CpuDevice, Lane
+from bubbleproof.reference_exec.runtime.device import CPU, CpuDevice, DeviceLane
 from bubbleproof.theory.model.actions import Action, Kind
 
 FIRST = Action(stage=1, kind=Kind.RECV_F, microbatch=0)
@@ -61,9 +61,9 @@ class BusyDevice(CpuDevice):
     """A device that never finishes, and notes its lanes."""
 
     def __init__(self) -> None:
-        self.lanes: list[Lane] = []
+        self.lanes: list[DeviceLane] = []
 
-    def on(self, lane: Lane) -> AbstractContextManager[object]:
+    def on(self, lane: DeviceLane) -> AbstractContextManager[object]:
         self.lanes.append(lane)
         return super().on(lane)
 
@@ -99,7 +99,7 @@ def test_each_pair_has_a_group_and_each_kind_of_work_a_lane(wire: Wire) -> None:
     ours.post(SECOND, torch.zeros(1), 2, is_send=True)
     ours.post(EVICT, torch.zeros(1), 0, is_send=True)
     assert wire.posted == [("receive", 0, 10), ("send", 2, 12), ("send", 0, 20)]
-    assert device.lanes == [Lane.RECEIVES, Lane.SENDS, Lane.TRANSFERS]
+    assert device.lanes == [DeviceLane.RECEIVES, DeviceLane.SENDS, DeviceLane.TRANSFERS]
 
 
 def test_a_queued_transfer_is_waited_for_on_the_device_alone(wire: Wire) -> None:

@@ -13,7 +13,7 @@ from bubbleproof.reference_exec.drivers.group_transport import GroupTransfer, Gr
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime import rank_messages
 from bubbleproof.reference_exec.runtime.cuda import CudaDevice
-from bubbleproof.reference_exec.runtime.device import Lane
+from bubbleproof.reference_exec.runtime.device import DeviceLane
 from bubbleproof.reference_exec.runtime.updates import Updates
 from bubbleproof.reference_exec.saved import SampleStorages
 from proofs_tests.reference_exec import meshes
@@ -22,10 +22,10 @@ from proofs_tests.reference_exec.races.timelines import Timeline
 from proofs_tests.reference_exec.test_replay_races import chosen_to_move, plan_of
 
 
-def _no_join(monkeypatch: pytest.MonkeyPatch, *lanes: Lane) -> None:
+def _no_join(monkeypatch: pytest.MonkeyPatch, *lanes: DeviceLane) -> None:
     right = CudaDevice.join
 
-    def join(self: CudaDevice, lane: Lane) -> None:
+    def join(self: CudaDevice, lane: DeviceLane) -> None:
         if lane not in lanes:
             right(self, lane)
 
@@ -36,10 +36,10 @@ def _no_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CudaDevice, "use", lambda _, tensor: tensor)
 
 
-def _no_wait_in_on(monkeypatch: pytest.MonkeyPatch, faulty: Lane) -> None:
+def _no_wait_in_on(monkeypatch: pytest.MonkeyPatch, faulty: DeviceLane) -> None:
     right = CudaDevice.on
 
-    def on(self: CudaDevice, lane: Lane) -> object:
+    def on(self: CudaDevice, lane: DeviceLane) -> object:
         if lane is faulty:
             return self._api.stream(self._streams[lane])
         return right(self, lane)
@@ -83,7 +83,7 @@ def _gathers_before_their_room(monkeypatch: pytest.MonkeyPatch) -> None:
     right = GroupTransport.among
 
     def among(self: GroupTransport, plan: ReplayPlan, rank: int) -> GroupTransport:
-        return replace(right(self, plan, rank), receives=Lane.RECEIVES)
+        return replace(right(self, plan, rank), receives=DeviceLane.RECEIVES)
 
     monkeypatch.setattr(GroupTransport, "among", among)
 
@@ -111,7 +111,7 @@ class _Everywhere:
     def __getattr__(self, name: str) -> object:
         return getattr(self._device, name)
 
-    def on(self, lane: Lane) -> object:
+    def on(self, lane: DeviceLane) -> object:
         del lane
         return nullcontext()
 
@@ -122,12 +122,17 @@ Fault = Callable[[pytest.MonkeyPatch], None]
 @pytest.mark.parametrize(
     ("fault", "name", "training", "streams"),
     [
-        (lambda m: _no_join(m, Lane.TRANSFERS), "toffload", "no step", {"transfers", "compute"}),
+        (
+            lambda m: _no_join(m, DeviceLane.TRANSFERS),
+            "toffload",
+            "no step",
+            {"transfers", "compute"},
+        ),
         (_no_use, "zb-h1", "no step", {"compute", "nccl"}),
         (_freed_at_once, "off-load", "no step", {"transfers", "compute"}),
-        (lambda m: _no_wait_in_on(m, Lane.SENDS), "1f1b", "no step", {"compute", "nccl"}),
+        (lambda m: _no_wait_in_on(m, DeviceLane.SENDS), "1f1b", "no step", {"compute", "nccl"}),
         (
-            lambda m: _no_wait_in_on(m, Lane.TRANSFERS),
+            lambda m: _no_wait_in_on(m, DeviceLane.TRANSFERS),
             "toffload",
             "no step",
             {"compute", "transfers"},

@@ -31,7 +31,7 @@ import torch.distributed
 
 from bubbleproof.reference_exec.broken import one_line
 from bubbleproof.reference_exec.plans.replay_plan import TRANSFER_KINDS, ReplayPlan
-from bubbleproof.reference_exec.runtime.device import CPU, Device, Lane
+from bubbleproof.reference_exec.runtime.device import CPU, Device, DeviceLane
 from bubbleproof.reference_exec.runtime.updates import exchanging
 from bubbleproof.theory.model.actions import Action
 
@@ -122,7 +122,7 @@ class GroupTransport:
     messages: Groups
     links: Groups
     members: Groups = field(default_factory=dict)
-    receives: Lane = Lane.RECEIVES
+    receives: DeviceLane = DeviceLane.RECEIVES
     is_awaited: bool = False
     device: Device = CPU
     is_queued: bool = False
@@ -177,7 +177,7 @@ class GroupTransport:
             self,
             processes=tuple(range(rank, plan.num_processes, plan.num_ranks)),
             messages=self.members,
-            receives=Lane.SENDS,  # which come after computation
+            receives=DeviceLane.SENDS,  # which come after computation
             is_awaited=True,
         )
 
@@ -205,11 +205,11 @@ class GroupTransport:
     def _process(self, peer: int) -> int:
         return peer if self.processes is None else self.processes[peer]
 
-    def _way(self, tag: Action, peer: int, *, is_send: bool) -> tuple[Lane, Group]:
+    def _way(self, tag: Action, peer: int, *, is_send: bool) -> tuple[DeviceLane, Group]:
         ends = (self.rank, peer) if is_send else (peer, self.rank)
         if tag.kind in TRANSFER_KINDS:
-            return Lane.TRANSFERS, self.links.get(ends)
-        return Lane.SENDS if is_send else self.receives, self.messages.get(ends)
+            return DeviceLane.TRANSFERS, self.links.get(ends)
+        return DeviceLane.SENDS if is_send else self.receives, self.messages.get(ends)
 
     def _transfer(self, tag: Action, work: PendingWork, tensor: torch.Tensor) -> GroupTransfer:
         transfer = GroupTransfer(
@@ -303,4 +303,4 @@ def _greet(pair: Pair, rank: int, group: torch.distributed.ProcessGroup, device:
         torch.distributed.send(byte, pair[1], group=group)
     else:
         torch.distributed.recv(byte, pair[0], group=group)
-    device.settle(Lane.COMPUTE)
+    device.settle(DeviceLane.COMPUTE)

@@ -35,7 +35,7 @@ from bubbleproof.reference_exec.drivers.group_transport import (
     PendingWork,
 )
 from bubbleproof.reference_exec.plans.replay_plan import TRANSFER_KINDS
-from bubbleproof.reference_exec.runtime.device import Device, Lane, handed_over
+from bubbleproof.reference_exec.runtime.device import Device, DeviceLane, handed_over
 from bubbleproof.theory.model.actions import Action, Kind
 
 MAX_DIMENSIONS = 4
@@ -175,7 +175,7 @@ class _Queued:
         """Look at the header if it is here and nobody has."""
         if self not in self.others or not self.header.is_completed():
             return
-        with self.device.on(Lane.RECEIVES):  # has nothing to do that a look would wait for
+        with self.device.on(DeviceLane.RECEIVES):  # has nothing to do that a look would wait for
             self.header.wait()
             self.look(self.numbers)
         self.others.remove(self)

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 import torch
 
 from bubbleproof.reference_exec.drivers.identity import Part, Parts
-from bubbleproof.reference_exec.runtime.device import Lane
+from bubbleproof.reference_exec.runtime.device import DeviceLane
 from bubbleproof.verify.communication.semantics import Semantics
 
 CONNECTIONS, IMPLICIT = "CUDA_DEVICE_MAX_CONNECTIONS", "NCCL_LAUNCH_ORDER_IMPLICIT"
@@ -113,7 +113,9 @@ def kept_order(here: NcclHere, *, ranks: int, replicas: int = 1) -> KeptOrder:
 def _why_serial(here: NcclHere, ranks: int) -> str | None:
     """Why no more than one order of all can be relied on; None where starts are in order."""
     connections = _number(here.variables, CONNECTIONS, DEFAULT_CONNECTIONS)
-    streams = len(Lane) + 2 * (ranks - 1)  # at most one for messages and for evictions by pair
+    streams = len(DeviceLane) + 2 * (
+        ranks - 1
+    )  # at most one for messages and for evictions by pair
     if here.nccl < ORDERED_FROM:
         return f"NCCL {_dotted(here.nccl)} orders no communicators, from 2.26 on it does"
     if _number(here.variables, IMPLICIT, 0) != 1:

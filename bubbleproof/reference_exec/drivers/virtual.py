@@ -28,7 +28,7 @@ import torch
 
 from bubbleproof.reference_exec.broken import MessageMismatch, require
 from bubbleproof.reference_exec.plans.replay_plan import TRANSFER_KINDS, ReplayPlan
-from bubbleproof.reference_exec.runtime.device import CPU, Device, Lane
+from bubbleproof.reference_exec.runtime.device import CPU, Device, DeviceLane
 from bubbleproof.reference_exec.runtime.rank import Rank, RankResult, account
 from bubbleproof.reference_exec.runtime.transport import Blocked
 from bubbleproof.theory.model.actions import Action, Kind
@@ -155,7 +155,10 @@ def _transfer(send: _Post, receive: _Post, device: Device) -> None:
             f"rank {send.rank} sent {send.tag} as {tuple(send.tensor.shape)} {send.tensor.dtype}, "
             f"rank {receive.rank} expected {tuple(receive.tensor.shape)} {receive.tensor.dtype}"
         )
-    for lane in (Lane.RECEIVES, Lane.TRANSFERS):  # where the buffer was made, and perhaps filled
+    for lane in (
+        DeviceLane.RECEIVES,
+        DeviceLane.TRANSFERS,
+    ):  # where the buffer was made, and perhaps filled
         device.join(lane)
     device.use(receive.tensor).copy_(send.tensor.detach())
     send.tensor = None

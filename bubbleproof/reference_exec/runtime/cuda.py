@@ -21,7 +21,7 @@ from typing import Any  # torch.cuda's streams and events, or the tests' own
 
 import torch
 
-from bubbleproof.reference_exec.runtime.device import CPU, Device, Lane
+from bubbleproof.reference_exec.runtime.device import CPU, Device, DeviceLane
 
 POLL_SECONDS = 0.001
 _WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
@@ -56,8 +56,8 @@ class CudaDevice:
         self._api = api
         self._index = index
         api.set_device(index)
-        self._streams: dict[Lane, Any] = {lane: api.Stream() for lane in Lane}
-        self._streams[Lane.COMPUTE] = api.current_stream()
+        self._streams: dict[DeviceLane, Any] = {lane: api.Stream() for lane in DeviceLane}
+        self._streams[DeviceLane.COMPUTE] = api.current_stream()
 
     @property
     def torch_device(self) -> torch.device:
@@ -70,22 +70,22 @@ class CudaDevice:
     def put(self, tensor: torch.Tensor) -> torch.Tensor:
         return tensor.to(self.torch_device)
 
-    def on(self, lane: Lane) -> AbstractContextManager[object]:
+    def on(self, lane: DeviceLane) -> AbstractContextManager[object]:
         stream = self._streams[lane]
-        if lane not in (Lane.COMPUTE, Lane.RECEIVES):
-            stream.wait_stream(self._streams[Lane.COMPUTE])
+        if lane not in (DeviceLane.COMPUTE, DeviceLane.RECEIVES):
+            stream.wait_stream(self._streams[DeviceLane.COMPUTE])
         context: AbstractContextManager[object] = self._api.stream(stream)
         return context
 
-    def join(self, lane: Lane) -> None:
-        if lane is not Lane.COMPUTE:
-            self._streams[Lane.COMPUTE].wait_stream(self._streams[lane])
+    def join(self, lane: DeviceLane) -> None:
+        if lane is not DeviceLane.COMPUTE:
+            self._streams[DeviceLane.COMPUTE].wait_stream(self._streams[lane])
 
-    def settle(self, lane: Lane) -> None:
+    def settle(self, lane: DeviceLane) -> None:
         self._streams[lane].synchronize()
 
     def use(self, tensor: torch.Tensor) -> torch.Tensor:
-        tensor.record_stream(self._streams[Lane.COMPUTE])
+        tensor.record_stream(self._streams[DeviceLane.COMPUTE])
         return tensor
 
     def host_buffer(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
@@ -93,7 +93,7 @@ class CudaDevice:
 
     def mark(self) -> object:
         event = self._api.Event(enable_timing=True)
-        event.record(self._streams[Lane.COMPUTE])
+        event.record(self._streams[DeviceLane.COMPUTE])
         return event
 
     def seconds(self, begin: Any, end: Any) -> float:
@@ -102,10 +102,10 @@ class CudaDevice:
 
     def finish(self, seconds: float) -> bool:
         """See ``Device``; polls, since a stream that never ends would keep a wait for ever."""
-        for lane in Lane:
+        for lane in DeviceLane:
             self.join(lane)
         event = self._api.Event()
-        event.record(self._streams[Lane.COMPUTE])
+        event.record(self._streams[DeviceLane.COMPUTE])
         deadline = time.monotonic() + seconds
         while not event.query():
             if time.monotonic() > deadline:

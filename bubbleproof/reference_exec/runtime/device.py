@@ -1,6 +1,6 @@
 """Devices: where a rank computes, and what it has to ask of the hardware beyond torch's operations.
 
-A device queues work on one stream per kind of work (``Lane``): computation, what is sent, what is
+A device queues work on one stream per kind of work (``DeviceLane``): computation, what is sent, what is
 received, and transfers (EVICT, LOAD, OFFLOAD, RELOAD). Work of one lane runs in order; between
 lanes only this holds:
 
@@ -23,7 +23,7 @@ from typing import Any, Protocol  # a mark is what its device makes of it
 import torch
 
 
-class Lane(StrEnum):
+class DeviceLane(StrEnum):
     """A kind of work that runs in order, beside the other kinds."""
 
     COMPUTE = "compute"
@@ -45,13 +45,13 @@ class Device(Protocol):
     def put(self, tensor: torch.Tensor) -> torch.Tensor:
         """The tensor on this device, itself where it is there already."""
 
-    def on(self, lane: Lane) -> AbstractContextManager[object]:
+    def on(self, lane: DeviceLane) -> AbstractContextManager[object]:
         """A context whose operations go to a lane; see the module for what they come after."""
 
-    def join(self, lane: Lane) -> None:
+    def join(self, lane: DeviceLane) -> None:
         """Let computation queued from now on run after what the lane was given so far."""
 
-    def settle(self, lane: Lane) -> None:
+    def settle(self, lane: DeviceLane) -> None:
         """Wait here, on the host, until the lane has done what it was given."""
 
     def use(self, tensor: torch.Tensor) -> torch.Tensor:
@@ -91,14 +91,14 @@ class CpuDevice:
     def put(self, tensor: torch.Tensor) -> torch.Tensor:
         return tensor
 
-    def on(self, lane: Lane) -> AbstractContextManager[object]:
+    def on(self, lane: DeviceLane) -> AbstractContextManager[object]:
         del lane
         return nullcontext()
 
-    def join(self, lane: Lane) -> None:
+    def join(self, lane: DeviceLane) -> None:
         del lane
 
-    def settle(self, lane: Lane) -> None:
+    def settle(self, lane: DeviceLane) -> None:
         del lane
 
     def use(self, tensor: torch.Tensor) -> torch.Tensor:

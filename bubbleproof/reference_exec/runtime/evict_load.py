@@ -22,7 +22,7 @@ from bubbleproof.reference_exec.plans.replay_plan import (
     label,
 )
 from bubbleproof.reference_exec.runtime.compute import Compute
-from bubbleproof.reference_exec.runtime.device import Lane
+from bubbleproof.reference_exec.runtime.device import DeviceLane
 from bubbleproof.reference_exec.runtime.transport import Blocked, Transport, posted, until_done
 from bubbleproof.theory.model.actions import Action, Kind
 
@@ -69,17 +69,17 @@ class EvictLoad:
         if action.kind is Kind.OFFLOAD and not ends:
             storages = compute.send_away(key, Kind.OFFLOAD)
             room = device.host_buffer((storages.num_bytes,), torch.uint8)
-            with device.on(Lane.TRANSFERS):
+            with device.on(DeviceLane.TRANSFERS):
                 compute.host.keep(key, storages.copy_to(room))
         elif action.kind is Kind.OFFLOAD:
-            device.join(Lane.TRANSFERS)
+            device.join(DeviceLane.TRANSFERS)
             compute.away(key).free()
         elif not ends:
             compute.away(key).allocate()
-            with device.on(Lane.TRANSFERS):
+            with device.on(DeviceLane.TRANSFERS):
                 compute.away(key).fill(compute.host.kept(key))
         else:
-            device.join(Lane.TRANSFERS)
+            device.join(DeviceLane.TRANSFERS)
             compute.bring_back(key)
             compute.host.drop(key)
 
@@ -116,7 +116,7 @@ class EvictLoad:
             require(key in self._hosted, f"{action} of what is not here")
             return self._hosted.pop(key)
         if action.kind is Kind.LOAD or not is_home:
-            with device.on(Lane.TRANSFERS):
+            with device.on(DeviceLane.TRANSFERS):
                 return Hold(ledger, torch.empty(size, dtype=torch.uint8, device=where))
         storages = self._compute.send_away(key, Kind.EVICT)
         if storages.num_bytes != size:

@@ -30,7 +30,7 @@ from bubbleproof.reference_exec.models.reference import Named, Stage
 from bubbleproof.reference_exec.plans.replay_plan import Key, label
 from bubbleproof.reference_exec.plans.state_bytes import StateBytes
 from bubbleproof.reference_exec.plans.training import Training
-from bubbleproof.reference_exec.runtime.device import CPU, Device, Lane
+from bubbleproof.reference_exec.runtime.device import CPU, Device, DeviceLane
 from bubbleproof.reference_exec.runtime.optimizers import (
     Optimizer,
     kept_by,
@@ -147,12 +147,12 @@ class Host:
             gradients[name] = parameter.grad = torch.zeros_like(parameter)
         self._weights[stage] = _held(self._rank_ledger, parameters)
         self._gradients[stage] = _held(self._rank_ledger, gradients)
-        with self._device.on(Lane.TRANSFERS):
+        with self._device.on(DeviceLane.TRANSFERS):
             for name, weight in self._weights[stage].items():
                 weight.tensor.copy_(self._upload[stage][name].tensor, non_blocking=True)
 
     def _end_reload(self, stage: int) -> None:
-        self._device.join(Lane.TRANSFERS)
+        self._device.join(DeviceLane.TRANSFERS)
         del self._upload[stage]
         self._present.add(stage)
 
@@ -162,12 +162,12 @@ class Host:
         del self._weights[stage]
         for parameter in self._stages[stage].parameters():
             parameter.untyped_storage().resize_(0)
-        with self._device.on(Lane.TRANSFERS):
+        with self._device.on(DeviceLane.TRANSFERS):
             self._down[stage] = self._copies(self._gradients[stage])
 
     def _end_offload(self, stage: int) -> None:
-        self._device.settle(Lane.TRANSFERS)
-        self._device.join(Lane.TRANSFERS)
+        self._device.settle(DeviceLane.TRANSFERS)
+        self._device.join(DeviceLane.TRANSFERS)
         for name, gradient in self._down[stage].items():
             self.gradients[stage, name] = gradient.tensor.clone()  # to be compared; no part of STEP
         for parameter in self._stages[stage].parameters():

@@ -18,7 +18,7 @@ from bubbleproof.reference_exec.ledger import Keys, keys_of
 from bubbleproof.reference_exec.models.layers import DTYPES
 from bubbleproof.reference_exec.models.reference import message_shape
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
-from bubbleproof.reference_exec.runtime.device import Device, Lane
+from bubbleproof.reference_exec.runtime.device import Device, DeviceLane
 from bubbleproof.reference_exec.runtime.transport import (
     Blocked,
     Transport,
@@ -136,7 +136,7 @@ class Messages:
 
     def _buffer(self, shape: tuple[int, ...]) -> torch.Tensor:
         """Memory to receive a message into, for which nothing computed before has a use."""
-        with self._device.on(Lane.RECEIVES):
+        with self._device.on(DeviceLane.RECEIVES):
             return torch.empty(
                 shape, dtype=DTYPES[self._plan.spec.dtype], device=self._device.torch_device
             )

@@ -31,7 +31,7 @@ from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.state_bytes import StateBytes
 from bubbleproof.reference_exec.plans.stepping import TIE, stepping_ranks, tied_stages
 from bubbleproof.reference_exec.runtime.compute import Compute
-from bubbleproof.reference_exec.runtime.device import Lane
+from bubbleproof.reference_exec.runtime.device import DeviceLane
 from bubbleproof.reference_exec.runtime.optimizers import (
     Optimizer,
     kept_by,
@@ -198,7 +198,7 @@ class Updates:
         self, tag: Action, gradient: torch.Tensor, peer: int
     ) -> Generator[Blocked, None, torch.Tensor]:
         """Send a gradient to ``peer`` and return the one that comes from it."""
-        with self._device.on(Lane.RECEIVES):
+        with self._device.on(DeviceLane.RECEIVES):
             buffer = torch.empty_like(gradient)
         if self._rank < peer:
             sent = self._posted(tag, gradient, peer, is_send=True)
@@ -223,7 +223,7 @@ class Updates:
             yield from self._signal(first, peer, is_send=True)
 
     def _signal(self, sender: int, peer: int, *, is_send: bool) -> Iterator[Blocked]:
-        with self._device.on(Lane.SENDS if is_send else Lane.RECEIVES):
+        with self._device.on(DeviceLane.SENDS if is_send else DeviceLane.RECEIVES):
             nothing = torch.zeros(1, device=self._device.torch_device)
         waiting = self._posted(Action(stage=sender, kind=Kind.STEP), nothing, peer, is_send=is_send)
         yield from until_done(waiting)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import torch
 
 from bubbleproof.reference_exec.runtime.cuda import CudaDevice
-from bubbleproof.reference_exec.runtime.device import Lane
+from bubbleproof.reference_exec.runtime.device import DeviceLane
 from proofs_tests.reference_exec.races.memory import Pool
 from proofs_tests.reference_exec.races.timelines import Clock, Timeline
 
@@ -139,7 +139,7 @@ class StandInDevice(CudaDevice):
     def host_buffer(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         return torch.empty(shape, dtype=dtype, device=torch.device("cpu", PINNED_INDEX))
 
-    def stream_of(self, lane: Lane) -> CudaStream:
+    def stream_of(self, lane: DeviceLane) -> CudaStream:
         stream: CudaStream = self._streams[lane]
         return stream
 
