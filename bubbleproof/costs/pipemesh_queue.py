@@ -42,7 +42,7 @@ from bubbleproof.costs.pipemesh_formulas import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mesh:
+class QueueNumbers:
     """What the planner counts with; ticks of one chunk, ``message`` those of one message (C_PP).
 
     ``own_shard``: whether gathered parameters take room for a device's own shard again, as printed.
@@ -77,7 +77,7 @@ class Queue:
     ``buckets`` are (B_Z2, B_Z3^fwd, B_Z3^bwd).
     """
 
-    mesh: Mesh
+    mesh: QueueNumbers
     size: int
     enqueue: tuple[int, ...]
     dequeue: tuple[int, ...]
@@ -131,7 +131,7 @@ class Queue:
         return work + waits + self.exposed_ticks
 
 
-def planned_queue(mesh: Mesh, size: int) -> Queue:
+def planned_queue(mesh: QueueNumbers, size: int) -> Queue:
     """The sequences and the sharding for a queue of so many microbatches."""
     enqueue = planned_enqueues(size, mesh.num_microbatches)
     count, late = len(enqueue), mesh.communication
@@ -161,7 +161,7 @@ def planned_queue(mesh: Mesh, size: int) -> Queue:
     )
 
 
-def _hidden_share(mesh: Mesh, backwards: int) -> Fraction:
+def _hidden_share(mesh: QueueNumbers, backwards: int) -> Fraction:
     """The greatest share of a chunk's communication that so many backwards hide."""
     if not mesh.communication:
         return Fraction(1)

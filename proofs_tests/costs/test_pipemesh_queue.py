@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bubbleproof.costs.pipemesh_queue import Mesh, planned_queue
+from bubbleproof.costs.pipemesh_queue import QueueNumbers, planned_queue
 from bubbleproof.planners.papers.mesh_numbers import static_of_rank
 from bubbleproof.planners.papers.mesh_runs import built
 from bubbleproof.planners.papers.pipemesh import printed_plan
@@ -51,7 +51,7 @@ def test_the_table_of_the_paper_has_the_sequences_of_its_text() -> None:
     )  # fmt: skip
     for p, chunks, m, q, forward, backward, late in rows:
         each = chunks * m
-        mesh = Mesh(
+        mesh = QueueNumbers(
             num_ranks=p, num_chunks=chunks, num_microbatches=m, replicas=3, parameters=1,
             forward=forward // each, backward=backward // each, communication=late // 2,
         )  # fmt: skip

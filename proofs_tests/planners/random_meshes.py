@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from random import Random
 
-from bubbleproof.costs.pipemesh_queue import Mesh, planned_queue
+from bubbleproof.costs.pipemesh_queue import QueueNumbers, planned_queue
 from bubbleproof.planners.papers.mesh_numbers import Meshed
 from bubbleproof.planners.papers.recomputed_operations import RecomputedOperation
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -19,7 +19,7 @@ def drawn(seed: int, operations: int) -> Meshed:
     p, chunks = random.randint(2, 4), random.choice([1, 2, 3, 5, 6])
     m = random.randint(p, 4 * p)
     forward = zero_or(random, 2, 9)
-    mesh = Mesh(
+    mesh = QueueNumbers(
         num_ranks=p, num_chunks=chunks, num_microbatches=m, replicas=random.randint(1, 4),
         parameters=zero_or(random, 1, 30), forward=forward,
         backward=forward + random.randint(0, 9), communication=zero_or(random, 1, 40),

@@ -17,7 +17,7 @@ from functools import lru_cache
 from math import floor
 
 from bubbleproof.costs import pipemesh_formulas as forms
-from bubbleproof.costs.pipemesh_queue import Mesh, Queue, planned_queue
+from bubbleproof.costs.pipemesh_queue import Queue, QueueNumbers, planned_queue
 from bubbleproof.papers.claims.claim import PaperClaim, contradicting, read_as, reading, stated
 from bubbleproof.papers.claims.domain import Domain, Params, domain
 from bubbleproof.papers.claims.measured_pipelines import last_end
@@ -40,7 +40,7 @@ MANY = Premise(text="B >> P, here B >= 2P", cases="m >= 2*p")
 
 @lru_cache(maxsize=4096)
 def _queue(p: int, v: int, m: int, q: int, ticks: int) -> Queue:
-    mesh = Mesh(
+    mesh = QueueNumbers(
         num_ranks=p, num_chunks=v, num_microbatches=m, replicas=2, parameters=0, forward=FORWARD,
         backward=BACKWARD, communication=ticks,
     )  # fmt: skip

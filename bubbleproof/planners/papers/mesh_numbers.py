@@ -19,7 +19,7 @@ from math import ceil
 
 import numpy as np
 
-from bubbleproof.costs.pipemesh_queue import Mesh, Queue, planned_queue
+from bubbleproof.costs.pipemesh_queue import Queue, QueueNumbers, planned_queue
 from bubbleproof.planners.papers.mesh_runs import MeshPlan
 from bubbleproof.planners.papers.paper_choice import even_candidate
 from bubbleproof.planners.papers.recomputed_operations import RecomputedOperation, Selection
@@ -69,7 +69,7 @@ class Meshed:
 
     plain: Pipeline
     candidate: Candidate | None
-    mesh: Mesh
+    mesh: QueueNumbers
     operations: tuple[RecomputedOperation, ...]
     base: int
     beside: int
@@ -151,9 +151,9 @@ def _of_choices(shape: Shaped) -> tuple[RecomputedOperation, ...]:
     return (RecomputedOperation(name="chunk", size=max(0, size), ticks=ticks),)
 
 
-def _mesh(plain: Pipeline, table: MeshTable) -> Mesh:
+def _mesh(plain: Pipeline, table: MeshTable) -> QueueNumbers:
     between = plain.boundaries
-    return Mesh(
+    return QueueNumbers(
         num_ranks=plain.num_ranks,
         num_chunks=plain.num_chunks,
         num_microbatches=plain.num_microbatches,
