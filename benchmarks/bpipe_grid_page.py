@@ -21,7 +21,7 @@ from bubbleproof.planners.papers.bpipe_grid import (
     link,
 )
 from bubbleproof.planners.papers.pair_placement import least_crossing, pair_placement
-from bubbleproof.theory.pipelines.node_places import Mesh, in_order, pair_adjacent
+from bubbleproof.theory.pipelines.node_places import DeviceMesh, in_order, pair_adjacent
 
 # Table 2: (t, p, microbatch) and the scope; the ones that Table 7 marks BPipe.
 TABLE_2 = {
@@ -87,7 +87,7 @@ def pair_table() -> str:
 
 def _placed(p: int, d: int, tensor: int, node: int) -> tuple[bool, bool, bool]:
     """Whether every pair can share a node, does in BPipe's order, and does in ours."""
-    mesh = Mesh(stages=p, tensor=tensor, replicas=d, node=node)
+    mesh = DeviceMesh(stages=p, tensor=tensor, replicas=d, node=node)
     ours = pair_placement(mesh, 2 * p)
     own = in_order(mesh, pair_adjacent(p))
     cut = [own[r, s] != own[r, p - 1 - s] for r in range(d) for s in ours.pairs]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import product
 
-from bubbleproof.theory.pipelines.node_places import Mesh
+from bubbleproof.theory.pipelines.node_places import DeviceMesh
 
 
-def fewest_by_search(mesh: Mesh, pairs: tuple[int, ...]) -> int:
+def fewest_by_search(mesh: DeviceMesh, pairs: tuple[int, ...]) -> int:
     """The fewest crossing pairs of any assignment of groups to nodes, all of them tried.
 
     Pair by pair: each node's free places are all that matters, so single groups come last and only

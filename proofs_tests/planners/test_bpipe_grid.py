@@ -20,7 +20,7 @@ from bubbleproof.planners.papers.bpipe_grid import (
     memory_bytes,
     saved_bytes,
 )
-from bubbleproof.theory.pipelines.node_places import Mesh
+from bubbleproof.theory.pipelines.node_places import DeviceMesh
 from proofs_tests.planners.pair_search import fewest_by_search
 from proofs_tests.sized import sized
 
@@ -99,7 +99,7 @@ def test_transfers_hide_where_the_slowest_link_of_the_best_placement_carries_the
         )  # fmt: skip
         for point in grid(setting):
             t, p, d, b = point.tensor, point.pipeline, point.data, point.micro_batch
-            mesh = Mesh(stages=p, tensor=t, replicas=d, node=node)
+            mesh = DeviceMesh(stages=p, tensor=t, replicas=d, node=node)
             moving = [s for s in range(p // 2) if min(p - s, point.microbatches) > -(-(p + 2) // 2)]
             crosses = fewest_by_search(mesh, tuple(moving)) > 0
             link = Fraction(between, node) if crosses else Fraction(within)

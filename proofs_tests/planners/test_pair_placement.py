@@ -13,12 +13,12 @@ from bubbleproof.planners.papers.pair_placement import (
     pair_placement,
 )
 from bubbleproof.theory.families import member
-from bubbleproof.theory.pipelines.node_places import Mesh, in_order, pair_adjacent, standard
+from bubbleproof.theory.pipelines.node_places import DeviceMesh, in_order, pair_adjacent, standard
 from proofs_tests.planners.pair_search import fewest_by_search
 from proofs_tests.sized import sized
 
 MESHES = [
-    Mesh(stages=p, tensor=t, replicas=d, node=g)
+    DeviceMesh(stages=p, tensor=t, replicas=d, node=g)
     for p, d, t, g in product(range(2, 17), range(1, 5), (1, 2, 3, 4, 8), (2, 3, 4, 6, 8))
     if t <= g
 ]
@@ -52,7 +52,7 @@ def test_the_pairs_that_move_are_those_of_the_schedule() -> None:
 
 
 def test_figure_5_puts_pairs_together_that_the_standard_order_parts() -> None:
-    mesh = Mesh(stages=16, node=8)
+    mesh = DeviceMesh(stages=16, node=8)
     found = pair_placement(mesh, 32)
     # Figure 5(b): node 0 has stages 0 15 1 14 2 13 3 12, so every pair shares a node.
     assert found.how == "pair-adjacent"
@@ -65,7 +65,7 @@ def test_figure_5_puts_pairs_together_that_the_standard_order_parts() -> None:
 
 
 def test_an_odd_number_of_stages_is_placed_where_bpipes_own_order_cuts_a_pair() -> None:
-    mesh = Mesh(stages=7, replicas=2, node=4)
+    mesh = DeviceMesh(stages=7, replicas=2, node=4)
     # 7 stages: pairs 0 and 1 move (7 - s > ceil(9/2) = 5). Replica 1 begins at place 7, the last of
     # node 1, so its pair (0,6) takes places 7 and 8 and crosses.
     assert moving_pairs(7, 14) == (0, 1)
@@ -77,11 +77,11 @@ def test_an_odd_number_of_stages_is_placed_where_bpipes_own_order_cuts_a_pair() 
 def test_where_no_placement_exists_the_inner_pairs_cross() -> None:
     # Nodes of 6 GPUs, t = 2: 3 places, one pair each. 3 replicas of 8 stages: 24 groups on 8 nodes,
     # 9 moving pairs, so one crosses at least; 2 is the innermost that moves.
-    found = pair_placement(Mesh(stages=8, tensor=2, replicas=3, node=6), 32)
+    found = pair_placement(DeviceMesh(stages=8, tensor=2, replicas=3, node=6), 32)
     assert [s for _, s in found.crossing] == [2]
     assert "1 of 9 pairs stand on two nodes: 8 nodes of 3 places" in found.statement
     # t = g: a stage fills a node, so every pair crosses.
-    whole = pair_placement(Mesh(stages=8, tensor=8, node=8), 32)
+    whole = pair_placement(DeviceMesh(stages=8, tensor=8, node=8), 32)
     assert len(whole.crossing) == 3
 
 
@@ -95,4 +95,4 @@ def test_where_no_placement_exists_the_inner_pairs_cross() -> None:
 )
 def test_a_mesh_that_cannot_be_is_refused(given: dict[str, int], told: str) -> None:
     with pytest.raises(ValueError, match=told):
-        Mesh(stages=8, **given)
+        DeviceMesh(stages=8, **given)

@@ -35,7 +35,7 @@ from bubbleproof.planners.papers.balanced_runs import balanced_run, plain_run
 from bubbleproof.planners.papers.pair_placement import PairPlacement, pair_placement
 from bubbleproof.planners.papers.paper_choice import AcceptedSchedule, Given, PaperChoice
 from bubbleproof.theory.pipelines.allowed import AllowedEvictions, AllowedRecompute
-from bubbleproof.theory.pipelines.node_places import Mesh
+from bubbleproof.theory.pipelines.node_places import DeviceMesh
 from bubbleproof.theory.pipelines.plan_space import WHOLE, Candidate, PlanSpace
 
 PAPER = "bpipe"
@@ -52,7 +52,7 @@ class Cluster:
 
     def placement(self, stages: int, microbatches: int) -> PairPlacement:
         """Where the stages stand."""
-        mesh = Mesh(stages=stages, tensor=self.tensor, replicas=self.replicas, node=self.node)
+        mesh = DeviceMesh(stages=stages, tensor=self.tensor, replicas=self.replicas, node=self.node)
         return pair_placement(mesh, microbatches)
 
 

@@ -33,7 +33,7 @@ from bubbleproof.costs.saved_bytes import layer_saved
 from bubbleproof.costs.state import stage_weights, state_bytes
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.planners.papers.pair_placement import pair_placement
-from bubbleproof.theory.pipelines.node_places import Mesh
+from bubbleproof.theory.pipelines.node_places import DeviceMesh
 
 GIGA = 10**9
 LEAST_RANKS = 4  # below, no stage moves anything
@@ -181,7 +181,9 @@ def is_hidden(setting: Setting, point: Point, scope: str) -> bool:
 
 def link(setting: Setting, point: Point) -> Fraction:
     """Bytes per second that a GPU has for the slowest of its transfers."""
-    mesh = Mesh(stages=point.pipeline, tensor=point.tensor, replicas=point.data, node=setting.node)
+    mesh = DeviceMesh(
+        stages=point.pipeline, tensor=point.tensor, replicas=point.data, node=setting.node
+    )
     if pair_placement(mesh, point.microbatches).crossing:
         return Fraction(setting.between, setting.node)
     return Fraction(setting.within)

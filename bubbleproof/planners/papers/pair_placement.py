@@ -26,7 +26,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bubbleproof.theory.pipelines.node_places import Group, Mesh, in_order, pair_adjacent
+from bubbleproof.theory.pipelines.node_places import DeviceMesh, Group, in_order, pair_adjacent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class PairPlacement:
     ``crossing`` names each by (replica, s) with s < p-1-s; ``how`` the rule that made it.
     """
 
-    mesh: Mesh
+    mesh: DeviceMesh
     node: Mapping[Group, int]
     pairs: tuple[int, ...]
     how: str
@@ -84,17 +84,17 @@ def moving_pairs(stages: int, microbatches: int) -> tuple[int, ...]:
     return tuple(s for s in range(stages // 2) if min(stages - s, microbatches) > most)
 
 
-def least_whole(mesh: Mesh) -> int:
+def least_whole(mesh: DeviceMesh) -> int:
     """n floor(c/2): the most pairs that nodes take whole."""
     return mesh.num_nodes * (mesh.places // 2)
 
 
-def least_crossing(mesh: Mesh, pairs: int) -> int:
+def least_crossing(mesh: DeviceMesh, pairs: int) -> int:
     """max(0, P - n floor(c/2)), for ``pairs`` of each replica."""
     return max(0, pairs * mesh.replicas - least_whole(mesh))
 
 
-def pair_placement(mesh: Mesh, microbatches: int) -> PairPlacement:
+def pair_placement(mesh: DeviceMesh, microbatches: int) -> PairPlacement:
     """A placement with the fewest pairs on two nodes; BPipe's own order where it is one."""
     pairs = moving_pairs(mesh.stages, microbatches)
     printed = in_order(mesh, pair_adjacent(mesh.stages))
@@ -105,7 +105,7 @@ def pair_placement(mesh: Mesh, microbatches: int) -> PairPlacement:
     return min(found, key=lambda one: (len(one.crossing), one.consecutive))
 
 
-def _filled(mesh: Mesh, pairs: tuple[int, ...], *, is_eager: bool) -> dict[Group, int]:
+def _filled(mesh: DeviceMesh, pairs: tuple[int, ...], *, is_eager: bool) -> dict[Group, int]:
     """Node after node: pairs in the places by two, single groups in what is left.
 
     An eager filling takes pairs as long as there are any; the other one takes each replica's groups
@@ -132,7 +132,7 @@ def _filled(mesh: Mesh, pairs: tuple[int, ...], *, is_eager: bool) -> dict[Group
     return node
 
 
-def _queues(mesh: Mesh, pairs: tuple[int, ...]) -> tuple[deque[Group], deque[Group]]:
+def _queues(mesh: DeviceMesh, pairs: tuple[int, ...]) -> tuple[deque[Group], deque[Group]]:
     """The pairs to place whole, outer ones last to be cut, and the groups that stand alone."""
     cut = set(sorted(_all(mesh, pairs), key=lambda one: (-one[1], one[0]))[: _num_cut(mesh, pairs)])
     whole = deque(sorted(_all(mesh, pairs) - cut))
@@ -141,15 +141,15 @@ def _queues(mesh: Mesh, pairs: tuple[int, ...]) -> tuple[deque[Group], deque[Gro
     return whole, deque(group for group in everything if group not in paired)
 
 
-def _all(mesh: Mesh, pairs: tuple[int, ...]) -> set[Group]:
+def _all(mesh: DeviceMesh, pairs: tuple[int, ...]) -> set[Group]:
     return {(replica, s) for replica in range(mesh.replicas) for s in pairs}
 
 
-def _num_cut(mesh: Mesh, pairs: tuple[int, ...]) -> int:
+def _num_cut(mesh: DeviceMesh, pairs: tuple[int, ...]) -> int:
     return least_crossing(mesh, len(pairs))
 
 
-def whole_stages(mesh: Mesh, whole: deque[Group]) -> set[Group]:
+def whole_stages(mesh: DeviceMesh, whole: deque[Group]) -> set[Group]:
     """Both stages of each pair."""
     last = mesh.stages - 1
     return {group for replica, s in whole for group in ((replica, s), (replica, last - s))}

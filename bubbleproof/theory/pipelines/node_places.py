@@ -20,7 +20,7 @@ Group = tuple[int, int]  # (replica, stage)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mesh:
+class DeviceMesh:
     """p stages of t GPUs each, d times, on nodes of g GPUs; ``nodes`` None: as few as will do.
 
     Raises ``ValueError`` where a group does not fit on a node, or the nodes do not take all groups.
@@ -76,7 +76,7 @@ def pair_adjacent(stages: int) -> list[int]:
     return [s // 2 if s % 2 == 0 else stages - 1 - s // 2 for s in range(stages)]
 
 
-def in_order(mesh: Mesh, order: Iterable[int]) -> dict[Group, int]:
+def in_order(mesh: DeviceMesh, order: Iterable[int]) -> dict[Group, int]:
     """The node of each group where the replicas follow one another, each in the order given."""
     groups = ((replica, stage) for replica in range(mesh.replicas) for stage in order)
     return {group: place // mesh.places for place, group in enumerate(list(groups))}
