@@ -57,7 +57,7 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Combination:
+class BPipeVariant:
     """1F1B, or BPipe where ``is_balanced``; with all stages recomputed or none."""
 
     is_balanced: bool
@@ -129,15 +129,15 @@ class _Planner:
                     f"file's to {pairs.get(source)}; use choices.evict.pairs = 'mirrored'"
                 )
 
-    def combinations(self) -> tuple[Combination, ...]:
+    def combinations(self) -> tuple[BPipeVariant, ...]:
         """All that the file's choices allow, less recomputation first."""
         scopes = (False,) if self.again is None else (False, True)
-        plain = tuple(Combination(is_balanced=False, is_recomputed=again) for again in scopes)
+        plain = tuple(BPipeVariant(is_balanced=False, is_recomputed=again) for again in scopes)
         if self.evict is None:
             return plain
-        return (*plain, Combination(is_balanced=True, is_recomputed=False))
+        return (*plain, BPipeVariant(is_balanced=True, is_recomputed=False))
 
-    def chosen(self) -> Combination | None:
+    def chosen(self) -> BPipeVariant | None:
         """What the paper runs."""
         printed = [one for one in self.combinations() if not self.refusal(one)]
         return min(printed, key=self.predicted, default=None)
@@ -150,13 +150,13 @@ class _Planner:
     def backward(self) -> int:
         return int(self.pipeline.ticks.backward.max())
 
-    def saved(self, one: Combination) -> int:
+    def saved(self, one: BPipeVariant) -> int:
         """min(p, m), with transfers no more than mu_opt."""
         p = self.pipeline.num_ranks
         most = min(p, self.pipeline.num_microbatches)
         return min(most, -(-(p + 2) // 2)) if one.is_balanced else most
 
-    def memory(self, one: Combination) -> int:
+    def memory(self, one: BPipeVariant) -> int:
         """W_0 + A_0 mu, in memory units."""
         per_stage = self.pipeline.per_stage
         activation = int(per_stage.activation.min())
@@ -164,14 +164,14 @@ class _Planner:
             activation = self.again.kept
         return int(per_stage.static.min()) + activation * self.saved(one)
 
-    def predicted(self, one: Combination) -> int:
+    def predicted(self, one: BPipeVariant) -> int:
         """(m + p - 1) (F + B + R) in ticks."""
         each = self.forward + self.backward
         if one.is_recomputed and self.again is not None:
             each += self.forward if self.again.duration is None else self.again.duration
         return (self.pipeline.num_microbatches + self.pipeline.num_ranks - 1) * each
 
-    def refusal(self, one: Combination) -> str:
+    def refusal(self, one: BPipeVariant) -> str:
         """Why the paper does not run it; empty where it does."""
         capacity = self.pipeline.capacity
         caps = capacity if isinstance(capacity, tuple) else (capacity,)
@@ -181,12 +181,12 @@ class _Planner:
         if one.is_balanced:
             return self._why_no_transfers()
         is_later = one.is_recomputed and not self.refusal(
-            Combination(is_balanced=False, is_recomputed=False)
+            BPipeVariant(is_balanced=False, is_recomputed=False)
         )
         return "1F1B fits without recomputation" if is_later else ""
 
     def _why_no_transfers(self) -> str:
-        if not self.refusal(Combination(is_balanced=False, is_recomputed=False)):
+        if not self.refusal(BPipeVariant(is_balanced=False, is_recomputed=False)):
             return "1F1B fits without transfers"
         longest = max(self.transfers().values(), default=0)
         if 2 * longest > self.forward + self.backward:
@@ -209,7 +209,7 @@ class _Planner:
                 each[s] = self.between
         return each
 
-    def run(self, one: Combination) -> AcceptedSchedule | str:
+    def run(self, one: BPipeVariant) -> AcceptedSchedule | str:
         """Its schedule, accepted by the checker; or the rule that it breaks."""
         candidate = _candidate(self.space)
         if one.is_balanced:
@@ -219,7 +219,7 @@ class _Planner:
             return balanced_run(self.pipeline, transfers, candidate if is_open else None)
         return plain_run(self.pipeline, self.again if one.is_recomputed else None, candidate)
 
-    def told(self, chosen: Combination | None) -> dict[str, object]:
+    def told(self, chosen: BPipeVariant | None) -> dict[str, object]:
         """The choice for a report."""
         node = self.placement.node
         told: dict[str, object] = {
@@ -235,20 +235,20 @@ class _Planner:
 
     def note(
         self,
-        tried: tuple[Combination, ...],
-        chosen: Combination | None,
-        best: Combination | None,
-        runs: dict[Combination, AcceptedSchedule | str],
+        tried: tuple[BPipeVariant, ...],
+        chosen: BPipeVariant | None,
+        best: BPipeVariant | None,
+        runs: dict[BPipeVariant, AcceptedSchedule | str],
     ) -> str:
         """What the paper's rules said of each combination, and what the schedules say."""
         return "; ".join(self._sentences(tried, chosen, best, runs))
 
     def _sentences(
         self,
-        tried: tuple[Combination, ...],
-        chosen: Combination | None,
-        best: Combination | None,
-        runs: dict[Combination, AcceptedSchedule | str],
+        tried: tuple[BPipeVariant, ...],
+        chosen: BPipeVariant | None,
+        best: BPipeVariant | None,
+        runs: dict[BPipeVariant, AcceptedSchedule | str],
     ) -> Iterator[str]:
         for one in tried:
             if (why := self.refusal(one)) and one != chosen:
