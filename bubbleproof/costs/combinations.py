@@ -48,7 +48,7 @@ class Combination:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Training:
+class TrainingJob:
     """A model to train on a cluster: ``samples`` of a step, each of ``deployment.sequence`` tokens.
 
     ``deployment`` has what all combinations share (sequence, accounting, precision, expert);
@@ -93,7 +93,7 @@ class Counted:
     needed: int = 0
 
 
-def combinations(training: Training, lists: Lists) -> tuple[Combination, ...]:
+def combinations(training: TrainingJob, lists: Lists) -> tuple[Combination, ...]:
     """All of them, legal or not. Raises ``ValueError`` for more than ``MOST_COMBINATIONS``."""
     tensor, data, pipeline = _sizes(training, lists)
     shapes = [
@@ -128,7 +128,7 @@ def _levels(shape: tuple[int, int, int, int], lists: Lists) -> tuple[int, ...]:
     return lists.zero if data * context > 1 else (min(lists.zero),)
 
 
-def _sizes(training: Training, lists: Lists) -> tuple[tuple[int, ...], ...]:
+def _sizes(training: TrainingJob, lists: Lists) -> tuple[tuple[int, ...], ...]:
     cards = training.cluster.cards
     divisors = tuple(n for n in range(1, cards + 1) if cards % n == 0)
     within = tuple(n for n in divisors if n <= training.cluster.card.cards_per_node)
@@ -146,7 +146,7 @@ def _nearest(cards: int, tensor: tuple[int, ...], pipeline: tuple[int, ...], lis
     return f"cards = {found} and data = [{found // min(s for s in sizes if found % s == 0)}]"
 
 
-def counted(training: Training, combination: Combination) -> Counted:
+def counted(training: TrainingJob, combination: Combination) -> Counted:
     """The combination with its numbers and bound, or why not."""
     each = combination.data * combination.micro_batch
     if training.samples % each:
@@ -182,7 +182,7 @@ def _held(layers: Layers, cut: Cut) -> int:
     return max(part.static + part.activation for part in parts)
 
 
-def _no_stages(training: Training, combination: Combination) -> str:
+def _no_stages(training: TrainingJob, combination: Combination) -> str:
     """Why layers cannot be cut so, with the nearest number of stages that the cards have as well;
     nothing where they can."""
     layers, cards = training.model.layers, training.cluster.cards // combination.tensor

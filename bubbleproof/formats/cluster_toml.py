@@ -16,7 +16,7 @@ from typing import Any
 from bubbleproof.costs import Deployment
 from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.cluster_layers import ClusterLayers
-from bubbleproof.costs.combinations import Counted, Lists, Training
+from bubbleproof.costs.combinations import Counted, Lists, TrainingJob
 from bubbleproof.costs.times.cards import Card, cards
 from bubbleproof.costs.times.constants import starts
 from bubbleproof.formats.cluster_layout import ClusterFileLayout, ClusterLayout, ClusterPlanLayout
@@ -56,7 +56,7 @@ class ClusterFile:
 
     name: str
     description: str
-    training: Training
+    training: TrainingJob
     lists: Lists
     plan: Mapping[str, object]
     time_limit: int | None
@@ -109,7 +109,7 @@ def cluster_file_of_text(text: str, *, name: str) -> ClusterFile:
     return ClusterFile(
         name=layout.name or name,
         description=layout.description,
-        training=Training(
+        training=TrainingJob(
             model=model,
             cluster=cluster,
             samples=layout.batch.samples,
@@ -250,7 +250,7 @@ def deployed_problem(file: ClusterFile, one: Counted) -> dict[str, object]:
     )
 
 
-def _model_name(training: Training) -> str:
+def _model_name(training: TrainingJob) -> str:
     return harmless(training.model.name) or "a model"
 
 

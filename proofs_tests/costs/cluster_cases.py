@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from bubbleproof.costs import Deployment, transformer
 from bubbleproof.costs.cluster import Cluster
-from bubbleproof.costs.combinations import Counted, Lists, Training, combinations, counted
+from bubbleproof.costs.combinations import Counted, Lists, TrainingJob, combinations, counted
 from bubbleproof.costs.times.cards import Card
 from bubbleproof.costs.times.constants import starts
 
@@ -25,7 +25,7 @@ CARD = Card(
 # The host is never waited for, so that times are those of the card.
 QUICK = {**starts(CARD), "launch": 1e-6}
 CARDS = Cluster(card=CARD, cards=4, constants=QUICK, reserve=0, framework="megatron-core")
-TRAINING = Training(
+TRAINING = TrainingJob(
     model=MODEL,
     cluster=CARDS,
     samples=8,
@@ -33,12 +33,12 @@ TRAINING = Training(
 )
 
 
-def with_memory(memory: int) -> Training:
+def with_memory(memory: int) -> TrainingJob:
     """The same on cards of so many bytes."""
     card = replace(CARD, memory_gib=memory / 2**30)
     return replace(TRAINING, cluster=CARDS.with_changes(card=card))
 
 
-def all_counted(training: Training, lists: Lists) -> list[Counted]:
+def all_counted(training: TrainingJob, lists: Lists) -> list[Counted]:
     """Every combination, with its numbers."""
     return [counted(training, each) for each in combinations(training, lists)]
