@@ -42,7 +42,7 @@ PAPER = "bpipe"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cluster:
+class BPipeCluster:
     """The table ``[paper.bpipe]``."""
 
     tensor: int = 1
@@ -113,7 +113,7 @@ class _Planner:
         is_whole = again is not None and {*again.stages} == {*range(self.pipeline.num_ranks)}
         self.again: AllowedRecompute | None = again if is_whole else None
         self.evict: AllowedEvictions | None = None if allowed is None else allowed.evict
-        cluster = Cluster(**given.table)  # type: ignore[arg-type]  # the layout has checked them
+        cluster = BPipeCluster(**given.table)  # type: ignore[arg-type]  # the layout has checked them
         self.between = cluster.transfer_between_nodes
         p, m = self.pipeline.num_ranks, self.pipeline.num_microbatches
         self.placement = cluster.placement(p, m)
