@@ -19,7 +19,7 @@ from benchmarks.cost_model_page import page
 from benchmarks.cost_model_picture import draw
 from bubbleproof.costs.times.calibration import Calibration, calibrate
 from bubbleproof.costs.times.cards import card
-from bubbleproof.costs.times.cross_validation import Judged, cross_validated
+from bubbleproof.costs.times.cross_validation import HeldOutEstimate, cross_validated
 from bubbleproof.costs.times.estimate import estimated_ms, estimates
 from bubbleproof.costs.times.job_rows import JobRow
 from bubbleproof.formats.iteration_rows import read_rows
@@ -36,8 +36,8 @@ class Study:
     """
 
     found: Calibration
-    fitted: tuple[Judged, ...]
-    judged: tuple[Judged, ...]
+    fitted: tuple[HeldOutEstimate, ...]
+    judged: tuple[HeldOutEstimate, ...]
     memory: tuple[tuple[float, float], ...]
 
 
@@ -66,10 +66,11 @@ def study(software: str, rows: Sequence[JobRow], memory: Sequence[float]) -> Stu
     )
 
 
-def _judged(rows: Sequence[JobRow], by: Calibration, fold: str) -> tuple[Judged, ...]:
+def _judged(rows: Sequence[JobRow], by: Calibration, fold: str) -> tuple[HeldOutEstimate, ...]:
     times = estimated_ms(rows, by)
     return tuple(
-        Judged(row=row, fold=fold, estimated=time) for row, time in zip(rows, times, strict=True)
+        HeldOutEstimate(row=row, fold=fold, estimated=time)
+        for row, time in zip(rows, times, strict=True)
     )
 
 

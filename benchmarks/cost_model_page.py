@@ -12,9 +12,14 @@ from benchmarks.cost_model_unseen import section
 from benchmarks.markdown import markdown_table
 from bubbleproof.costs.times.calibration import Calibration
 from bubbleproof.costs.times.constants import CONSTANTS
-from bubbleproof.costs.times.cross_validation import Judged, mean_error, regrets
+from bubbleproof.costs.times.cross_validation import HeldOutEstimate, mean_error, regrets
 
-Part = tuple[Calibration, tuple[Judged, ...], tuple[Judged, ...], tuple[tuple[float, float], ...]]
+Part = tuple[
+    Calibration,
+    tuple[HeldOutEstimate, ...],
+    tuple[HeldOutEstimate, ...],
+    tuple[tuple[float, float], ...],
+]
 LARGEST = 14
 HEAD = """# The model of times, judged
 
@@ -102,7 +107,7 @@ def percent(value: float) -> str:
     return f"{100 * value:.1f} %"
 
 
-def _kinds(part: Part) -> list[tuple[str, Callable[[Judged], bool]]]:
+def _kinds(part: Part) -> list[tuple[str, Callable[[HeldOutEstimate], bool]]]:
     card = part[0].card
     return [
         (f"{card.title}, one node", lambda each: each.row.gpus <= card.cards_per_node),
@@ -134,7 +139,7 @@ def _mean(values: dict[tuple[object, ...], float]) -> float:
 
 
 def _by_cluster(parts: Sequence[Part]) -> str:
-    groups: dict[tuple[str, int], list[Judged]] = defaultdict(list)
+    groups: dict[tuple[str, int], list[HeldOutEstimate]] = defaultdict(list)
     for part in parts:
         for each in part[2]:
             groups[each.row.model.name, each.row.gpus].append(each)
@@ -168,7 +173,7 @@ def _by_shape(parts: Sequence[Part]) -> str:
 
 
 def _largest(parts: Sequence[Part]) -> str:
-    groups: dict[tuple[object, ...], list[Judged]] = defaultdict(list)
+    groups: dict[tuple[object, ...], list[HeldOutEstimate]] = defaultdict(list)
     for part in parts:
         for each in part[2]:
             at = each.row.at

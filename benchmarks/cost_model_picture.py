@@ -7,13 +7,13 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from bubbleproof.costs.times.cross_validation import Judged
+from bubbleproof.costs.times.cross_validation import HeldOutEstimate
 
 COLOURS = ("#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377")
 INCHES, DOTS = (9.0, 4.2), 110
 
 
-def draw(judged: Sequence[Judged], target: Path) -> None:
+def draw(judged: Sequence[HeldOutEstimate], target: Path) -> None:
     """Two panels: times on logarithmic axes, and errors by the measured time."""
     figure = Figure(figsize=INCHES, layout="constrained")
     times, errors = figure.subplots(1, 2)

@@ -9,7 +9,7 @@ from bubbleproof.commands.output import HOLDS, print_json, print_table, print_te
 from bubbleproof.commands.targets import written_together
 from bubbleproof.costs.times.calibration import Calibration, calibrate, num_fitting
 from bubbleproof.costs.times.constants import CONSTANTS
-from bubbleproof.costs.times.cross_validation import Judged, mean_error
+from bubbleproof.costs.times.cross_validation import HeldOutEstimate, mean_error
 from bubbleproof.costs.times.estimate import estimated_ms
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.hardware_toml import hardware_path, hardware_text, known_card
@@ -32,7 +32,7 @@ def run_calibrate(rows: str, output: str, card: str | None, json: bool) -> int:
     times = estimated_ms(measured, found)
     left = mean_error(
         [
-            Judged(row=row, fold="", estimated=time)
+            HeldOutEstimate(row=row, fold="", estimated=time)
             for row, time in zip(measured, times, strict=True)
         ]
     )

@@ -17,7 +17,7 @@ from bubbleproof.costs.times.calibration import (
 )
 from bubbleproof.costs.times.cards import card
 from bubbleproof.costs.times.cross_validation import (
-    Judged,
+    HeldOutEstimate,
     cross_validated,
     folds,
     group_of,
@@ -64,7 +64,7 @@ def test_known_constants_are_found_again(truth: Calibration) -> None:
     # Not memory: rows say as well that there are more passes over it. Few rows show the kernels.
     for name, near in (("matmul", 0.05), ("launch", 0.05), ("group", 0.15), ("kernels", 0.2)):
         assert found.constants[name] == pytest.approx(truth.constants[name], rel=near), name
-    errors = [Judged(row=row, fold="", estimated=time)
+    errors = [HeldOutEstimate(row=row, fold="", estimated=time)
               for row, time in zip(rows, estimated_ms(rows, found), strict=True)]  # fmt: skip
     assert mean_error(errors) < 0.02  # what starts and spreads hold back
     assert mean_error([replace(each, estimated=2 * each.estimated) for each in errors]) > 0.9
@@ -173,7 +173,10 @@ def test_regret_is_what_the_choice_costs() -> None:
     first, second = made_rows()[:2]
     first, second = replace(first, measured=10.0), replace(second, measured=12.0)
     second = replace(second, gpus=first.gpus, global_batch=first.global_batch)
-    judged = [Judged(row=first, fold="", estimated=9.0), Judged(row=second, fold="", estimated=8.0)]
+    judged = [
+        HeldOutEstimate(row=first, fold="", estimated=9.0),
+        HeldOutEstimate(row=second, fold="", estimated=8.0),
+    ]
     assert list(regrets(judged).values()) == [pytest.approx(0.2)]
     judged = [replace(judged[0], estimated=7.0), judged[1]]
     assert list(regrets(judged).values()) == [0]

@@ -32,7 +32,7 @@ class Fold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class HeldOutEstimate:
     """A row with the estimate of constants that were fitted without its fold."""
 
     row: JobRow
@@ -63,9 +63,9 @@ def folds(rows: Sequence[JobRow], cards_per_node: int) -> Iterator[Fold]:
         yield Fold(name=name, is_model=group[0] == "model", out=tuple(out), fitted=rest)
 
 
-def cross_validated(rows: Sequence[JobRow], whole: Calibration) -> list[Judged]:
+def cross_validated(rows: Sequence[JobRow], whole: Calibration) -> list[HeldOutEstimate]:
     """Every row, estimated without its fold; searches begin at the fit to all rows."""
-    judged: dict[int, Judged] = {}
+    judged: dict[int, HeldOutEstimate] = {}
     for fold in folds(rows, whole.card.cards_per_node):
         rest = [rows[place] for place in fold.fitted]
         scopes = [(whole.scope_one_node, whole.scope_many_nodes)]
@@ -74,18 +74,18 @@ def cross_validated(rows: Sequence[JobRow], whole: Calibration) -> list[Judged]:
         found = calibrated(rest, whole.card, scopes, near=whole)
         out = [rows[place] for place in fold.out]
         for place, time in zip(fold.out, estimated_ms(out, found), strict=True):
-            judged[place] = Judged(row=rows[place], fold=fold.name, estimated=time)
+            judged[place] = HeldOutEstimate(row=rows[place], fold=fold.name, estimated=time)
     return [judged[place] for place in range(len(rows))]
 
 
-def mean_error(judged: Sequence[Judged]) -> float:
+def mean_error(judged: Sequence[HeldOutEstimate]) -> float:
     """The mean of the errors' sizes."""
     return float(np.mean([abs(each.error) for each in judged]))
 
 
-def regrets(judged: Sequence[Judged]) -> dict[tuple[object, ...], float]:
+def regrets(judged: Sequence[HeldOutEstimate]) -> dict[tuple[object, ...], float]:
     """The regret of each job."""
-    jobs: dict[tuple[object, ...], list[Judged]] = defaultdict(list)
+    jobs: dict[tuple[object, ...], list[HeldOutEstimate]] = defaultdict(list)
     for each in judged:
         jobs[each.row.job].append(each)
     found = {}
