@@ -19,7 +19,7 @@ from bubbleproof.formats import UnusableInput, write_schedule
 from bubbleproof.formats.cluster_toml import ClusterFile, deployed_space
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.formats.schedule_file import ScheduleFile
-from bubbleproof.planners import Judged, Plan, PlanOptions, plan
+from bubbleproof.planners import CandidateResult, Plan, PlanOptions, plan
 from bubbleproof.planners.cluster_planned import ClusterPlan
 from bubbleproof.planners.known_schedules import Known
 from bubbleproof.planners.papers import paper_choice, require_paper
@@ -145,7 +145,9 @@ def _nothing(name: str, why: str) -> PaperChoice:
     )  # fmt: skip
 
 
-def paper_to_json(shown: Beside, best: int | None, run: Judged | None) -> dict[str, object]:
+def paper_to_json(
+    shown: Beside, best: int | None, run: CandidateResult | None
+) -> dict[str, object]:
     """The paper's part of the answer; ``best`` is the plan's value and ``run`` its winner."""
     chosen = shown.chosen
     return {

@@ -14,7 +14,7 @@ from bubbleproof.commands.plan_results import (
 )
 from bubbleproof.commands.verify import section_of
 from bubbleproof.formats.problem_toml import ProblemFile
-from bubbleproof.planners import Judged, Plan
+from bubbleproof.planners import CandidateResult, Plan
 from bubbleproof.report.page import ReportPage, ScheduleSection
 from bubbleproof.report.plan_page import PlanPoint, bands, ranked_table, trades
 from bubbleproof.theory.pipelines.plan_space import SPLIT, WHOLE
@@ -72,7 +72,7 @@ def plan_report(
     )
 
 
-def own_shape(file: ProblemFile, found: Plan) -> Judged | None:
+def own_shape(file: ProblemFile, found: Plan) -> CandidateResult | None:
     """The candidate that is the file's own shape, where it is one and has a schedule."""
     backward = SPLIT if file.pipeline.split_backward is True else WHOLE
     for one in found.judged:
@@ -83,7 +83,9 @@ def own_shape(file: ProblemFile, found: Plan) -> Judged | None:
     return None
 
 
-def _section(name: str, one: Judged | None, verdict: Verdict | None) -> ScheduleSection | None:
+def _section(
+    name: str, one: CandidateResult | None, verdict: Verdict | None
+) -> ScheduleSection | None:
     if one is None or one.pipeline is None or one.schedule is None:
         return None
     title = f"{name}: {one.candidate} ({one.origin})"

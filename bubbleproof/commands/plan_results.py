@@ -12,7 +12,7 @@ from bubbleproof.commands.results import with_claims
 from bubbleproof.formats.bundle_json import candidate_to_json
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.formats.schedule_file import ScheduleFile
-from bubbleproof.planners import Judged, Plan
+from bubbleproof.planners import CandidateResult, Plan
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.jitter import Jitter, jitter, jitter_seconds
 from bubbleproof.report.amounts import Scale, ticks
@@ -44,12 +44,12 @@ def timed_candidates(found: Plan, file: ProblemFile, limit: float = inf) -> Time
     return timed
 
 
-def ranked(file: ProblemFile, found: Plan, timed: Timed) -> tuple[Judged, ...]:
+def ranked(file: ProblemFile, found: Plan, timed: Timed) -> tuple[CandidateResult, ...]:
     """The candidates as the file wants them listed."""
     if file.rank_by == "nominal":
         return found.ranked()
 
-    def place(one: Judged) -> float:
+    def place(one: CandidateResult) -> float:
         spans = timed.get(str(one.candidate))
         return float("inf") if spans is None else float(getattr(spans, file.rank_by))
 
@@ -64,7 +64,7 @@ def candidate_rows(file: ProblemFile, found: Plan, timed: Timed) -> list[tuple[s
     return rows
 
 
-def _row(file: ProblemFile, found: Plan, one: Judged, timed: Timed) -> tuple[str, ...]:
+def _row(file: ProblemFile, found: Plan, one: CandidateResult, timed: Timed) -> tuple[str, ...]:
     spans, peak = timed.get(str(one.candidate)), one.peak_memory
     scale = Scale.of(file.pipeline.memory_unit, peak or 0)
     return (
@@ -150,7 +150,7 @@ def _bound(bound: int) -> int | None:
     return None if bound == NEVER else bound
 
 
-def _winner(winner: Judged) -> dict[str, object]:
+def _winner(winner: CandidateResult) -> dict[str, object]:
     assert winner.schedule is not None
     candidate = candidate_to_json(winner.candidate)
     layers = candidate.pop("layers")
@@ -162,7 +162,7 @@ def _winner(winner: Judged) -> dict[str, object]:
     }
 
 
-def _to_json(one: Judged, timed: Timed) -> dict[str, object]:
+def _to_json(one: CandidateResult, timed: Timed) -> dict[str, object]:
     spans = timed.get(str(one.candidate))
     chosen = {"recompute": [], "evict": [], "offload": []} if one.schedule is None else _chosen(one)
     return {
@@ -179,7 +179,7 @@ def _to_json(one: Judged, timed: Timed) -> dict[str, object]:
     }
 
 
-def _chosen(one: Judged) -> dict[str, object]:
+def _chosen(one: CandidateResult) -> dict[str, object]:
     """What is recomputed, evicted and off-loaded: stages, or (stage, microbatch, ...) lists.
 
     Of a paper's pipeline also the stages that their host updates, and the level of ZeRO.

@@ -48,7 +48,7 @@ from bubbleproof.formats.bundle_json import write_bundle
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.json_text import render_json
 from bubbleproof.formats.problem_toml import ProblemFile
-from bubbleproof.planners import Judged, Plan, PlanOptions
+from bubbleproof.planners import CandidateResult, Plan, PlanOptions
 from bubbleproof.report.extras import absent
 from bubbleproof.report.gantt import draw
 from bubbleproof.report.page import ComparisonRow, write_page
@@ -121,7 +121,7 @@ def _rows(file: ProblemFile, found: Plan) -> list[ComparisonRow]:
     return [*rows, _row("the plan", found.winner, proof)]
 
 
-def _row(name: str, one: Judged, proof: str) -> ComparisonRow:
+def _row(name: str, one: CandidateResult, proof: str) -> ComparisonRow:
     assert one.pipeline is not None
     assert one.schedule is not None
     label = f"{name} ({one.candidate})"

@@ -1,6 +1,6 @@
 """Which pipeline to run: the best shape, choices and schedule for a memory, with proof."""
 
-from bubbleproof.planners.planned import Judged, Plan, PlanOptions
+from bubbleproof.planners.planned import CandidateResult, Plan, PlanOptions
 from bubbleproof.planners.planning import plan
 
-__all__ = ["Judged", "Plan", "PlanOptions", "plan"]
+__all__ = ["CandidateResult", "Plan", "PlanOptions", "plan"]

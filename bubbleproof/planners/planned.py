@@ -1,6 +1,6 @@
 """What a plan is: the winner, why the others lost, and how good that is proved to be.
 
-``value`` is the winner's makespan (ticks), or its cost where that has more (``Judged``);
+``value`` is the winner's makespan (ticks), or its cost where that has more (``CandidateResult``);
 ``lower_bound`` the least bound over all legal candidates. OPTIMAL says that the two meet: no
 schedule of any candidate, whatever is chosen in it, is shorter. A bound is shown by a certificate
 of the candidate's relaxation (``verify.candidates.relaxation``) or of each of its cases
@@ -59,7 +59,7 @@ class PlanOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Judged:
+class CandidateResult:
     """A candidate and what became of it.
 
     ``status`` is a ``Status`` by name, of this candidate alone, ``NOT_LEGAL`` or ``BOUNDED``: no
@@ -119,8 +119,8 @@ class Plan:
 
     space: PlanSpace
     status: Status
-    judged: tuple[Judged, ...]
-    winner: Judged | None
+    judged: tuple[CandidateResult, ...]
+    winner: CandidateResult | None
     verdict: Verdict | None
     least_capacity: int | None
     seconds: float
@@ -163,20 +163,22 @@ class Plan:
         return tuple(one.bounded for one in self.judged if one.is_legal)
 
     @property
-    def front(self) -> tuple[Judged, ...]:
+    def front(self) -> tuple[CandidateResult, ...]:
         """Of the schedules found, those that no other beats in makespan and in peak memory."""
         found = [one for one in self.judged if one.value is not None]
         found.sort(key=lambda one: (one.value or 0, one.peak_memory or 0))
-        front: list[Judged] = []
+        front: list[CandidateResult] = []
         for one in found:
             if not front or (one.peak_memory or 0) < (front[-1].peak_memory or 0):
                 front.append(one)
         return tuple(front)
 
-    def ranked(self, by: Callable[[Judged], float] | None = None) -> tuple[Judged, ...]:
+    def ranked(
+        self, by: Callable[[CandidateResult], float] | None = None
+    ) -> tuple[CandidateResult, ...]:
         """All candidates: the found ones by their makespan, or by what ``by`` says, then others."""
 
-        def place(one: Judged) -> tuple[bool, float, bool]:
+        def place(one: CandidateResult) -> tuple[bool, float, bool]:
             found = one.value is not None
             return not found, 0 if not found else (by or _nominal)(one), not one.is_legal
 
@@ -199,6 +201,6 @@ def unsolved_status(bound: int, best: int | None) -> str:
     return Status.UNKNOWN.name if best is None or bound < best else BOUNDED
 
 
-def _nominal(one: Judged) -> float:
+def _nominal(one: CandidateResult) -> float:
     assert one.value is not None
     return one.value

@@ -36,7 +36,7 @@ from bubbleproof.planners.looks import (
 )
 from bubbleproof.planners.planned import (
     NOT_LEGAL,
-    Judged,
+    CandidateResult,
     Plan,
     PlanOptions,
     unsolved_status,
@@ -268,7 +268,7 @@ class _Planning:
                 one.take(without_look(one.shaped, "no time was left for a look"))
         judged = {c: j for one in self.standings for c, j in self._judged(one)}
         for candidate, why in self.illegal.items():
-            judged[candidate] = Judged(candidate=candidate, status=NOT_LEGAL, reason=why)
+            judged[candidate] = CandidateResult(candidate=candidate, status=NOT_LEGAL, reason=why)
         order = self.space.candidates()
         found = [judged[c] for c in order if judged[c].value is not None]
         winner = min(found, key=lambda j: (j.value or 0, j.peak_memory or 0), default=None)
@@ -295,7 +295,7 @@ class _Planning:
                 break
         return least
 
-    def _status(self, winner: Judged | None) -> Status:
+    def _status(self, winner: CandidateResult | None) -> Status:
         if winner is None:
             is_refuted = all(one.is_infeasible for one in self.standings)
             return Status.INFEASIBLE if is_refuted else Status.UNKNOWN
@@ -304,7 +304,7 @@ class _Planning:
         is_closed = all(one.least >= value for one in self.standings)
         return Status.OPTIMAL if is_closed else Status.FEASIBLE
 
-    def _judged(self, one: _Standing) -> list[tuple[Candidate, Judged]]:
+    def _judged(self, one: _Standing) -> list[tuple[Candidate, CandidateResult]]:
         seen, bound = one.best or Seen(pipeline=one.shaped.pipeline), one.bound
         status = unsolved_status(one.least, self.best)
         if one.is_infeasible:
@@ -313,7 +313,7 @@ class _Planning:
             is_closed = one.least >= one.value
             status = (Status.OPTIMAL if is_closed else Status.FEASIBLE).name
         first = one.candidates[0]
-        judged = Judged(
+        judged = CandidateResult(
             candidate=first,
             status=status,
             reason=_reason(one, self.best),
@@ -343,7 +343,7 @@ def _reason(one: _Standing, best: int | None) -> str:
     return why_not(one.value, one.least, best, by)
 
 
-def verdict_of(winner: Judged) -> Verdict:
+def verdict_of(winner: CandidateResult) -> Verdict:
     """All rules on the winner's schedule, and that its tasks are what its pipeline requires."""
     assert winner.pipeline is not None
     assert winner.schedule is not None

@@ -7,7 +7,7 @@ from math import exp, log1p, sqrt
 import numpy as np
 import pytest
 
-from bubbleproof.planners import Judged, Plan
+from bubbleproof.planners import CandidateResult, Plan
 from bubbleproof.planners import jitter as module
 from bubbleproof.planners.jitter import Jitter, jitter
 from bubbleproof.solvers import Status
@@ -143,8 +143,8 @@ HASTY = ordered(UNEVEN, "0F0 0F1", *(f"{r}F0 {r}F1" for r in OTHERS))
 CALM = ordered(UNEVEN, "0F1 0F0", *(f"{r}F1 {r}F0" for r in OTHERS))
 
 
-def judged(schedule: Schedule, chunks: int) -> Judged:
-    return Judged(
+def judged(schedule: Schedule, chunks: int) -> CandidateResult:
+    return CandidateResult(
         candidate=Candidate(chunks=chunks, placement="loop", backward="whole", slices=1),
         status="FEASIBLE",
         schedule=schedule,

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from bubbleproof.planners.looks import FirstLook, first_look
 from bubbleproof.planners.papers.paper_choice import AcceptedSchedule, PaperChoice
-from bubbleproof.planners.planned import Judged, Plan, unsolved_status, why_not
+from bubbleproof.planners.planned import CandidateResult, Plan, unsolved_status, why_not
 from bubbleproof.planners.planning import verdict_of
 from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.plan_space import Candidate
@@ -52,7 +52,7 @@ def _schedule(found: Plan) -> object:
     return None if found.winner is None else found.winner.schedule
 
 
-def _costed(one: Judged, chosen: PaperChoice) -> Judged:
+def _costed(one: CandidateResult, chosen: PaperChoice) -> CandidateResult:
     """With the paper's costs; without a schedule where the paper's costs have no meaning for it."""
     if one.pipeline is None or one.schedule is None:
         return one
@@ -64,7 +64,7 @@ def _costed(one: Judged, chosen: PaperChoice) -> Judged:
     return one if cost == one.value else replace(one, cost=cost)
 
 
-def _told_again(one: Judged, best: int | None) -> Judged:
+def _told_again(one: CandidateResult, best: int | None) -> CandidateResult:
     """With the reason against the new best; one that is out, or is another, keeps its own."""
     if one.reason and not one.reason.startswith(("no schedule of", "its bound", "open")):
         return one
@@ -74,7 +74,9 @@ def _told_again(one: Judged, best: int | None) -> Judged:
     return replace(told, status=unsolved_status(one.bound, best)) if is_open else told
 
 
-def _beside(listed: list[Judged], chosen: PaperChoice) -> Iterator[tuple[str, AcceptedSchedule]]:
+def _beside(
+    listed: list[CandidateResult], chosen: PaperChoice
+) -> Iterator[tuple[str, AcceptedSchedule]]:
     """The paper's pipelines that are none of the candidates', each with its shortest schedule."""
     run, better = chosen.run, chosen.improved
     if run is not None and better is not None and run.pipeline == better.pipeline:
@@ -89,19 +91,19 @@ def _beside(listed: list[Judged], chosen: PaperChoice) -> Iterator[tuple[str, Ac
             yield name, one
 
 
-def less(one: Judged, ticks: int) -> Judged:
+def less(one: CandidateResult, ticks: int) -> CandidateResult:
     """With its cost and its bound less by so many ticks."""
     if one.value is None or not ticks:
         return one
     return replace(one, cost=one.value - ticks, bound=one.bound - ticks)
 
 
-def _judged(candidate: Candidate, run: AcceptedSchedule) -> Judged:
+def _judged(candidate: Candidate, run: AcceptedSchedule) -> CandidateResult:
     """The paper's run as a candidate in which nothing is open, with a bound."""
     shape = Shaped(pipeline=run.pipeline, allowed=None)
     seen, value = first_look(FirstLook(shaped=shape, most=0)), run.ticks
     is_closed = seen.bound >= value
-    return Judged(
+    return CandidateResult(
         candidate=candidate,
         status=(Status.OPTIMAL if is_closed else Status.FEASIBLE).name,
         pipeline=run.pipeline,
