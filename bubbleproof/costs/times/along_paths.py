@@ -22,7 +22,7 @@ MESSAGE_FLOOR = 1e-6  # ms: what the schedule's whole nanosecond comes to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Prepared:
+class JobColumns:
     """Rows as columns: their work, and the steps of their stages, [stage, row]."""
 
     rows: tuple[JobRow, ...]
@@ -31,7 +31,7 @@ class Prepared:
     layers: Floats
 
 
-def prepared(rows: Sequence[JobRow], cards_per_node: int) -> Prepared:
+def prepared(rows: Sequence[JobRow], cards_per_node: int) -> JobColumns:
     """What is the same under all constants.
 
     Raises ``ValueError`` for rows of several chunks, and of models with several kinds of layer.
@@ -56,7 +56,7 @@ def prepared(rows: Sequence[JobRow], cards_per_node: int) -> Prepared:
         )
         for field in fields(Step)
     }
-    return Prepared(
+    return JobColumns(
         rows=tuple(rows),
         work=stacked(works),
         steps=Step(**columns),
@@ -64,13 +64,13 @@ def prepared(rows: Sequence[JobRow], cards_per_node: int) -> Prepared:
     )
 
 
-def paths(of: Prepared, constants: Mapping[str, float]) -> list[Path]:
+def paths(of: JobColumns, constants: Mapping[str, float]) -> list[Path]:
     """The longest path of each row."""
     times, steps = kernel_times(of.work, constants), step_times(of.steps, constants)
     return [_path(of, number, times, steps[:, number]) for number in range(len(of.rows))]
 
 
-def _path(of: Prepared, number: int, times: KernelTimes, steps: Floats) -> Path:
+def _path(of: JobColumns, number: int, times: KernelTimes, steps: Floats) -> Path:
     row = of.rows[number]
     stages, count = row.at.pipeline, row.microbatches
     if stages == 1:
@@ -94,7 +94,7 @@ def _of_row(times: KernelTimes, number: int) -> KernelTimes:
     return KernelTimes(**{n: np.asarray(v[number] if v.ndim else v) for n, v in values.items()})
 
 
-def predicted(of: Prepared, along: Sequence[Path], constants: Mapping[str, Floats]) -> Floats:
+def predicted(of: JobColumns, along: Sequence[Path], constants: Mapping[str, Floats]) -> Floats:
     """Milliseconds of each row along its path, [set, row]; at most the makespan's."""
     counts = {
         field.name: np.array([getattr(path, field.name) for path in along], dtype=np.float64)

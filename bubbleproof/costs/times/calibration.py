@@ -25,7 +25,7 @@ from itertools import product
 import numpy as np
 
 from bubbleproof.costs.times.allocated import allocated
-from bubbleproof.costs.times.along_paths import Prepared, paths, predicted, prepared
+from bubbleproof.costs.times.along_paths import JobColumns, paths, predicted, prepared
 from bubbleproof.costs.times.cards import Card, cards
 from bubbleproof.costs.times.constants import CONSTANTS, NAMES, starts
 from bubbleproof.costs.times.critical_paths import Path
@@ -187,7 +187,7 @@ class _Fit:
     """One fit: rows, where it starts, and the names of what it changes."""
 
     def __init__(self, rows: Sequence[JobRow], begun: Calibration, names: Sequence[str]) -> None:
-        self.of: Prepared = prepared(begun.taken(rows), begun.card.cards_per_node)
+        self.of: JobColumns = prepared(begun.taken(rows), begun.card.cards_per_node)
         self.measured = np.array([row.measured_ms for row in rows])
         self.evidence = evidence(rows)
         self.begun, self.names = begun, tuple(names)
