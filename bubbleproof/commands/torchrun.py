@@ -49,7 +49,7 @@ from bubbleproof.reference_exec.drivers.torchrun import (
 )
 from bubbleproof.reference_exec.evidence.compare import compared
 from bubbleproof.reference_exec.evidence.oracle import single_threaded
-from bubbleproof.reference_exec.plans.prepared import Prepared, chosen_semantics, prepared
+from bubbleproof.reference_exec.plans.prepared import PreparedReplay, chosen_semantics, prepared
 from bubbleproof.reference_exec.plans.replay_limits import require_time_limit
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime.device import Device
@@ -62,7 +62,7 @@ OF_ONE_PROCESS = ("dialect", "output", "json", "torchrun")
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Ready:
     given: ScheduleFile
-    prepared: Prepared
+    prepared: PreparedReplay
     device: Device
     semantics_why: str
 

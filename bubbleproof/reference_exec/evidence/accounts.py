@@ -7,14 +7,14 @@ what of weights, gradients and optimizer state is there as each pass begins and 
 from __future__ import annotations
 
 from bubbleproof.reference_exec.evidence.replay_report import NOTHING, Compared, StateMoment
-from bubbleproof.reference_exec.plans.prepared import Prepared
+from bubbleproof.reference_exec.plans.prepared import PreparedReplay
 from bubbleproof.reference_exec.runtime.rank import RankResult
 from bubbleproof.reference_exec.runtime.trace import RankTrace, Samples, TraceRow
 
 Pair = tuple[Compared[int], Compared[int]]  # on ranks, on their hosts
 
 
-def peaks_of(ready: Prepared, results: list[RankResult]) -> Pair:
+def peaks_of(ready: PreparedReplay, results: list[RankResult]) -> Pair:
     """The most that ranks and their hosts held; a host's own from its beginning on."""
     plan = ready.plan
     counted = results if plan.counts_bytes else []
@@ -27,7 +27,7 @@ def peaks_of(ready: Prepared, results: list[RankResult]) -> Pair:
     )
 
 
-def births(ready: Prepared, results: list[RankResult]) -> Pair:
+def births(ready: PreparedReplay, results: list[RankResult]) -> Pair:
     """What ranks and their hosts held as they were made."""
     if not ready.plan.counts_bytes:
         return NOTHING, NOTHING
@@ -38,7 +38,7 @@ def births(ready: Prepared, results: list[RankResult]) -> Pair:
     )
 
 
-def state_moments(ready: Prepared, results: list[RankResult]) -> list[StateMoment]:
+def state_moments(ready: PreparedReplay, results: list[RankResult]) -> list[StateMoment]:
     """The model state as each pass begins and as it ends, in the order of time."""
     moments = []
     for number, (on_ranks, on_hosts) in enumerate(ready.states):
@@ -53,7 +53,9 @@ def state_moments(ready: Prepared, results: list[RankResult]) -> list[StateMomen
     return moments
 
 
-def passes_of(ready: Prepared, results: list[RankResult]) -> tuple[tuple[RankTrace, ...], ...]:
+def passes_of(
+    ready: PreparedReplay, results: list[RankResult]
+) -> tuple[tuple[RankTrace, ...], ...]:
     """What each process did in each pass; times count from the first action of any in the pass."""
     if not results:
         return ()
@@ -65,7 +67,9 @@ def passes_of(ready: Prepared, results: list[RankResult]) -> tuple[tuple[RankTra
     return tuple(found)
 
 
-def _trace(ready: Prepared, process: int, result: RankResult, step: int, origin: int) -> RankTrace:
+def _trace(
+    ready: PreparedReplay, process: int, result: RankResult, step: int, origin: int
+) -> RankTrace:
     plan, rows = ready.plan, result.passes[step]
     _, rank = plan.seat(process)
     predicted = ready.live_bytes[rank] if ready.live_bytes else ()

@@ -38,7 +38,7 @@ from bubbleproof.reference_exec.evidence.work_done import (
 )
 from bubbleproof.reference_exec.models.own import given_types
 from bubbleproof.reference_exec.plans.predicted_work import predicted_work
-from bubbleproof.reference_exec.plans.prepared import Prepared
+from bubbleproof.reference_exec.plans.prepared import PreparedReplay
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.state_bytes import StateBytes
 from bubbleproof.reference_exec.runtime.compute import Gradients, Losses
@@ -47,7 +47,7 @@ from bubbleproof.reference_exec.runtime.rank import RankResult
 
 
 def compared(
-    ready: Prepared,
+    ready: PreparedReplay,
     results: list[RankResult],
     *,
     backend: str,

@@ -54,7 +54,7 @@ from bubbleproof.verify.verdict import Verdict, join
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Prepared:
+class PreparedReplay:
     """A schedule ready to run.
 
     ``predicted`` has the peak bytes of each rank, ``predicted_hosts`` those of its host, if any
@@ -91,7 +91,7 @@ def prepared(
     zero: ZeroLevels | None = None,
     count_bytes: bool = True,
     count_work: bool = True,
-) -> Prepared:
+) -> PreparedReplay:
     """Verify a schedule and its program; the plan to run, and what it promises.
 
     Unless ``count_bytes`` it promises nothing of live bytes; ``count_work`` is for the ranks.
@@ -120,7 +120,7 @@ def prepared(
     of_plan = verify_plan(whole.problem, plan, semantics)
     of_collectives = verify_collectives(whole.problem, whole.schedule, without_training(plan))
     _judge(verdicts, [of_plan, of_collectives], unsafe=unsafe)
-    ready = Prepared(
+    ready = PreparedReplay(
         plan=plan,
         predicted=(),
         semantics=semantics,
@@ -138,7 +138,7 @@ def _judge(verdicts: list[Verdict], more: list[Verdict], *, unsafe: bool) -> Non
         require_ok(join(verdicts))
 
 
-def _promising_bytes(ready: Prepared, whole: Replicated) -> Prepared:
+def _promising_bytes(ready: PreparedReplay, whole: Replicated) -> PreparedReplay:
     """With what is predicted of live bytes."""
     plan, peaks = ready.plan, _predicted(whole)
     orders = [plan.order(rank) for rank in range(plan.num_ranks)]
