@@ -38,7 +38,7 @@ class Path:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Graph:
+class TaskGraph:
     """1F1B of so many stages and microbatches: per task in an order in which none waits for a
     later one, its stage, whether it is a backward, and the tasks that it waits for, by a message or
     without."""
@@ -50,7 +50,7 @@ class Graph:
 
 
 @lru_cache(maxsize=512)
-def graph(stages: int, microbatches: int) -> Graph:
+def graph(stages: int, microbatches: int) -> TaskGraph:
     """The graph of 1F1B's waiting edges."""
     pipeline = Pipeline(num_ranks=stages, num_microbatches=microbatches)
     problem = pipeline.problem()
@@ -63,7 +63,7 @@ def graph(stages: int, microbatches: int) -> Graph:
     waits: list[list[tuple[int, bool]]] = [[] for _ in order]
     for one, other in zip(before.tolist(), after.tolist(), strict=True):
         waits[place[other]].append((int(place[one]), bool(stage[one] != stage[other])))
-    return Graph(
+    return TaskGraph(
         stages=stages,
         stage=stage[order].tolist(),
         is_backward=(kind[order] == Kind.B).tolist(),
@@ -72,7 +72,7 @@ def graph(stages: int, microbatches: int) -> Graph:
 
 
 def longest_path(
-    of: Graph,
+    of: TaskGraph,
     forward: Sequence[float],
     backward: Sequence[float],
     message: float,
@@ -95,7 +95,7 @@ def longest_path(
     return length, _path(of, came, last)
 
 
-def _path(of: Graph, came: Sequence[tuple[int, bool]], task: int) -> Path:
+def _path(of: TaskGraph, came: Sequence[tuple[int, bool]], task: int) -> Path:
     counts = np.zeros((2, of.stages), dtype=np.int64)
     messages, ends_at = 0, of.stage[task]
     while task >= 0:
