@@ -35,7 +35,7 @@ Keys = Iterable[int]
 Tensors = Iterable[torch.Tensor | None]
 
 
-class Graph(Protocol):
+class StorageHolder(Protocol):
     """What holds storages until it says that it does not."""
 
     def settle(self) -> bool:
@@ -76,7 +76,7 @@ class Ledger:
         self._needs: dict[int, int] = {}
         self._refs: dict[int, StorageWeakRef] = {}  # while one is kept its key is nobody else's
         self._loose: set[int] = set()  # known, not needed, not seen dead yet
-        self._graphs: list[Graph] = []
+        self._graphs: list[StorageHolder] = []
         self._collected: set[int] = set()  # loose, and no garbage when it was looked at
         self._has_garbage = True  # until a look finds none
 
@@ -160,7 +160,7 @@ class Ledger:
         """Find, at each reading, what these show then; they may die."""
         self._followed += map(weakref.ref, tensors)
 
-    def watch(self, graph: Graph) -> None:
+    def watch(self, graph: StorageHolder) -> None:
         """Ask a graph, whenever the ledger is read, what it needs no more."""
         if graph not in self._graphs:
             self._graphs.append(graph)
