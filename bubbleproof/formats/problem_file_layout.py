@@ -79,7 +79,7 @@ class LinksLayout(Layout):
     """Whether a link carries one message at a time, or one in each direction."""
 
 
-class LinkLayout(Layout):
+class ProblemLinkLayout(Layout):
     """Messages between two ranks, in both directions; absent keys are those of [links]."""
 
     ranks: RankPair
@@ -133,7 +133,7 @@ class ProblemFileLayout(Layout):
     layers: LayersLayout | None = None
     memory: MemoryLayout = MemoryLayout()
     links: LinksLayout = LinksLayout()
-    link: list[LinkLayout] = Field(default_factory=list)
+    link: list[ProblemLinkLayout] = Field(default_factory=list)
     choices: ChoicesLayout = ChoicesLayout()
     compare: CompareLayout = CompareLayout()
     solve: SolveLayout = SolveLayout()
