@@ -43,7 +43,7 @@ Pair = Annotated[tuple[ActionText, ActionText], Field(strict=False)]
 OverlapPair = Annotated[Pair, AfterValidator(_overlap)]  # read as an Overlap
 
 
-class RecomputeLayout(Layout):
+class PipelineRecomputeLayout(Layout):
     """What is dropped after its forward and made again; R takes ``duration`` ticks."""
 
     MAKES = Recompute
@@ -123,7 +123,7 @@ class PipelineChoicesLayout(EarlyChoicesLayout):
 
     MAKES = Choices
 
-    recompute: RecomputeLayout | None = None
+    recompute: PipelineRecomputeLayout | None = None
     evictions: list[EvictionLayout] = Field(default_factory=list)
     waits: list[Pair] = Field(default_factory=list)
     offloads: list[OffloadLayout] = Field(default_factory=list)
