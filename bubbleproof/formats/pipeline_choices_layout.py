@@ -67,7 +67,7 @@ class EvictionLayout(Layout):
     duration: Natural
 
 
-class OffloadLayout(Layout):
+class PipelineOffloadLayout(Layout):
     """An activation that waits on the host; ticks of each way."""
 
     MAKES = ActivationOffload
@@ -126,7 +126,7 @@ class PipelineChoicesLayout(EarlyChoicesLayout):
     recompute: PipelineRecomputeLayout | None = None
     evictions: list[EvictionLayout] = Field(default_factory=list)
     waits: list[Pair] = Field(default_factory=list)
-    offloads: list[OffloadLayout] = Field(default_factory=list)
+    offloads: list[PipelineOffloadLayout] = Field(default_factory=list)
     host_capacity: Natural | None = None
     state_offload: StateOffloadLayout | None = None
     sharding: ShardingLayout | None = None
