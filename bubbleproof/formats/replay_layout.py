@@ -34,7 +34,7 @@ class RunLayout(Layout):
     stopped: str
 
 
-class ModelLayout(Layout):
+class ReplayModelLayout(Layout):
     """What was trained."""
 
     kind: str
@@ -149,7 +149,7 @@ class ReplayLayout(Layout):
     ok: bool
     failures: list[str]
     run: RunLayout
-    model: ModelLayout
+    model: ReplayModelLayout
     gradients: GradientsLayout
     losses: LossesLayout
     weights: WeightsLayout
