@@ -44,7 +44,7 @@ from bubbleproof.commands.targets import make_folder, require_folder
 from bubbleproof.commands.torch_limits import MISSING
 from bubbleproof.commands.verify import section_of, verify_given
 from bubbleproof.formats import (
-    Comparison,
+    ComparedFamily,
     ProblemFile,
     ScheduleFile,
     comparison_pipeline,
@@ -245,7 +245,7 @@ def rows_to_json(compared: list[Compared]) -> list[dict[str, object]]:
     return [item.row._asdict() for item in compared]
 
 
-def compare(file: ProblemFile, item: Comparison) -> Compared:
+def compare(file: ProblemFile, item: ComparedFamily) -> Compared:
     """The published schedule on the user's work, checked without the capacity's veto on drawing."""
     chosen = family(item.family)
     try:

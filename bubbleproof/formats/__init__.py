@@ -9,7 +9,7 @@ from bubbleproof.formats.certificate_json import (
     read_certificate,
     write_certificate,
 )
-from bubbleproof.formats.comparison import Comparison, comparison_pipeline
+from bubbleproof.formats.comparison import ComparedFamily, comparison_pipeline
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.inference import infer_pipeline
 from bubbleproof.formats.perfetto import trace, write_measured_trace, write_trace
@@ -29,7 +29,7 @@ from bubbleproof.formats.schedule_json import read_schedule, schedule_schema, wr
 
 __all__ = [
     "CollectiveCell",
-    "Comparison",
+    "ComparedFamily",
     "ProblemFile",
     "ScheduleFile",
     "TableFile",

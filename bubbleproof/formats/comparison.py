@@ -32,7 +32,7 @@ CUT = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class ComparedFamily:
     """A family to compare with, and its chunks per rank (None: the family's default)."""
 
     family: str
@@ -44,7 +44,7 @@ class Comparison:
         return self.family + ("" if self.num_chunks is None else f" v={self.num_chunks}")
 
 
-def parse_comparison(where: str, text: str) -> Comparison:
+def parse_comparison(where: str, text: str) -> ComparedFamily:
     """Read ``1f1b`` or ``interleaved v=2``.
 
     Raises ``UnusableInput`` for an unknown family or option.
@@ -56,12 +56,12 @@ def parse_comparison(where: str, text: str) -> Comparison:
         hint = f"; did you mean {close!r}?" if close else ""
         raise UnusableInput(where, f"a family ({' '.join(known)})", quoted(name) + hint)
     if not option:
-        return Comparison(family=name)
+        return ComparedFamily(family=name)
     match = re.fullmatch(r"v=([1-9][0-9]{0,4})", option)
     if match is None or "v" not in known[name].options:
         takes = "v=<chunks> at most" if "v" in known[name].options else "no option"
         raise UnusableInput(where, f"{takes} after {name}", quoted(option))
-    return Comparison(family=name, num_chunks=int(match[1]))
+    return ComparedFamily(family=name, num_chunks=int(match[1]))
 
 
 def comparison_pipeline(

@@ -95,7 +95,7 @@ from pathlib import Path
 from typing import Any
 
 from bubbleproof.formats.choices_layout import allowed_choices
-from bubbleproof.formats.comparison import Comparison, parse_comparison
+from bubbleproof.formats.comparison import ComparedFamily, parse_comparison
 from bubbleproof.formats.errors import UnusableInput, about, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
 from bubbleproof.formats.plan_layout import PlanLayout
@@ -141,7 +141,7 @@ class ProblemFile:
     description: str
     pipeline: Pipeline
     has_split_ticks: bool
-    compare: tuple[Comparison, ...]
+    compare: tuple[ComparedFamily, ...]
     objective: str
     within: int | None
     time_limit: int | None
@@ -250,7 +250,7 @@ def _pipeline(layout: ProblemFileLayout, layers: Layers | None) -> Pipeline:
     )
 
 
-def _comparisons(layout: ProblemFileLayout) -> tuple[Comparison, ...]:
+def _comparisons(layout: ProblemFileLayout) -> tuple[ComparedFamily, ...]:
     found = []
     for index, text in enumerate(layout.compare.families):
         where = f"compare.families[{index}]"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.formats import Comparison
+from bubbleproof.formats import ComparedFamily
 from bubbleproof.theory.pipelines.links import Link
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.formats.problem_texts import SMALL, read, refusal
@@ -76,9 +76,9 @@ def test_full_file(tmp_path: Path) -> None:
         memory_unit="bytes",
     )
     assert file.compare == (
-        Comparison(family="1f1b"),
-        Comparison(family="interleaved", num_chunks=4),
-        Comparison(family="zb-h1"),
+        ComparedFamily(family="1f1b"),
+        ComparedFamily(family="interleaved", num_chunks=4),
+        ComparedFamily(family="zb-h1"),
     )
     assert (file.name, file.objective, file.time_limit) == ("everything", "makespan", 30)
 
