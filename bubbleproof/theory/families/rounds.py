@@ -72,7 +72,7 @@ class Cells:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class RoundLayout:
     """The cells in which the chunks of microbatch 0 run on the last rank."""
 
     cells: Cells
@@ -120,7 +120,7 @@ def round_program(pipeline: Pipeline, recomputed: int = 0) -> Program:
 
 
 @lru_cache(maxsize=256)
-def _layout(p: int, chunks: int, recomputed: int) -> Layout:
+def _layout(p: int, chunks: int, recomputed: int) -> RoundLayout:
     return min(
         (_laid(p, recomputed, cells) for cells in _patterns(chunks, recomputed)),
         key=lambda layout: (layout.lives(p), layout.cells.recomputed[::-1]),
@@ -134,7 +134,7 @@ def _patterns(chunks: int, recomputed: int) -> Iterator[Cells]:
         yield Cells(recomputed=tuple(cell in chosen for cell in range(chunks)))
 
 
-def _laid(p: int, recomputed: int, cells: Cells) -> Layout:
+def _laid(p: int, recomputed: int, cells: Cells) -> RoundLayout:
     """Every chunk in the next free cell that its dependencies allow, from the deepest on."""
     v = len(cells.recomputed)
     back, forth = 0, 0
@@ -154,4 +154,6 @@ def _laid(p: int, recomputed: int, cells: Cells) -> Layout:
         while forth % v in taken or cells.forward(forth) + 1 > needed:
             forth -= 1
         forwards.append(forth)
-    return Layout(cells=cells, forwards=tuple(forwards[::-1]), backwards=tuple(backwards[::-1]))
+    return RoundLayout(
+        cells=cells, forwards=tuple(forwards[::-1]), backwards=tuple(backwards[::-1])
+    )
