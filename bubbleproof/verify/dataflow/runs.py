@@ -36,7 +36,7 @@ class Mistake:
 
 
 @dataclass(frozen=True, slots=True)
-class Standstill:
+class SymbolicStandstill:
     """The works at which every resource that is not done waits for another, and why."""
 
     waiting: tuple[Mistake, ...]
@@ -135,7 +135,7 @@ def _advance(
 
 def by_order(
     machine: Machine, rows: Sequence[RunnableRow]
-) -> tuple[list[Mistake], Standstill | None]:
+) -> tuple[list[Mistake], SymbolicStandstill | None]:
     """All mistakes of a run in which every resource keeps the order of its rows."""
     run = SymbolicRun(machine)
     pending: dict[Supply, Counter[int]] = defaultdict(Counter)
@@ -158,7 +158,7 @@ def by_order(
         heads = {r: run.faults(rows[queue[0]]) for r, queue in queues.items() if queue}
         culprit = _culprit(heads, pending)
         if culprit is None:
-            return run.mistakes, Standstill(tuple(found[0] for found in heads.values()))
+            return run.mistakes, SymbolicStandstill(tuple(found[0] for found in heads.values()))
         run.mistakes += heads[culprit]
         fire(queues[culprit].popleft())
     return run.finish(), None

@@ -10,7 +10,7 @@ import numpy as np
 from bubbleproof.theory.model.actions import NONE
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.verify.dataflow.runs import Mistake, Standstill
+from bubbleproof.verify.dataflow.runs import Mistake, SymbolicStandstill
 from bubbleproof.verify.dataflow.training_step import name
 from bubbleproof.verify.explain.grid import step_grid, time_grid
 from bubbleproof.verify.finding import Rule
@@ -26,7 +26,7 @@ class SymbolicRunReport:
     schedule: Schedule | None = None
 
     def decision(
-        self, mistakes: Sequence[Mistake], standstill: Standstill | None = None
+        self, mistakes: Sequence[Mistake], standstill: SymbolicStandstill | None = None
     ) -> RuleDecision:
         """All mistakes counted, the first few as violations, and where the run came to an end."""
         violations = [
