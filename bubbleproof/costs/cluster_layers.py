@@ -41,8 +41,8 @@ from bubbleproof.theory.pipelines.layer_cuts import (
     BALANCED,
     EVEN,
     Cut,
+    LayerPart,
     Layers,
-    Part,
     balanced_cut,
     even_cut,
 )
@@ -128,10 +128,10 @@ def _cuts(layers: Layers, stages: int) -> tuple[Cut, ...]:
     return tuple(dict.fromkeys(cut for cut in found if cut))
 
 
-def _part(times: Passes, saved: Number, weights: Weights, at: Deployment, shares: int) -> Part:
+def _part(times: Passes, saved: Number, weights: Weights, at: Deployment, shares: int) -> LayerPart:
     passes = times.forward, times.input_backward, times.weight_backward
     forward, back, late = (_ticks(each, shares) for each in passes)
-    return Part(
+    return LayerPart(
         forward=forward,
         backward=back + late,
         input_backward=back,

@@ -29,7 +29,7 @@ from bubbleproof.formats.problem_toml import problem_of, problem_text
 from bubbleproof.formats.sizes_and_rates import Units
 from bubbleproof.formats.toml_text import parse_toml
 from bubbleproof.formats.validation import validate
-from bubbleproof.theory.pipelines.layer_cuts import BALANCED, EVEN, Part
+from bubbleproof.theory.pipelines.layer_cuts import BALANCED, EVEN, LayerPart
 from bubbleproof.theory.pipelines.plan_space import PlanSpace, require_listed
 
 KEYS = ("forward", "input_backward", "weight_backward", "activation", "static")
@@ -277,6 +277,6 @@ def deployed_space(file: ClusterFile, one: Counted) -> PlanSpace:
     return space
 
 
-def _part(part: Part) -> dict[str, int]:
+def _part(part: LayerPart) -> dict[str, int]:
     found = asdict(part)
     return {NAMES.get(key, key): found[key] for key in KEYS}

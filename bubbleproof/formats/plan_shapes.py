@@ -9,7 +9,7 @@ from bubbleproof.formats.plan_layout import LayersLayout, PartLayout, PlanLayout
 from bubbleproof.formats.problem_file_layout import ProblemFileLayout
 from bubbleproof.formats.validation import described
 from bubbleproof.theory.pipelines.allowed import Allowed
-from bubbleproof.theory.pipelines.layer_cuts import EVEN, Layers, Part, nearest_cut
+from bubbleproof.theory.pipelines.layer_cuts import EVEN, LayerPart, Layers, nearest_cut
 from bubbleproof.theory.pipelines.pipeline import TICKS, Pipeline
 from bubbleproof.theory.pipelines.plan_space import (
     SPLIT,
@@ -60,7 +60,7 @@ def _kinds(given: LayersLayout) -> tuple[str, ...]:
     return tuple(given.cuts)
 
 
-def _part(where: str, given: PartLayout, *, has_ticks: bool) -> Part:
+def _part(where: str, given: PartLayout, *, has_ticks: bool) -> LayerPart:
     halves = given.input, given.weight
     if (given.input is None) != (given.weight is None):
         missing = "weight" if given.weight is None else "input"
@@ -71,7 +71,7 @@ def _part(where: str, given: PartLayout, *, has_ticks: bool) -> Part:
         raise UnusableInput(f"{where}.backward", expected, str(given.backward))
     if has_ticks and given.backward is None and whole is None:
         raise UnusableInput(f"{where}.backward", "this key", "nothing")
-    return Part(
+    return LayerPart(
         forward=given.forward,
         backward=(given.backward or 0) if whole is None else whole,
         input_backward=given.input or 0,

@@ -14,7 +14,7 @@ from bubbleproof.formats import UnusableInput
 from bubbleproof.formats.bundle_json import read_bundle, write_bundle
 from bubbleproof.planners import Plan, PlanOptions, plan
 from bubbleproof.theory.pipelines.allowed import Allowed, AllowedEvictions
-from bubbleproof.theory.pipelines.layer_cuts import Layers, Part
+from bubbleproof.theory.pipelines.layer_cuts import LayerPart, Layers
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.verify.candidates.bundle import Bounded, check_bundle
@@ -56,7 +56,7 @@ def test_what_is_written_is_read_back(made: Plan, file: Path) -> None:
 def test_layers_and_a_word_are_read_back(tmp_path: Path) -> None:
     space = PlanSpace(
         pipeline=SPACE.pipeline,
-        layers=Layers(number=5, layer=Part(forward=1, backward=2, activation=1), spread=0),
+        layers=Layers(number=5, layer=LayerPart(forward=1, backward=2, activation=1), spread=0),
     )
     bundle = tuple(
         Bounded(candidate=candidate, bound=7, word="cpsat") for candidate in space.candidates()

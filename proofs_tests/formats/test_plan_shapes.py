@@ -9,7 +9,7 @@ import pytest
 from bubbleproof.formats import UnusableInput, read_problem
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.theory.pipelines.allowed import Allowed, AllowedRecompute
-from bubbleproof.theory.pipelines.layer_cuts import Layers, Part
+from bubbleproof.theory.pipelines.layer_cuts import LayerPart, Layers
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.spread import Spread
 
@@ -124,10 +124,10 @@ def test_layers_stand_for_ticks_and_memory(tmp_path: Path) -> None:
     kib = 1024
     assert file.plan.layers == Layers(
         number=5,
-        layer=Part(forward=3, backward=6, input_backward=4, weight_backward=2, activation=2 * kib,
+        layer=LayerPart(forward=3, backward=6, input_backward=4, weight_backward=2, activation=2 * kib,
                    released=kib, static=3 * kib),
-        embedding=Part(static=kib),
-        head=Part(forward=1, backward=2),
+        embedding=LayerPart(static=kib),
+        head=LayerPart(forward=1, backward=2),
     )  # fmt: skip
     # The file's own shape has 2 and 3 layers: forward 2*3, 3*3 + 1; static 2*3 + 1, 3*3 KiB.
     own = file.pipeline

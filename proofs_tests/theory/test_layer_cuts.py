@@ -10,8 +10,8 @@ import pytest
 
 from bubbleproof.theory.pipelines.layer_cuts import (
     COUNTLESS,
+    LayerPart,
     Layers,
-    Part,
     balanced_cut,
     cuts,
     even_cut,
@@ -53,14 +53,14 @@ def test_the_nearest_cut_differs_by_one_layer_at_most() -> None:
 def test_embedding_and_head_stand_at_the_ends() -> None:
     layers = Layers(
         number=5,
-        layer=Part(forward=10, backward=20, activation=3, static=7),
-        embedding=Part(forward=1, static=100),
-        head=Part(forward=2, backward=4, released=1),
+        layer=LayerPart(forward=10, backward=20, activation=3, static=7),
+        embedding=LayerPart(forward=1, static=100),
+        head=LayerPart(forward=2, backward=4, released=1),
     )
     # Two layers and the embedding: 2*10 + 1, 2*20, 2*3, 2*7 + 100.
-    assert layers.stage((2, 3), 0) == Part(forward=21, backward=40, activation=6, static=114)
+    assert layers.stage((2, 3), 0) == LayerPart(forward=21, backward=40, activation=6, static=114)
     # Three layers and the head: 3*10 + 2, 3*20 + 4, 3*3, 3*7.
-    assert layers.stage((2, 3), 1) == Part(
+    assert layers.stage((2, 3), 1) == LayerPart(
         forward=32, backward=64, activation=9, released=1, static=21
     )
     # One stage has both.
@@ -76,9 +76,9 @@ def test_the_balanced_cut_is_the_lightest_of_all(seed: int) -> None:
     stages = ranks * chunks
     layers = Layers(
         number=stages + draw.randint(0, 5),
-        layer=Part(forward=zero_or(draw, 1, 3), backward=zero_or(draw, 1, 6)),
-        embedding=Part(forward=draw.randint(0, 9)),
-        head=Part(forward=draw.randint(0, 9), backward=draw.randint(0, 9)),
+        layer=LayerPart(forward=zero_or(draw, 1, 3), backward=zero_or(draw, 1, 6)),
+        embedding=LayerPart(forward=draw.randint(0, 9)),
+        head=LayerPart(forward=draw.randint(0, 9), backward=draw.randint(0, 9)),
     )
 
     def loads(cut: tuple[int, ...]) -> list[int]:
@@ -96,7 +96,7 @@ def test_the_balanced_cut_is_the_lightest_of_all(seed: int) -> None:
 
 def test_llama_3_405b_has_fewer_layers_at_both_ends() -> None:
     """126 layers of 16 stages: made for 128, an embedding and a head in place of one each."""
-    layer = Part(forward=10, backward=20)
+    layer = LayerPart(forward=10, backward=20)
     model = Layers(number=126, layer=layer, embedding=layer, head=layer)
     assert balanced_cut(model, range(16)) == (7, *[8] * 14, 7)
     assert even_cut(layers=126, stages=16) == ()
@@ -104,8 +104,8 @@ def test_llama_3_405b_has_fewer_layers_at_both_ends() -> None:
 
 
 def test_a_plan_tries_the_cuts_that_it_names() -> None:
-    head = Part(forward=4)
-    layers = Layers(number=6, layer=Part(forward=1, backward=2), head=head)
+    head = LayerPart(forward=4)
+    layers = Layers(number=6, layer=LayerPart(forward=1, backward=2), head=head)
     space = PlanSpace(pipeline=Pipeline(num_ranks=3, num_microbatches=2), layers=layers)
 
     def found(*kinds: str) -> list[tuple[int, ...] | None]:
@@ -122,7 +122,9 @@ def test_a_plan_tries_the_cuts_that_it_names() -> None:
 
 
 def test_many_stages_are_told_by_runs() -> None:
-    layers = Layers(number=126, layer=Part(forward=1), kinds=("balanced",), head=Part(forward=1))
+    layers = Layers(
+        number=126, layer=LayerPart(forward=1), kinds=("balanced",), head=LayerPart(forward=1)
+    )
     pipeline = Pipeline(num_ranks=16, num_microbatches=2)
     (one,) = PlanSpace(pipeline=pipeline, layers=layers).candidates()
     assert str(one) == "v=1 loop whole layers 7+14x8+7"

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bubbleproof.theory.pipelines.layer_cuts import Layers, Part
+from bubbleproof.theory.pipelines.layer_cuts import LayerPart, Layers
 from bubbleproof.theory.pipelines.nearest_shape import nearest_change
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
@@ -15,7 +15,7 @@ from bubbleproof.theory.pipelines.plan_space import PlanSpace
 RANKS = PlanSpace(
     pipeline=Pipeline(num_ranks=4, num_microbatches=4, forward=12, backward=24, activation=36)
 )
-LAYER = Part(forward=2, backward=4, activation=2)
+LAYER = LayerPart(forward=2, backward=4, activation=2)
 
 
 def layered(number: int, ranks: int, chunks: tuple[int, ...] = (1,)) -> PlanSpace:

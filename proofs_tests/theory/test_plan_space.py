@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from bubbleproof.theory.pipelines.layer_cuts import Layers, Part
+from bubbleproof.theory.pipelines.layer_cuts import LayerPart, Layers
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 
 TWO = Pipeline(num_ranks=2, num_microbatches=2)
-LAYERS = Layers(number=6, layer=Part(forward=1, backward=2, activation=1))
+LAYERS = Layers(number=6, layer=LayerPart(forward=1, backward=2, activation=1))
 
 
 def test_candidates_stand_in_the_order_of_the_lists() -> None:
@@ -131,9 +131,9 @@ def test_absurd_sizes_are_answered_at_once() -> None:
         PlanSpace(pipeline=widest, backward=("mixed",))
     assert len(str(caught.value)) < 300
     with pytest.raises(ValueError, match="these are 5000000 or more; the even cut"):
-        PlanSpace(pipeline=widest, layers=Layers(number=10_000, layer=Part(), spread=10_000))
+        PlanSpace(pipeline=widest, layers=Layers(number=10_000, layer=LayerPart(), spread=10_000))
     # No layer is left for 4096 * 4096 stages, so this is one candidate, and quickly found to be.
     space = PlanSpace(
-        pipeline=widest, chunks=(4096,), layers=Layers(number=10_000, layer=Part(), spread=1)
+        pipeline=widest, chunks=(4096,), layers=Layers(number=10_000, layer=LayerPart(), spread=1)
     )
     assert [candidate.layers for candidate in space.candidates()] == [()]

@@ -12,7 +12,7 @@ from bubbleproof.theory.pipelines.allowed import (
     AllowedOffloads,
     AllowedRecompute,
 )
-from bubbleproof.theory.pipelines.layer_cuts import Layers, Part
+from bubbleproof.theory.pipelines.layer_cuts import LayerPart, Layers
 from bubbleproof.theory.pipelines.links import Link
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import Backward, Candidate, Placement, PlanSpace
@@ -232,10 +232,10 @@ def test_absurd_sizes_are_no_candidates_and_answered_at_once() -> None:
 
 LAYERS = Layers(
     number=6,
-    layer=Part(forward=4, backward=8, input_backward=6, weight_backward=2, activation=10,
+    layer=LayerPart(forward=4, backward=8, input_backward=6, weight_backward=2, activation=10,
                released=2, static=3),
-    embedding=Part(static=50),
-    head=Part(forward=2, backward=4, input_backward=2, weight_backward=2, activation=4),
+    embedding=LayerPart(static=50),
+    head=LayerPart(forward=2, backward=4, input_backward=2, weight_backward=2, activation=4),
 )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ COUNTLESS = 5_000_000  # sums to add up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class LayerPart:
     """Ticks of each action of one layer, embedding or head, and memory units of one microbatch.
 
     ``static`` are weights and optimizer state; ``released`` the part of ``activation`` that a split
@@ -47,22 +47,22 @@ class Layers:
     """
 
     number: int
-    layer: Part
-    embedding: Part = Part()
-    head: Part = Part()
+    layer: LayerPart
+    embedding: LayerPart = LayerPart()
+    head: LayerPart = LayerPart()
     spread: int | None = None
     kinds: tuple[str, ...] = (EVEN,)
 
-    def stage(self, cut: Cut, stage: int) -> Part:
+    def stage(self, cut: Cut, stage: int) -> LayerPart:
         """What a stage of the cut takes and holds."""
         sums = {}
-        for name in (field.name for field in fields(Part)):
+        for name in (field.name for field in fields(LayerPart)):
             sums[name] = cut[stage] * getattr(self.layer, name)
             if stage == 0:
                 sums[name] += getattr(self.embedding, name)
             if stage == len(cut) - 1:
                 sums[name] += getattr(self.head, name)
-        return Part(**sums)
+        return LayerPart(**sums)
 
 
 def even_cut(*, layers: int, stages: int) -> Cut:
@@ -79,7 +79,7 @@ def balanced_cut(layers: Layers, stage_ranks: Sequence[int]) -> Cut:
     least is exact: no cut has a rank with more layers, and less on the heaviest. Of ranks alike the
     last takes it: it keeps fewer microbatches.
 
-    >>> model = Layers(number=6, layer=Part(forward=1, backward=2), head=Part(forward=3))
+    >>> model = Layers(number=6, layer=LayerPart(forward=1, backward=2), head=LayerPart(forward=3))
     >>> balanced_cut(model, (0, 1, 2))
     (2, 2, 2)
     """
@@ -102,7 +102,7 @@ def balanced_cut(layers: Layers, stage_ranks: Sequence[int]) -> Cut:
     return tuple(cut)
 
 
-def _ticks(part: Part) -> int:
+def _ticks(part: LayerPart) -> int:
     return part.forward + part.backward
 
 

@@ -15,7 +15,7 @@ from bubbleproof.theory.pipelines.allowed import (
     AllowedOffloads,
     AllowedRecompute,
 )
-from bubbleproof.theory.pipelines.layer_cuts import Layers, Part
+from bubbleproof.theory.pipelines.layer_cuts import LayerPart, Layers
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.recompute import Recompute
@@ -108,8 +108,8 @@ def test_where_nothing_is_open_nothing_is_chosen(
 
 LAYERS = Layers(
     number=4,
-    layer=Part(forward=2, backward=6, input_backward=3, weight_backward=4),
-    head=Part(forward=1, backward=1, input_backward=1, weight_backward=1),
+    layer=LayerPart(forward=2, backward=6, input_backward=3, weight_backward=4),
+    head=LayerPart(forward=1, backward=1, input_backward=1, weight_backward=1),
 )
 
 
