@@ -26,7 +26,7 @@ from bubbleproof.commands.targets import require_writable
 from bubbleproof.formats import ScheduleFile
 from bubbleproof.reference_exec.drivers.agreement import Paper
 from bubbleproof.reference_exec.drivers.identity import (
-    Part,
+    IdentityPart,
     content_digest,
     model_parts,
     own_files,
@@ -199,8 +199,8 @@ class RunParts:
     def know(self, given: ScheduleFile, schedule: Schedule) -> None:
         """The schedule and its problem have been read; a user's model is loaded here."""
         orders = (given.program.actions, given.program.resource, schedule.program, schedule.start)
-        self._parts["schedule"] = Part.of_content(content_digest(orders), given.name)
-        self._parts["problem"] = Part.of_content(content_digest(given.problem))
+        self._parts["schedule"] = IdentityPart.of_content(content_digest(orders), given.name)
+        self._parts["problem"] = IdentityPart.of_content(content_digest(given.problem))
         self._parts |= model_parts(self._spec)
 
     def know_nccl(self, here: NcclHere) -> None:
@@ -209,7 +209,7 @@ class RunParts:
 
     def know_plan(self, plan: ReplayPlan) -> None:
         """The programs that the ranks are to run have been made."""
-        self._parts["program"] = Part.of_content(content_digest(plan))
+        self._parts["program"] = IdentityPart.of_content(content_digest(plan))
 
     def paper(self, place: ProcessPlace, refusal: str | None) -> Paper:
         """What this process tells the others, and why it cannot run."""
@@ -217,10 +217,10 @@ class RunParts:
         return Paper(rank=place.rank, node=place.node, parts=parts, refusal=refusal)
 
 
-def _option_parts(request: ReplayRequest) -> Iterator[tuple[str, Part]]:
+def _option_parts(request: ReplayRequest) -> Iterator[tuple[str, IdentityPart]]:
     for group in (request.run, request.model, request.training, request.communication):
         for field in fields(group):
             if field.name not in OF_ONE_PROCESS:
                 value = getattr(group, field.name)
                 option = f"--{field.name.replace('_', '-')}"
-                yield option, Part.of("not given" if value is None else value)
+                yield option, IdentityPart.of("not given" if value is None else value)

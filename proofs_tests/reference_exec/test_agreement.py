@@ -181,7 +181,7 @@ def test_no_option_is_left_out() -> None:
 @pytest.mark.parametrize("name", ["bubbleproof", "Python", "numpy", "torch"])
 def test_every_version_is_agreed_on(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     here = paper_of(REQUEST)
-    faked = {**identity.versions(), name: identity.Part.of("0.0")}
+    faked = {**identity.versions(), name: identity.IdentityPart.of("0.0")}
     monkeypatch.setattr("bubbleproof.commands.torchrun.versions", lambda: faked)
     said = disagreement([here, paper_of(REQUEST, 1)])
     assert said is not None

@@ -29,25 +29,25 @@ SHOWN_DIGITS = 12  # of a digest, for people
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class IdentityPart:
     """One part of what a process runs: equal where ``mark`` is, ``shown`` to people."""
 
     mark: str
     shown: str
 
     @classmethod
-    def of(cls, value: object) -> Part:
+    def of(cls, value: object) -> IdentityPart:
         """A part whose text says all: a number, a name, a version."""
         return cls(mark=str(value), shown=str(value))
 
     @classmethod
-    def of_content(cls, mark: str, name: str = "") -> Part:
+    def of_content(cls, mark: str, name: str = "") -> IdentityPart:
         """A part that is known by a digest, perhaps with a name for people."""
         short = f"sha256 {mark[:SHOWN_DIGITS]}"
         return cls(mark=mark, shown=f"{name} ({short})" if name else short)
 
 
-Parts = Mapping[str, Part]
+Parts = Mapping[str, IdentityPart]
 
 
 def content_digest(value: object) -> str:
@@ -94,10 +94,10 @@ def versions() -> Parts:
     """What is loaded here: this package, Python's minor version, numpy, torch."""
     python = ".".join(platform.python_version_tuple()[:2])
     return {
-        "bubbleproof": Part.of(this_machine().versions.get("bubbleproof", "not installed")),
-        "Python": Part.of(f"{sys.implementation.name} {python}"),
-        "numpy": Part.of(np.__version__),
-        "torch": Part.of(torch.__version__),
+        "bubbleproof": IdentityPart.of(this_machine().versions.get("bubbleproof", "not installed")),
+        "Python": IdentityPart.of(f"{sys.implementation.name} {python}"),
+        "numpy": IdentityPart.of(np.__version__),
+        "torch": IdentityPart.of(torch.__version__),
     }
 
 
@@ -107,7 +107,7 @@ def own_files() -> Parts:
     folder = Path(bubbleproof.__file__).parent
     found = sorted(folder.rglob("*.py"), key=lambda path: path.relative_to(folder).as_posix())
     named = [(path.relative_to(folder).as_posix(), path.read_bytes()) for path in found]
-    return {"files of bubbleproof": Part.of_content(content_digest(named))}
+    return {"files of bubbleproof": IdentityPart.of_content(content_digest(named))}
 
 
 def model_parts(spec: ModelSpec) -> Parts:
@@ -121,8 +121,8 @@ def model_parts(spec: ModelSpec) -> Parts:
     model = description(spec)
     made = ([stage.state_dict() for stage in model.stages], own_batch(spec, 0))
     return {
-        "model file": Part.of_content(source_digest(spec.factory), spec.factory),
-        "weights and first batch of the model": Part.of_content(content_digest(made)),
+        "model file": IdentityPart.of_content(source_digest(spec.factory), spec.factory),
+        "weights and first batch of the model": IdentityPart.of_content(content_digest(made)),
     }
 
 

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 import torch
 
-from bubbleproof.reference_exec.drivers.identity import Part, Parts
+from bubbleproof.reference_exec.drivers.identity import IdentityPart, Parts
 from bubbleproof.reference_exec.runtime.device import DeviceLane
 from bubbleproof.verify.communication.semantics import Semantics
 
@@ -53,7 +53,7 @@ class NcclHere:
         """What processes compare before they run."""
         versions = {"NCCL": _dotted(self.nccl), "CUDA": _dotted(self.cuda)}
         told = {name: self.variables.get(name, "not set") for name in VARIABLES}
-        return {name: Part.of(value) for name, value in {**versions, **told}.items()}
+        return {name: IdentityPart.of(value) for name, value in {**versions, **told}.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
