@@ -73,12 +73,12 @@ def part_of_weights(plan: ReplayPlan, stage: int, gemms: tuple[str, ...]) -> dic
     return {gemms[k]: part for part, share in enumerate(cut) for k in share}
 
 
-Part = tuple[int, int]  # (microbatch, slice)
+GradientPart = tuple[int, int]  # (microbatch, slice)
 
 
 def summed_together(
-    plan: ReplayPlan, stage: int, rank: int, name: str, order: list[Part], part: int | None
-) -> list[list[Part]]:
+    plan: ReplayPlan, stage: int, rank: int, name: str, order: list[GradientPart], part: int | None
+) -> list[list[GradientPart]]:
     """What a parameter adds in ``order``, by the REDUCE_GRADs that sum it, in the order they end.
 
     ``part`` is the part of W with the parameter's GEMM (``NONE``: W is whole), None where it has
@@ -88,7 +88,7 @@ def summed_together(
     if parallel is None or parallel.levels is None or parallel.levels.of(name) == 1:
         return [order]
     split = plan.split()
-    found: dict[int, list[Part]] = {}
+    found: dict[int, list[GradientPart]] = {}
     for microbatch, slice_ in order:
         key = (stage, microbatch, slice_)
         if key not in split:
