@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from bubbleproof.papers.theorems.closed_form import P
 from bubbleproof.papers.theorems.terms import Formula, Term, all_of, choose, index
-from bubbleproof.papers.theorems.theorem import Part, Theorem, obligations_of
+from bubbleproof.papers.theorems.theorem import ObligationPart, Theorem, obligations_of
 
 S, MU, N, X, R, E = (index(name) for name in ("s", "mu", "N", "x", "R", "E"))
 MOVED = N - MU
@@ -80,7 +80,7 @@ def _within(slot: Slot, state: tuple[Term, Term], balance: Balance) -> Formula:
     )
 
 
-def warmup(balance: Balance) -> list[Part]:
+def warmup(balance: Balance) -> list[ObligationPart]:
     """The state formula is an invariant of the warm-up, which ends in the steady state."""
     slot = Slot(forward=1, evict=choose(balance.evicts(X), 1, 0))
     at, state = (X >= 0, X <= N - 1), warmup_state(X)
@@ -94,9 +94,9 @@ def warmup(balance: Balance) -> list[Part]:
     ]  # fmt: skip
 
 
-def steady(balance: Balance) -> list[Part]:
+def steady(balance: Balance) -> list[ObligationPart]:
     """A round B, F keeps R = mu and E = n, whether or not it moves anything."""
-    parts: list[Part] = []
+    parts: list[ObligationPart] = []
     start = (MU + 0 * X, MOVED)
     for name, first, second in (
         ("plain round", Slot(backward=1), Slot(forward=1)),
@@ -112,7 +112,7 @@ def steady(balance: Balance) -> list[Part]:
     return parts
 
 
-def cooldown(balance: Balance) -> list[Part]:
+def cooldown(balance: Balance) -> list[ObligationPart]:
     """R <= mu and E <= n before a backward; R <= mu - 1 after it, so a bubble may load."""
     at = (R >= 0, R <= MU, E >= 0, E <= MOVED)
     backward, load = Slot(backward=1), Slot(load=1)

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from bubbleproof.papers.theorems.bpipe import MU, ROUNDED_UP, E, N, R, S, X, warmup_state
 from bubbleproof.papers.theorems.closed_form import M, P
 from bubbleproof.papers.theorems.terms import Formula, Term, all_of, any_of, choose, index, negate
-from bubbleproof.papers.theorems.theorem import Part, Theorem, obligations_of
+from bubbleproof.papers.theorems.theorem import ObligationPart, Theorem, obligations_of
 
 RANK, J, K, Y, A, NEXT = (index(name) for name in ("i", "j", "k", "y", "a", "b"))
 MOVED, WARM_UP = N - MU, P - S - 1
@@ -56,7 +56,7 @@ def backward(i: Term, j: Term) -> Term:
     return 2 * P - 1 - i + 2 * j
 
 
-def drawing() -> list[Part]:
+def drawing() -> list[ObligationPart]:
     """The slots are 1F1B's: inputs are there, one action in a slot, p-i activations at most."""
     i = RANK
     return [
@@ -74,7 +74,7 @@ def drawing() -> list[Part]:
     ]  # fmt: skip
 
 
-def decisions(form: Printed) -> list[Part]:
+def decisions(form: Printed) -> list[ObligationPart]:
     """What the lines of the algorithm name: forwards, bubbles and victims that are there."""
     pair, away = Y + WARM_UP, (Y >= MU - 2, Y >= 1, Y <= M - 1)
     beside, other = backward(S, Y) - 1, (J >= 0, J <= M - 1)
@@ -111,7 +111,7 @@ def _are(first: tuple[Term, Term], second: tuple[Term, Term]) -> Formula:
     return all_of(*(one.equals(other) for one, other in zip(first, second, strict=True)))
 
 
-def warmup(form: Printed) -> list[Part]:
+def warmup(form: Printed) -> list[ObligationPart]:
     """``bpipe.warmup_state`` is an invariant until the pairs, or the backwards, begin."""
     state, evicts = warmup_state(X), choose(form.evicts(X), 1, 0)
     after = state[0] + 1 - evicts, state[1] + evicts
@@ -127,7 +127,7 @@ def warmup(form: Printed) -> list[Part]:
     ]  # fmt: skip
 
 
-def pairs(form: Printed) -> list[Part]:
+def pairs(form: Printed) -> list[ObligationPart]:
     """R = mu-1-a and E = n+a before a pair, b of the next; the last leaves mu-1 and n."""
     bits = (A >= 0, A <= 1, NEXT >= 0, NEXT <= 1)
     resident, evicted = MU - 1 - A, MOVED + A
@@ -143,7 +143,7 @@ def pairs(form: Printed) -> list[Part]:
     ]  # fmt: skip
 
 
-def cooldown(form: Printed) -> list[Part]:
+def cooldown(form: Printed) -> list[ObligationPart]:
     """R + a <= mu and E <= n before a bubble; so again before the next, when a backward has run."""
     state = (R >= 0, E >= 0, E <= MOVED, A >= 0, A <= 1, NEXT >= 0, NEXT <= 1, R + A <= MU)
     return [

@@ -31,7 +31,7 @@ from bubbleproof.papers.theorems.terms import (
     negate,
     time,
 )
-from bubbleproof.papers.theorems.theorem import Obligation, Part, obligations_of
+from bubbleproof.papers.theorems.theorem import Obligation, ObligationPart, obligations_of
 
 P, M, J, K = (index(name) for name in ("p", "m", "j", "k"))
 I = index("i")  # noqa: E741 - the papers' letter for a rank
@@ -66,7 +66,7 @@ def obligations(form: ClosedForm) -> tuple[Obligation, ...]:
     return obligations_of(parts, SHAPE)
 
 
-def dependencies(form: ClosedForm) -> list[Part]:
+def dependencies(form: ClosedForm) -> list[ObligationPart]:
     """F waits for the rank before, B for the rank after and for its own F."""
     f, b = form.forward, form.backward
     return [
@@ -77,7 +77,7 @@ def dependencies(form: ClosedForm) -> list[Part]:
     ]
 
 
-def exclusion(form: ClosedForm) -> list[Part]:
+def exclusion(form: ClosedForm) -> list[ObligationPart]:
     """One task at a time on a rank, in the family's order."""
     f, b = form.forward, form.backward
     later, any_two = (*AT_J, *AT_K, K >= J + 1), (*AT_J, *AT_K)
@@ -95,7 +95,7 @@ def exclusion(form: ClosedForm) -> list[Part]:
     ]
 
 
-def tightness(form: ClosedForm) -> list[Part]:
+def tightness(form: ClosedForm) -> list[ObligationPart]:
     """Each start is 0 or the end of a task that comes before it."""
     f, b = form.forward, form.backward
     before_f = [
@@ -116,7 +116,7 @@ def tightness(form: ClosedForm) -> list[Part]:
     return [("F is tight", AT_J, any_of(*before_f)), ("B is tight", AT_J, any_of(*before_b))]
 
 
-def live(start: Start, end: Start, most: Term, reached_at: Term) -> list[Part]:
+def live(start: Start, end: Start, most: Term, reached_at: Term) -> list[ObligationPart]:
     """Activations are live from F's start to ``end``: ``most`` at microbatch ``reached_at``."""
     ended = index("ended")
     now, count = start(I, J), J + 1 - ended
@@ -134,7 +134,7 @@ def live(start: Start, end: Start, most: Term, reached_at: Term) -> list[Part]:
     ]
 
 
-def peak(form: ClosedForm) -> list[Part]:
+def peak(form: ClosedForm) -> list[ObligationPart]:
     """Live activations at the start of F(i, j), counted by the backwards that have ended."""
     return [
         *live(form.forward, lambda i, j: form.backward(i, j) + TB, form.peak(I), form.peak_at(I)),
@@ -143,7 +143,7 @@ def peak(form: ClosedForm) -> list[Part]:
     ]  # fmt: skip
 
 
-def makespan(form: ClosedForm) -> list[Part]:
+def makespan(form: ClosedForm) -> list[ObligationPart]:
     """Nothing ends later, and rank 0's last backward ends then; F(0, 0) starts at 0."""
     f, b, zero = form.forward, form.backward, I * 0
     return [

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from bubbleproof.papers.theorems.bounds import memory_bound
 from bubbleproof.papers.theorems.closed_form import PAIR, TB, TF, I, M, P
 from bubbleproof.papers.theorems.terms import Formula, Term, all_of, any_of, choose, index
-from bubbleproof.papers.theorems.theorem import Part, Theorem, obligations_of
+from bubbleproof.papers.theorems.theorem import ObligationPart, Theorem, obligations_of
 
 CAP = index("K")
 SHAPE = (P >= 1, M >= 1, CAP >= 1, CAP <= P, TF > 0, TB > 0, I >= 0, I <= P - 1)
@@ -92,7 +92,7 @@ HINTS = (
 )
 
 
-def waits(form: FrontierForm) -> list[Part]:
+def waits(form: FrontierForm) -> list[ObligationPart]:
     """Every dependency holds; one task at a time: F(j) and B(k) by the pairs of ticks before."""
     f, b = form.forward, form.backward
     both = (J.exists, L.exists)
@@ -107,7 +107,7 @@ def waits(form: FrontierForm) -> list[Part]:
     ]
 
 
-def costs(form: FrontierForm) -> list[Part]:
+def costs(form: FrontierForm) -> list[ObligationPart]:
     """F(j) waits until backward j - most has ended; L is that microbatch, or microbatch m-1."""
     f, b, zero = form.forward, form.backward, 0 * I
     last = (L.exists, L.number.equals(M - 1))

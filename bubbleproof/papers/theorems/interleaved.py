@@ -35,7 +35,7 @@ from dataclasses import dataclass
 from bubbleproof.papers.theorems.closed_form import PAIR, TB, TF, P
 from bubbleproof.papers.theorems.list_places import SYMBOLS, Places, of_groups
 from bubbleproof.papers.theorems.terms import Formula, Term, all_of, choose, index, negate
-from bubbleproof.papers.theorems.theorem import Part, Theorem, obligations_of
+from bubbleproof.papers.theorems.theorem import ObligationPart, Theorem, obligations_of
 
 # Q is (v-1)p and N is m*v, which keeps every index linear. From p | m and v >= 1 follows that
 # N = m*v is at least p*v = Q+p, all that the proof needs of them.
@@ -91,7 +91,7 @@ class InterleavedForm:
     makespan: Term = (N + P - 1) * PAIR
 
 
-def on_neighbours(form: InterleavedForm) -> list[Part]:
+def on_neighbours(form: InterleavedForm) -> list[ObligationPart]:
     """The waits for a neighbouring rank on the same chunk: at the same place."""
     f, b = form.forward, form.backward
     return [
@@ -108,7 +108,7 @@ def between_chunks(
     *,
     of_forwards: tuple[Formula, ...] = (),
     what: str = "one chunk",
-) -> list[Part]:
+) -> list[ObligationPart]:
     """The waits of the outer ranks for the other chunk's task, at place ``earlier`` of X's list."""
     f, b, zero, last = form.forward, form.backward, 0 * R, P - 1
     return [
@@ -119,13 +119,17 @@ def between_chunks(
     ]  # fmt: skip
 
 
-def on_last_stage(form: InterleavedForm, own: Term, premises: tuple[Formula, ...]) -> list[Part]:
+def on_last_stage(
+    form: InterleavedForm, own: Term, premises: tuple[Formula, ...]
+) -> list[ObligationPart]:
     """The wait of the last stage's backward for its own forward, at place ``own``."""
     name, last = "B of the last stage after its own F", P - 1
     return [(name, premises, form.backward(last, X) >= form.forward(last, own) + TF)]
 
 
-def dependencies(form: InterleavedForm, of_forwards: tuple[Formula, ...] = ()) -> list[Part]:
+def dependencies(
+    form: InterleavedForm, of_forwards: tuple[Formula, ...] = ()
+) -> list[ObligationPart]:
     """All waits; forwards may wait for the chunk before at fewer places."""
     return [
         *on_neighbours(form),
@@ -134,7 +138,7 @@ def dependencies(form: InterleavedForm, of_forwards: tuple[Formula, ...] = ()) -
     ]
 
 
-def order(form: InterleavedForm) -> list[Part]:
+def order(form: InterleavedForm) -> list[ObligationPart]:
     """One task at a time: F(x) precedes B(y) on rank r where x < warmup + y."""
     f, b = form.forward, form.backward
     first = form.warmup(R) + Y - 1 >= X
@@ -147,7 +151,7 @@ def order(form: InterleavedForm) -> list[Part]:
     ]
 
 
-def costs(form: InterleavedForm) -> list[Part]:
+def costs(form: InterleavedForm) -> list[ObligationPart]:
     """The makespan is kept and reached, and the order alone fixes the peak."""
     ended = choose(form.warmup(R) - 1 >= X, 0, X - form.warmup(R) + 1)
     live, top = X + 1 - ended, form.peak(R) - 1

@@ -47,7 +47,7 @@ from bubbleproof.papers.theorems.interleaved import (
 )
 from bubbleproof.papers.theorems.list_places import SYMBOLS, Places, of_groups
 from bubbleproof.papers.theorems.terms import Formula, Term, all_of, any_of, choose
-from bubbleproof.papers.theorems.theorem import Part, Theorem, obligations_of
+from bubbleproof.papers.theorems.theorem import ObligationPart, Theorem, obligations_of
 
 # p | m, so that N = m*v is p*v = Q+p or at least twice that; Q = (v-1)p is 0 or at least p.
 WHOLE = (any_of(N.equals(Q + P), N >= 2 * Q + 2 * P), any_of(Q.equals(0), Q >= P))
@@ -84,7 +84,7 @@ def starts(late: Callable[[Term], Term] = lateness, onset: int = 0) -> Interleav
 FORM = starts()
 
 
-def tightness(form: InterleavedForm) -> list[Part]:
+def tightness(form: InterleavedForm) -> list[ObligationPart]:
     """Each start is 0, or the end of what precedes it on the rank or of what it waits for."""
     f, b, zero = form.forward, form.backward, 0 * R
     first = form.warmup(R)

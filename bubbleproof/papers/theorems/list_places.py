@@ -33,7 +33,7 @@ from dataclasses import dataclass
 
 from bubbleproof.papers.theorems.closed_form import P
 from bubbleproof.papers.theorems.terms import Formula, Term, all_of, any_of, index
-from bubbleproof.papers.theorems.theorem import Obligation, Part, obligations_of
+from bubbleproof.papers.theorems.theorem import Obligation, ObligationPart, obligations_of
 
 V, M, C, J = (index(name) for name in ("v", "m", "c", "j"))
 LAST = V - 1
@@ -82,7 +82,7 @@ class Places:
     backward: PlaceOf = backward_place
 
 
-def _list(kind: str, place: PlaceOf, least: Term, *, is_rising: bool) -> list[Part]:
+def _list(kind: str, place: PlaceOf, least: Term, *, is_rising: bool) -> list[ObligationPart]:
     """Place by place through the list, and the distance of one chunk from the next."""
     operation, some = (
         MicrobatchRange(index("before"), index("size")),
@@ -115,7 +115,7 @@ def _list(kind: str, place: PlaceOf, least: Term, *, is_rising: bool) -> list[Pa
     ]  # fmt: skip
 
 
-def lists(places: Places, least: Term = P) -> list[Part]:
+def lists(places: Places, least: Term = P) -> list[ObligationPart]:
     """Both lists, of operations of ``least`` microbatches or more."""
     return [
         *_list("F", places.forward, least, is_rising=True),
@@ -129,7 +129,7 @@ def of_sequences(places: Places, least: Term) -> tuple[Obligation, ...]:
     dequeue = MicrobatchRange(index("dequeued"), index("d"))
     waiting = enqueue.end - dequeue.before  # when the dequeue operation of j begins
     at = (enqueue.has(J), dequeue.has(J), enqueue.end <= M)
-    parts: list[Part] = [
+    parts: list[ObligationPart] = [
         *lists(places, least),
         ("last stage: the forward stands at most Q places after the backward", (*at, waiting <= q),
          places.forward(LAST, J, enqueue) <= places.backward(LAST, J, dequeue) + LAST * q),
@@ -147,7 +147,7 @@ def of_groups(places: Places, *, is_timed: bool = False) -> tuple[Obligation, ..
     whole = V * P * groups  # N
     at = (*AT_C, number >= 0, number * P <= J, number * P + P - 1 >= J)
     place = places.forward(C, J, group)
-    parts: list[Part] = [
+    parts: list[ObligationPart] = [
         *lists(places),
         ("last stage: the forward stands Q places after the backward", at,
          places.forward(LAST, J, group).equals(places.backward(LAST, J, group) + q)),

@@ -43,11 +43,13 @@ class Obligation:
         return not self.holds(environment)
 
 
-Part = tuple[str, tuple[Formula, ...], Formula]
+ObligationPart = tuple[str, tuple[Formula, ...], Formula]
 
 
 def obligations_of(
-    parts: Iterable[Part], premises: tuple[Formula, ...], hints: tuple[tuple[Term, Term], ...] = ()
+    parts: Iterable[ObligationPart],
+    premises: tuple[Formula, ...],
+    hints: tuple[tuple[Term, Term], ...] = (),
 ) -> tuple[Obligation, ...]:
     """The parts (name, premises of its own, goal) as obligations that share premises and hints."""
     return tuple(

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from bubbleproof.papers.theorems.closed_form import AT_J, AT_K, I, J, K, M, P, live
 from bubbleproof.papers.theorems.terms import Term, all_of, any_of, choose, index, negate, time
-from bubbleproof.papers.theorems.theorem import Part, Theorem, obligations_of
+from bubbleproof.papers.theorems.theorem import ObligationPart, Theorem, obligations_of
 
 T = time("t")
 SHAPE = (P >= 1, M >= P, T > 0)
@@ -59,7 +59,7 @@ class SplitForm:
     makespan: Term = (3 * M + P - 1) * T
 
 
-def dependencies(form: SplitForm) -> list[Part]:
+def dependencies(form: SplitForm) -> list[ObligationPart]:
     """F waits for the rank before, I for the rank after and its own F, W for its own I."""
     f, b, w = form.forward, form.input_backward, form.weight_backward
     t_f, t_i, _ = form.ticks
@@ -73,7 +73,7 @@ def dependencies(form: SplitForm) -> list[Part]:
     ]
 
 
-def order(form: SplitForm) -> list[Part]:
+def order(form: SplitForm) -> list[ObligationPart]:
     """One task at a time, in the order p-i forwards, then I(j), W(j-i), F(j+p-i) for each j."""
     f, b, w = form.forward, form.input_backward, form.weight_backward
     t_f, t_i, t_w = form.ticks
@@ -92,7 +92,7 @@ def order(form: SplitForm) -> list[Part]:
     ]
 
 
-def tightness(form: SplitForm) -> list[Part]:
+def tightness(form: SplitForm) -> list[ObligationPart]:
     """Each start is 0 or the end of a task that must come before it."""
     f, b, w = form.forward, form.input_backward, form.weight_backward
     return [
@@ -131,7 +131,7 @@ def tightness(form: SplitForm) -> list[Part]:
     ]
 
 
-def costs(form: SplitForm) -> list[Part]:
+def costs(form: SplitForm) -> list[ObligationPart]:
     """Activations live from the start of F to the end of W; the makespan is kept and reached."""
     f, w, zero = form.forward, form.weight_backward, 0 * I
     return [
@@ -142,7 +142,7 @@ def costs(form: SplitForm) -> list[Part]:
     ]  # fmt: skip
 
 
-def lower_bound(form: SplitForm) -> list[Part]:
+def lower_bound(form: SplitForm) -> list[ObligationPart]:
     """Any schedule: the last rank starts at (p-1)t or later and has 3m tasks to do."""
     here, after, done = time("any_here"), time("any_next"), index("a")
     return [

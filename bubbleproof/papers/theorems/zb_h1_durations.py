@@ -29,7 +29,7 @@ from dataclasses import dataclass
 
 from bubbleproof.papers.theorems.closed_form import AT_J, I, J, K, M, P
 from bubbleproof.papers.theorems.terms import Formula, Term, all_of, any_of, choose, index, time
-from bubbleproof.papers.theorems.theorem import Part, Theorem, obligations_of
+from bubbleproof.papers.theorems.theorem import ObligationPart, Theorem, obligations_of
 from bubbleproof.papers.theorems.zb_h1 import SplitForm, dependencies, order
 
 # With u = min(tF, tW), tF = u + x and tW = u + y: so every product is with something above 0.
@@ -102,7 +102,7 @@ class _Work:
         return self.forwards * TF + self.inputs * TI + self.weights * TW
 
 
-def costs(form: SplitForm) -> list[Part]:
+def costs(form: SplitForm) -> list[ObligationPart]:
     """The end, and the peak that the order alone fixes: F(j) follows W(j-p), not W(j-p+1)."""
     end = form.weight_backward(I, M - 1) + TW  # the rank's last in the order
     return [
@@ -115,7 +115,7 @@ def costs(form: SplitForm) -> list[Part]:
     ]  # fmt: skip
 
 
-def busy() -> list[Part]:
+def busy() -> list[ObligationPart]:
     """After some F, I and W since ``any_head``, their ticks have passed."""
     head, here, begin = (time(f"any_{name}") for name in ("head", "here", "next"))
     done = _Work(*(index(name) for name in ("a", "b", "c")))
@@ -132,7 +132,7 @@ def busy() -> list[Part]:
     ]
 
 
-def chains(form: SplitForm) -> list[Part]:
+def chains(form: SplitForm) -> list[ObligationPart]:
     """The three chains; each premise is what the inductions above and below give."""
     here, after, end = (time(f"any_{name}") for name in ("here", "next", "end"))
     rank = I >= 0
