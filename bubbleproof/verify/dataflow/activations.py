@@ -27,7 +27,7 @@ from enum import Enum
 
 from bubbleproof.theory.model.actions import NONE, Kind
 from bubbleproof.verify.dataflow.mistakes import Fault, SymbolicAction, Thing, said
-from bubbleproof.verify.dataflow.training_step import Part, TrainingStep
+from bubbleproof.verify.dataflow.training_step import SamplePart, TrainingStep
 
 
 class ActivationPlace(Enum):
@@ -81,13 +81,13 @@ class Activations:
 
     def __init__(self, step: TrainingStep) -> None:
         self._step = step
-        self.where: dict[Part, Where] = {}
-        self._pieces_done: dict[Part, set[int]] = {}
+        self.where: dict[SamplePart, Where] = {}
+        self._pieces_done: dict[SamplePart, set[int]] = {}
         self._states: dict[
-            Part, SymbolicAction
+            SamplePart, SymbolicAction
         ] = {}  # key/value states, by the forward that made them
-        self._backward_done: set[Part] = set()
-        self._returned: dict[Part, set[Kind]] = defaultdict(set)
+        self._backward_done: set[SamplePart] = set()
+        self._returned: dict[SamplePart, set[Kind]] = defaultdict(set)
 
     def of_forward(self, work: SymbolicAction) -> Iterator[Fault]:
         """A forward runs once, after the forwards of earlier slices and before their backwards."""
@@ -138,7 +138,7 @@ class Activations:
         ends = known.link, work.resource
         return work.kind is Kind.LOAD and len({link(end, end) for end in ends}) > 1
 
-    def _absent(self, needed: Thing, part: Part, supply: tuple[int, ...] | None) -> Fault:
+    def _absent(self, needed: Thing, part: SamplePart, supply: tuple[int, ...] | None) -> Fault:
         known = self.where.get(part)
         if known is None:
             found: Thing = ("{} has not run", Kind.F, part)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from bubbleproof.theory.model.actions import NONE, Kind
 from bubbleproof.verify.dataflow.mistakes import Fault, Supply, SymbolicAction, Thing, said
-from bubbleproof.verify.dataflow.training_step import Part, TrainingStep, name
+from bubbleproof.verify.dataflow.training_step import SamplePart, TrainingStep, name
 
 _FORWARD_MESSAGES = (Kind.SEND_F, Kind.RECV_F)
 SENDS = (Kind.SEND_F, Kind.SEND_B)
@@ -27,7 +27,7 @@ class Tensor(NamedTuple):
     """The output of a forward (``kind`` F) or the input gradient of a backward (B also for I)."""
 
     kind: Kind
-    part: Part
+    part: SamplePart
 
 
 class _Held(NamedTuple):

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from bubbleproof.theory.model.actions import NONE, Kind
-from bubbleproof.verify.dataflow.training_step import Part, name
+from bubbleproof.verify.dataflow.training_step import SamplePart, name
 
 Supply = tuple[int, ...]
-Thing = tuple[str, Kind | None, Part]  # a sentence with {} for the action, which may be None
-NO_PART: Part = (NONE, NONE, NONE)
+Thing = tuple[str, Kind | None, SamplePart]  # a sentence with {} for the action, which may be None
+NO_PART: SamplePart = (NONE, NONE, NONE)
 
 
 class SymbolicAction(NamedTuple):
@@ -24,7 +24,7 @@ class SymbolicAction(NamedTuple):
     row: int
     resource: int
     kind: Kind
-    part: Part
+    part: SamplePart
     piece: int = NONE
 
 

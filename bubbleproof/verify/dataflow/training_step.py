@@ -17,7 +17,7 @@ import numpy as np
 from bubbleproof.theory.model.actions import NONE, Action, Kind
 from bubbleproof.theory.model.problem import Problem
 
-Part = tuple[int, int, int]  # stage, microbatch, slice
+SamplePart = tuple[int, int, int]  # stage, microbatch, slice
 Contribution = tuple[int, int, int]  # microbatch, slice, piece of W (NONE: all of it)
 
 
@@ -38,14 +38,14 @@ class TrainingStep:
     """
 
     num_stages: int
-    backward: dict[Part, Kind]
-    home: dict[Part, int]
+    backward: dict[SamplePart, Kind]
+    home: dict[SamplePart, int]
     holders: dict[int, frozenset[int]]
-    pieces: dict[Part, set[int]]
+    pieces: dict[SamplePart, set[int]]
     contributions: dict[int, frozenset[Contribution]]
     last_slice: dict[int, int]
-    recomputed: frozenset[Part]
-    returns: dict[Part, frozenset[Kind]]
+    recomputed: frozenset[SamplePart]
+    returns: dict[SamplePart, frozenset[Kind]]
     gathered: frozenset[int]
     freed: frozenset[tuple[int, int]]
     reduced: frozenset[int]
@@ -94,7 +94,7 @@ def _links(problem: Problem) -> dict[int, int]:
     """The lower of the resources on which something is evicted and loaded, by either."""
     used = problem.occupancy
     resource = dict(zip(used.task.tolist(), used.resource.tolist(), strict=True))
-    over: dict[Part, list[int]] = defaultdict(list)
+    over: dict[SamplePart, list[int]] = defaultdict(list)
     for task in np.flatnonzero(problem.actions.is_kind(Kind.EVICT, Kind.LOAD)).tolist():
         action = problem.actions[task]
         over[action.stage, action.microbatch, action.slice].append(resource.get(task, NONE))
@@ -105,8 +105,8 @@ class _Tasks:
     """The tasks by kind and part, each with its rank (None where it runs on none)."""
 
     def __init__(self, problem: Problem) -> None:
-        self._by_kind: dict[Kind, dict[Part, int | None]] = defaultdict(dict)
-        self.pieces: dict[Part, set[int]] = defaultdict(set)
+        self._by_kind: dict[Kind, dict[SamplePart, int | None]] = defaultdict(dict)
+        self.pieces: dict[SamplePart, set[int]] = defaultdict(set)
         actions = problem.actions
         columns = (
             actions.kind, actions.stage, actions.microbatch, actions.slice, actions.part,
@@ -124,19 +124,19 @@ class _Tasks:
                 self.pieces[g, j, slice_].add(piece)
             self._by_kind[kind][g, j, slice_] = home
 
-    def of(self, kind: Kind) -> dict[Part, int | None]:
+    def of(self, kind: Kind) -> dict[SamplePart, int | None]:
         return self._by_kind[kind]
 
     def stages(self, kind: Kind) -> frozenset[int]:
         return frozenset(stage for stage, _, _ in self.of(kind))
 
-    def backwards(self) -> dict[Part, Kind]:
+    def backwards(self) -> dict[SamplePart, Kind]:
         full, split = self.of(Kind.B), self.of(Kind.I)
         for part in full.keys() & split.keys():
             raise NoTrainingStep(f"it has both {name(Kind.B, part)} and {name(Kind.I, part)}")
         return dict.fromkeys(full, Kind.B) | dict.fromkeys(split, Kind.I)
 
-    def require_whole(self, backward: dict[Part, Kind]) -> None:
+    def require_whole(self, backward: dict[SamplePart, Kind]) -> None:
         """Every stage up to the last runs F and a backward of every slice of every microbatch."""
         forward = self.of(Kind.F)
         if not forward or not backward:
@@ -173,8 +173,8 @@ class _Tasks:
                 has, lacks = (there, back) if part in away else (back, there)
                 raise NoTrainingStep(f"it has {name(has, part)} without {name(lacks, part)}")
 
-    def returns(self, hosted: frozenset[int]) -> dict[Part, frozenset[Kind]]:
-        found: dict[Part, set[Kind]] = defaultdict(set)
+    def returns(self, hosted: frozenset[int]) -> dict[SamplePart, frozenset[Kind]]:
+        found: dict[SamplePart, set[Kind]] = defaultdict(set)
         for kind in (Kind.LOAD, Kind.RELOAD):
             for part in self.of(kind):
                 if kind is Kind.LOAD or part[0] not in hosted:
@@ -183,7 +183,7 @@ class _Tasks:
 
 
 def _contributions(
-    backward: dict[Part, Kind], pieces: dict[Part, set[int]]
+    backward: dict[SamplePart, Kind], pieces: dict[SamplePart, set[int]]
 ) -> dict[int, frozenset[Contribution]]:
     found: dict[int, set[Contribution]] = defaultdict(set)
     for part, kind in backward.items():
@@ -193,7 +193,7 @@ def _contributions(
     return {stage: frozenset(each) for stage, each in found.items()}
 
 
-def name(kind: Kind, part: Part, piece: int = NONE, *, sliced: bool = False) -> str:
+def name(kind: Kind, part: SamplePart, piece: int = NONE, *, sliced: bool = False) -> str:
     """The text form of an action; a stage's own action leaves its microbatch out."""
     stage, microbatch, slice_ = part
     action = Action(stage=stage, kind=kind, microbatch=microbatch, slice=slice_, part=piece)
