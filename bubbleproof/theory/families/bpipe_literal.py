@@ -91,14 +91,14 @@ def _index(slots: Slots, i: int) -> int | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Replay:
+class TransferReplay:
     """What a rank that follows transfer decisions holds at most, and where it first goes wrong."""
 
     peak: int
     fault: str | None
 
 
-def replay(slots: Slots, decisions: tuple[TransferDecision, ...]) -> Replay:
+def replay(slots: Slots, decisions: tuple[TransferDecision, ...]) -> TransferReplay:
     """Run the slots with the transfers beside them; in-flight activations count on this rank."""
     beside = {decision.slot: decision for decision in decisions}
     resident: set[int] = set()
@@ -119,7 +119,7 @@ def replay(slots: Slots, decisions: tuple[TransferDecision, ...]) -> Replay:
             evicted.add(moved)
         if computation is not None and computation.kind is Kind.B:
             resident.discard(computation.microbatch)
-    return Replay(peak=peak, fault=fault)
+    return TransferReplay(peak=peak, fault=fault)
 
 
 def _fault(
