@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.verify.certificates.drup_replay import MOST_RAISES, UNKNOWN, Literal, Replay
+from bubbleproof.verify.certificates.drup_replay import MOST_RAISES, UNKNOWN, DrupReplay, Literal
 
 Clause = list[Literal]
 Causes = tuple[int, ...]  # raises by their place in the log; lemma k as -1 - k; see SUPPOSED
@@ -18,7 +18,7 @@ SUPPOSED = 1 << 48  # literal i of the lemma in question, supposed to be false, 
 GIVEN: Causes = ()
 
 
-class TracedReplay(Replay):
+class TracedReplay(DrupReplay):
     """A replay that knows why each window is as it is."""
 
     def __init__(self, problem: Problem, limit: int, objective: str, rank: int) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from bubbleproof.solvers.encoding import Encoding
 from bubbleproof.solvers.memory_rules import LimitedStore
 from bubbleproof.theory.model.actions import Ints
-from bubbleproof.verify.certificates.drup_replay import Literal, Replay
+from bubbleproof.verify.certificates.drup_replay import DrupReplay, Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Full:
 class Orders:
     """Clauses of orders, each checked as the certificate's checker will."""
 
-    def __init__(self, replay: Replay) -> None:
+    def __init__(self, replay: DrupReplay) -> None:
         self.replay = replay
 
     def full(self, task: int, before: list[int], after: list[int]) -> Full | None:

@@ -32,7 +32,7 @@ from bubbleproof.solvers.proof_memory import (
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
-from bubbleproof.verify.certificates.drup_replay import Literal, Replay
+from bubbleproof.verify.certificates.drup_replay import DrupReplay, Literal
 from bubbleproof.verify.certificates.rule import check_certificate
 
 FEW_LEMMAS = 300  # are gone over once more, which costs about what a check does
@@ -114,7 +114,7 @@ class _Proof:
         size = 1 if meet_in_stores(encoding) else None
         self.model = _OrderModel(encoding, encoding.limit, self.is_over, size=size)
         self.model.build()
-        self.replay = Replay(encoding.problem, encoding.limit, encoding.objective, 0)
+        self.replay = DrupReplay(encoding.problem, encoding.limit, encoding.objective, 0)
         self.pairs = {literal: pair for pair, literal in self.replay.orders.items()}
         self.by_number = {
             number: self.replay.orders[pair]

@@ -15,7 +15,7 @@ from bubbleproof.solvers.windows import Windows
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.certificate import Drup, Lemma, take
-from bubbleproof.verify.certificates.drup_replay import Replay
+from bubbleproof.verify.certificates.drup_replay import DrupReplay
 from bubbleproof.verify.certificates.rule import check_certificate
 from proofs_tests.patience import in_time
 
@@ -30,11 +30,13 @@ def alone(num_chunks: int, capacity: int) -> Problem:
     ).problem()
 
 
-def deduced(problem: Problem, known: Sequence[Order], wanted: Order) -> tuple[Replay, list[Lemma]]:
+def deduced(
+    problem: Problem, known: Sequence[Order], wanted: Order
+) -> tuple[DrupReplay, list[Lemma]]:
     """The steps of a store's rules for an order (none if it does not follow), where the known ones
     were learnt, and a replay that has learnt them and all that was deduced before, too."""
     bounds = lower_bounds(problem)
-    state, replay = Windows(problem, bounds, LONG), Replay(problem, LONG, "makespan", 0)
+    state, replay = Windows(problem, bounds, LONG), DrupReplay(problem, LONG, "makespan", 0)
     for pair in known:
         before, after = (problem.task(name) for name in pair)
         state.learn(before, after, state.deduce(()))

@@ -15,7 +15,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates import certificate
 from bubbleproof.verify.certificates.certificate import Drup, Lemma, take
-from bubbleproof.verify.certificates.drup_replay import Replay
+from bubbleproof.verify.certificates.drup_replay import DrupReplay
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.rule import check_certificate
 from proofs_tests.patience import in_time
@@ -152,7 +152,7 @@ def test_what_is_supposed_is_not_known_afterwards() -> None:
     # At 9 ticks 1F1 before 1B0 pushes 1B0 to 3 or later, which holds in no other order.
     opened = Lemma(rule="suppose", literals=(order("1F1", "1B0"),))
     inside = at_least("1B0", 3)
-    replay = Replay(PROBLEM, 9, "makespan", 0)
+    replay = DrupReplay(PROBLEM, 9, "makespan", 0)
     assert take(replay, inside) == UNFOUNDED
     assert take(replay, opened) is None
     assert take(replay, inside) is None
@@ -208,7 +208,7 @@ def test_no_sequence_of_steps_refutes_the_optimum(
     best = optimum(problem, objective)
     if best is None:
         return
-    replay = Replay(problem, best, objective, random.randrange(problem.num_ranks))
+    replay = DrupReplay(problem, best, objective, random.randrange(problem.num_ranks))
     numbers, orders = range(problem.num_tasks), list(replay.orders)
     for _ in range(300):
         literals = []

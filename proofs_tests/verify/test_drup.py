@@ -17,7 +17,7 @@ from bubbleproof.solvers.proofs import refute
 from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
-from bubbleproof.verify.certificates.drup_replay import Literal, Replay
+from bubbleproof.verify.certificates.drup_replay import DrupReplay, Literal
 from bubbleproof.verify.certificates.index_order import index_order
 from bubbleproof.verify.certificates.rule import check_certificate
 from proofs_tests.patience import in_time
@@ -168,7 +168,7 @@ def test_a_cycle_of_orders_among_free_tasks_ends() -> None:
     """Without an end to their windows, tasks in a circle would be pushed for ever."""
     problem = Pipeline(num_ranks=1, num_microbatches=2, num_chunks=2).problem()
     free = replace(problem, edges=Edges())
-    replay = Replay(free, 1 << 50, "makespan", 0)
+    replay = DrupReplay(free, 1 << 50, "makespan", 0)
     a, b, c = (free.task(text) for text in ("0F0", "1F0", "0B0"))
     assert not replay.follows([replay.orders[b, a], replay.orders[c, b], replay.orders[a, c]])
 
@@ -220,7 +220,7 @@ def test_what_follows_holds_in_an_optimal_schedule(data: st.DataObject) -> None:
     best = brute_force(problem)
     if best is None:
         return
-    replay = Replay(problem, best.makespan, "makespan", 0)
+    replay = DrupReplay(problem, best.makespan, "makespan", 0)
     assert not replay.is_refuted
     start = in_index_order(problem, best.start)
     start = [value - min(start) for value in start]

@@ -12,7 +12,7 @@ import pytest
 from bubbleproof.theory.model.actions import Action, ActionTable
 from bubbleproof.theory.model.problem import Edges, Occupancy, Problem, Resource, Store
 from bubbleproof.verify.certificates.chains import Chain, is_too_full
-from bubbleproof.verify.certificates.drup_replay import Literal, Replay
+from bubbleproof.verify.certificates.drup_replay import DrupReplay, Literal
 
 ENDLESS = 1 << 50  # a limit that no circle of orders comes near within MOST_RAISES
 
@@ -56,20 +56,20 @@ def test_windows_are_the_longest_paths() -> None:
                 early[b] = max(early[b], early[a] + ticks[a] + lag)
                 late[a] = max(late[a], ticks[a] + lag + late[b])
         limit = max(early[t] + late[t] for t in range(n)) + random.randint(0, 2)
-        replay = Replay(made(ticks, range(n), edges), limit, "makespan", 0)
+        replay = DrupReplay(made(ticks, range(n), edges), limit, "makespan", 0)
         for task, tick in product(range(n), range(-1, limit + 2)):
             assert replay.follows([(2 * task, tick)]) == (tick <= early[task]), (seed, task, tick)
             is_latest = tick >= limit - late[task]
             assert replay.follows([(2 * task + 1, -tick)]) == is_latest, (seed, task, tick)
         longest = max(early[t] + late[t] for t in range(n))
-        assert Replay(made(ticks, range(n), edges), longest - 1, "makespan", 0).follows([])
+        assert DrupReplay(made(ticks, range(n), edges), longest - 1, "makespan", 0).follows([])
 
 
 def test_an_order_that_the_windows_decide_is_a_path() -> None:
     """a is in [0, 2], for 5 ticks on rank 2 come after its 3; b in [4, 7], after 4 on rank 1."""
     a, b, x, y = range(4)
     problem = made([3, 3, 4, 5], [0, 0, 1, 2], [(x, b, 0), (a, y, 0)])
-    replay = Replay(problem, 10, "makespan", 0)
+    replay = DrupReplay(problem, 10, "makespan", 0)
     assert replay.follows([replay.orders[a, b]])
     for start in range(3):
         # if a starts after start, then b at start + 1 + 3 or later
@@ -101,9 +101,9 @@ def test_clauses_are_propagated_as_from_scratch() -> None:
     problem = made([1] * (2 * count), [i // 2 for i in range(2 * count)])
     for seed in range(150):
         random = Random(seed)
-        replay = Replay(problem, 9, "makespan", 0)
+        replay = DrupReplay(problem, 9, "makespan", 0)
 
-        def literal(x: int, replay: Replay = replay) -> Literal:
+        def literal(x: int, replay: DrupReplay = replay) -> Literal:
             a, b = 2 * abs(x) - 2, 2 * abs(x) - 1
             return replay.orders[(a, b) if x > 0 else (b, a)]
 
@@ -122,7 +122,7 @@ def test_clauses_are_propagated_as_from_scratch() -> None:
 
 
 def test_what_is_learnt_of_a_supposition_goes_with_it() -> None:
-    replay = Replay(made([1] * 6, [0, 0, 1, 1, 2, 2]), 9, "makespan", 0)
+    replay = DrupReplay(made([1] * 6, [0, 0, 1, 1, 2, 2]), 9, "makespan", 0)
     one, two, three = (replay.orders[2 * i, 2 * i + 1] for i in range(3))
     assert not replay.reject()  # nothing is supposed
     replay.suppose(one)
@@ -144,7 +144,7 @@ def test_what_is_learnt_of_a_supposition_goes_with_it() -> None:
 def test_orders_of_three_are_seen_however_long_the_limit(places: tuple[int, ...]) -> None:
     first, second, a, b = places  # a path leads from the first over the second to a
     problem = made([1, 2, 3, 4], [0] * 4, [(first, second, 0), (second, a, 0)])
-    replay = Replay(problem, ENDLESS, "makespan", 0)
+    replay = DrupReplay(problem, ENDLESS, "makespan", 0)
     for earlier in (first, second):
         assert replay.follows([replay.orders[b, a], replay.orders[earlier, b]])
         assert not replay.follows([replay.orders[a, b], replay.orders[b, earlier]])
@@ -153,9 +153,11 @@ def test_orders_of_three_are_seen_however_long_the_limit(places: tuple[int, ...]
     assert not replay.follows([replay.orders[b, a]])
 
 
-def with_changes(problem: Problem, limit: int, changes: Sequence[tuple[int, bool, int]]) -> Replay:
+def with_changes(
+    problem: Problem, limit: int, changes: Sequence[tuple[int, bool, int]]
+) -> DrupReplay:
     """A replay in which each change (task, at its end?, delta) is a chain of its own, by hand."""
-    replay = Replay(problem, limit, "makespan", 0)
+    replay = DrupReplay(problem, limit, "makespan", 0)
     replay.chains = {0: [[((task, at_end), delta)] for task, at_end, delta in changes]}
     return replay
 

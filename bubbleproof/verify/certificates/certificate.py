@@ -44,7 +44,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.verify.certificates.drup_replay import Literal, Replay
+from bubbleproof.verify.certificates.drup_replay import DrupReplay, Literal
 
 LARGEST = 1 << 61  # ticks
 MOST_PAIRS = 4_000_000  # of tasks that share a resource; more would take hours
@@ -88,7 +88,7 @@ def _refusal(problem: Problem, certificate: Drup, *, with_orders: bool) -> str |
     if with_orders and (np.bincount(problem.occupancy.resource) ** 2).sum() > 2 * MOST_PAIRS:
         return f"more than {MOST_PAIRS} pairs of tasks share a resource, too many to check"
     claim = certificate.bound - 1, certificate.objective, certificate.rank
-    replay = Replay(problem, *claim, with_orders=with_orders)
+    replay = DrupReplay(problem, *claim, with_orders=with_orders)
     if replay.is_cyclic:
         return "the problem's precedences have a cycle"
     for number, lemma in enumerate(certificate.lemmas):
@@ -99,7 +99,7 @@ def _refusal(problem: Problem, certificate: Drup, *, with_orders: bool) -> str |
     return None
 
 
-def take(replay: Replay, lemma: Lemma) -> str | None:
+def take(replay: DrupReplay, lemma: Lemma) -> str | None:
     """Follow one lemma; why not, or None."""
     tasks = range(replay.problem.num_tasks)
     if lemma.full is not None and (lemma.full not in tasks or not replay.ticks[lemma.full]):
@@ -122,7 +122,7 @@ def take(replay: Replay, lemma: Lemma) -> str | None:
     return None
 
 
-def _clause(replay: Replay, lemma: Lemma) -> list[Literal] | None:
+def _clause(replay: DrupReplay, lemma: Lemma) -> list[Literal] | None:
     """The literals, of each node the weakest; None where one means nothing."""
     weakest: dict[int, int] = {}
     for relation, first, second in lemma.literals:

@@ -29,7 +29,7 @@ MOST_RAISES = 100_000  # and 8 per end, for one lemma: a cycle of orders would r
 Literal = tuple[int, int]
 
 
-class Replay:
+class DrupReplay:
     """All that is sure if an objective is at most ``limit``; ``rank`` is where time 0 is set.
 
     ``supposed`` are the suppositions in force: the literal, how much had changed, what was refuted.
