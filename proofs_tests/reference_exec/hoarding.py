@@ -201,27 +201,27 @@ def frozen(patch: pytest.MonkeyPatch, kept: Kept) -> None:
 
 def received(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """What was received is kept after its use."""
-    right = rank_messages.Messages.take
+    right = rank_messages.RankMessages.take
 
     def take(
-        self: rank_messages.Messages, *given: object
+        self: rank_messages.RankMessages, *given: object
     ) -> Generator[Blocked, None, torch.Tensor]:
         message = yield from right(self, *given)  # type: ignore[arg-type]  # passed on
         kept.append(message.detach())
         return message
 
-    patch.setattr(rank_messages.Messages, "take", take)
+    patch.setattr(rank_messages.RankMessages, "take", take)
 
 
 def sent(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """What was sent is kept after it has arrived."""
-    right = rank_messages.Messages.send
+    right = rank_messages.RankMessages.send
 
-    def send(self: rank_messages.Messages, action: Action) -> Iterator[Blocked]:
+    def send(self: rank_messages.RankMessages, action: Action) -> Iterator[Blocked]:
         kept.extend(tensor.detach() for tensor in self._ready.values())
         yield from right(self, action)
 
-    patch.setattr(rank_messages.Messages, "send", send)
+    patch.setattr(rank_messages.RankMessages, "send", send)
 
 
 def evicted(patch: pytest.MonkeyPatch, kept: Kept) -> None:

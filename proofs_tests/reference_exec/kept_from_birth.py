@@ -327,15 +327,15 @@ def loss_of_a_larger_tensor(patch: pytest.MonkeyPatch, kept: Kept) -> None:
 
 def message_of_a_larger_tensor(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """Each message that is to leave is a part of a larger tensor."""
-    right = rank_messages.Messages.hand_over
+    right = rank_messages.RankMessages.hand_over
 
-    def hand_over(self: rank_messages.Messages, tag: Action, tensor: torch.Tensor) -> None:
+    def hand_over(self: rank_messages.RankMessages, tag: Action, tensor: torch.Tensor) -> None:
         right(self, tag, tensor)
         ready = self._ready[tag]
         self._ready[tag] = torch.cat([ready, ready])[: len(ready)]
         kept.append(tag)
 
-    patch.setattr(rank_messages.Messages, "hand_over", hand_over)
+    patch.setattr(rank_messages.RankMessages, "hand_over", hand_over)
 
 
 def gradient_of_a_larger_tensor(patch: pytest.MonkeyPatch, kept: Kept) -> None:

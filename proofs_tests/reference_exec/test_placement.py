@@ -26,7 +26,7 @@ from bubbleproof.reference_exec.plans.stepping import with_steps
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.runtime import replica_collectives
 from bubbleproof.reference_exec.runtime.device import CpuDevice
-from bubbleproof.reference_exec.runtime.rank_messages import Messages
+from bubbleproof.reference_exec.runtime.rank_messages import RankMessages
 from proofs_tests.reference_exec import meshes
 from proofs_tests.reference_exec.cases import TINY, family_case
 
@@ -144,7 +144,7 @@ def _masks_stay(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _messages_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        Messages, "_buffer", lambda _, shape: torch.zeros(shape, dtype=torch.float64)
+        RankMessages, "_buffer", lambda _, shape: torch.zeros(shape, dtype=torch.float64)
     )
 
 

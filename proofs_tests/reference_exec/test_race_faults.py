@@ -74,7 +74,7 @@ def _no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _received_into_memory_of_computation(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rank_messages.Messages, "_buffer", lambda self, shape: torch.empty(
+    monkeypatch.setattr(rank_messages.RankMessages, "_buffer", lambda self, shape: torch.empty(
         shape, dtype=torch.float64, device=self._device.torch_device))  # fmt: skip
 
 

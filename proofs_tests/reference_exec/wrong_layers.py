@@ -260,9 +260,9 @@ def ends_untied(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 
 def gradient_of_another(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """A rank sends back the gradient that it sent before."""
-    right, before = rank_messages.Messages.hand_over, dict[int, torch.Tensor]()
+    right, before = rank_messages.RankMessages.hand_over, dict[int, torch.Tensor]()
 
-    def hand_over(self: rank_messages.Messages, tag: Action, tensor: torch.Tensor) -> None:
+    def hand_over(self: rank_messages.RankMessages, tag: Action, tensor: torch.Tensor) -> None:
         if "RECV_B" in str(tag):
             if id(self) in before:
                 marks.append(tag)
@@ -270,7 +270,7 @@ def gradient_of_another(patch: pytest.MonkeyPatch, marks: Marks) -> None:
             before[id(self)] = tensor.clone()
         right(self, tag, tensor)
 
-    patch.setattr(rank_messages.Messages, "hand_over", hand_over)
+    patch.setattr(rank_messages.RankMessages, "hand_over", hand_over)
 
 
 def message_read_twice(patch: pytest.MonkeyPatch, marks: Marks) -> None:

@@ -37,12 +37,12 @@ def _generating(patch: pytest.MonkeyPatch, owner: type, method: str, marks: Mark
 
 def work_in_send(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """A SEND multiplies matrices."""
-    _generating(patch, rank_messages.Messages, "send", marks)
+    _generating(patch, rank_messages.RankMessages, "send", marks)
 
 
 def work_in_receive(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """A RECV multiplies matrices."""
-    _generating(patch, rank_messages.Messages, "receive", marks)
+    _generating(patch, rank_messages.RankMessages, "receive", marks)
 
 
 def work_in_step(patch: pytest.MonkeyPatch, marks: Marks) -> None:

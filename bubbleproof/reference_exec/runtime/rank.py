@@ -28,7 +28,7 @@ from bubbleproof.reference_exec.plans.state_bytes import StateAt
 from bubbleproof.reference_exec.runtime.compute import Compute, Forward, Gradients, Losses
 from bubbleproof.reference_exec.runtime.device import CPU, Device
 from bubbleproof.reference_exec.runtime.evict_load import EvictLoad
-from bubbleproof.reference_exec.runtime.rank_messages import Messages, tag_of
+from bubbleproof.reference_exec.runtime.rank_messages import RankMessages, tag_of
 from bubbleproof.reference_exec.runtime.rank_work import RankWork
 from bubbleproof.reference_exec.runtime.replica_collectives import Collectives
 from bubbleproof.reference_exec.runtime.trace import TraceRow
@@ -110,7 +110,7 @@ class Rank:
             self._transfers = EvictLoad(plan, self._compute, transport)
             self._collectives = Collectives(plan, self._compute, group)
             self._updates = Updates(plan, self._compute, transport)
-            self._messages = Messages(plan, self.rank, transport, device)
+            self._messages = RankMessages(plan, self.rank, transport, device)
             host = self._compute.host.ledger
             here = self._compute.birth.end(host.needed_keys())
             self._born_bytes = here, host.live_bytes

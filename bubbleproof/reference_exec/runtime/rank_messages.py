@@ -31,7 +31,7 @@ from bubbleproof.theory.pipelines.messages import as_kind
 from bubbleproof.verify.communication.send_waits import SEND_OF
 
 
-class Messages:
+class RankMessages:
     """What a rank has to send, is to be sent, and has in hand."""
 
     def __init__(self, plan: ReplayPlan, rank: int, transport: Transport, device: Device) -> None:
