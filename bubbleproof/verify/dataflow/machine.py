@@ -13,7 +13,7 @@ from dataclasses import replace
 from bubbleproof.theory.model.actions import NONE, Kind
 from bubbleproof.verify.dataflow.activations import Activations
 from bubbleproof.verify.dataflow.gradients import Gradients
-from bubbleproof.verify.dataflow.messages import RECVS, SENDS, Messages, channel_supply
+from bubbleproof.verify.dataflow.messages import RECVS, SENDS, SymbolicMessages, channel_supply
 from bubbleproof.verify.dataflow.mistakes import Fault, Supply, SymbolicAction
 from bubbleproof.verify.dataflow.parameter_versions import PARAMETER_USERS, ParameterVersions
 from bubbleproof.verify.dataflow.training_step import TrainingStep
@@ -32,7 +32,7 @@ class Machine:
         self._activations = Activations(step)
         self._parameters = ParameterVersions(step, num_ranks)
         self._gradients = Gradients(step, num_ranks)
-        self._messages = Messages(step, is_explicit=is_explicit)
+        self._messages = SymbolicMessages(step, is_explicit=is_explicit)
         plain: dict[Kind, Phases] = {
             kind: self._phases(kind) for kind in Kind if kind is not Kind.OVERLAP_F_B
         }

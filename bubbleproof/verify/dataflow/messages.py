@@ -37,7 +37,7 @@ class _Held(NamedTuple):
     by: SymbolicAction
 
 
-class Messages:
+class SymbolicMessages:
     """Where tensors lie and what is on its way. ``is_explicit``: the program has SEND and RECV."""
 
     def __init__(self, step: TrainingStep, *, is_explicit: bool) -> None:

@@ -12,7 +12,7 @@ from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.verify import RuleDecision, Semantics, check_communication
 from bubbleproof.verify.dataflow.activations import Activations
 from bubbleproof.verify.dataflow.gradients import Gradients
-from bubbleproof.verify.dataflow.messages import Messages
+from bubbleproof.verify.dataflow.messages import SymbolicMessages
 from bubbleproof.verify.dataflow.parameter_versions import ParameterVersions
 from bubbleproof.verify.dataflow.rule import check_dataflow, check_dataflow_of_program
 from bubbleproof.verify.dataflow.training_step import NoTrainingStep
@@ -132,7 +132,7 @@ def test_programs_with_messages() -> None:
         (Activations, "of_forward"),
         (Activations, "of_backward"),
         (Activations, "of_move"),
-        (Messages, "of_input"),
+        (SymbolicMessages, "of_input"),
         (ParameterVersions, "of_use"),
         (Gradients, "of_step"),
         (Gradients, "left_over"),
