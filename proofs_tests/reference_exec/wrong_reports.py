@@ -273,14 +273,14 @@ def peaks_alone(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 
 def work_not_noted(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """What one action computed is not noted."""
-    right = rank_work.RankWork.end_action
+    right = rank_work.RankWorkAccount.end_action
 
-    def end(self: rank_work.RankWork) -> None:
+    def end(self: rank_work.RankWorkAccount) -> None:
         marks.append(self)
         if len(marks) != 4:
             right(self)
 
-    patch.setattr(rank_work.RankWork, "end_action", end)
+    patch.setattr(rank_work.RankWorkAccount, "end_action", end)
 
 
 def work_of_a_pass_not_noted(patch: pytest.MonkeyPatch, marks: Marks) -> None:

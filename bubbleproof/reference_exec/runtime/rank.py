@@ -29,7 +29,7 @@ from bubbleproof.reference_exec.runtime.compute import Compute, Forward, Gradien
 from bubbleproof.reference_exec.runtime.device import CPU, Device
 from bubbleproof.reference_exec.runtime.evict_load import EvictLoad
 from bubbleproof.reference_exec.runtime.rank_messages import RankMessages, tag_of
-from bubbleproof.reference_exec.runtime.rank_work import RankWork
+from bubbleproof.reference_exec.runtime.rank_work import RankWorkAccount
 from bubbleproof.reference_exec.runtime.replica_collectives import Collectives
 from bubbleproof.reference_exec.runtime.trace import TraceRow
 from bubbleproof.reference_exec.runtime.transport import Blocked, Transport
@@ -56,7 +56,7 @@ class RankResult:
     host after a pass, and no model state, ``saved_bytes`` what each forward needed for its
     backward, ``kept_bytes`` what stages of a user's model may keep beside that, ``written_bytes``
     what was there before and they write into. ``work`` is what each action of each pass computed,
-    with that after the last one (``RankWork``); empty where none is counted.
+    with that after the last one (``RankWorkAccount``); empty where none is counted.
     """
 
     gradients: Gradients
@@ -114,7 +114,7 @@ class Rank:
             host = self._compute.host.ledger
             here = self._compute.birth.end(host.needed_keys())
             self._born_bytes = here, host.live_bytes
-        self._work = RankWork(self._compute) if plan.counts_work else None
+        self._work = RankWorkAccount(self._compute) if plan.counts_work else None
         ledger = self._compute.ledger
         ledger.elsewhere[:0] = (self._under_way, self._updates.tensors)
         ledger.others += (self._messages.in_hand, self._collectives.keys)

@@ -20,7 +20,7 @@ T = TypeVar("T")
 Versions = dict[Hashable, tuple[int, int]]  # by gradient: which tensor, and its version
 
 
-class RankWork:
+class RankWorkAccount:
     """The account of one rank; ``passes`` has the work of each action of each pass so far.
 
     At the end of a pass stands what was done after its last action.
