@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 import torch
 
 from bubbleproof.reference_exec.drivers import rank_report
-from bubbleproof.reference_exec.drivers.gloo_worker import Line, Seat, work
+from bubbleproof.reference_exec.drivers.gloo_worker import ParentLine, Seat, work
 from bubbleproof.reference_exec.drivers.rank_report import RankReport
 from bubbleproof.reference_exec.runtime.rank import Rank
 from bubbleproof.reference_exec.runtime.transport import Blocked
@@ -48,30 +48,30 @@ def _sending(change: Callable[[torch.Tensor], torch.Tensor]) -> type[Rank]:
     return Sending
 
 
-def _run(rank: type[Rank], seat: Seat, line: Line) -> RankReport:
+def _run(rank: type[Rank], seat: Seat, line: ParentLine) -> RankReport:
     rank_report.Rank = rank  # type: ignore[attr-defined]  # in this process only, which ends with the run
     return work(seat, line)
 
 
-def exits(seat: Seat, line: Line) -> RankReport:
+def exits(seat: Seat, line: ParentLine) -> RankReport:
     return _run(_struck(lambda: os._exit(3)), seat, line)
 
 
-def is_killed(seat: Seat, line: Line) -> RankReport:
+def is_killed(seat: Seat, line: ParentLine) -> RankReport:
     return _run(_struck(lambda: os.kill(os.getpid(), signal.SIGKILL)), seat, line)
 
 
-def sleeps(seat: Seat, line: Line) -> RankReport:
+def sleeps(seat: Seat, line: ParentLine) -> RankReport:
     return _run(_struck(lambda: time.sleep(3600)), seat, line)
 
 
-def sends_more(seat: Seat, line: Line) -> RankReport:
+def sends_more(seat: Seat, line: ParentLine) -> RankReport:
     return _run(_sending(lambda tensor: tensor.repeat(1, 2, 1)), seat, line)
 
 
-def sends_turned(seat: Seat, line: Line) -> RankReport:
+def sends_turned(seat: Seat, line: ParentLine) -> RankReport:
     return _run(_sending(lambda tensor: tensor.transpose(1, 2)), seat, line)
 
 
-def sends_another_type(seat: Seat, line: Line) -> RankReport:
+def sends_another_type(seat: Seat, line: ParentLine) -> RankReport:
     return _run(_sending(torch.Tensor.float), seat, line)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bubbleproof.reference_exec.drivers.gloo_worker import Line, Seat, work
+from bubbleproof.reference_exec.drivers.gloo_worker import ParentLine, Seat, work
 from bubbleproof.reference_exec.drivers.rank_report import RankReport
 from bubbleproof.theory.model.actions import Action, ActionTable, Kind
 from bubbleproof.theory.model.schedule import Program
@@ -24,7 +24,7 @@ def swapped(order: list[Action]) -> list[Action]:
     return [exchange.get(action, action) for action in order]
 
 
-def work_in_another_order(seat: Seat, line: Line) -> RankReport:
+def work_in_another_order(seat: Seat, line: ParentLine) -> RankReport:
     """A worker whose second replica runs ``swapped`` orders."""
     replica, _ = seat.plan.seat(seat.rank)
     if replica == 1:

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 import torch.distributed
 
-from bubbleproof.reference_exec.drivers.gloo_worker import Line, Seat, work
+from bubbleproof.reference_exec.drivers.gloo_worker import ParentLine, Seat, work
 from bubbleproof.reference_exec.drivers.rank_report import RankReport
 from bubbleproof.reference_exec.runtime.rank import Rank
 
@@ -47,13 +47,13 @@ def _look() -> None:
         raise RuntimeError(f"left by an earlier plan: {'; '.join(left)}")
 
 
-def looks(seat: Seat, line: Line) -> RankReport:
+def looks(seat: Seat, line: ParentLine) -> RankReport:
     """Ours, in a process that has to be as at first."""
     _look()
     return work(seat, line)
 
 
-def litters(seat: Seat, line: Line) -> RankReport:
+def litters(seat: Seat, line: ParentLine) -> RankReport:
     """The same, but it leaves a thread, a tensor and a drawn number behind."""
     _look()
     report = work(seat, line)

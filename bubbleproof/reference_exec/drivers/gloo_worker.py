@@ -44,7 +44,7 @@ class Seat:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Line:
+class ParentLine:
     """What a process tells its parent while it works; ``position`` has the one place it is at."""
 
     parent: Connection
@@ -72,7 +72,7 @@ def _as_array(tensor: torch.Tensor) -> tuple[Callable[..., torch.Tensor], tuple[
     return torch.tensor, (tensor.detach().numpy(),)
 
 
-Worker = Callable[[Seat, Line], RankReport]
+Worker = Callable[[Seat, ParentLine], RankReport]
 
 
 def give_order(path: Path, seat: Seat, parts: Parts) -> None:
@@ -92,7 +92,7 @@ def serve(worker: Worker, number: int, parent: Connection, position: MutableSequ
     threading.Thread(target=_end_with_parent, name="end with parent", daemon=True).start()
     torch.set_num_threads(1)
     gc.freeze()  # what is here now stays; to look through it would cost each release a while
-    line = Line(parent, position)
+    line = ParentLine(parent, position)
     with suppress(EOFError, OSError):  # a parent that is gone
         while True:
             order: str | None = parent.recv()
@@ -103,7 +103,7 @@ def serve(worker: Worker, number: int, parent: Connection, position: MutableSequ
     os._exit(0)  # gloo's threads may hang in a normal exit
 
 
-def _report(worker: Worker, number: int, order: str, line: Line) -> RankReport:
+def _report(worker: Worker, number: int, order: str, line: ParentLine) -> RankReport:
     try:
         seat, parts = pickle.loads(Path(order).read_bytes())
         require_same(parts, seat.plan.spec)
@@ -138,7 +138,7 @@ def join_group(seat: Seat, timeout: timedelta | None = None) -> None:
     )
 
 
-def work(seat: Seat, line: Line) -> RankReport:
+def work(seat: Seat, line: ParentLine) -> RankReport:
     """Run one rank in a process group of the plan's own, which is there when this returns."""
     plan = seat.plan
     if plan.training is not None:

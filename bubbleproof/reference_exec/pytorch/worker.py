@@ -20,7 +20,7 @@ from torch import nn
 from torch.distributed.pipelining import PipelineStage
 from torch.distributed.pipelining.schedules import _Action, _PipelineScheduleRuntime
 
-from bubbleproof.reference_exec.drivers.gloo_worker import Line, Seat, join_group
+from bubbleproof.reference_exec.drivers.gloo_worker import ParentLine, Seat, join_group
 from bubbleproof.reference_exec.drivers.rank_report import RankReport
 from bubbleproof.reference_exec.models.layers import DTYPES
 from bubbleproof.reference_exec.models.reference import (
@@ -59,7 +59,7 @@ class _Watched(list[_Action]):
     PyTorch's own additions (collectives, messages where it places them) are not the plan's.
     """
 
-    def __init__(self, actions: list[_Action], seat: Seat, line: Line) -> None:
+    def __init__(self, actions: list[_Action], seat: Seat, line: ParentLine) -> None:
         super().__init__(actions)
         self._line = line
         self._expected = [str(action) for action in seat.plan.order(seat.rank)]
@@ -76,17 +76,17 @@ class _Watched(list[_Action]):
         return self[:]  # PyTorch copies the schedule when it reports an error
 
 
-def work(seat: Seat, line: Line) -> RankReport:
+def work(seat: Seat, line: ParentLine) -> RankReport:
     """Run one rank in a process group of the plan's own, which is there when this returns."""
     return _reported(seat, line, Asked())
 
 
-def work_scaled(seat: Seat, line: Line) -> RankReport:
+def work_scaled(seat: Seat, line: ParentLine) -> RankReport:
     """The same with ``scale_grads=True``, PyTorch's default: gradients are divided by m."""
     return _reported(seat, line, Asked(is_scaled=True))
 
 
-def work_scaled_as_it_stands(seat: Seat, line: Line) -> RankReport:
+def work_scaled_as_it_stands(seat: Seat, line: ParentLine) -> RankReport:
     """The same on a table with the plan's own rows alone, without REDUCE_GRAD and waits."""
     return _reported(seat, line, Asked(is_scaled=True, is_completed=False))
 
@@ -99,7 +99,7 @@ class Asked:
     is_completed: bool = True
 
 
-def _reported(seat: Seat, line: Line, asked: Asked) -> RankReport:
+def _reported(seat: Seat, line: ParentLine, asked: Asked) -> RankReport:
     logging.disable()  # the runtime logs its whole schedule beside the error that it raises
     try:
         return _run(seat, line, asked)
@@ -107,12 +107,12 @@ def _reported(seat: Seat, line: Line, asked: Asked) -> RankReport:
         return RankReport.failed(error, _place(seat, line))
 
 
-def _place(seat: Seat, line: Line) -> str:
+def _place(seat: Seat, line: ParentLine) -> str:
     order, position = seat.plan.order(seat.rank), line.position[0]
     return f" at {order[position]}" if 0 <= position < len(order) else ""
 
 
-def _run(seat: Seat, line: Line, asked: Asked) -> RankReport:
+def _run(seat: Seat, line: ParentLine, asked: Asked) -> RankReport:
     join_group(seat, timedelta(seconds=seat.timeout))
     rank = TorchRank(seat, line, asked)
     line.ready()
@@ -131,7 +131,9 @@ class TorchRank:
     Precondition: the process group is there.
     """
 
-    def __init__(self, seat: Seat, line: Line | None = None, asked: Asked | None = None) -> None:
+    def __init__(
+        self, seat: Seat, line: ParentLine | None = None, asked: Asked | None = None
+    ) -> None:
         plan = seat.plan
         self._modules = {stage: Stage(plan.spec, stage) for stage in plan.stages_of(seat.rank)}
         self._runtime = _runtime(seat, self._modules, asked or Asked())
