@@ -27,7 +27,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from bubbleproof.papers.theorems.periodic_schedule import (
-    Line,
+    LinearForm,
     Neighbour,
     PeriodicSchedule,
     Piece,
@@ -39,22 +39,22 @@ from bubbleproof.papers.theorems.terms import TRUE, Comparison, Formula, all_of,
 from bubbleproof.papers.theorems.theorem import Obligation
 
 PLACE, PERIODS = Symbol("j", False), Symbol("n", False)
-HERE = Line(0, 1)
+HERE = LinearForm(0, 1)
 FALSE = any_of()
 
 
-def at_least(left: Line, right: Line | int) -> Formula:
+def at_least(left: LinearForm, right: LinearForm | int) -> Formula:
     """left >= right."""
     return _comparison(left.plus(right, -1), ">=")
 
 
-def equal(left: Line, right: Line | int) -> Formula:
+def equal(left: LinearForm, right: LinearForm | int) -> Formula:
     """left = right."""
     return _comparison(left.plus(right, -1), "==")
 
 
 @lru_cache(maxsize=1 << 16)  # neighbours on a rank, ranks and shapes have most of them in common
-def _comparison(line: Line, relation: str) -> Formula:
+def _comparison(line: LinearForm, relation: str) -> Formula:
     """The line compared with 0; a number is compared at once."""
     factors = (((), line.base), ((PLACE,), line.per_place), ((PERIODS,), line.per_period))
     formula = Comparison(Polynomial(tuple((m, c) for m, c in factors if c)), relation)
@@ -66,7 +66,7 @@ def _comparison(line: Line, relation: str) -> Formula:
 NOT_SHORTER = (Comparison(Polynomial.of({(PERIODS,): 1}), ">="),)
 
 
-def within(place: Line, piece: Piece | Surroundings) -> tuple[Formula, Formula]:
+def within(place: LinearForm, piece: Piece | Surroundings) -> tuple[Formula, Formula]:
     """The place lies on the piece."""
     return at_least(place, piece.first), at_least(piece.last, place)
 
@@ -80,7 +80,7 @@ class Stretch:
     around: Surroundings
 
     @property
-    def start(self) -> Line:
+    def start(self) -> LinearForm:
         return self.task.pieces[self.around.piece].start
 
     @property
@@ -91,9 +91,9 @@ class Stretch:
             yield self.schedule.classes[number], near
 
     @property
-    def load(self) -> Line:
+    def load(self) -> LinearForm:
         """Units held on the rank once the task has started."""
-        load = Line(self.task.acquired)
+        load = LinearForm(self.task.acquired)
         for other, near in self.neighbours:
             load = load.plus(near.before, other.acquired - other.released)
         return load
@@ -140,7 +140,9 @@ def _covers(classes: list[TaskClass]) -> Iterator[Formula]:
             yield implies(all_of(*within(HERE, around)), all_of(*within(HERE, own)))
 
 
-def _follow(pieces: Sequence[Piece] | Sequence[Surroundings], count: Line) -> Iterator[Formula]:
+def _follow(
+    pieces: Sequence[Piece] | Sequence[Surroundings], count: LinearForm
+) -> Iterator[Formula]:
     """Each piece begins where the one before ends; none is negative, the outer ones not empty."""
     yield equal(pieces[0].first, 0)
     yield equal(pieces[-1].last, count.plus(-1))
@@ -215,7 +217,7 @@ def _order(at: Stretch) -> Iterator[Formula]:
 
 def _memory(at: Stretch) -> Iterator[Formula]:
     if at.task.acquired:
-        yield at_least(Line(at.schedule.peaks[at.task.rank]), at.load)
+        yield at_least(LinearForm(at.schedule.peaks[at.task.rank]), at.load)
 
 
 _RULES = {
@@ -235,7 +237,7 @@ def _reached(stretches: list[Stretch], peak: int) -> Formula:
     return all_of(at_least(around.last, around.first), equal(load, peak))
 
 
-def _last_ends(schedule: PeriodicSchedule) -> Iterator[Line]:
+def _last_ends(schedule: PeriodicSchedule) -> Iterator[LinearForm]:
     for task in schedule.classes:
         yield task.pieces[-1].start.along(task.count.plus(-1)).plus(task.ticks)
 
@@ -250,4 +252,4 @@ def _last_end(schedule: PeriodicSchedule) -> Iterator[Formula]:
     latest = max(_last_ends(schedule), key=lambda end: (end.per_period, end.base))
     first = min((task.pieces[0].start.base, k) for k, task in enumerate(schedule.classes))[1]
     yield equal(latest, schedule.makespan)
-    yield equal(schedule.classes[first].pieces[0].start.along(Line(0)), 0)
+    yield equal(schedule.classes[first].pieces[0].start.along(LinearForm(0)), 0)

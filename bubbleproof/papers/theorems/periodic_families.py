@@ -20,7 +20,7 @@ from bubbleproof.papers.formula import Formula
 from bubbleproof.papers.theorems.periodic import equal, obligations
 from bubbleproof.papers.theorems.periodic_fit import fitted
 from bubbleproof.papers.theorems.periodic_keys import keys_of
-from bubbleproof.papers.theorems.periodic_schedule import Line, PeriodicSchedule
+from bubbleproof.papers.theorems.periodic_schedule import LinearForm, PeriodicSchedule
 from bubbleproof.papers.theorems.theorem import Obligation, Theorem
 from bubbleproof.theory.families import FamilyMember, member
 
@@ -126,7 +126,7 @@ def periodic_theorem(about: Periodic, schedules: tuple[PeriodicSchedule, ...]) -
 
 def _told(schedule: PeriodicSchedule) -> str:
     """A schedule's costs in words."""
-    m = Line(schedule.least, 0, schedule.step)
+    m = LinearForm(schedule.least, 0, schedule.step)
     peaks = " ".join(map(str, schedule.peaks))
     return f"[{schedule.shape}: m = {m}, makespan {schedule.makespan}, peaks {peaks}]"
 
@@ -139,12 +139,12 @@ def _agreements(
         least, step = schedule.least, schedule.step
         first, then = (_told_at(about.makespan, {**params, "m": m}) for m in (least, least + step))
         name = f"{schedule.shape}: the formula's makespan"
-        goal = equal(schedule.makespan, Line(first, 0, then - first))
+        goal = equal(schedule.makespan, LinearForm(first, 0, then - first))
         yield Obligation(name=name, premises=(), goal=goal)
     if about.peak is not None:
         for rank, peak in enumerate(schedule.peaks):
             name = f"{schedule.shape}, rank {rank}: the formula's peak"
-            goal = equal(Line(peak), _told_at(about.peak, {**params, "r": rank}))
+            goal = equal(LinearForm(peak), _told_at(about.peak, {**params, "r": rank}))
             yield Obligation(name=name, premises=(), goal=goal)
 
 

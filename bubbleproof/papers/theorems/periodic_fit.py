@@ -17,7 +17,7 @@ from bubbleproof.papers.theorems.periodic_classes import Key, name_of, rules_of,
 from bubbleproof.papers.theorems.periodic_keys import Keys
 from bubbleproof.papers.theorems.periodic_sample import Sample
 from bubbleproof.papers.theorems.periodic_schedule import (
-    Line,
+    LinearForm,
     PeriodicSchedule,
     Piece,
     Surroundings,
@@ -58,7 +58,7 @@ def fitted(
         least=size,
         step=step,
         classes=tuple(classes),
-        makespan=Line(makespan, 0, period),
+        makespan=LinearForm(makespan, 0, period),
         peaks=measure(found.problem, found.schedule).peak_activations,
     )
     return _least(_from_period(schedule, spare), member_of, repeats)
@@ -137,7 +137,7 @@ Value = TypeVar("Value")
 def _recounted(value: Value, spare: int) -> Value:
     """The value, its lines with n counted from ``spare`` periods earlier on."""
     found: object = value
-    if isinstance(value, Line):
+    if isinstance(value, LinearForm):
         found = value.from_period(spare)
     elif isinstance(value, tuple):
         found = tuple(_recounted(part, spare) for part in value)

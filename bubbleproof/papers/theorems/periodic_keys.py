@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from bubbleproof.papers.theorems.periodic_schedule import Line
+from bubbleproof.papers.theorems.periodic_schedule import LinearForm
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.rounds import round_starts
 from bubbleproof.theory.families.trecomp import recomputed_chunks
@@ -17,7 +17,7 @@ from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 # (kind, stage, remainder of the microbatch) -> key by place
-Keys = Callable[[Kind, int, int], Line]
+Keys = Callable[[Kind, int, int], LinearForm]
 
 
 def keys_of(family: str, params: Mapping[str, int], repeats: int, rest: int) -> Keys | None:
@@ -45,10 +45,10 @@ def _require_first(remainder: int) -> None:
 def _rounds(pipeline: Pipeline) -> Keys:
     p, v, again = pipeline.num_ranks, pipeline.num_chunks, recomputed_chunks(pipeline)
 
-    def key(kind: Kind, stage: int, remainder: int) -> Line:
+    def key(kind: Kind, stage: int, remainder: int) -> LinearForm:
         _require_first(remainder)
         starts = round_starts(p, stage % p, chunks=v, recomputed=again)
-        return Line(starts[kind, stage // p], 3 * v + again)
+        return LinearForm(starts[kind, stage // p], 3 * v + again)
 
     return key
 
@@ -56,10 +56,10 @@ def _rounds(pipeline: Pipeline) -> Keys:
 def _delayed(warmup: Callable[[int], int], delay: Callable[[int], int]) -> Keys:
     """Step j runs I(j), W(j - delay) and F(j + warmup)."""
 
-    def key(kind: Kind, stage: int, remainder: int) -> Line:
+    def key(kind: Kind, stage: int, remainder: int) -> LinearForm:
         _require_first(remainder)
         turn = {Kind.I: 0, Kind.W: 3 * delay(stage) + 1, Kind.F: 2 - 3 * warmup(stage)}
-        return Line(turn[kind], 3)
+        return LinearForm(turn[kind], 3)
 
     return key
 
@@ -67,8 +67,8 @@ def _delayed(warmup: Callable[[int], int], delay: Callable[[int], int]) -> Keys:
 def _waves(lifespan: int) -> Keys:
     """Units one lifespan apart, their microbatches 2 ticks apart; stage g runs g ticks in."""
 
-    def key(kind: Kind, stage: int, remainder: int) -> Line:
+    def key(kind: Kind, stage: int, remainder: int) -> LinearForm:
         turn = stage if kind is Kind.F else lifespan - 1 - stage
-        return Line(2 * remainder + turn, lifespan)
+        return LinearForm(2 * remainder + turn, lifespan)
 
     return key

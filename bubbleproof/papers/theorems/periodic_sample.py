@@ -11,7 +11,7 @@ from bubbleproof.papers.theorems.periodic_keys import Keys
 from bubbleproof.papers.theorems.periodic_schedule import (
     Holder,
     Input,
-    Line,
+    LinearForm,
     Neighbour,
     Piece,
     Surroundings,
@@ -50,7 +50,7 @@ class Sample:
                 name=name_of(key),
                 rank=rules.rank[key],
                 ticks=rules.ticks[key],
-                count=Line(len(self.rows[k]), 0, self._gains(k)),
+                count=LinearForm(len(self.rows[k]), 0, self._gains(k)),
                 pieces=pieces[k],
                 acquired=rules.acquired[key],
                 released=rules.released[key],

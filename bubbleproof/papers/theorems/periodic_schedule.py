@@ -8,7 +8,7 @@ front or at the back alone):
 
     m = m0 + R n,    n >= 0,    places 0 .. count - 1 + n
 
-A ``Line`` a + b j + c n gives starts and places; a ``Piece`` is a stretch of places on which a
+A ``LinearForm`` a + b j + c n gives starts and places; a ``Piece`` is a stretch of places on which a
 class's starts are one line. Pieces at the front are the same for all n, pieces at the back move by
 n places and n periods, and one piece between them grows.
 
@@ -25,7 +25,7 @@ Holder = tuple[str, int] | None  # why a task starts no sooner; see ``Surroundin
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LinearForm:
     """base + per_place * j + per_period * n, in ticks or places."""
 
     base: int
@@ -36,23 +36,23 @@ class Line:
         """The number at place j and n periods."""
         return self.base + self.per_place * place + self.per_period * periods
 
-    def plus(self, other: Line | int, factor: int = 1) -> Line:
+    def plus(self, other: LinearForm | int, factor: int = 1) -> LinearForm:
         """self + factor * other."""
         if isinstance(other, int):
-            other = Line(other)
-        return Line(
+            other = LinearForm(other)
+        return LinearForm(
             self.base + factor * other.base,
             self.per_place + factor * other.per_place,
             self.per_period + factor * other.per_period,
         )
 
-    def along(self, place: Line) -> Line:
+    def along(self, place: LinearForm) -> LinearForm:
         """The line at a place that is itself a line."""
-        return Line(self.base, 0, self.per_period).plus(place, self.per_place)
+        return LinearForm(self.base, 0, self.per_period).plus(place, self.per_place)
 
-    def from_period(self, later: int) -> Line:
+    def from_period(self, later: int) -> LinearForm:
         """The same line where n counts from ``later`` periods earlier on."""
-        return Line(self.base - later * self.per_period, self.per_place, self.per_period)
+        return LinearForm(self.base - later * self.per_period, self.per_place, self.per_period)
 
     def __str__(self) -> str:
         text = str(self.base)
@@ -66,9 +66,9 @@ class Line:
 class Piece:
     """Places ``first`` to ``last``, both included, whose starts are ``start`` ticks."""
 
-    first: Line
-    last: Line
-    start: Line
+    first: LinearForm
+    last: LinearForm
+    start: LinearForm
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Neighbour:
     """Of another class on the rank, ``before`` tasks come before; the pieces of the last of them
     and of the next one, None where there is none."""
 
-    before: Line
+    before: LinearForm
     last_piece: int | None
     next_piece: int | None
 
@@ -86,7 +86,7 @@ class Input:
     """What a task waits for: class ``number`` at ``place`` (on ``piece``), ``lag`` ticks later."""
 
     number: int
-    place: Line
+    place: LinearForm
     piece: int
     lag: int
 
@@ -101,8 +101,8 @@ class Surroundings:
     ("rank", k) for the end of the task before, which is of the rank's class k.
     """
 
-    first: Line
-    last: Line
+    first: LinearForm
+    last: LinearForm
     piece: int
     inputs: tuple[Input, ...]
     neighbours: tuple[Neighbour, ...]
@@ -121,12 +121,12 @@ class TaskClass:
     name: str
     rank: int
     ticks: int
-    count: Line
+    count: LinearForm
     pieces: tuple[Piece, ...]
     acquired: int
     released: int
     surroundings: tuple[Surroundings, ...]
-    key: Line | None = None
+    key: LinearForm | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +141,7 @@ class PeriodicSchedule:
     least: int
     step: int
     classes: tuple[TaskClass, ...]
-    makespan: Line
+    makespan: LinearForm
     peaks: tuple[int, ...]
     by_rank: dict[int, tuple[int, ...]] = field(init=False, repr=False, compare=False)
 

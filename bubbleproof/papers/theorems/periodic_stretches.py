@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from bubbleproof.papers.theorems.periodic_schedule import Holder, Line
+from bubbleproof.papers.theorems.periodic_schedule import Holder, LinearForm
 
 
 class Growth(Enum):
@@ -38,11 +38,11 @@ class Point:
 class Stretch:
     """Places ``first`` to ``last``; ``lines`` are the values, ``option`` the common one."""
 
-    first: Line
-    last: Line
+    first: LinearForm
+    last: LinearForm
     tags: tuple[int, ...]
     option: Holder
-    lines: tuple[Line, ...]
+    lines: tuple[LinearForm, ...]
 
 
 def stretches(points: Sequence[Point], growth: Growth) -> Iterator[Stretch]:
@@ -56,12 +56,12 @@ def stretches(points: Sequence[Point], growth: Growth) -> Iterator[Stretch]:
     yield from _run(points, 0, low - 1, moves=0, periods=0)
     options = frozenset.intersection(*(point.options for point in points[low : high + 1]))
     yield Stretch(
-        Line(low),
-        Line(high, 0, 1),
+        LinearForm(low),
+        LinearForm(high, 0, 1),
         points[middle].tags,
         _first(options),
         tuple(
-            Line(value - slope * middle, slope)
+            LinearForm(value - slope * middle, slope)
             for value, slope in zip(points[middle].values, points[middle].slopes, strict=True)
         ),
     )
@@ -116,12 +116,12 @@ def _run(
                 break
             last, steps, options = last + 1, step, common
         lines = tuple(
-            Line(value - step * first, step, periods * slope - moves * step)
+            LinearForm(value - step * first, step, periods * slope - moves * step)
             for value, step, slope in zip(
                 points[first].values, steps, points[first].slopes, strict=True
             )
         )
-        place = Line(first, 0, moves), Line(last, 0, moves)
+        place = LinearForm(first, 0, moves), LinearForm(last, 0, moves)
         yield Stretch(*place, points[first].tags, _first(options), lines)
         first = last + 1
 

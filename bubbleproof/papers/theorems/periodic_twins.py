@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bubbleproof.papers.theorems.periodic_families import Periodic, periodic_theorem
 from bubbleproof.papers.theorems.periodic_list import listed
-from bubbleproof.papers.theorems.periodic_schedule import Line, PeriodicSchedule, TaskClass
+from bubbleproof.papers.theorems.periodic_schedule import LinearForm, PeriodicSchedule, TaskClass
 from bubbleproof.papers.theorems.theorem import Changes, Twin
 
 
@@ -44,7 +44,7 @@ def _more(about: Periodic, right: PeriodicSchedule) -> Iterator[Twin]:
     wrong = _with(right, replace(last, pieces=(*last.pieces[:-1], late)))
     yield twin("the last starts one tick late", wrong, f"{end}: tight")
     grown = max(range(len(first.pieces)), key=lambda k: first.pieces[k].last.per_period)
-    steep = replace(first.pieces[grown], start=first.pieces[grown].start.plus(Line(0, -1)))
+    steep = replace(first.pieces[grown], start=first.pieces[grown].start.plus(LinearForm(0, -1)))
     pieces = (*first.pieces[:grown], steep, *first.pieces[grown + 1 :])
     wrong = _with(right, replace(first, pieces=pieces))
     breaks = (f"{front}: one at a time", f"{front}: tight")
