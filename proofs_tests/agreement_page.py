@@ -20,7 +20,7 @@ from time import perf_counter
 
 from benchmarks.markdown import cell, markdown_table
 from bubbleproof.reference_exec.drivers.gloo import GlooPool
-from bubbleproof.reference_exec.evidence.machine_versions import Machine, this_machine
+from bubbleproof.reference_exec.evidence.machine_versions import ReplayMachine, this_machine
 from proofs_tests.reference_exec.safe_programs import (
     MOST_RANKS,
     SHAPES,
@@ -42,7 +42,7 @@ class Sweep:
     replays: SafePrograms
     seconds: float
     day: str
-    machine: Machine
+    machine: ReplayMachine
 
     @property
     def is_agreed(self) -> bool:

@@ -9,7 +9,7 @@ from bubbleproof.commands.output import say
 from bubbleproof.commands.replay_options import ReplayRequest
 from bubbleproof.commands.targets import written_together
 from bubbleproof.formats import ScheduleFile, replay_content, write_measured_trace, write_replay
-from bubbleproof.reference_exec.evidence.machine_versions import Machine, this_machine
+from bubbleproof.reference_exec.evidence.machine_versions import ReplayMachine, this_machine
 from bubbleproof.reference_exec.evidence.measured import measured_schedule
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.evidence.unchecked import not_checked
@@ -67,7 +67,7 @@ def _page(
     report: ReplayReport,
     spec: ModelSpec,
     rows: Sequence[ReplayRow],
-    machine: Machine,
+    machine: ReplayMachine,
 ) -> ReplayPage:
     ran = bool(report.traces)
     return ReplayPage(

@@ -52,7 +52,7 @@ from bubbleproof.formats.files import MEBIBYTE, FilePath, write_text
 from bubbleproof.formats.json_text import read_json, render_json
 from bubbleproof.formats.replay_layout import ReplayLayout, WorkLayout
 from bubbleproof.formats.validation import validate, where
-from bubbleproof.reference_exec.evidence.machine_versions import Machine
+from bubbleproof.reference_exec.evidence.machine_versions import ReplayMachine
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.runtime.trace import RankTrace
@@ -71,7 +71,7 @@ def replay_content(
     problem: Problem,
     schedule: Schedule,
     *,
-    machine: Machine,
+    machine: ReplayMachine,
     not_checked: Sequence[str],
 ) -> ReplayLayout:
     """What is written of a replay of ``schedule``."""

@@ -15,7 +15,7 @@ from bubbleproof.formats import (
     write_measured_trace,
     write_replay,
 )
-from bubbleproof.reference_exec.evidence.machine_versions import Machine
+from bubbleproof.reference_exec.evidence.machine_versions import ReplayMachine
 from bubbleproof.reference_exec.evidence.measured import measured_schedule
 from bubbleproof.reference_exec.evidence.replay_report import Compared, ReplayReport
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
@@ -23,7 +23,9 @@ from bubbleproof.reference_exec.runtime.trace import RankTrace
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.actions import Action
 
-MACHINE = Machine(processor="x86_64", cores=2, memory_bytes=1 << 30, versions={"python": "3.11"})
+MACHINE = ReplayMachine(
+    processor="x86_64", cores=2, memory_bytes=1 << 30, versions={"python": "3.11"}
+)
 TRACE = RankTrace(
     name="rank 0",
     actions=(Action.parse("0F0"), Action.parse("0B0")),

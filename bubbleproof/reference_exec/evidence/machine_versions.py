@@ -14,7 +14,7 @@ GIBIBYTE = 1 << 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
+class ReplayMachine:
     """What ran: processor family, ``cores`` this process may use, ``memory_bytes`` installed.
 
     There are 0 bytes where the system does not tell.
@@ -39,7 +39,7 @@ class Machine:
         return asdict(self)
 
 
-def this_machine(packages: Sequence[str] = PACKAGES) -> Machine:
+def this_machine(packages: Sequence[str] = PACKAGES) -> ReplayMachine:
     """The machine of this process; packages that are not installed are left out."""
     versions = {"python": platform.python_version()}
     for name in packages:
@@ -47,7 +47,7 @@ def this_machine(packages: Sequence[str] = PACKAGES) -> Machine:
             versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return Machine(
+    return ReplayMachine(
         processor=platform.machine(),
         cores=num_cores(),
         memory_bytes=installed_bytes(),
