@@ -24,7 +24,7 @@ Phases = tuple[list[Check], list[Change], list[Change]]
 _COLLECTIVES = (Kind.UNSHARD, Kind.RESHARD)
 
 
-class Machine:
+class SymbolicMachine:
     """The state of a symbolic run of one training step."""
 
     def __init__(self, step: TrainingStep, num_ranks: int, *, is_explicit: bool) -> None:

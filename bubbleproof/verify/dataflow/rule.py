@@ -12,7 +12,7 @@ from bubbleproof.theory.pipelines.links import (
     schedule_without_messages,
     without_messages,
 )
-from bubbleproof.verify.dataflow.machine import Machine
+from bubbleproof.verify.dataflow.machine import SymbolicMachine
 from bubbleproof.verify.dataflow.mistakes import SymbolicAction
 from bubbleproof.verify.dataflow.runs import RunnableRow, by_order, by_time
 from bubbleproof.verify.dataflow.training_step import TrainingStep
@@ -30,7 +30,7 @@ def check_dataflow(problem: Problem, schedule: Schedule) -> RuleDecision:
     problem = without_messages(problem)
     step = TrainingStep.of(problem)
     task = problem.locate(schedule.program.actions)
-    machine = Machine(step, problem.num_ranks, is_explicit=False)
+    machine = SymbolicMachine(step, problem.num_ranks, is_explicit=False)
     rows = _rows(problem, schedule.program, machine)
     end = schedule.start + problem.ticks(task)
     mistakes = by_time(machine, rows, schedule.start.tolist(), end.tolist())
@@ -48,12 +48,12 @@ def check_dataflow_of_program(problem: Problem, program: Program) -> RuleDecisio
     problem = without_messages(problem)
     step = TrainingStep.of(problem)
     is_explicit = bool(program.actions.is_kind(*COMMUNICATION_KINDS).any())
-    machine = Machine(step, problem.num_ranks, is_explicit=is_explicit)
+    machine = SymbolicMachine(step, problem.num_ranks, is_explicit=is_explicit)
     mistakes, standstill = by_order(machine, _rows(problem, program, machine))
     return SymbolicRunReport(problem=problem, program=program).decision(mistakes, standstill)
 
 
-def _rows(problem: Problem, program: Program, machine: Machine) -> list[RunnableRow]:
+def _rows(problem: Problem, program: Program, machine: SymbolicMachine) -> list[RunnableRow]:
     """The works of each row; none for foreign rows, and for all but one of a task's resources."""
     actions = program.actions
     columns = (

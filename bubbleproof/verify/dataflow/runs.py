@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from bubbleproof.theory.model.actions import Kind
-from bubbleproof.verify.dataflow.machine import Machine
+from bubbleproof.verify.dataflow.machine import SymbolicMachine
 from bubbleproof.verify.dataflow.mistakes import Fault, Supply, SymbolicAction
 
 RunnableRow = tuple[SymbolicAction, ...]  # the works of one row, which begin and end together
@@ -45,7 +45,7 @@ class SymbolicStandstill:
 class SymbolicRun:
     """A run in progress: the machine, and the mistakes so far."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: SymbolicMachine) -> None:
         self.machine = machine
         self.mistakes: list[Mistake] = []
 
@@ -66,7 +66,7 @@ class SymbolicRun:
 
 
 def by_time(
-    machine: Machine, rows: Sequence[RunnableRow], start: Sequence[int], end: Sequence[int]
+    machine: SymbolicMachine, rows: Sequence[RunnableRow], start: Sequence[int], end: Sequence[int]
 ) -> list[Mistake]:
     """All mistakes of a run in which row i takes from ``start[i]`` to ``end[i]`` (ticks)."""
     run = SymbolicRun(machine)
@@ -134,7 +134,7 @@ def _advance(
 
 
 def by_order(
-    machine: Machine, rows: Sequence[RunnableRow]
+    machine: SymbolicMachine, rows: Sequence[RunnableRow]
 ) -> tuple[list[Mistake], SymbolicStandstill | None]:
     """All mistakes of a run in which every resource keeps the order of its rows."""
     run = SymbolicRun(machine)
