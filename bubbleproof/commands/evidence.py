@@ -8,7 +8,7 @@ from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_list, p
 from bubbleproof.report.table_rows import ReplayRow
 
 if TYPE_CHECKING:
-    from bubbleproof.reference_exec.evidence.replay_report import Compared, ReplayReport
+    from bubbleproof.reference_exec.evidence.replay_report import RankComparison, ReplayReport
     from bubbleproof.reference_exec.pytorch.runtime import TorchRuntimeReport
 
 
@@ -172,7 +172,7 @@ def _peaks(report: ReplayReport) -> list[ReplayRow]:
     return rows
 
 
-def _bytes(what: str, compared: Compared[int]) -> ReplayRow:
+def _bytes(what: str, compared: RankComparison[int]) -> ReplayRow:
     measured, predicted = compared
     expected, found = (" ".join(map(str, counts)) for counts in (predicted, measured))
     return _row(what, expected, found, predicted == measured)

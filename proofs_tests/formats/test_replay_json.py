@@ -17,7 +17,7 @@ from bubbleproof.formats import (
 )
 from bubbleproof.reference_exec.evidence.machine_versions import ReplayMachine
 from bubbleproof.reference_exec.evidence.measured import measured_schedule
-from bubbleproof.reference_exec.evidence.replay_report import Compared, ReplayReport
+from bubbleproof.reference_exec.evidence.replay_report import RankComparison, ReplayReport
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.runtime.trace import RankTrace
 from bubbleproof.theory.families import member
@@ -49,13 +49,13 @@ REPORT = ReplayReport(
     max_relative_error=0.0,
     tolerance=1e-12,
     loss=0.5,
-    peak_bytes=Compared((8,), (8,)),
+    peak_bytes=RankComparison((8,), (8,)),
     live_bytes=((8, 0),),
     seconds=0.25,
     torch_version="2",
     losses=(0.5,),
     passes=((TRACE,),),
-    flops=Compared((16,), (16,)),
+    flops=RankComparison((16,), (16,)),
 )
 
 

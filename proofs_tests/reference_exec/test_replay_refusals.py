@@ -11,7 +11,7 @@ import torch
 from bubbleproof.reference_exec.bits import are_equal
 from bubbleproof.reference_exec.drivers.virtual import run_virtual
 from bubbleproof.reference_exec.evidence.oracle import order_matched
-from bubbleproof.reference_exec.evidence.replay_report import Compared
+from bubbleproof.reference_exec.evidence.replay_report import RankComparison
 from bubbleproof.reference_exec.models import linear
 from bubbleproof.reference_exec.models.footprint import Footprint, footprint
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
@@ -39,7 +39,7 @@ def test_each_broken_promise_is_reported() -> None:
         {"gradients_equal": False},
         {"losses_equal": False},
         {"max_relative_error": 2e-12},
-        {"peak_bytes": Compared((1440, 727), (1440, 728))},
+        {"peak_bytes": RankComparison((1440, 727), (1440, 728))},
     ):
         bad = replace(good, **changes)
         assert len(bad.failures) == 1

@@ -6,12 +6,12 @@ what of weights, gradients and optimizer state is there as each pass begins and 
 
 from __future__ import annotations
 
-from bubbleproof.reference_exec.evidence.replay_report import NOTHING, Compared, StateMoment
+from bubbleproof.reference_exec.evidence.replay_report import NOTHING, RankComparison, StateMoment
 from bubbleproof.reference_exec.plans.prepared import PreparedReplay
 from bubbleproof.reference_exec.runtime.rank import RankResult
 from bubbleproof.reference_exec.runtime.trace import RankTrace, Samples, TraceRow
 
-Pair = tuple[Compared[int], Compared[int]]  # on ranks, on their hosts
+Pair = tuple[RankComparison[int], RankComparison[int]]  # on ranks, on their hosts
 
 
 def peaks_of(ready: PreparedReplay, results: list[RankResult]) -> Pair:
@@ -22,8 +22,8 @@ def peaks_of(ready: PreparedReplay, results: list[RankResult]) -> Pair:
     hosts = counted if ready.predicted_hosts else []
     there = tuple(max(result.born_bytes[1], *result.host_live_bytes) for result in hosts)
     return (
-        Compared(here, ready.predicted * plan.num_replicas),
-        Compared(there, ready.predicted_hosts * plan.num_replicas),
+        RankComparison(here, ready.predicted * plan.num_replicas),
+        RankComparison(there, ready.predicted_hosts * plan.num_replicas),
     )
 
 
@@ -33,8 +33,8 @@ def births(ready: PreparedReplay, results: list[RankResult]) -> Pair:
         return NOTHING, NOTHING
     here, there = ready.births
     return (
-        Compared(tuple(result.born_bytes[0] for result in results), here),
-        Compared(tuple(result.born_bytes[1] for result in results), there),
+        RankComparison(tuple(result.born_bytes[0] for result in results), here),
+        RankComparison(tuple(result.born_bytes[1] for result in results), there),
     )
 
 
@@ -46,8 +46,8 @@ def state_moments(ready: PreparedReplay, results: list[RankResult]) -> list[Stat
         found = [result.states[number] for result in results]
         moment = StateMoment(
             name=f"{'ends' if is_end else 'begins'} pass {step}",
-            on_ranks=Compared(tuple(here for here, _ in found), on_ranks),
-            on_hosts=Compared(tuple(there for _, there in found), on_hosts),
+            on_ranks=RankComparison(tuple(here for here, _ in found), on_ranks),
+            on_hosts=RankComparison(tuple(there for _, there in found), on_hosts),
         )
         moments.append(moment)
     return moments

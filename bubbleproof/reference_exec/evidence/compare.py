@@ -23,7 +23,7 @@ from bubbleproof.reference_exec.evidence.accounts import (
 )
 from bubbleproof.reference_exec.evidence.alike import alike_data
 from bubbleproof.reference_exec.evidence.oracle import TOLERANCES, max_relative_error
-from bubbleproof.reference_exec.evidence.replay_report import NOTHING, Compared, ReplayReport
+from bubbleproof.reference_exec.evidence.replay_report import NOTHING, RankComparison, ReplayReport
 from bubbleproof.reference_exec.evidence.training_oracle import (
     Ordinary,
     matched_training,
@@ -94,7 +94,7 @@ def compared(
         microbatches=plan.num_microbatches,
         data_parallel=plan.num_replicas,
         zero="" if plan.parallel is None or not plan.is_sharded else str(plan.parallel.levels),
-        state_bytes=Compared(*map(_without_optimizer, state)) if plan.is_sharded else NOTHING,
+        state_bytes=RankComparison(*map(_without_optimizer, state)) if plan.is_sharded else NOTHING,
         model_state=state,
         host_model_state=host_state,
         earlier_state=tuple(earlier),
@@ -136,7 +136,9 @@ def compared(
         given_types=given_types(plan.spec) if plan.spec.kind == "own" else (),
         alike=alike_data(plan),
         counts_work=plan.counts_work,
-        flops=Compared(*zip(*(rank.flops for rank in worked), strict=True)) if worked else NOTHING,
+        flops=RankComparison(*zip(*(rank.flops for rank in worked), strict=True))
+        if worked
+        else NOTHING,
         work=worked,
         work_dependence=work_dependence(worked) if plan.spec.kind == "own" else "",
         not_counted_work=uncounted_work(plan) if plan.counts_work else (),

@@ -25,22 +25,22 @@ from bubbleproof.reference_exec.runtime.trace import Account, RankTrace
 T = TypeVar("T", covariant=True)
 
 
-class Compared(NamedTuple, Generic[T]):
+class RankComparison(NamedTuple, Generic[T]):
     """What was measured on each rank (replica by replica), and what was predicted there."""
 
     measured: tuple[T, ...] = ()
     predicted: tuple[T, ...] = ()
 
 
-NOTHING: Compared[Never] = Compared()
+NOTHING: RankComparison[Never] = RankComparison()
 
 
 class StateMoment(NamedTuple):
     """The model state at one moment, such as ``begins pass 1``, on ranks and on their hosts."""
 
     name: str
-    on_ranks: Compared[StateBytes]
-    on_hosts: Compared[StateBytes]
+    on_ranks: RankComparison[StateBytes]
+    on_hosts: RankComparison[StateBytes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,15 +102,15 @@ class ReplayReport:
     tolerance: float
     loss: float
     counts_bytes: bool = True
-    peak_bytes: Compared[int]
-    host_peak_bytes: Compared[int] = NOTHING
-    born_bytes: Compared[int] = NOTHING
-    host_born_bytes: Compared[int] = NOTHING
+    peak_bytes: RankComparison[int]
+    host_peak_bytes: RankComparison[int] = NOTHING
+    born_bytes: RankComparison[int] = NOTHING
+    host_born_bytes: RankComparison[int] = NOTHING
     data_parallel: int = 1
     zero: str = ""
-    state_bytes: Compared[int] = NOTHING
-    model_state: Compared[StateBytes] = NOTHING
-    host_model_state: Compared[StateBytes] = NOTHING
+    state_bytes: RankComparison[int] = NOTHING
+    model_state: RankComparison[StateBytes] = NOTHING
+    host_model_state: RankComparison[StateBytes] = NOTHING
     earlier_state: tuple[StateMoment, ...] = ()
     weights_equal: bool = True
     max_weight_error: float = 0.0
@@ -137,7 +137,7 @@ class ReplayReport:
     given_types: tuple[str, ...] = ()
     alike: tuple[str, ...] = ()
     counts_work: bool = True
-    flops: Compared[int] = NOTHING
+    flops: RankComparison[int] = NOTHING
     work: tuple[RankWorked, ...] = ()
     work_dependence: str = ""
     not_counted_work: tuple[str, ...] = ()
@@ -246,7 +246,7 @@ class ReplayReport:
             found += self._differing(text, "the host of rank", on_hosts)
         return found
 
-    def _differing(self, told: str, name: str, compared: Compared[object]) -> list[str]:
+    def _differing(self, told: str, name: str, compared: RankComparison[object]) -> list[str]:
         pairs = enumerate(zip(*compared, strict=True))
         return [
             told.format(name=f"{name} {self._seat(number)}", measured=found, predicted=expected)
