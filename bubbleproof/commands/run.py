@@ -72,7 +72,7 @@ COLUMNS = ("schedule", "fits the memory", "makespan", "idle_ratio", "peak per ra
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Compared:
+class PublishedComparison:
     """A published schedule on the user's problem: its table row, and its section if it has one."""
 
     row: ComparisonRow
@@ -132,7 +132,7 @@ class _Finished:
     source: ProblemInput
     result: Result
     file: ScheduleFile
-    compared: list[Compared]
+    compared: list[PublishedComparison]
     verdict: Verdict | None
     replayed: tuple[ReplayRow, ...]
 
@@ -183,7 +183,7 @@ class _Finished:
 def _finish(
     source: ProblemInput,
     result: Result,
-    compared: list[Compared],
+    compared: list[PublishedComparison],
     where: Path,
     backend: str | None,
     json: bool,
@@ -241,11 +241,11 @@ def say_what_is_absent() -> None:
         say(f"the schedule is not replayed: {MISSING}")
 
 
-def rows_to_json(compared: list[Compared]) -> list[dict[str, object]]:
+def rows_to_json(compared: list[PublishedComparison]) -> list[dict[str, object]]:
     return [item.row._asdict() for item in compared]
 
 
-def compare(file: ProblemFile, item: ComparedFamily) -> Compared:
+def compare(file: ProblemFile, item: ComparedFamily) -> PublishedComparison:
     """The published schedule on the user's work, checked without the capacity's veto on drawing."""
     chosen = family(item.family)
     try:
@@ -253,12 +253,12 @@ def compare(file: ProblemFile, item: ComparedFamily) -> Compared:
         problem = pipeline.problem()
         schedule = chosen.schedule(pipeline, problem)
     except ValueError as error:
-        return Compared(row=ComparisonRow.refused(item.label, str(error)), section=None)
+        return PublishedComparison(row=ComparisonRow.refused(item.label, str(error)), section=None)
     verdict = check(problem, schedule)
     proof = "every rule holds" if verdict.ok else "violates " + " ".join(
         rule.name.lower() for rule in verdict.broken
     )  # fmt: skip
-    return Compared(
+    return PublishedComparison(
         row=ComparisonRow.of(item.label, problem, schedule, proof=proof),
         section=section_of(item.label, problem, schedule, verdict),
     )

@@ -32,7 +32,7 @@ from bubbleproof.commands.plan import (
 from bubbleproof.commands.plan_report import own_shape, plan_report
 from bubbleproof.commands.plan_results import Timed, plan_schedule, plan_to_json, timed_candidates
 from bubbleproof.commands.run import (
-    Compared,
+    PublishedComparison,
     compare,
     not_run,
     prepared_folder,
@@ -133,7 +133,7 @@ def _write(
     file: ProblemFile,
     found: Plan,
     timed: Timed,
-    compared: list[Compared],
+    compared: list[PublishedComparison],
     replayed: tuple[ReplayRow, ...],
 ) -> str | None:
     """Write the files beside the plan; the path of the page, where there is one."""
@@ -163,7 +163,7 @@ def _print_json(
     file: ProblemFile,
     found: Plan,
     timed: Timed,
-    compared: list[Compared],
+    compared: list[PublishedComparison],
     replayed: tuple[ReplayRow, ...],
     page: str | None,
 ) -> None:
