@@ -11,7 +11,11 @@ import pytest
 from bubbleproof.costs.combinations import Combination, Counted, combinations, counted
 from bubbleproof.formats.cluster_toml import ClusterFile, deployed_space
 from bubbleproof.planners.papers import paper_choice
-from bubbleproof.planners.papers.deployments import Deployed, chooses_deployments, deployment_of
+from bubbleproof.planners.papers.deployments import (
+    PaperDeployment,
+    chooses_deployments,
+    deployment_of,
+)
 from proofs_tests.planners.small_models import small_file
 from proofs_tests.sized import sized
 
@@ -41,7 +45,7 @@ def counts_of(file: ClusterFile) -> list[Counted]:
     return [counted(file.training, one) for one in combinations(file.training, file.lists)]
 
 
-def chosen(paper: str, file: ClusterFile) -> Deployed | None:
+def chosen(paper: str, file: ClusterFile) -> PaperDeployment | None:
     cluster = file.training.cluster
     return deployment_of(paper, counts_of(file), lambda one: deployed_space(file, one), cluster)
 

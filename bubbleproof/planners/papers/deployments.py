@@ -33,7 +33,7 @@ PREDICTED: dict[str, Callable[[Given], int | None]] = {"bpipe": of_bpipe, "mepip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Deployed:
+class PaperDeployment:
     """A deployment as a paper's planner sees it, and its count of an iteration in ticks."""
 
     counted: Counted
@@ -53,7 +53,7 @@ def chooses_deployments(paper: str) -> bool:
 
 def deployment_of(
     paper: str, counts: Sequence[Counted], space_of: SpaceOf, cluster: Cluster
-) -> Deployed | None:
+) -> PaperDeployment | None:
     """The deployment of the least count, among equals the first; None where nothing fits."""
     found = _predictions(paper, counts, space_of, cluster)
     return min(found, key=lambda one: one.predicted, default=None)
@@ -61,7 +61,7 @@ def deployment_of(
 
 def _predictions(
     paper: str, counts: Sequence[Counted], space_of: SpaceOf, cluster: Cluster
-) -> Iterator[Deployed]:
+) -> Iterator[PaperDeployment]:
     levels = {one.combination.zero for one in counts}
     for one in counts:
         is_out = one.numbers is None or (1 in levels and one.combination.zero != 1)
@@ -71,7 +71,7 @@ def _predictions(
         if paper == "bpipe":
             given = with_transfers(given, one, cluster)
         if (ticks := PREDICTED[paper](given)) is not None:
-            deployed = Deployed(counted=one, given=given, predicted=ticks)
+            deployed = PaperDeployment(counted=one, given=given, predicted=ticks)
             yield replace(deployed, predicted=ticks + deployed.step_end)
 
 
