@@ -16,14 +16,14 @@ from bubbleproof.costs.combinations import Counted, combinations, counted
 from bubbleproof.formats.cluster_toml import ClusterFile, deployed_problem, deployed_space
 from bubbleproof.formats.errors import values_at
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
-from bubbleproof.verify.candidates.bundle import Deployed
+from bubbleproof.verify.candidates.bundle import DeploymentSpace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployments:
     """``digest`` tells them from those of other numbers; ``num_not_legal`` are left out."""
 
-    deployed: tuple[Deployed, ...]
+    deployed: tuple[DeploymentSpace, ...]
     digest: str
     num_not_legal: int
 
@@ -52,7 +52,7 @@ def deployments(file: ClusterFile, counts: Sequence[Counted]) -> Deployments:
             continue
         numbers = one.numbers
         name, after, rest = str(one.combination), numbers.step_end, numbers.rest_end
-        deployed.append(Deployed(name=name, space=space, after=after, rest=rest))
+        deployed.append(DeploymentSpace(name=name, space=space, after=after, rest=rest))
         problem = {**deployed_problem(file, one), "name": "", "description": ""}
         told = [str(one.combination), numbers.step_end, problem]
         digest.update(json.dumps(told, sort_keys=True).encode())

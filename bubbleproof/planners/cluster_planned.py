@@ -19,7 +19,7 @@ from bubbleproof.planners.planned import NOT_LEGAL, TOO_LARGE, Plan, unsolved_st
 from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
-from bubbleproof.verify.candidates.bundle import Bounded, Deployed
+from bubbleproof.verify.candidates.bundle import Bounded, DeploymentSpace
 
 
 @dataclass(kw_only=True, eq=False)
@@ -169,12 +169,12 @@ class ClusterPlan:
         bound = "" if self.winner is None else f", no iteration is below {self.lower_bound}"
         return f"<ClusterPlan: {told}{found}{bound}, {len(self.rows)} deployments>"
 
-    def bundles(self, deployed: Sequence[Deployed]) -> dict[str, tuple[Bounded, ...]]:
+    def bundles(self, deployed: Sequence[DeploymentSpace]) -> dict[str, tuple[Bounded, ...]]:
         """The proofs of every deployment."""
         return {one.name: self.bundled.get(one.name) or _unseen(one) for one in deployed}
 
 
-def _unseen(one: Deployed) -> tuple[Bounded, ...]:
+def _unseen(one: DeploymentSpace) -> tuple[Bounded, ...]:
     """Of one that an interrupted search did not come to."""
     shapes, _ = legal_shapes(one.space)
     return tuple(shape.bounded for shape in shapes)

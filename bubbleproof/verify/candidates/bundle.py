@@ -61,7 +61,7 @@ class BundleVerdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Deployed:
+class DeploymentSpace:
     """A deployment: the space of its pipeline, and the ticks that follow it in every step.
 
     ``rest`` is what of them follows a pipeline that has the replicas' collectives in itself.
@@ -107,7 +107,7 @@ def check_bundle(space: PlanSpace, bundle: tuple[Bounded, ...]) -> BundleVerdict
 
 
 def check_deployments(
-    deployed: Sequence[Deployed], bundles: Sequence[tuple[str, tuple[Bounded, ...]]]
+    deployed: Sequence[DeploymentSpace], bundles: Sequence[tuple[str, tuple[Bounded, ...]]]
 ) -> BundleVerdict:
     """Hold a bundle for each deployment, by name, against all that there are."""
     known, given = {one.name: one for one in deployed}, Counter(name for name, _ in bundles)

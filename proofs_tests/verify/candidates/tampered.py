@@ -27,7 +27,7 @@ from bubbleproof.theory.pipelines.shaping import Shaped
 from bubbleproof.verify.candidates.bundle import (
     Bounded,
     BundleVerdict,
-    Deployed,
+    DeploymentSpace,
     check_bundle,
     check_deployments,
 )
@@ -276,7 +276,7 @@ def _of_all(rng: Random, seen: list[Judged]) -> Iterator[Damage]:
     """Some of the spaces as deployments, each followed by ticks of its own."""
     chosen = rng.sample(seen, min(len(seen), rng.randint(2, 3)))
     deployed = [
-        Deployed(
+        DeploymentSpace(
             name=one.name, space=one.space, after=rng.choice((0, 2, 5)), rest=rng.choice((0, 2))
         )
         for one in chosen

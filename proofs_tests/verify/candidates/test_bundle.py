@@ -14,7 +14,7 @@ from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.verify.candidates.bundle import (
     Bounded,
-    Deployed,
+    DeploymentSpace,
     check_bundle,
     check_deployments,
 )
@@ -161,9 +161,9 @@ def test_a_bound_of_0_needs_no_proof_and_one_of_1_does(bundle: Bundle) -> None:
 TIGHT = replace(SPACE, pipeline=SPACE.pipeline.with_changes(capacity=1), allowed=None)
 NO_ROOM = NoRoom(rank=0, bound=10**9)  # for 2 units of a microbatch in 1
 DEPLOYED = (
-    Deployed(name="a", space=SPACE, after=5),
-    Deployed(name="b", space=SPACE, after=2),
-    Deployed(name="tight", space=TIGHT, after=0),
+    DeploymentSpace(name="a", space=SPACE, after=5),
+    DeploymentSpace(name="b", space=SPACE, after=2),
+    DeploymentSpace(name="tight", space=TIGHT, after=0),
 )
 Named = tuple[tuple[str, Bundle], ...]
 
@@ -214,6 +214,6 @@ def test_deployments_are_each_bounded_once(bundle: Bundle) -> None:
 def test_what_follows_a_pipeline_with_collectives_of_its_own_is_the_rest() -> None:
     own = SPACE.pipeline.with_changes(sharding=Sharding(zero=1, gather=1, reduce=1))
     others = (("with", own), ("without", SPACE.pipeline))
-    deployed = Deployed(name="a", space=replace(SPACE, others=others), after=9, rest=2)
+    deployed = DeploymentSpace(name="a", space=replace(SPACE, others=others), after=9, rest=2)
     found = {one.beside: deployed.follows(one) for one in deployed.space.candidates()}
     assert found == {"": 9, "with": 2, "without": 9}

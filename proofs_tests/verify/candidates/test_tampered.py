@@ -16,7 +16,7 @@ from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.verify.candidates import cases, rank_claims
 from bubbleproof.verify.candidates.bundle import (
     BundleVerdict,
-    Deployed,
+    DeploymentSpace,
     check_bundle,
     check_deployments,
 )
@@ -74,7 +74,7 @@ def some_candidates(space: PlanSpace, bundle: Bundle) -> BundleVerdict:
     return forgiven(check_bundle(space, bundle), bounds, "the bundle has no bound of")
 
 
-def some_deployments(deployed: Sequence[Deployed], bundles: Bundles) -> BundleVerdict:
+def some_deployments(deployed: Sequence[DeploymentSpace], bundles: Bundles) -> BundleVerdict:
     known = {one.name: one for one in deployed}
     bounds = [
         entry.bound + known[name].follows(entry.candidate)
