@@ -13,7 +13,7 @@ from bubbleproof.planners.papers.bpipe_grid import (
     NEAREST,
     PRINTED,
     Fit,
-    Point,
+    GridPoint,
     bandwidth,
     forward_seconds,
     grid,
@@ -101,7 +101,7 @@ def cells(name: str) -> dict[tuple[int, int, int], str]:
 
 
 @lru_cache
-def compared(name: str) -> tuple[tuple[Point, str, Fit | None, Fit | None], ...]:
+def compared(name: str) -> tuple[tuple[GridPoint, str, Fit | None, Fit | None], ...]:
     """Each point of the grid: the printed scope (empty: none), and what runs by both readings."""
     setting, printed = NAMES[name], cells(name)
     found = []
@@ -161,7 +161,7 @@ def grid_table() -> str:
 
 
 def _grid_row(
-    name: str, point: Point, printed: str, plain: Fit | None, nearest: Fit | None
+    name: str, point: GridPoint, printed: str, plain: Fit | None, nearest: Fit | None
 ) -> tuple[str, ...]:
     setting = NAMES[name]
     shape = (point.tensor, point.pipeline, point.data, point.micro_batch)

@@ -16,7 +16,7 @@ from bubbleproof.costs import model_costs
 from bubbleproof.planners.papers.balanced_runs import balanced_run, plain_run
 from bubbleproof.planners.papers.bpipe_grid import (
     GIGA,
-    Point,
+    GridPoint,
     bandwidth,
     saved_bytes,
 )
@@ -79,7 +79,7 @@ def page() -> str:
     )
 
 
-def _forward(row: tuple[str, Point, str, str, str, str]) -> Fraction:
+def _forward(row: tuple[str, GridPoint, str, str, str, str]) -> Fraction:
     return Fraction(row[4]) / 1000
 
 
@@ -118,7 +118,7 @@ def rate_table() -> str:
     return markdown_table(header, [_rate_row(row) for row in ROWS])
 
 
-def _rate_row(row: tuple[str, Point, str, str, str, str]) -> tuple[str, ...]:
+def _rate_row(row: tuple[str, GridPoint, str, str, str, str]) -> tuple[str, ...]:
     name, point, scope, transfer, forward, backward = row
     setting, moved = NAMES[name], saved_bytes(NAMES[name], point, scope)
     plain, balanced = (
@@ -157,7 +157,7 @@ def _ticks(milliseconds: str) -> int:
     return int(Fraction(milliseconds) * 100)
 
 
-def stage_bytes(name: str, point: Point, scope: str, *, is_balanced: bool) -> list[int]:
+def stage_bytes(name: str, point: GridPoint, scope: str, *, is_balanced: bool) -> list[int]:
     """What each stage holds at its peak, on built schedules."""
     setting = NAMES[name]
     costs = model_costs(setting.model, point.deployment(scope, "bpipe", setting.sequence))

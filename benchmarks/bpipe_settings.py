@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from bubbleproof.costs import transformer
-from bubbleproof.planners.papers.bpipe_grid import Point, Setting
+from bubbleproof.planners.papers.bpipe_grid import GridPoint, Setting
 
 
 def setting(layers: int, hidden: int, heads: int, gpus: int, batch: int, pace: str) -> Setting:
@@ -16,10 +16,10 @@ def setting(layers: int, hidden: int, heads: int, gpus: int, batch: int, pace: s
     return Setting(model=model, gpus=gpus, batch=batch, pace=Fraction(pace))
 
 
-def point_of(tensor: int, pipeline: int, data: int, micro_batch: int, batch: int) -> Point:
+def point_of(tensor: int, pipeline: int, data: int, micro_batch: int, batch: int) -> GridPoint:
     """A deployment of a batch."""
     m = batch // (data * micro_batch)
-    return Point(
+    return GridPoint(
         tensor=tensor, pipeline=pipeline, data=data, micro_batch=micro_batch, microbatches=m
     )
 

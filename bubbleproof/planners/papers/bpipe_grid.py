@@ -40,7 +40,7 @@ LEAST_RANKS = 4  # below, no stage moves anything
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Point:
+class GridPoint:
     """One deployment of the grid; a batch has m = ``microbatches`` on each replica."""
 
     tensor: int
@@ -106,12 +106,12 @@ class Setting:
 class Fit:
     """What runs at a point: a scope, and whether with transfers."""
 
-    point: Point
+    point: GridPoint
     scope: str
     is_balanced: bool
 
 
-def grid(setting: Setting) -> Iterator[Point]:
+def grid(setting: Setting) -> Iterator[GridPoint]:
     """All points, by tensor, then pipeline parallelism, then microbatch."""
     model, gpus = setting.model, setting.gpus
     sizes = [2**power for power in range(setting.batch.bit_length())]
@@ -121,16 +121,16 @@ def grid(setting: Setting) -> Iterator[Point]:
         d = gpus // (t * p)
         if setting.batch % (b * d) == 0:
             m = setting.batch // (b * d)
-            yield Point(tensor=t, pipeline=p, data=d, micro_batch=b, microbatches=m)
+            yield GridPoint(tensor=t, pipeline=p, data=d, micro_batch=b, microbatches=m)
 
 
-def saved_bytes(setting: Setting, point: Point, scope: str) -> Fraction:
+def saved_bytes(setting: Setting, point: GridPoint, scope: str) -> Fraction:
     """A_0 of Eq. 4 to 6, of one rank."""
     at = point.deployment(scope, "bpipe", setting.sequence)
     return Fraction(layer_saved(setting.model, at)) * setting.model.layers / point.pipeline
 
 
-def static_bytes(setting: Setting, point: Point, scope: str, reading: Reading) -> Fraction:
+def static_bytes(setting: Setting, point: GridPoint, scope: str, reading: Reading) -> Fraction:
     """W_0 of the fullest stage, with the room for what is made again and for libraries."""
     at = point.deployment(scope, reading.precision, setting.sequence)
     layers = setting.model.layers // point.pipeline
@@ -144,7 +144,7 @@ def static_bytes(setting: Setting, point: Point, scope: str, reading: Reading) -
 
 
 def memory_bytes(
-    setting: Setting, point: Point, scope: str, reading: Reading = PRINTED, *, is_balanced: bool
+    setting: Setting, point: GridPoint, scope: str, reading: Reading = PRINTED, *, is_balanced: bool
 ) -> Fraction:
     """W_0 + A_0 mu (Eq. 1), with mu_opt where transfers balance it."""
     saved = min(point.pipeline, point.microbatches)
@@ -154,7 +154,7 @@ def memory_bytes(
     return static + saved * saved_bytes(setting, point, scope)
 
 
-def least_recomputed(setting: Setting, point: Point, reading: Reading = PRINTED) -> Fit | None:
+def least_recomputed(setting: Setting, point: GridPoint, reading: Reading = PRINTED) -> Fit | None:
     """The least recomputation that fits, without transfers where those are not needed."""
     for scope, is_balanced in product(SCOPES, (False, True)):
         if is_balanced and not (point.pipeline >= LEAST_RANKS and is_hidden(setting, point, scope)):
@@ -165,13 +165,13 @@ def least_recomputed(setting: Setting, point: Point, reading: Reading = PRINTED)
     return None
 
 
-def forward_seconds(setting: Setting, point: Point) -> Fraction:
+def forward_seconds(setting: Setting, point: GridPoint) -> Fraction:
     """Of one microbatch on one stage, at the setting's pace."""
     assert setting.pace is not None
     return setting.pace * point.micro_batch / (point.tensor * point.pipeline)
 
 
-def is_hidden(setting: Setting, point: Point, scope: str) -> bool:
+def is_hidden(setting: Setting, point: GridPoint, scope: str) -> bool:
     """Whether transfers hide behind computation (Eq. 10 to 12)."""
     if setting.pace is None:
         return True
@@ -179,7 +179,7 @@ def is_hidden(setting: Setting, point: Point, scope: str) -> bool:
     return needed * GIGA <= link(setting, point)
 
 
-def link(setting: Setting, point: Point) -> Fraction:
+def link(setting: Setting, point: GridPoint) -> Fraction:
     """Bytes per second that a GPU has for the slowest of its transfers."""
     mesh = DeviceMesh(
         stages=point.pipeline, tensor=point.tensor, replicas=point.data, node=setting.node
@@ -190,7 +190,7 @@ def link(setting: Setting, point: Point) -> Fraction:
 
 
 def bandwidth(
-    setting: Setting, point: Point, scope: str, forward: Fraction, *, is_relaxed: bool = False
+    setting: Setting, point: GridPoint, scope: str, forward: Fraction, *, is_relaxed: bool = False
 ) -> Fraction:
     """GB/s that a GPU needs (Eq. 7 to 9; relaxed 10 to 12); ``forward`` in seconds."""
     window = Fraction(3, 2) * forward if is_relaxed else forward
