@@ -17,7 +17,7 @@ from bubbleproof.papers.theorems.periodic_schedule import (
     Surroundings,
     TaskClass,
 )
-from bubbleproof.papers.theorems.periodic_stretches import Growth, Point, Stretch, stretches
+from bubbleproof.papers.theorems.periodic_stretches import Growth, RowPoint, Stretch, stretches
 from bubbleproof.theory.model.actions import NONE, Kind
 
 
@@ -66,7 +66,7 @@ class Sample:
 
     def _pieces(self, number: int) -> tuple[Piece, ...]:
         points = [
-            Point((), frozenset({None}), (start,), (self.period,)) for start in self.rows[number]
+            RowPoint((), frozenset({None}), (start,), (self.period,)) for start in self.rows[number]
         ]
         return tuple(
             Piece(part.first, part.last, part.lines[0])
@@ -82,7 +82,7 @@ class Sample:
 
     def _point(
         self, number: int, place: int, near: list[int], numbers: dict[Key, int], at: list[list[int]]
-    ) -> Point:
+    ) -> RowPoint:
         """Tags: own piece, two pieces per neighbour, (class, piece, lag) per input."""
         before = self.before[number][place]
         inputs = [
@@ -96,7 +96,7 @@ class Sample:
             tags.append(at[k][following] if following < len(at[k]) else NONE)
         for other, there, lag in inputs:
             tags += [other, at[other][there], lag]
-        return Point(
+        return RowPoint(
             tuple(tags),
             self._holders(number, place, inputs, near),
             (*before, *(there for _, there, _ in inputs)),

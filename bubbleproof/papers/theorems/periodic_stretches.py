@@ -1,6 +1,6 @@
 """Rows of numbers cut into stretches that are straight lines, around a middle that grows.
 
-A row has a ``Point`` per place: values that must follow lines, tags that must be equal all along a
+A row has a ``RowPoint`` per place: values that must follow lines, tags that must be equal all along a
 stretch, and options of which one must be common to it. When n periods are put in, the stretch
 around the middle place gets n places longer, its values going on by their slopes; what is behind it
 moves by n places, and its values by n times their slopes. Rows that do not grow stay as they are
@@ -25,7 +25,7 @@ class Growth(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class RowPoint:
     """One place of a row; ``slopes`` are what the values gain per period (0 or 1 for places)."""
 
     tags: tuple[int, ...]
@@ -45,7 +45,7 @@ class Stretch:
     lines: tuple[LinearForm, ...]
 
 
-def stretches(points: Sequence[Point], growth: Growth) -> Iterator[Stretch]:
+def stretches(points: Sequence[RowPoint], growth: Growth) -> Iterator[Stretch]:
     """The stretches of a row in order; n is 0 for the row as given."""
     end = len(points) - 1
     if growth is not Growth.MIDDLE:
@@ -68,7 +68,7 @@ def stretches(points: Sequence[Point], growth: Growth) -> Iterator[Stretch]:
     yield from _run(points, high + 1, end, moves=1, periods=1)
 
 
-def _grown(points: Sequence[Point], middle: int) -> tuple[int, int]:
+def _grown(points: Sequence[RowPoint], middle: int) -> tuple[int, int]:
     """The first and last place of the stretch around the middle."""
     centre = points[middle]
     options = centre.options
@@ -99,7 +99,7 @@ def _grown(points: Sequence[Point], middle: int) -> tuple[int, int]:
 
 
 def _run(
-    points: Sequence[Point], first: int, end: int, *, moves: int, periods: int
+    points: Sequence[RowPoint], first: int, end: int, *, moves: int, periods: int
 ) -> Iterator[Stretch]:
     """Greedy stretches of places ``first`` to ``end``.
 
