@@ -8,7 +8,7 @@ node, p the layers, b d the batch. Table 2 has powers of two for b alone, althou
 For each point the recomputation scopes are tried, none, attention, layer; the first that fits ends
 that (more recomputation is slower). 1F1B fits where W_0 + A_0 min(p, m) does; BPipe, from p = 4
 on, where W_0 + A_0 min(p, m, ceil((p+2)/2)) does (Eq. 1 to 3) and its transfers hide. A_0 is that
-of Eq. 4 to 6, the accounting ``bpipe``, times a stage's layers; W_0 by a ``Reading``, since the
+of Eq. 4 to 6, the accounting ``bpipe``, times a stage's layers; W_0 by a ``MemoryReading``, since the
 paper does not print how it counts: its own 20 bytes a weight (section 1) on stages that are alike,
 optimizer state shared among replicas (ZeRO 1); or otherwise.
 
@@ -65,7 +65,7 @@ class GridPoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class MemoryReading:
     """How W_0 is counted: ``precision`` names the bytes of a weight.
 
     ``has_embedding``: with that of the first stage. ``has_workspace``: with what a layer that is
@@ -78,8 +78,8 @@ class Reading:
     reserve: int = 0
 
 
-PRINTED = Reading()
-NEAREST = Reading(precision="bf16", has_embedding=True, has_workspace=True, reserve=2 << 30)
+PRINTED = MemoryReading()
+NEAREST = MemoryReading(precision="bf16", has_embedding=True, has_workspace=True, reserve=2 << 30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +130,9 @@ def saved_bytes(setting: Setting, point: GridPoint, scope: str) -> Fraction:
     return Fraction(layer_saved(setting.model, at)) * setting.model.layers / point.pipeline
 
 
-def static_bytes(setting: Setting, point: GridPoint, scope: str, reading: Reading) -> Fraction:
+def static_bytes(
+    setting: Setting, point: GridPoint, scope: str, reading: MemoryReading
+) -> Fraction:
     """W_0 of the fullest stage, with the room for what is made again and for libraries."""
     at = point.deployment(scope, reading.precision, setting.sequence)
     layers = setting.model.layers // point.pipeline
@@ -144,7 +146,12 @@ def static_bytes(setting: Setting, point: GridPoint, scope: str, reading: Readin
 
 
 def memory_bytes(
-    setting: Setting, point: GridPoint, scope: str, reading: Reading = PRINTED, *, is_balanced: bool
+    setting: Setting,
+    point: GridPoint,
+    scope: str,
+    reading: MemoryReading = PRINTED,
+    *,
+    is_balanced: bool,
 ) -> Fraction:
     """W_0 + A_0 mu (Eq. 1), with mu_opt where transfers balance it."""
     saved = min(point.pipeline, point.microbatches)
@@ -154,7 +161,9 @@ def memory_bytes(
     return static + saved * saved_bytes(setting, point, scope)
 
 
-def least_recomputed(setting: Setting, point: GridPoint, reading: Reading = PRINTED) -> Fit | None:
+def least_recomputed(
+    setting: Setting, point: GridPoint, reading: MemoryReading = PRINTED
+) -> Fit | None:
     """The least recomputation that fits, without transfers where those are not needed."""
     for scope, is_balanced in product(SCOPES, (False, True)):
         if is_balanced and not (point.pipeline >= LEAST_RANKS and is_hidden(setting, point, scope)):
