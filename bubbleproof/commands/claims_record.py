@@ -16,9 +16,9 @@ from bubbleproof.papers.claims import (
     ClaimDecision,
     Counterexample,
     EvidenceKind,
-    Finding,
     PaperClaim,
     Reading,
+    ReadingFinding,
 )
 
 Record = dict[str, Any]  # as JSON has it
@@ -77,7 +77,7 @@ def _deciding(claim: PaperClaim, decision: ClaimDecision | None) -> int | None:
     return decision.findings.index(decision.deciding)
 
 
-def _reading(reading: Reading, finding: Finding | None) -> Record:
+def _reading(reading: Reading, finding: ReadingFinding | None) -> Record:
     domain = reading.domain_for(is_wide=True) if finding is None else finding.domain
     return {
         "name": reading.name,
@@ -92,7 +92,7 @@ def _reading(reading: Reading, finding: Finding | None) -> Record:
     }
 
 
-def _outcome(finding: Finding | None) -> Record:
+def _outcome(finding: ReadingFinding | None) -> Record:
     if finding is None:
         names = ("outcome", "standing", "checked", "total", "tight", "counterexample")
         return dict.fromkeys(names)

@@ -30,7 +30,7 @@ from bubbleproof.papers.audit.shards import (
     packed,
 )
 from bubbleproof.papers.claims.claim import PaperClaim
-from bubbleproof.papers.claims.decision import ClaimDecision, Finding, cases_of
+from bubbleproof.papers.claims.decision import ClaimDecision, ReadingFinding, cases_of
 from bubbleproof.papers.claims.domain import Domain
 from bubbleproof.papers.claims.reading import Reading
 from bubbleproof.papers.claims.standing import EvidenceKind
@@ -119,11 +119,11 @@ class Audit:
             return bool(keys) and all(key in self._found for key in keys)
         return all(key in self._found or self._left[key] <= 0 for key in keys)
 
-    def _finding(self, claim: PaperClaim, reading: Reading) -> Finding:
+    def _finding(self, claim: PaperClaim, reading: Reading) -> ReadingFinding:
         key, domain = (claim.id, reading.name), reading.domain_for(is_wide=self.is_wide)
         total, failing = len(domain.points), self._found.get(key)
         looked_at = total if self.limit is None else min(total, self.limit)
-        return Finding(
+        return ReadingFinding(
             reading=reading,
             domain=domain,
             checked=looked_at if failing is None else failing.place + 1,
@@ -189,7 +189,7 @@ def _with_proof(decision: ClaimDecision, proved: dict[str, bool]) -> ClaimDecisi
     return replace(decision, findings=findings)
 
 
-def _is_proved(finding: Finding, proved: dict[str, bool]) -> bool:
+def _is_proved(finding: ReadingFinding, proved: dict[str, bool]) -> bool:
     """Whether all measured cases hold and the theorem behind the reading, if any, proves anew."""
     name = finding.reading.theorem
     if name is None or not finding.holds:

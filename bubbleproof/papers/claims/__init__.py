@@ -12,7 +12,7 @@ from bubbleproof.papers.claims.decision import (
     ClaimDecision,
     ClaimVerdict,
     Counterexample,
-    Finding,
+    ReadingFinding,
     decide,
 )
 from bubbleproof.papers.claims.domain import Domain
@@ -26,7 +26,7 @@ __all__ = [
     "Counterexample",
     "ClaimDecision",
     "Domain",
-    "Finding",
+    "ReadingFinding",
     "Premise",
     "Reading",
     "Relation",

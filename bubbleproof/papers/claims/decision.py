@@ -47,7 +47,7 @@ class Counterexample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class ReadingFinding:
     """What became of a reading: ``checked`` of ``total`` cases of ``domain``, smallest first.
 
     ``surviving`` holds the mutants of a reading that holds which no checked case refutes.
@@ -79,7 +79,7 @@ class ClaimDecision:
     """What became of a claim: a finding for each of its readings, in their order."""
 
     claim: PaperClaim
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[ReadingFinding, ...] = ()
 
     @property
     def verdict(self) -> ClaimVerdict:
@@ -93,7 +93,7 @@ class ClaimDecision:
         return ClaimVerdict.CONTRADICTS_ITSELF if is_of_two_places else ClaimVerdict.REFUTED
 
     @property
-    def deciding(self) -> Finding | None:
+    def deciding(self) -> ReadingFinding | None:
         """The first admissible reading that is proved, else that holds, else the first at all."""
         admissible = [each for each in self.findings if each.reading.is_admissible]
         proved = (each for each in admissible if each.holds and each.is_proved)
@@ -137,7 +137,7 @@ def cases_of(domain: Domain, claim: str) -> Points:
 
 def decide_reading(
     reading: Reading, *, limit: int | None = None, is_wide: bool = False, claim: str = ""
-) -> Finding:
+) -> ReadingFinding:
     """Measure the cases of a reading, at most ``limit``, smallest first, up to one that fails."""
     domain = reading.domain_for(is_wide=is_wide)
     points = cases_of(domain, claim or reading.name)
@@ -150,7 +150,7 @@ def decide_reading(
             found = Counterexample(params=params, predicted=predicted, measured=measured)
             break
         surviving -= reading.refuted_mutants(predicted, measured)
-    return Finding(
+    return ReadingFinding(
         reading=reading,
         domain=domain,
         checked=checked,
