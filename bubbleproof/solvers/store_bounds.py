@@ -18,7 +18,7 @@ import numpy as np
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.index_order import IndexOrder
-from bubbleproof.verify.certificates.one_store import Changes, OneStore, changes, mirrored
+from bubbleproof.verify.certificates.one_store import OneStore, StoreChanges, changes, mirrored
 from bubbleproof.verify.certificates.volume import Volume, volume_bound
 
 INSTANTS = 16
@@ -105,7 +105,7 @@ def volumes(problem: Problem, order: IndexOrder, heads: Ints, tails: Ints) -> It
             yield Volume(store=store, bound=bound)
 
 
-def _side(problem: Problem, heads: Ints, users: Ints, store: Changes) -> _Side:
+def _side(problem: Problem, heads: Ints, users: Ints, store: StoreChanges) -> _Side:
     at_start, at_end = np.array(store.at_start), np.array(store.at_end)
     moments = np.concatenate([heads[at_start < 0], (heads + problem.duration)[at_end < 0]])
     released = -np.concatenate([at_start[at_start < 0], at_end[at_end < 0]])

@@ -54,7 +54,7 @@ from bubbleproof.verify.certificates.one_machine import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Changes:
+class StoreChanges:
     """What a store has left in the beginning (units; None: no limit), and what each task changes in
     it at its start and at its end."""
 
@@ -101,7 +101,7 @@ def one_store_refusal(problem: Problem, certificate: OneStore) -> str | None:
     return None
 
 
-def changes(problem: Problem, store: int) -> Changes:
+def changes(problem: Problem, store: int) -> StoreChanges:
     """What the store holds and what changes that."""
     found, events = [[0] * problem.num_tasks, [0] * problem.num_tasks], problem.events
     rows = np.flatnonzero(events.store == store)
@@ -109,18 +109,18 @@ def changes(problem: Problem, store: int) -> Changes:
     for task, at_end, delta in zip(*(column.tolist() for column in columns), strict=True):
         found[at_end][task] += delta
     home = problem.stores[store]
-    return Changes(
+    return StoreChanges(
         room=None if home.capacity is None else home.capacity - home.base,
         at_start=found[0],
         at_end=found[1],
     )
 
 
-def mirrored(problem: Problem, store: int) -> Changes:
+def mirrored(problem: Problem, store: int) -> StoreChanges:
     """The same of the problem with time reversed."""
     given = changes(problem, store)
     left = sum(given.at_start) + sum(given.at_end)
-    return Changes(
+    return StoreChanges(
         room=None if given.room is None else given.room - left,
         at_start=[-change for change in given.at_end],
         at_end=[-change for change in given.at_start],
@@ -128,7 +128,7 @@ def mirrored(problem: Problem, store: int) -> Changes:
 
 
 def most_done(
-    store: Changes, problem: Problem, heads: Sequence[int], users: Ints, begin: int
+    store: StoreChanges, problem: Problem, heads: Sequence[int], users: Ints, begin: int
 ) -> int:
     """``early``, or of the mirrored problem, whose heads are tails, ``late`` (ticks)."""
     ticks: list[int] = problem.duration.tolist()
