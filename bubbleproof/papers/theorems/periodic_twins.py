@@ -8,7 +8,7 @@ from dataclasses import replace
 from bubbleproof.papers.theorems.periodic_families import Periodic, periodic_theorem
 from bubbleproof.papers.theorems.periodic_list import listed
 from bubbleproof.papers.theorems.periodic_schedule import LinearForm, PeriodicSchedule, TaskClass
-from bubbleproof.papers.theorems.theorem import Changes, Twin
+from bubbleproof.papers.theorems.theorem import Twin, TwinMaker
 
 
 def periodic_twins() -> Iterator[Twin]:
@@ -26,8 +26,8 @@ def periodic_twins() -> Iterator[Twin]:
             yield from _more(one, right)
 
 
-def _changes(about: Periodic) -> Changes[PeriodicSchedule]:
-    return Changes(lambda wrong: periodic_theorem(about, (wrong,)))
+def _changes(about: Periodic) -> TwinMaker[PeriodicSchedule]:
+    return TwinMaker(lambda wrong: periodic_theorem(about, (wrong,)))
 
 
 def _later(schedule: PeriodicSchedule, ticks: int) -> PeriodicSchedule:

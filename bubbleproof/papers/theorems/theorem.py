@@ -166,7 +166,7 @@ def make_twin(change: str, theorem: Theorem, *breaks: str) -> Twin:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes(Generic[Form]):
+class TwinMaker(Generic[Form]):
     """Makes twins of a theorem from a change, the wrong form and what it breaks at least."""
 
     theorem: Callable[[Form], Theorem]

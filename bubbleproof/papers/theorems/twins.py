@@ -29,7 +29,7 @@ from bubbleproof.papers.theorems.closed_form import PAIR, TB, TF, ClosedForm, M,
 from bubbleproof.papers.theorems.list_places import Places
 from bubbleproof.papers.theorems.periodic_twins import periodic_twins
 from bubbleproof.papers.theorems.terms import Term, all_of, choose
-from bubbleproof.papers.theorems.theorem import LATE, PEAK, Changes, Twin, make_twin
+from bubbleproof.papers.theorems.theorem import LATE, PEAK, Twin, TwinMaker, make_twin
 
 _PLACED = (PEAK[0], "the peak is reached at the last forward of the warm-up")
 _CHUNK_BEFORE = "F of rank 0 after F of the last rank, one chunk before"
@@ -64,21 +64,21 @@ def _lower(form: ClosedForm) -> ClosedForm:
 
 
 def _gpipe() -> Iterator[Twin]:
-    form, twin = gpipe.FORM, Changes(gpipe.theorem)
+    form, twin = gpipe.FORM, TwinMaker(gpipe.theorem)
     early = replace(form, backward=lambda i, j: gpipe.backward(i, j) - TF)
     yield twin("makespan one pair less", _sooner(form), *LATE)
     yield twin("peak one less", _lower(form), *PEAK)
     yield twin("backwards one tF earlier", early, "B after its own F", "B is tight")
-    sliced = Changes(gpipe.terapipe)
+    sliced = TwinMaker(gpipe.terapipe)
     yield sliced("makespan one pair less", _sooner(form), *LATE)
     yield sliced("backwards one tF earlier", early, "every B after every F")
-    yield Changes(gpipe.breadth_first)("makespan one pair less", _sooner(form), *LATE)
+    yield TwinMaker(gpipe.breadth_first)("makespan one pair less", _sooner(form), *LATE)
     few = gpipe.breadth_first(least=P - 1)
     yield make_twin("m = p - 1 allowed", few, _CHUNK_BEFORE, _CHUNK_AFTER)
 
 
 def _one_f_one_b() -> Iterator[Twin]:
-    form, twin = one_f_one_b.FORM, Changes(one_f_one_b.theorem)
+    form, twin = one_f_one_b.FORM, TwinMaker(one_f_one_b.theorem)
     rising = "live activations never exceed the peak"
 
     def warmed_up(until: int) -> ClosedForm:
@@ -101,13 +101,13 @@ def _one_f_one_b() -> Iterator[Twin]:
 def _bounds() -> Iterator[Twin]:
     more, bound = bounds.makespan_theorem((M + P) * PAIR), bounds.memory_bound
     yield make_twin("bound one pair more", more, "head, busy time and tail add up")
-    twin, late = Changes(bounds.memory_theorem), "late head, busy time and tail add up"
+    twin, late = TwinMaker(bounds.memory_theorem), "late head, busy time and tail add up"
     yield twin("a window costs one pair more", lambda q: bound(q) + q * PAIR, late)
     yield twin("bound one pair more", lambda q: bound(q) + PAIR, late)
 
 
 def _frontier() -> Iterator[Twin]:
-    form, twin = frontier.FrontierForm(), Changes(frontier.theorem)
+    form, twin = frontier.FrontierForm(), TwinMaker(frontier.theorem)
     rests = "no more activations than stated: F(j) starts after backward j - most ends"
 
     def undelayed(i: Term, j: frontier.WindowPlace) -> Term:
@@ -128,7 +128,7 @@ _SECOND = Places(forward=_second_place)
 
 def _interleaved() -> Iterator[Twin]:
     """Twins of the makespan for all durations, and of the places in the lists."""
-    form, twin = interleaved.InterleavedForm(), Changes(interleaved.theorem)
+    form, twin = interleaved.InterleavedForm(), TwinMaker(interleaved.theorem)
     shorter = replace(form, warmup=lambda r: interleaved.warmup(r) - 1)
     lower = replace(form, peak=lambda r: interleaved.warmup(r) - 1)
     yield twin("makespan one pair less", replace(form, makespan=form.makespan - PAIR), *LATE)
@@ -150,7 +150,7 @@ def _interleaved_starts() -> Iterator[Twin]:
     """Twins of the left-shifted starts."""
     right, starts = interleaved_starts.FORM, interleaved_starts.starts
     theorem = interleaved_starts.theorem
-    twin = Changes(theorem)
+    twin = TwinMaker(theorem)
 
     def never(rank: Term) -> Term:
         return 0 * rank * TF
@@ -172,7 +172,7 @@ def _interleaved_starts() -> Iterator[Twin]:
 
 def _pipemesh() -> Iterator[Twin]:
     """Twins of PipeMesh's makespan and peak, and of the places in the lists."""
-    right, twin = interleaved.InterleavedForm(), Changes(pipemesh.theorem)
+    right, twin = interleaved.InterleavedForm(), TwinMaker(pipemesh.theorem)
     lower = replace(right, peak=lambda r: interleaved.peak(r) - 1)
     yield twin("makespan one pair less", replace(right, makespan=right.makespan - PAIR), *LATE)
     yield twin("peak one less", lower, *_PLACED)
@@ -193,7 +193,7 @@ def _pipemesh() -> Iterator[Twin]:
 
 def _zb_h1() -> Iterator[Twin]:
     """Twins of the closed form at equal durations."""
-    form, t, twin = zb_h1.SplitForm(), zb_h1.T, Changes(zb_h1.theorem)
+    form, t, twin = zb_h1.SplitForm(), zb_h1.T, TwinMaker(zb_h1.theorem)
 
     def weight(i: Term, j: Term) -> Term:
         late = choose(j <= M - i - 1, (M + P + i + 2 * j) * t, (2 * M + P - 1 + j) * t)
@@ -211,7 +211,7 @@ def _zb_h1() -> Iterator[Twin]:
 def _zb_h1_durations() -> Iterator[Twin]:
     """Twins of the makespan for all durations; one is the published bubble."""
     right, zb = zb_h1_durations.FORM, zb_h1_durations
-    twin, too_late = Changes(zb.theorem), "no rank ends after the makespan"
+    twin, too_late = TwinMaker(zb.theorem), "no rank ends after the makespan"
 
     def ending(makespan: Term) -> zb_h1.SplitForm:
         return replace(right, makespan=makespan)
@@ -234,7 +234,7 @@ def _zb_h1_durations() -> Iterator[Twin]:
 
 
 def _bpipe() -> Iterator[Twin]:
-    right, mu, twin = bpipe.Balance(), bpipe.MU, Changes(bpipe.theorem)
+    right, mu, twin = bpipe.Balance(), bpipe.MU, TwinMaker(bpipe.theorem)
     down = replace(right, rounded=(2 * mu >= P + 1, 2 * mu <= P + 2))
     late = replace(right, evicts=lambda x: right.evicts(x - 1))
     within = ("warm-up: within the objective", "plain round: within the objective")
@@ -244,7 +244,7 @@ def _bpipe() -> Iterator[Twin]:
 
 
 def _bpipe_pairs() -> Iterator[Twin]:
-    right, twin = bpipe_pairs.Printed(), Changes(bpipe_pairs.theorem)
+    right, twin = bpipe_pairs.Printed(), TwinMaker(bpipe_pairs.theorem)
     nearer = replace(right, victim=2)
     longer = replace(right, evicts=lambda x: right.evicts(x - 1))
     within = ("warm-up: within the objective", "a pair's forward is within the objective")
