@@ -30,7 +30,7 @@ Moves = dict[int, tuple[TransferDecision, ...]]  # by evictor
 BASE = OneForwardOneBackward()
 
 
-class Printed(NamedTuple):
+class PrintedOutcome(NamedTuple):
     """How many rules the schedule breaks, and the most activations that each rank holds."""
 
     violations: int
@@ -48,7 +48,7 @@ def pairs(p: int, m: int) -> tuple[Slots, ...]:
 
 
 @lru_cache(maxsize=4096)  # numbers only
-def printed(p: int, m: int) -> Printed:
+def printed(p: int, m: int) -> PrintedOutcome:
     """The schedule of all ranks by Algorithm 1 on C drawn in pairs.
 
     Raises ``ValueError`` where a decision names the microbatch of a bubble: that is no transfer.
@@ -77,7 +77,7 @@ def printed(p: int, m: int) -> Printed:
     verdict = check(problem, Schedule(program=program, start=start))
     if verdict.measured is None:
         raise ValueError(f"the printed algorithm's decisions leave tasks out: {verdict}")
-    return Printed(len(verdict.violations), verdict.measured.peak_activations)
+    return PrintedOutcome(len(verdict.violations), verdict.measured.peak_activations)
 
 
 def _transfers(
