@@ -38,7 +38,7 @@ STAGE = (P >= 1, M >= 1, RANK >= 0, RANK <= P - 1, J >= 0, J <= M - 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Printed:
+class PrintedAlgorithm:
     """Where line 22 looks for its victim, when the warm-up ends, and what a rank may hold."""
 
     victim: int = 3
@@ -74,7 +74,7 @@ def drawing() -> list[ObligationPart]:
     ]  # fmt: skip
 
 
-def decisions(form: Printed) -> list[ObligationPart]:
+def decisions(form: PrintedAlgorithm) -> list[ObligationPart]:
     """What the lines of the algorithm name: forwards, bubbles and victims that are there."""
     pair, away = Y + WARM_UP, (Y >= MU - 2, Y >= 1, Y <= M - 1)
     beside, other = backward(S, Y) - 1, (J >= 0, J <= M - 1)
@@ -102,7 +102,7 @@ def decisions(form: Printed) -> list[ObligationPart]:
     ]  # fmt: skip
 
 
-def _within(form: Printed, resident: Term, evicted: Term) -> Formula:
+def _within(form: PrintedAlgorithm, resident: Term, evicted: Term) -> Formula:
     """Both ranks during a slot, the acceptor's own s+1 included."""
     return all_of(resident <= form.most, evicted + S + 1 <= form.most)
 
@@ -111,7 +111,7 @@ def _are(first: tuple[Term, Term], second: tuple[Term, Term]) -> Formula:
     return all_of(*(one.equals(other) for one, other in zip(first, second, strict=True)))
 
 
-def warmup(form: Printed) -> list[ObligationPart]:
+def warmup(form: PrintedAlgorithm) -> list[ObligationPart]:
     """``bpipe.warmup_state`` is an invariant until the pairs, or the backwards, begin."""
     state, evicts = warmup_state(X), choose(form.evicts(X), 1, 0)
     after = state[0] + 1 - evicts, state[1] + evicts
@@ -127,7 +127,7 @@ def warmup(form: Printed) -> list[ObligationPart]:
     ]  # fmt: skip
 
 
-def pairs(form: Printed) -> list[ObligationPart]:
+def pairs(form: PrintedAlgorithm) -> list[ObligationPart]:
     """R = mu-1-a and E = n+a before a pair, b of the next; the last leaves mu-1 and n."""
     bits = (A >= 0, A <= 1, NEXT >= 0, NEXT <= 1)
     resident, evicted = MU - 1 - A, MOVED + A
@@ -143,7 +143,7 @@ def pairs(form: Printed) -> list[ObligationPart]:
     ]  # fmt: skip
 
 
-def cooldown(form: Printed) -> list[ObligationPart]:
+def cooldown(form: PrintedAlgorithm) -> list[ObligationPart]:
     """R + a <= mu and E <= n before a bubble; so again before the next, when a backward has run."""
     state = (R >= 0, E >= 0, E <= MOVED, A >= 0, A <= 1, NEXT >= 0, NEXT <= 1, R + A <= MU)
     return [
@@ -153,9 +153,9 @@ def cooldown(form: Printed) -> list[ObligationPart]:
     ]  # fmt: skip
 
 
-def theorem(form: Printed | None = None) -> Theorem:
+def theorem(form: PrintedAlgorithm | None = None) -> Theorem:
     """Algorithm 1 as printed keeps both ranks of every pair within ceil((p+2)/2) activations."""
-    form = form or Printed()
+    form = form or PrintedAlgorithm()
     of_drawing = obligations_of(drawing(), ())
     of_evictor = obligations_of(
         (*decisions(form), *warmup(form), *pairs(form), *cooldown(form)), (*EVICTOR, *PEAK)

@@ -244,7 +244,7 @@ def _bpipe() -> Iterator[Twin]:
 
 
 def _bpipe_pairs() -> Iterator[Twin]:
-    right, twin = bpipe_pairs.Printed(), TwinMaker(bpipe_pairs.theorem)
+    right, twin = bpipe_pairs.PrintedAlgorithm(), TwinMaker(bpipe_pairs.theorem)
     nearer = replace(right, victim=2)
     longer = replace(right, evicts=lambda x: right.evicts(x - 1))
     within = ("warm-up: within the objective", "a pair's forward is within the objective")
