@@ -17,7 +17,7 @@ from bubbleproof.papers.theorems.periodic_schedule import (
     Surroundings,
     TaskClass,
 )
-from bubbleproof.papers.theorems.periodic_stretches import Growth, RowPoint, Stretch, stretches
+from bubbleproof.papers.theorems.periodic_stretches import Growth, RowPoint, RowStretch, stretches
 from bubbleproof.theory.model.actions import NONE, Kind
 
 
@@ -133,7 +133,7 @@ def counts_before(
     return found
 
 
-def _around(part: Stretch, neighbours: int) -> Surroundings:
+def _around(part: RowStretch, neighbours: int) -> Surroundings:
     """Surroundings from a stretch of ``_point``s."""
     piece, tags = part.tags[0], part.tags[1:]
     pieces, inputs = tags[: 2 * neighbours], tags[2 * neighbours :]

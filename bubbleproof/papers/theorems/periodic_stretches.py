@@ -35,7 +35,7 @@ class RowPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class RowStretch:
     """Places ``first`` to ``last``; ``lines`` are the values, ``option`` the common one."""
 
     first: LinearForm
@@ -45,7 +45,7 @@ class Stretch:
     lines: tuple[LinearForm, ...]
 
 
-def stretches(points: Sequence[RowPoint], growth: Growth) -> Iterator[Stretch]:
+def stretches(points: Sequence[RowPoint], growth: Growth) -> Iterator[RowStretch]:
     """The stretches of a row in order; n is 0 for the row as given."""
     end = len(points) - 1
     if growth is not Growth.MIDDLE:
@@ -55,7 +55,7 @@ def stretches(points: Sequence[RowPoint], growth: Growth) -> Iterator[Stretch]:
     low, high = _grown(points, middle)
     yield from _run(points, 0, low - 1, moves=0, periods=0)
     options = frozenset.intersection(*(point.options for point in points[low : high + 1]))
-    yield Stretch(
+    yield RowStretch(
         LinearForm(low),
         LinearForm(high, 0, 1),
         points[middle].tags,
@@ -100,7 +100,7 @@ def _grown(points: Sequence[RowPoint], middle: int) -> tuple[int, int]:
 
 def _run(
     points: Sequence[RowPoint], first: int, end: int, *, moves: int, periods: int
-) -> Iterator[Stretch]:
+) -> Iterator[RowStretch]:
     """Greedy stretches of places ``first`` to ``end``.
 
     With n periods they lie n * ``moves`` places on and their values n * ``periods`` slopes on.
@@ -122,7 +122,7 @@ def _run(
             )
         )
         place = LinearForm(first, 0, moves), LinearForm(last, 0, moves)
-        yield Stretch(*place, points[first].tags, _first(options), lines)
+        yield RowStretch(*place, points[first].tags, _first(options), lines)
         first = last + 1
 
 
