@@ -72,7 +72,7 @@ def within(place: LinearForm, piece: Piece | Surroundings) -> tuple[Formula, For
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class ClassStretch:
     """A class on a stretch of its places: what the rules are about."""
 
     schedule: PeriodicSchedule
@@ -104,7 +104,7 @@ def obligations(schedule: PeriodicSchedule) -> Iterator[Obligation]:
     shape = schedule.shape
     for rank, numbers in sorted(schedule.by_rank.items()):
         classes = [schedule.classes[k] for k in numbers]
-        stretches = [Stretch(schedule, task, a) for task in classes for a in task.surroundings]
+        stretches = [ClassStretch(schedule, task, a) for task in classes for a in task.surroundings]
         yield _obligation(f"{shape}, rank {rank}: cover", _covers(classes))
         for name, rule in _RULES.items():
             goals = tuple(_everywhere(stretches, rule))
@@ -123,7 +123,7 @@ def _obligation(name: str, goals: Iterable[Formula]) -> Obligation:
 
 
 def _everywhere(
-    stretches: list[Stretch], rule: Callable[[Stretch], Iterator[Formula]]
+    stretches: list[ClassStretch], rule: Callable[[ClassStretch], Iterator[Formula]]
 ) -> Iterator[Formula]:
     """The rule for every class and place of the rank."""
     for at in stretches:
@@ -154,7 +154,7 @@ def _follow(
         yield at_least(end, first.plus(-1))
 
 
-def _waits(at: Stretch) -> Iterator[Formula]:
+def _waits(at: ClassStretch) -> Iterator[Formula]:
     yield at_least(at.start, 0)
     for given in at.around.inputs:
         other = at.schedule.classes[given.number]
@@ -163,7 +163,7 @@ def _waits(at: Stretch) -> Iterator[Formula]:
         yield at_least(at.start, piece.start.along(given.place).plus(other.ticks + given.lag))
 
 
-def _one_at_a_time(at: Stretch) -> Iterator[Formula]:
+def _one_at_a_time(at: ClassStretch) -> Iterator[Formula]:
     for other, near in at.neighbours:
         is_own = other is at.task
         if is_own:
@@ -183,7 +183,7 @@ def _one_at_a_time(at: Stretch) -> Iterator[Formula]:
             yield at_least(piece.start.along(following), at.start.plus(at.task.ticks))
 
 
-def _tight(at: Stretch) -> Iterator[Formula]:
+def _tight(at: ClassStretch) -> Iterator[Formula]:
     if at.around.held_by is None:
         yield equal(at.start, 0)
         return
@@ -201,7 +201,7 @@ def _tight(at: Stretch) -> Iterator[Formula]:
     yield equal(at.start, piece.start.along(place).plus(other.ticks + lag))
 
 
-def _order(at: Stretch) -> Iterator[Formula]:
+def _order(at: ClassStretch) -> Iterator[Formula]:
     """Of each class, the task before has a lower key and the next one a higher key."""
     if at.task.key is None:
         return
@@ -215,7 +215,7 @@ def _order(at: Stretch) -> Iterator[Formula]:
             yield at_least(following, at.task.key.plus(1))
 
 
-def _memory(at: Stretch) -> Iterator[Formula]:
+def _memory(at: ClassStretch) -> Iterator[Formula]:
     if at.task.acquired:
         yield at_least(LinearForm(at.schedule.peaks[at.task.rank]), at.load)
 
@@ -229,7 +229,7 @@ _RULES = {
 }
 
 
-def _reached(stretches: list[Stretch], peak: int) -> Formula:
+def _reached(stretches: list[ClassStretch], peak: int) -> Formula:
     """Some stretch that is there for every n has the peak's load at its first place."""
     taking = [at for at in stretches if at.task.acquired]
     loads = [(at.around, at.load.along(at.around.first)) for at in taking]
