@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from bubbleproof.solvers.encoding import Objective
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.pipelines.allowed import Allowed, AllowedEvictions, AllowedRecompute
+from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 EQUAL, UNEVEN = (1, 1, 1), (10, 11, 8)
@@ -34,7 +34,7 @@ class Instance:
     pipeline: Pipeline
     objective: Objective = "makespan"
     in_table: bool = False
-    allowed: Allowed | None = None
+    allowed: AllowedChoices | None = None
 
     def problem(self) -> Problem:
         """The problem, without any of the open choices."""
@@ -122,10 +122,10 @@ def extensions() -> Iterator[Instance]:
     for text, per_microbatch in (("stage", False), ("microbatch", True)):
         recompute = AllowedRecompute(stages=(0, 1, 2, 3), kept=1, per_microbatch=per_microbatch)
         name, roomy = f"recompute per {text} u(4,8) c=1 cap2", late.with_changes(capacity=8)
-        yield Instance(name, "extension", roomy, allowed=Allowed(recompute=recompute))
+        yield Instance(name, "extension", roomy, allowed=AllowedChoices(recompute=recompute))
     pairs = tuple((rank, 3 - rank) for rank in range(4))
     tight, evict = (
         base.with_changes(latency=1, capacity=3),
         AllowedEvictions(pairs=pairs, duration=1),
     )
-    yield Instance("evict u(4,8) c=1 cap3", "extension", tight, allowed=Allowed(evict=evict))
+    yield Instance("evict u(4,8) c=1 cap3", "extension", tight, allowed=AllowedChoices(evict=evict))

@@ -13,7 +13,7 @@ from pydantic import Field
 from bubbleproof.formats.pipeline_choices_layout import plain
 from bubbleproof.formats.validation import Layout, Natural
 from bubbleproof.theory.pipelines.allowed import (
-    Allowed,
+    AllowedChoices,
     AllowedEvictions,
     AllowedOffloads,
     AllowedRecompute,
@@ -56,14 +56,14 @@ class AllowedOffloadsLayout(Layout):
 class AllowedLayout(Layout):
     """What was free to choose; an absent table allowed nothing of its kind."""
 
-    MAKES = Allowed
+    MAKES = AllowedChoices
 
     recompute: AllowedRecomputeLayout | None = None
     evict: AllowedEvictionsLayout | None = None
     offload: AllowedOffloadsLayout | None = None
 
 
-def allowed_to_json(allowed: Allowed) -> dict[str, object]:
+def allowed_to_json(allowed: AllowedChoices) -> dict[str, object]:
     """The tables of what is allowed."""
     tables = {name: plain(getattr(allowed, name)) for name in AllowedLayout.model_fields}
     return {name: table for name, table in tables.items() if table is not None}

@@ -35,7 +35,7 @@ from bubbleproof.formats.errors import UnusableInput, about, inside
 from bubbleproof.formats.files import FilePath
 from bubbleproof.formats.json_text import read_json
 from bubbleproof.formats.validation import validate
-from bubbleproof.theory.pipelines.allowed import Allowed
+from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.candidates.cases import Cases, problems_of
 from bubbleproof.verify.candidates.relaxation import relaxation
@@ -47,7 +47,7 @@ Content = Sequence[dict[str, object] | None]
 def write_proof(
     path: FilePath,
     pipeline: Pipeline,
-    allowed: Allowed | None,
+    allowed: AllowedChoices | None,
     proof: Certificate | Cases,
     *,
     name: str = "",
@@ -63,7 +63,9 @@ def write_proof(
     write_content(path, content)
 
 
-def read_proof(path: FilePath, pipeline: Pipeline, allowed: Allowed | None) -> Certificate | Cases:
+def read_proof(
+    path: FilePath, pipeline: Pipeline, allowed: AllowedChoices | None
+) -> Certificate | Cases:
     """Read a proof over the choices that are ``allowed`` to the pipeline.
 
     Raises ``UnusableInput`` as ``read_certificate``, and where the cases are not those of the
@@ -79,7 +81,7 @@ def read_proof(path: FilePath, pipeline: Pipeline, allowed: Allowed | None) -> C
 
 
 def cases_content(
-    pipeline: Pipeline, allowed: Allowed | None, proof: Cases
+    pipeline: Pipeline, allowed: AllowedChoices | None, proof: Cases
 ) -> list[dict[str, object] | None]:
     """The list of a proof's cases."""
     problems = problems_of(pipeline, allowed, [one is None for one in proof.proofs])
@@ -88,7 +90,7 @@ def cases_content(
 
 
 def cases_of(
-    pipeline: Pipeline, allowed: Allowed | None, content: Content, bound: int, where: str
+    pipeline: Pipeline, allowed: AllowedChoices | None, content: Content, bound: int, where: str
 ) -> Cases:
     """The proof that such a list holds. Raises ``UnusableInput`` with the place in the file."""
     problems = problems_of(pipeline, allowed, [case is None for case in content])

@@ -11,7 +11,7 @@ from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.sizes_and_rates import NaturalSize
 from bubbleproof.formats.validation import Layout, Natural
 from bubbleproof.theory.pipelines.allowed import (
-    Allowed,
+    AllowedChoices,
     AllowedEvictions,
     AllowedOffloads,
     AllowedRecompute,
@@ -73,22 +73,22 @@ class ChoicesLayout(Layout):
     offload: OffloadLayout | None = None
 
 
-def allowed_choices(layout: ChoicesLayout, pipeline: Pipeline) -> Allowed | None:
+def allowed_choices(layout: ChoicesLayout, pipeline: Pipeline) -> AllowedChoices | None:
     """What the table allows the pipeline, None where nothing.
 
     Raises ``UnusableInput`` for a stage or rank that the pipeline does not have, and one named
     twice.
     """
-    found = Allowed(
+    found = AllowedChoices(
         recompute=_of_stages(AllowedRecompute, layout.recompute, pipeline),
         evict=_evictions(layout.evict, pipeline),
         offload=_of_stages(AllowedOffloads, layout.offload, pipeline),
     )
     refuse_foreign(found, pipeline, TABLE)
-    return None if found == Allowed() else found
+    return None if found == AllowedChoices() else found
 
 
-def refuse_foreign(allowed: Allowed, pipeline: Pipeline, table: str) -> None:
+def refuse_foreign(allowed: AllowedChoices, pipeline: Pipeline, table: str) -> None:
     """Raise ``UnusableInput`` for what cannot be allowed to the pipeline, naming the place.
 
     A stage or a rank that it does not have or that is named twice, more kept of an activation than
@@ -102,7 +102,7 @@ def refuse_foreign(allowed: Allowed, pipeline: Pipeline, table: str) -> None:
         _refuse_pairs(evict.pairs, pipeline.num_ranks, f"{table}.evict.pairs")
     if again is not None:
         _refuse_kept(again, pipeline, f"{table}.recompute.kept")
-    if allowed != Allowed() and pipeline.is_bidirectional:
+    if allowed != AllowedChoices() and pipeline.is_bidirectional:
         raise UnusableInput(table, "a placement with one rank per stage", "bidirectional")
 
 

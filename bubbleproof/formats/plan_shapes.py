@@ -8,7 +8,7 @@ from bubbleproof.formats.errors import UnusableInput, quoted, values_at
 from bubbleproof.formats.plan_layout import LayersLayout, PartLayout, PlanLayout
 from bubbleproof.formats.problem_file_layout import ProblemFileLayout
 from bubbleproof.formats.validation import described
-from bubbleproof.theory.pipelines.allowed import Allowed
+from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.layer_cuts import EVEN, LayerPart, Layers, nearest_cut
 from bubbleproof.theory.pipelines.pipeline import TICKS, Pipeline
 from bubbleproof.theory.pipelines.plan_space import (
@@ -102,7 +102,10 @@ def has_split_ticks(layout: ProblemFileLayout) -> bool:
 
 
 def plan_space(
-    layout: ProblemFileLayout, pipeline: Pipeline, allowed: Allowed | None, layers: Layers | None
+    layout: ProblemFileLayout,
+    pipeline: Pipeline,
+    allowed: AllowedChoices | None,
+    layers: Layers | None,
 ) -> PlanSpace | None:
     """The space of the plan; None where the file has no such table.
 

@@ -112,7 +112,7 @@ from bubbleproof.formats.sizes_and_rates import Units
 from bubbleproof.formats.toml_text import parse_toml
 from bubbleproof.formats.validation import described, validate
 from bubbleproof.theory.families import family
-from bubbleproof.theory.pipelines.allowed import Allowed
+from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.layer_cuts import Layers
 from bubbleproof.theory.pipelines.links import Link
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -145,7 +145,7 @@ class ProblemFile:
     objective: str
     within: int | None
     time_limit: int | None
-    allowed: Allowed | None = None
+    allowed: AllowedChoices | None = None
     plan: PlanSpace | None = None
     rank_by: str = "nominal"
     spread: Spread = field(default_factory=Spread)

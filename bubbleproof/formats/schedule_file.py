@@ -9,7 +9,7 @@ from bubbleproof.formats.pytorch_csv import CollectiveCell, with_cells
 from bubbleproof.theory.model.actions import COMMUNICATION_KINDS
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import ClaimedNumber, Program, Schedule
-from bubbleproof.theory.pipelines.allowed import Allowed
+from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.links import with_messages_in_order
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift, rough_times
@@ -34,7 +34,7 @@ class ScheduleFile:
     pipeline: Pipeline | None = None
     claims: Mapping[str, ClaimedNumber] = field(default_factory=dict)
     name: str = ""
-    allowed: Allowed | None = None
+    allowed: AllowedChoices | None = None
     collectives: tuple[CollectiveCell, ...] | None = None
 
     @classmethod
@@ -45,7 +45,7 @@ class ScheduleFile:
         *,
         pipeline: Pipeline | None = None,
         name: str = "",
-        allowed: Allowed | None = None,
+        allowed: AllowedChoices | None = None,
     ) -> ScheduleFile:
         """The file of a schedule, its program and claims."""
         return cls(

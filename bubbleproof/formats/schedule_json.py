@@ -66,7 +66,7 @@ from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.formats.validation import AS_WHOLE, Layout, Natural, described, validate
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import ClaimedNumber, Program, Schedule
-from bubbleproof.theory.pipelines.allowed import Allowed
+from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 from bubbleproof.verify.candidates.chosen import foreign_choice, plain_of
@@ -167,11 +167,13 @@ def _schedule_file(layout: ScheduleLayout | ScheduleLayout1) -> ScheduleFile:
     )
 
 
-def _allowed(layout: ScheduleLayout | ScheduleLayout1, pipeline: Pipeline | None) -> Allowed | None:
+def _allowed(
+    layout: ScheduleLayout | ScheduleLayout1, pipeline: Pipeline | None
+) -> AllowedChoices | None:
     """What was free to choose; the pipeline has to be one of the choices."""
     if isinstance(layout, ScheduleLayout1) or layout.allowed is None:
         return None
-    allowed: Allowed = described(layout.allowed, "allowed")
+    allowed: AllowedChoices = described(layout.allowed, "allowed")
     if pipeline is None:
         raise UnusableInput("allowed", "the key pipeline beside it", "nothing")
     refuse_foreign(allowed, pipeline, "allowed")

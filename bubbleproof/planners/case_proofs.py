@@ -20,7 +20,7 @@ from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.search import Search
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.pipelines.allowed import Allowed
+from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.candidates.cases import Case, Cases
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
@@ -32,7 +32,7 @@ GLANCE = 0.5  # seconds for a case that has parts
 
 
 def proof_by_cases(
-    pipeline: Pipeline, allowed: Allowed, bound: int, options: SolveOptions
+    pipeline: Pipeline, allowed: AllowedChoices, bound: int, options: SolveOptions
 ) -> Cases | None:
     """A proof that no schedule of any choice takes less than ``bound`` ticks.
 
@@ -55,7 +55,7 @@ def proof_by_cases(
 
 
 def shown_by_cases(
-    pipeline: Pipeline, allowed: Allowed, found: ChoiceResult, options: SolveOptions
+    pipeline: Pipeline, allowed: AllowedChoices, found: ChoiceResult, options: SolveOptions
 ) -> ChoiceResult:
     """What was found, with a proof of the engine's bound where time allows one.
 

@@ -15,7 +15,7 @@ from bubbleproof.solvers.pipeline_variants import PipelineVariants, described
 from bubbleproof.solvers.result import Result
 from bubbleproof.solvers.variants import Variants
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.pipelines.allowed import Allowed
+from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.candidates.cases import Cases
 from bubbleproof.verify.certificates.rule import Certificate
@@ -40,7 +40,7 @@ class ChoiceResult:
 
 def solve_choices(
     pipeline: Pipeline,
-    allowed: Allowed,
+    allowed: AllowedChoices,
     options: SolveOptions | None = None,
     starts: Starts = (),
 ) -> ChoiceResult:

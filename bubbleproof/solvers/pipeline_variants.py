@@ -11,7 +11,7 @@ from bubbleproof.solvers.variants import Option, Variants
 from bubbleproof.theory.model.actions import NONE, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
-from bubbleproof.theory.pipelines.allowed import Allowed
+from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.choices import Choices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.pipeline_problem import extended_by
@@ -33,7 +33,7 @@ class PipelineVariants:
     extensions of ``theory`` refuse.
     """
 
-    def __init__(self, pipeline: Pipeline, allowed: Allowed) -> None:
+    def __init__(self, pipeline: Pipeline, allowed: AllowedChoices) -> None:
         self.pipeline, self.allowed = pipeline, allowed
         self.plain = pipeline.problem()
         _refuse_unknown(pipeline, allowed)
@@ -171,7 +171,7 @@ class PipelineVariants:
         return one.what != other.what and same_sample and same_slice
 
 
-def _refuse_unknown(pipeline: Pipeline, allowed: Allowed) -> None:
+def _refuse_unknown(pipeline: Pipeline, allowed: AllowedChoices) -> None:
     if fixed := pipeline.choices.added:
         raise ValueError(
             f"what a solver may choose is added to a pipeline without choices of its own; "

@@ -35,7 +35,7 @@ from bubbleproof.testing.strategies import random_program
 from bubbleproof.theory.model.actions import Action
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
 from bubbleproof.theory.pipelines.allowed import (
-    Allowed,
+    AllowedChoices,
     AllowedEvictions,
     AllowedOffloads,
     AllowedRecompute,
@@ -74,7 +74,7 @@ CHOSEN = Pipeline(
     host_capacity=8,
 )  # fmt: skip
 PLAIN = plain_of(CHOSEN)
-ALLOWED = Allowed(
+ALLOWED = AllowedChoices(
     recompute=AllowedRecompute(stages=(0,), kept=1, duration=1, per_microbatch=True),
     evict=AllowedEvictions(pairs=((0, 1),), duration=1),
     offload=AllowedOffloads(stages=(1,), offload=1, reload=1, host_capacity=8),
@@ -112,7 +112,7 @@ Folder = Path
 Make = Callable[[Folder], tuple[str, str, str | None]]  # what is changed, what is verified, beside
 
 
-def schedule(pipeline: Pipeline, allowed: Allowed | None = None) -> ScheduleFile:
+def schedule(pipeline: Pipeline, allowed: AllowedChoices | None = None) -> ScheduleFile:
     """One schedule of the pipeline, perhaps above its memory."""
     problem = pipeline.problem()
     timed = left_shift(problem, random_program(problem, Random(0)))

@@ -13,7 +13,7 @@ import pytest
 from bubbleproof.formats import UnusableInput
 from bubbleproof.formats.bundle_json import read_bundle, write_bundle
 from bubbleproof.planners import Plan, PlanOptions, plan
-from bubbleproof.theory.pipelines.allowed import Allowed, AllowedEvictions
+from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions
 from bubbleproof.theory.pipelines.layer_cuts import LayerPart, Layers
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
@@ -25,7 +25,7 @@ SPACE = PlanSpace(
         num_ranks=2, num_microbatches=3, forward=2, backward=4, input_backward=2,
         weight_backward=2, activation=2, capacity=6, latency=1, message=1, bandwidth=1,
     ),
-    allowed=Allowed(evict=AllowedEvictions(pairs=((0, 1),), duration=2)),
+    allowed=AllowedChoices(evict=AllowedEvictions(pairs=((0, 1),), duration=2)),
     chunks=(1, 2),
     placements=("loop", (0, 1, 1, 0)),
     backward=("whole", (True, False)),

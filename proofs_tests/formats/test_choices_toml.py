@@ -8,7 +8,7 @@ import pytest
 
 from bubbleproof.formats import UnusableInput, read_problem
 from bubbleproof.theory.pipelines.allowed import (
-    Allowed,
+    AllowedChoices,
     AllowedEvictions,
     AllowedOffloads,
     AllowedRecompute,
@@ -26,7 +26,7 @@ activation = ["2 KiB", "1 KiB", "2 KiB"]
 """
 
 
-def read(tables: str, tmp_path: Path) -> Allowed | None:
+def read(tables: str, tmp_path: Path) -> AllowedChoices | None:
     (tmp_path / "small.toml").write_text(SMALL + tables)
     return read_problem(tmp_path / "small.toml").allowed
 
@@ -54,7 +54,7 @@ def test_each_table_allows_its_kind(tmp_path: Path) -> None:
         """,
         tmp_path,
     )
-    assert allowed == Allowed(
+    assert allowed == AllowedChoices(
         recompute=AllowedRecompute(stages=(2, 0), kept=1024, duration=7, per_microbatch=True),
         evict=AllowedEvictions(pairs=((0, 2), (1, 2)), duration=5),
         offload=AllowedOffloads(stages=(0, 1, 2), offload=3, reload=4, host_capacity=1 << 20),
@@ -64,7 +64,7 @@ def test_each_table_allows_its_kind(tmp_path: Path) -> None:
 def test_defaults(tmp_path: Path) -> None:
     # The middle one of three ranks is its own mirror image: it evicts nowhere.
     allowed = read("[choices.evict]\nduration = 0\n[choices.recompute]", tmp_path)
-    assert allowed == Allowed(
+    assert allowed == AllowedChoices(
         recompute=AllowedRecompute(stages=(0, 1, 2)),
         evict=AllowedEvictions(pairs=((0, 2), (2, 0)), duration=0),
     )

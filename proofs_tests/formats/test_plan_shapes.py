@@ -8,7 +8,7 @@ import pytest
 
 from bubbleproof.formats import UnusableInput, read_problem
 from bubbleproof.formats.problem_toml import ProblemFile
-from bubbleproof.theory.pipelines.allowed import Allowed, AllowedRecompute
+from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedRecompute
 from bubbleproof.theory.pipelines.layer_cuts import LayerPart, Layers
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.spread import Spread
@@ -104,7 +104,7 @@ def test_every_list_is_read(tmp_path: Path) -> None:
     found = space(text, tmp_path)
     assert found == PlanSpace(
         pipeline=read(SMALL, tmp_path).pipeline,
-        allowed=Allowed(recompute=AllowedRecompute(stages=(1,), kept=4)),
+        allowed=AllowedChoices(recompute=AllowedRecompute(stages=(1,), kept=4)),
         chunks=(1, 2, 4),
         placements=("wave", (1, 0), "bidirectional"),
         backward=("split", (True, False), "mixed", "whole"),

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
-from bubbleproof.theory.pipelines.allowed import Allowed
+from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.transfers import Eviction
@@ -18,12 +18,12 @@ Sample = tuple[int, int]
 STAY, AGAIN, PEER, HOST = "stay", "recompute", "evict", "offload"
 
 
-def every_choice(pipeline: Pipeline, allowed: Allowed | None) -> Iterator[Pipeline]:
+def every_choice(pipeline: Pipeline, allowed: AllowedChoices | None) -> Iterator[Pipeline]:
     """The pipelines that make one of the choices each; nothing chosen comes first.
 
     Precondition: one slice.
     """
-    allowed = allowed or Allowed()
+    allowed = allowed or AllowedChoices()
     samples = [*product(range(pipeline.num_stages), range(pipeline.num_microbatches))]
     for stages in _stage_sets(allowed):
         ways = [_ways(pipeline, allowed, stages, *sample) for sample in samples]
@@ -31,7 +31,7 @@ def every_choice(pipeline: Pipeline, allowed: Allowed | None) -> Iterator[Pipeli
             yield _chosen(pipeline, allowed, stages, dict(zip(samples, doing, strict=True)))
 
 
-def _stage_sets(allowed: Allowed) -> Iterator[tuple[int, ...]]:
+def _stage_sets(allowed: AllowedChoices) -> Iterator[tuple[int, ...]]:
     """Which stages recompute all of their microbatches."""
     again = allowed.recompute
     stages = () if again is None or again.per_microbatch else again.stages
@@ -40,7 +40,7 @@ def _stage_sets(allowed: Allowed) -> Iterator[tuple[int, ...]]:
 
 
 def _ways(
-    pipeline: Pipeline, allowed: Allowed, whole: tuple[int, ...], stage: int, _: int
+    pipeline: Pipeline, allowed: AllowedChoices, whole: tuple[int, ...], stage: int, _: int
 ) -> list[str]:
     """What may become of one sample of a stage; ``whole`` stages recompute and do nothing else."""
     if stage in whole:
@@ -57,7 +57,7 @@ def _ways(
 
 
 def _chosen(
-    pipeline: Pipeline, allowed: Allowed, whole: tuple[int, ...], doing: dict[Sample, str]
+    pipeline: Pipeline, allowed: AllowedChoices, whole: tuple[int, ...], doing: dict[Sample, str]
 ) -> Pipeline:
     again, evict, offload = allowed.recompute, allowed.evict, allowed.offload
     recompute: Recompute | None = None

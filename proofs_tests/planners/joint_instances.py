@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from random import Random
 
-from bubbleproof.theory.pipelines.allowed import Allowed, AllowedEvictions, AllowedRecompute
+from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import Backward, Placement, PlanSpace
 
@@ -67,7 +67,7 @@ class Instance:
             backward=self.backward,
         )
 
-    def allowed(self, share: int, ranks: tuple[int, ...]) -> Allowed | None:
+    def allowed(self, share: int, ranks: tuple[int, ...]) -> AllowedChoices | None:
         """What is open where each rank has ``share`` stages, on the ranks listed."""
         if not self.again and self.evict_ticks is None:
             return None
@@ -76,9 +76,9 @@ class Instance:
         evict = None
         if self.evict_ticks is not None:
             evict = AllowedEvictions(pairs=((0, 1),), duration=self.evict_ticks // share)
-        return Allowed(recompute=recompute if self.again else None, evict=evict)
+        return AllowedChoices(recompute=recompute if self.again else None, evict=evict)
 
-    def pipelines(self) -> Iterator[tuple[Pipeline, Allowed | None]]:
+    def pipelines(self) -> Iterator[tuple[Pipeline, AllowedChoices | None]]:
         """Each candidate that has a meaning, with what is open in it."""
         for chunks, placement, backward in product(self.chunks, self.placements, self.backward):
             if placement == "bidirectional" and chunks > 1:

@@ -9,7 +9,7 @@ from bubbleproof.planners.papers import paper_choice
 from bubbleproof.planners.papers.balanced_runs import balanced_run
 from bubbleproof.planners.papers.joint_plan import with_paper
 from bubbleproof.planners.papers.paper_choice import AcceptedSchedule, Given, PaperChoice, known_of
-from bubbleproof.theory.pipelines.allowed import Allowed, AllowedEvictions, AllowedRecompute
+from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.verify import check_whole
@@ -26,7 +26,7 @@ def space(capacity: int | None, *, transfer: int = 2, first: int = STATIC) -> Pl
         num_ranks=8, num_microbatches=16, forward=2, backward=4, activation=10, capacity=capacity,
         static=(first, *[STATIC] * 7),
     )  # fmt: skip
-    allowed = Allowed(
+    allowed = AllowedChoices(
         evict=AllowedEvictions(pairs=tuple((r, 7 - r) for r in RANKS), duration=transfer),
         recompute=AllowedRecompute(stages=tuple(RANKS), kept=1),
     )
@@ -131,7 +131,7 @@ def test_the_choice_enters_the_search_and_the_joint_plan_is_never_worse() -> Non
 
 def test_ranks_that_evict_elsewhere_are_refused() -> None:
     given = space(150)
-    allowed = Allowed(evict=AllowedEvictions(pairs=((0, 1), (1, 2), (2, 3)), duration=2))
+    allowed = AllowedChoices(evict=AllowedEvictions(pairs=((0, 1), (1, 2), (2, 3)), duration=2))
     other = PlanSpace(pipeline=given.pipeline, allowed=allowed)
     with pytest.raises(ValueError, match="moves activations of rank 0 to rank 7, the file's to 1"):
         chosen(other)

@@ -14,7 +14,7 @@ from bubbleproof.planners.papers.joint_plan import with_paper
 from bubbleproof.planners.papers.paper_choice import AcceptedSchedule, Given, PaperChoice, known_of
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
-from bubbleproof.theory.pipelines.allowed import Allowed, AllowedEvictions, AllowedRecompute
+from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.verify import check_whole
@@ -41,7 +41,7 @@ def drawn(paper: str, seed: int) -> Given:
     again = AllowedRecompute(stages=tuple(range(p)), kept=4 * random.randint(0, 1))
     pairs = tuple((r, p - 1 - r) for r in range(p) if 2 * r != p - 1)
     evict = AllowedEvictions(pairs=pairs, duration=4 * zero_or(random, 1, 2))
-    allowed = Allowed(
+    allowed = AllowedChoices(
         recompute=random.choice([None, again]), evict=evict if paper == "bpipe" else None
     )
     space = PlanSpace(

@@ -11,7 +11,7 @@ from bubbleproof.planners import PlanOptions, plan
 from bubbleproof.planners.papers import paper_choice
 from bubbleproof.planners.papers.joint_plan import with_paper
 from bubbleproof.planners.papers.paper_choice import AcceptedSchedule, Given, PaperChoice, known_of
-from bubbleproof.theory.pipelines.allowed import Allowed, AllowedRecompute
+from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.timing import step_ticks
@@ -138,7 +138,7 @@ def test_without_a_table_there_is_no_data_parallelism_and_the_choice_enters_the_
 def test_without_a_table_the_files_recomputation_is_one_operation() -> None:
     plain = space(260, chunks=(1,)).pipeline
     again = AllowedRecompute(stages=(0, 1, 2), kept=4, duration=10)
-    given = PlanSpace(pipeline=plain, allowed=Allowed(recompute=again), chunks=(1,))
+    given = PlanSpace(pipeline=plain, allowed=AllowedChoices(recompute=again), chunks=(1,))
     found = paper_choice("pipemesh", Given(space=given, table={}))
     # 2 2 + 1 passes of 24 beside 200 do not fit below 260, of the 4 that are kept they do, for any
     # q: one chunk. Each of (12 + 2) rounds takes 10 more: 14 (60 + 130).

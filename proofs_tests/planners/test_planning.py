@@ -14,7 +14,7 @@ from bubbleproof.planners import Plan, PlanOptions, plan
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.least_memory import least_capacity
 from bubbleproof.solvers import SolveOptions, Status, solve
-from bubbleproof.theory.pipelines.allowed import Allowed, AllowedEvictions, AllowedRecompute
+from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.shaping import Shaped
@@ -27,7 +27,7 @@ SPACE = PlanSpace(
         num_ranks=2, num_microbatches=4, forward=(4, 6), backward=(8, 12), input_backward=(4, 6),
         weight_backward=(4, 6), activation=2, capacity=4, latency=1,
     ),
-    allowed=Allowed(
+    allowed=AllowedChoices(
         recompute=AllowedRecompute(stages=(0,)), evict=AllowedEvictions(pairs=((0, 1),), duration=2)
     ),
     chunks=(1, 2, 5),

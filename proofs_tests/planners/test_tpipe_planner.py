@@ -13,7 +13,7 @@ from bubbleproof.planners.papers import paper_choice, planners, require_paper
 from bubbleproof.planners.papers.joint_plan import with_paper
 from bubbleproof.planners.papers.paper_choice import Given, PaperChoice, known_of
 from bubbleproof.planners.papers.shorter_orders import with_shorter_order
-from bubbleproof.theory.pipelines.allowed import Allowed, AllowedRecompute
+from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.shaping import shaped
@@ -33,7 +33,7 @@ def space(p: int, m: int, capacity: int | None, *, kept: int = 0) -> PlanSpace:
         capacity=capacity,
     )  # fmt: skip
     again = AllowedRecompute(stages=tuple(range(p)), kept=2 * kept)
-    return PlanSpace(pipeline=pipeline, allowed=Allowed(recompute=again), chunks=(1, 2))
+    return PlanSpace(pipeline=pipeline, allowed=AllowedChoices(recompute=again), chunks=(1, 2))
 
 
 def chosen(p: int, m: int, capacity: int | None, table: Mapping[str, object] = HOST) -> PaperChoice:
@@ -181,7 +181,7 @@ def test_papers_are_known_by_name() -> None:
 
 def test_a_rank_that_has_no_halves_is_refused() -> None:
     odd = Pipeline(num_ranks=2, num_microbatches=2, forward=(3, 5), backward=6, activation=7)
-    again = Allowed(recompute=AllowedRecompute(stages=(0, 1), kept=1, duration=3))
+    again = AllowedChoices(recompute=AllowedRecompute(stages=(0, 1), kept=1, duration=3))
     told = (
         "forward 3 is not divisible by 2; use forward = 4 and forward = 6 and activation = 8 and "
         "choices.recompute.kept = 2 and choices.recompute.duration = 4"
@@ -190,7 +190,7 @@ def test_a_rank_that_has_no_halves_is_refused() -> None:
         paper_choice("tpipe", Given(space=PlanSpace(pipeline=odd, allowed=again), table={}))
     # What is named works.
     even = odd.with_changes(forward=(4, 6), activation=8)
-    again = Allowed(recompute=AllowedRecompute(stages=(0, 1), kept=2, duration=4))
+    again = AllowedChoices(recompute=AllowedRecompute(stages=(0, 1), kept=2, duration=4))
     assert paper_choice("tpipe", Given(space=PlanSpace(pipeline=even, allowed=again), table={})).run
 
 

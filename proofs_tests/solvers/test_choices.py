@@ -21,7 +21,7 @@ from bubbleproof.solvers.variants import Option, Variants
 from bubbleproof.theory.model.actions import NONE
 from bubbleproof.theory.model.problem import Store
 from bubbleproof.theory.pipelines.allowed import (
-    Allowed,
+    AllowedChoices,
     AllowedEvictions,
     AllowedOffloads,
     AllowedRecompute,
@@ -34,7 +34,7 @@ from proofs_tests.sized import sized
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.small import RANK_AND_LINK, by_hand
 
-Case = tuple[Pipeline, Allowed]
+Case = tuple[Pipeline, AllowedChoices]
 QUICK = SolveOptions(time_limit=PATIENCE, threads=1)
 
 
@@ -74,7 +74,7 @@ def cases(draw: st.DrawFn) -> Case:
     )
     kinds = ["recompute", "offload", "both"] + ["evict"] * 2 * (p > 1)
     kind = draw(st.sampled_from(kinds))
-    return pipeline, Allowed(
+    return pipeline, AllowedChoices(
         recompute=recompute if kind in ("recompute", "both") else None,
         evict=evict if kind == "evict" else None,
         offload=offload if kind in ("offload", "both") else None,
@@ -138,7 +138,7 @@ LAST_IN_FIRST_OUT = (
         num_ranks=2, num_microbatches=3, forward=(2, 1), backward=(3, 2), latency=1,
         activation=2, capacity=(4, 2),
     ),
-    Allowed(offload=AllowedOffloads(stages=(0, 1), offload=4, reload=4)),
+    AllowedChoices(offload=AllowedOffloads(stages=(0, 1), offload=4, reload=4)),
 )  # fmt: skip
 
 
@@ -166,12 +166,12 @@ IN_TWO = FOUR.with_changes(capacity=8)  # room for two activations
 
 
 def test_recomputed_stages_are_the_best_of_all_sixteen() -> None:
-    variants = PipelineVariants(IN_TWO, Allowed(recompute=RECOMPUTE)).variants
+    variants = PipelineVariants(IN_TWO, AllowedChoices(recompute=RECOMPUTE)).variants
     each = [solve(variants.taken(taken)) for taken in variants.choices()]
     assert len(each) == 16
     assert all(result.status is Status.OPTIMAL for result in each)
     best = min(result.value or 0 for result in each)
-    found = solve_choices(IN_TWO, Allowed(recompute=RECOMPUTE), QUICK)
+    found = solve_choices(IN_TWO, AllowedChoices(recompute=RECOMPUTE), QUICK)
     assert_sound(found)
     assert (found.result.status, found.result.value) == (Status.OPTIMAL, best)
     # As fast as with room for four activations on each rank, where 126 is optimal without.
@@ -215,7 +215,7 @@ def forced_apart() -> Variants:
 
 
 def test_nothing_allowed_is_a_plain_solve() -> None:
-    found = solve_choices(IN_TWO, Allowed(), QUICK)
+    found = solve_choices(IN_TWO, AllowedChoices(), QUICK)
     plain = solve(IN_TWO.problem(), QUICK)
     assert (found.result.status, found.result.value) == (plain.status, plain.value)
     assert found.result.certificate == plain.certificate
@@ -224,35 +224,35 @@ def test_nothing_allowed_is_a_plain_solve() -> None:
 
 def test_too_little_memory_for_any_choice_is_infeasible() -> None:
     small = IN_TWO.with_changes(capacity=3)
-    found = solve_choices(small, Allowed(recompute=RECOMPUTE), QUICK)
+    found = solve_choices(small, AllowedChoices(recompute=RECOMPUTE), QUICK)
     assert (found.result.status, found.result.schedule) == (Status.INFEASIBLE, None)
 
 
 def test_a_time_out_is_no_verdict() -> None:
     evict = AllowedEvictions(pairs=((0, 3), (1, 2), (2, 1), (3, 0)), duration=3)
     capped = FOUR.with_changes(activation=1, capacity=3)
-    found = solve_choices(capped, Allowed(evict=evict), SolveOptions(time_limit=0.5))
+    found = solve_choices(capped, AllowedChoices(evict=evict), SolveOptions(time_limit=0.5))
     assert found.result.status in (Status.FEASIBLE, Status.UNKNOWN)
 
 
 def test_what_nobody_wants_is_refused() -> None:
     with pytest.raises(ValueError, match="made for the makespan, got 'span_idle'"):
-        solve_choices(IN_TWO, Allowed(), SolveOptions(objective="span_idle"))
+        solve_choices(IN_TWO, AllowedChoices(), SolveOptions(objective="span_idle"))
     with pytest.raises(ValueError, match="made by engine cpsat"):
-        solve_choices(IN_TWO, Allowed(), SolveOptions(engine="z3"))
+        solve_choices(IN_TWO, AllowedChoices(), SolveOptions(engine="z3"))
 
 
 def test_a_limit_below_the_optimum_is_infeasible() -> None:
     limited = SolveOptions(within=79, threads=1)
-    found = solve_choices(IN_TWO, Allowed(recompute=RECOMPUTE), limited)
+    found = solve_choices(IN_TWO, AllowedChoices(recompute=RECOMPUTE), limited)
     assert (found.result.status, found.result.proof) == (Status.INFEASIBLE, ProofOrigin.ENGINE)
     assert "with makespan <= 79 (not certified)" in found.result.reason
     hopeless = SolveOptions(within=71, threads=1)
-    found = solve_choices(IN_TWO, Allowed(recompute=RECOMPUTE), hopeless)
+    found = solve_choices(IN_TWO, AllowedChoices(recompute=RECOMPUTE), hopeless)
     assert (found.result.status, found.result.proof) == (Status.INFEASIBLE, ProofOrigin.ARGUMENT)
     assert "71 cannot be: 72 is certified whatever is chosen" in found.result.reason
     enough = SolveOptions(within=80, threads=1)
-    assert solve_choices(IN_TWO, Allowed(recompute=RECOMPUTE), enough).result.value == 80
+    assert solve_choices(IN_TWO, AllowedChoices(recompute=RECOMPUTE), enough).result.value == 80
 
 
 @pytest.mark.sweep
@@ -268,7 +268,7 @@ def test_bpipe_like_evictions_are_optimal_where_a_plain_model_leaves_a_gap() -> 
             stop.set()
 
     options = SolveOptions(time_limit=PATIENCE, stop=stop, progress=below_plain)
-    found = solve_choices(capped, Allowed(evict=evict), options)
+    found = solve_choices(capped, AllowedChoices(evict=evict), options)
     assert_sound(found)
     # A plain CP-SAT model finds 78 and proves no more than 72, in 30 s.
     assert found.result.value is not None
@@ -288,7 +288,7 @@ TIGHT = Pipeline(
 def test_what_is_found_without_choices_is_found_with_them(work: float) -> None:
     options = SolveOptions(time_limit=PATIENCE, threads=1, work=work)
     plain = solve(TIGHT.problem(), options)
-    allowed = Allowed(evict=AllowedEvictions(pairs=((0, 7),), duration=3))
+    allowed = AllowedChoices(evict=AllowedEvictions(pairs=((0, 7),), duration=3))
     with_choices = solve_choices(TIGHT, allowed, options).result
     assert plain.value is not None
     assert with_choices.value is not None

@@ -16,7 +16,7 @@ from bubbleproof.solvers.pipeline_variants import PipelineVariants
 from bubbleproof.solvers.starts import schedule_of_starts
 from bubbleproof.solvers.variants import Option, Variants
 from bubbleproof.theory.model.actions import NONE
-from bubbleproof.theory.pipelines.allowed import Allowed, AllowedEvictions, AllowedRecompute
+from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import Rule, check
 from proofs_tests.counted_steps import counted_steps
@@ -25,7 +25,7 @@ from proofs_tests.solvers.small import prefetch
 
 # Slow messages want three forwards ahead on rank 0, which has room for two and may park on rank 1.
 PIPELINE = Pipeline(num_ranks=2, num_microbatches=4, latency=3, capacity=2)
-EVICT = Allowed(evict=AllowedEvictions(pairs=((0, 1),), duration=1))
+EVICT = AllowedChoices(evict=AllowedEvictions(pairs=((0, 1),), duration=1))
 
 
 def broken(monkeypatch: pytest.MonkeyPatch, *methods: str) -> tuple[Rule, ...]:

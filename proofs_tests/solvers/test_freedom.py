@@ -16,14 +16,14 @@ from bubbleproof.solvers.choices_search import ChoicesSearch
 from bubbleproof.solvers.engines.engine import OutOfTimeError
 from bubbleproof.solvers.pipeline_variants import PipelineVariants
 from bubbleproof.theory.families import published_programs
-from bubbleproof.theory.pipelines.allowed import Allowed, AllowedEvictions, AllowedRecompute
+from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.patience import PATIENCE
 from proofs_tests.sized import sized
 from proofs_tests.zeros import zero_or, zeros_or
 
 
-def uneven(random: Random) -> tuple[Pipeline, Allowed]:
+def uneven(random: Random) -> tuple[Pipeline, AllowedChoices]:
     """Uneven stages, less memory than ranks, and something to choose."""
     p = random.randint(3, 6)
     pipeline = Pipeline(
@@ -38,7 +38,7 @@ def uneven(random: Random) -> tuple[Pipeline, Allowed]:
     recompute = AllowedRecompute(stages=tuple(range(p)), kept=1)
     evict = AllowedEvictions(pairs=((0, p - 1), (p - 1, 0)), duration=zero_or(random, 1, 4))
     kind = random.choice(["recompute", "evict", "both"])
-    return pipeline, Allowed(
+    return pipeline, AllowedChoices(
         recompute=None if kind == "evict" else recompute,
         evict=None if kind == "recompute" else evict,
     )

@@ -18,7 +18,7 @@ from bubbleproof.solvers.variants import Option, Variants
 from bubbleproof.theory.model.actions import NONE
 from bubbleproof.theory.model.problem import Problem, Store
 from bubbleproof.theory.pipelines.allowed import (
-    Allowed,
+    AllowedChoices,
     AllowedEvictions,
     AllowedOffloads,
     AllowedRecompute,
@@ -36,11 +36,11 @@ PER_SAMPLE = AllowedRecompute(stages=(0,), kept=1, duration=5, per_microbatch=Tr
 EVICT = AllowedEvictions(pairs=((0, 1),), duration=2)
 OFFLOAD = AllowedOffloads(stages=(1,), offload=1, reload=2, host_capacity=9)
 ALLOWED = {
-    "recompute": Allowed(recompute=RECOMPUTE),
-    "samples": Allowed(recompute=PER_SAMPLE),
-    "evict": Allowed(evict=EVICT),
-    "offload": Allowed(offload=OFFLOAD),
-    "all": Allowed(recompute=PER_SAMPLE, evict=EVICT, offload=OFFLOAD),
+    "recompute": AllowedChoices(recompute=RECOMPUTE),
+    "samples": AllowedChoices(recompute=PER_SAMPLE),
+    "evict": AllowedChoices(evict=EVICT),
+    "offload": AllowedChoices(offload=OFFLOAD),
+    "all": AllowedChoices(recompute=PER_SAMPLE, evict=EVICT, offload=OFFLOAD),
 }
 
 
@@ -75,7 +75,7 @@ def rows(problem: Problem) -> tuple[Counter[Hashable], ...]:
 
 
 @pytest.mark.parametrize("allowed", ALLOWED.values(), ids=ALLOWED)
-def test_what_is_taken_is_what_theory_builds(allowed: Allowed) -> None:
+def test_what_is_taken_is_what_theory_builds(allowed: AllowedChoices) -> None:
     posed = PipelineVariants(PIPELINE, allowed)
     choices = list(posed.variants.choices())
     assert len(choices) > 1
@@ -85,7 +85,7 @@ def test_what_is_taken_is_what_theory_builds(allowed: Allowed) -> None:
 
 
 @pytest.mark.parametrize("allowed", ALLOWED.values(), ids=ALLOWED)
-def test_no_choice_is_better_than_the_floor(allowed: Allowed) -> None:
+def test_no_choice_is_better_than_the_floor(allowed: AllowedChoices) -> None:
     variants = PipelineVariants(PIPELINE, allowed).variants
     options = SolveOptions(threads=1, time_limit=PATIENCE)
     floor = solve(variants.floor, options)
@@ -115,7 +115,7 @@ def test_a_pool_has_the_joint_capacity_and_others_none() -> None:
     stores = evict.floor.stores
     assert (stores[0].base, stores[0].capacity, stores[1].capacity) == (1, 8, None)
     # A recomputed forward drops load of the pool: it bounds nothing then.
-    both = PipelineVariants(static, Allowed(recompute=RECOMPUTE, evict=EVICT)).variants
+    both = PipelineVariants(static, AllowedChoices(recompute=RECOMPUTE, evict=EVICT)).variants
     assert (both.pools, both.safe_pools) == (((0, 1),), ())
     assert [store.capacity for store in both.floor.stores] == [None, None]
 
@@ -224,18 +224,21 @@ def test_choices_in_words() -> None:
 @pytest.mark.parametrize(
     ("allowed", "message"),
     [
-        (Allowed(recompute=AllowedRecompute(stages=(2,))), "recompute may name each stage of 0..1"),
         (
-            Allowed(offload=AllowedOffloads(stages=(0, 0), offload=1, reload=1)),
+            AllowedChoices(recompute=AllowedRecompute(stages=(2,))),
+            "recompute may name each stage of 0..1",
+        ),
+        (
+            AllowedChoices(offload=AllowedOffloads(stages=(0, 0), offload=1, reload=1)),
             "offload may name each stage",
         ),
         (
-            Allowed(evict=AllowedEvictions(pairs=((0, 2),), duration=1)),
+            AllowedChoices(evict=AllowedEvictions(pairs=((0, 2),), duration=1)),
             r"evictions go between two ranks of 0..1, got \(0, 2\)",
         ),
     ],
 )
-def test_a_menu_names_what_the_pipeline_has(allowed: Allowed, message: str) -> None:
+def test_a_menu_names_what_the_pipeline_has(allowed: AllowedChoices, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         PipelineVariants(PIPELINE, allowed)
 

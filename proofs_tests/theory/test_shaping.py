@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from bubbleproof.theory.pipelines.allowed import (
-    Allowed,
+    AllowedChoices,
     AllowedEvictions,
     AllowedOffloads,
     AllowedRecompute,
@@ -37,7 +37,7 @@ GIVEN = Pipeline(
     unit="us",
     memory_unit="bytes",
 )
-OPEN = Allowed(
+OPEN = AllowedChoices(
     recompute=AllowedRecompute(stages=(1,), kept=4, duration=8, per_microbatch=True),
     evict=AllowedEvictions(pairs=((0, 1),), duration=12),
     offload=AllowedOffloads(stages=(0,), offload=16, reload=20, host_capacity=77),
@@ -51,7 +51,7 @@ def shape(
     slices: int = 1,
     *,
     given: Pipeline = GIVEN,
-    allowed: Allowed | None = None,
+    allowed: AllowedChoices | None = None,
     layers: Layers | None = None,
     cut: tuple[int, ...] | None = None,
 ) -> Shaped:
@@ -100,14 +100,14 @@ def test_slices_divide_messages_too() -> None:
 
 def test_what_is_open_takes_its_share() -> None:
     found = shape(2, slices=2, allowed=OPEN).allowed
-    assert found == Allowed(
+    assert found == AllowedChoices(
         recompute=AllowedRecompute(stages=(1, 3), kept=1, duration=2, per_microbatch=True),
         evict=AllowedEvictions(pairs=((0, 1),), duration=3),
         offload=AllowedOffloads(stages=(0, 2), offload=4, reload=5, host_capacity=77),
     )
     # R as long as its forward stays so.
-    plain = Allowed(recompute=AllowedRecompute(stages=(0, 1)))
-    assert shape(2, allowed=plain).allowed == Allowed(
+    plain = AllowedChoices(recompute=AllowedRecompute(stages=(0, 1)))
+    assert shape(2, allowed=plain).allowed == AllowedChoices(
         recompute=AllowedRecompute(stages=(0, 1, 2, 3))
     )
 
@@ -187,14 +187,23 @@ def test_the_number_that_does_not_divide_is_named(changes: dict[str, object], te
 @pytest.mark.parametrize(
     ("allowed", "text"),
     [
-        (Allowed(recompute=AllowedRecompute(stages=(0,), kept=3)), "recompute.kept 3"),
-        (Allowed(recompute=AllowedRecompute(stages=(0,), duration=5)), "recompute.duration 5"),
-        (Allowed(evict=AllowedEvictions(pairs=((0, 1),), duration=1)), "evict.duration 1"),
-        (Allowed(offload=AllowedOffloads(stages=(0,), offload=1, reload=2)), "offload.offload 1"),
-        (Allowed(offload=AllowedOffloads(stages=(0,), offload=2, reload=3)), "offload.reload 3"),
+        (AllowedChoices(recompute=AllowedRecompute(stages=(0,), kept=3)), "recompute.kept 3"),
+        (
+            AllowedChoices(recompute=AllowedRecompute(stages=(0,), duration=5)),
+            "recompute.duration 5",
+        ),
+        (AllowedChoices(evict=AllowedEvictions(pairs=((0, 1),), duration=1)), "evict.duration 1"),
+        (
+            AllowedChoices(offload=AllowedOffloads(stages=(0,), offload=1, reload=2)),
+            "offload.offload 1",
+        ),
+        (
+            AllowedChoices(offload=AllowedOffloads(stages=(0,), offload=2, reload=3)),
+            "offload.reload 3",
+        ),
     ],
 )
-def test_a_choice_that_does_not_divide_is_named(allowed: Allowed, text: str) -> None:
+def test_a_choice_that_does_not_divide_is_named(allowed: AllowedChoices, text: str) -> None:
     assert refused(2, allowed=allowed) == f"choices.{text} is not divisible by 2"
     assert shape(1, allowed=allowed).allowed == allowed
 

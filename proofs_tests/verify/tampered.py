@@ -23,7 +23,7 @@ from bubbleproof.solvers.proofs import refute
 from bubbleproof.solvers.propagation import improve
 from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.pipelines.allowed import (
-    Allowed,
+    AllowedChoices,
     AllowedEvictions,
     AllowedOffloads,
     AllowedRecompute,
@@ -169,9 +169,11 @@ def _case_of_choices(rng: Random, number: int) -> Iterator[Case]:
     )  # fmt: skip
     allowed = rng.choice(
         (
-            Allowed(recompute=AllowedRecompute(stages=(0, 1), per_microbatch=rng.random() < 0.5)),
-            Allowed(evict=AllowedEvictions(pairs=((0, 1),), duration=1)),
-            Allowed(offload=AllowedOffloads(stages=(0,), offload=1, reload=1)),
+            AllowedChoices(
+                recompute=AllowedRecompute(stages=(0, 1), per_microbatch=rng.random() < 0.5)
+            ),
+            AllowedChoices(evict=AllowedEvictions(pairs=((0, 1),), duration=1)),
+            AllowedChoices(offload=AllowedOffloads(stages=(0,), offload=1, reload=1)),
         )
     )
     variants = PipelineVariants(pipeline, allowed).variants

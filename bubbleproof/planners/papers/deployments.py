@@ -24,7 +24,7 @@ from bubbleproof.costs.combinations import Counted
 from bubbleproof.planners.papers.bpipe import predicted_ticks as of_bpipe
 from bubbleproof.planners.papers.mepipe import predicted_ticks as of_mepipe
 from bubbleproof.planners.papers.paper_choice import Given
-from bubbleproof.theory.pipelines.allowed import Allowed, AllowedEvictions
+from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 
 BYTES_PER_TICK = 1000  # of a GB/s: ticks are microseconds
@@ -91,7 +91,7 @@ def with_transfers(given: Given, one: Counted, cluster: Cluster) -> Given:
         for gbs in (card.link_gbs, card.network_gbs / card.cards_per_node)
     )
     pairs = tuple((rank, last - rank) for rank in range(last + 1) if 2 * rank != last)
-    allowed = Allowed(evict=AllowedEvictions(pairs=pairs, duration=within))
+    allowed = AllowedChoices(evict=AllowedEvictions(pairs=pairs, duration=within))
     table = {
         "tensor": at.tensor,
         "replicas": at.data,

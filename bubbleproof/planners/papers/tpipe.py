@@ -49,7 +49,7 @@ from bubbleproof.planners.papers.paper_choice import (
     verified_run,
 )
 from bubbleproof.theory.families import family
-from bubbleproof.theory.pipelines.allowed import Allowed
+from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.recompute import Recompute
@@ -130,7 +130,7 @@ def _halves(space: PlanSpace, candidate: Candidate) -> Shaped:
 
 def _odd_numbers(space: PlanSpace) -> list[tuple[str, int]]:
     """The numbers of a rank that have no half, each once, by the keys of a problem file."""
-    given, allowed = space.pipeline, space.allowed or Allowed()
+    given, allowed = space.pipeline, space.allowed or AllowedChoices()
     rows = [(name, getattr(given.ticks, name)[:, 0].tolist()) for name in ("forward", "backward")]
     rows.append(("activation", given.per_stage.activation.tolist()))
     rows.append(("released_at_input", given.per_stage.released.tolist()))

@@ -53,7 +53,7 @@ class AllowedOffloads:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Allowed:
+class AllowedChoices:
     """What a solver may choose for a pipeline; None or nothing given allows nothing of a kind."""
 
     recompute: AllowedRecompute | None = None

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, product
 
-from bubbleproof.theory.pipelines.allowed import Allowed
+from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.layer_cuts import (
     BALANCED,
     COUNTLESS,
@@ -120,7 +120,7 @@ class PlanSpace:
     """
 
     pipeline: Pipeline
-    allowed: Allowed | None = None
+    allowed: AllowedChoices | None = None
     chunks: tuple[int, ...] = (1,)
     placements: tuple[Placement, ...] = ("loop",)
     backward: tuple[Backward, ...] = (WHOLE,)

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bubbleproof.theory.model.actions import Ints
-from bubbleproof.theory.pipelines.allowed import Allowed
+from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.layer_cuts import Cut, Layers
 from bubbleproof.theory.pipelines.limits import OversizeError, require_size
 from bubbleproof.theory.pipelines.pipeline import TICKS, Pipeline
@@ -46,7 +46,7 @@ class Shaped:
     """A candidate as a pipeline, and what is open in it (None: nothing)."""
 
     pipeline: Pipeline
-    allowed: Allowed | None
+    allowed: AllowedChoices | None
 
 
 def shaped(space: PlanSpace, candidate: Candidate) -> Shaped:
@@ -141,7 +141,9 @@ def _all_shares(columns: Columns, pieces: int, backward: Backward) -> dict[str, 
     }
 
 
-def _allowed(given: Allowed | None, ranks: Sequence[int], pieces: int) -> Allowed | None:
+def _allowed(
+    given: AllowedChoices | None, ranks: Sequence[int], pieces: int
+) -> AllowedChoices | None:
     """What is open on the stages of the ranks named; each transfer and R takes a share."""
     if given is None:
         return None
@@ -153,7 +155,7 @@ def _allowed(given: Allowed | None, ranks: Sequence[int], pieces: int) -> Allowe
     def share(what: str, value: int) -> int:
         return _shares(f"choices.{what}", (value,), pieces)[0]
 
-    return Allowed(
+    return AllowedChoices(
         recompute=again
         and replace(
             again,

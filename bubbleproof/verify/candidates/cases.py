@@ -24,7 +24,7 @@ from itertools import product
 
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
-from bubbleproof.theory.pipelines.allowed import Allowed
+from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.transfers import Eviction
@@ -62,7 +62,7 @@ class Case:
     """
 
     pipeline: Pipeline
-    allowed: Allowed
+    allowed: AllowedChoices
     answers: tuple[str, ...] = ()
 
     def parts(self) -> tuple[Case, ...]:
@@ -140,7 +140,7 @@ class Case:
             host_capacity=None if offload is None else offload.host_capacity,
         )
 
-    def _open(self) -> Allowed:
+    def _open(self) -> AllowedChoices:
         """What is allowed to the questions that are open."""
         again, evict, offload = self.allowed.recompute, self.allowed.evict, self.allowed.offload
         left = self.questions()[len(self.answers) :]
@@ -150,7 +150,7 @@ class Case:
         }
         ranks = {self.pipeline.stage_ranks[stage] for stage in stages[EVICT]}
         pairs = () if evict is None else tuple(pair for pair in evict.pairs if pair[0] in ranks)
-        return Allowed(
+        return AllowedChoices(
             recompute=replace(again, stages=stages[RECOMPUTE]) if again is not None else None,
             evict=replace(evict, pairs=pairs) if evict is not None and pairs else None,
             offload=replace(offload, stages=stages[OFFLOAD]) if offload is not None else None,
@@ -158,14 +158,14 @@ class Case:
 
 
 def problems_of(
-    pipeline: Pipeline, allowed: Allowed | None, is_parted: Sequence[bool]
+    pipeline: Pipeline, allowed: AllowedChoices | None, is_parted: Sequence[bool]
 ) -> Iterator[Problem]:
     """The problem of each case of a list, told which of them their parts stand for.
 
     Raises ``ValueError`` where the list is no proof by cases: it is too long or too short, or a
     case without questions has no certificate.
     """
-    waiting = [Case(pipeline=pipeline, allowed=allowed or Allowed())]
+    waiting = [Case(pipeline=pipeline, allowed=allowed or AllowedChoices())]
     for number, parted in enumerate(is_parted):
         if not waiting:
             raise ValueError(f"there are {number} cases, got {len(is_parted)}")
@@ -181,7 +181,7 @@ def problems_of(
 
 
 def candidate_refusal(
-    pipeline: Pipeline, allowed: Allowed | None, proof: CandidateProof
+    pipeline: Pipeline, allowed: AllowedChoices | None, proof: CandidateProof
 ) -> str | None:
     """Why the proof does not show its bound for every schedule of every choice; None where it does.
 

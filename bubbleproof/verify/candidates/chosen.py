@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bubbleproof.theory.pipelines.allowed import Allowed
+from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.choices import Choices, Flags
 from bubbleproof.theory.pipelines.layer_cuts import Layers
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -29,17 +29,19 @@ def plain_of(pipeline: Pipeline) -> Pipeline:
     return pipeline.with_changes(**OPEN)
 
 
-def foreign_choice(given: Pipeline, allowed: Allowed | None, pipeline: Pipeline) -> str | None:
+def foreign_choice(
+    given: Pipeline, allowed: AllowedChoices | None, pipeline: Pipeline
+) -> str | None:
     """What ``pipeline`` has that ``given`` and what it allows do not; None where nothing.
 
     Precondition: ``given`` has none of these choices made.
     """
     if plain_of(pipeline) != given:
         return "the pipeline has another shape, or other numbers"
-    return next(_foreign(allowed or Allowed(), pipeline.choices), None)
+    return next(_foreign(allowed or AllowedChoices(), pipeline.choices), None)
 
 
-def _foreign(allowed: Allowed, choices: Choices) -> Iterator[str]:
+def _foreign(allowed: AllowedChoices, choices: Choices) -> Iterator[str]:
     yield from _foreign_recompute(allowed, choices)
     evict, offload = allowed.evict, allowed.offload
     pairs = {} if evict is None else dict(evict.pairs)
@@ -58,7 +60,7 @@ def _foreign(allowed: Allowed, choices: Choices) -> Iterator[str]:
         yield "another memory of the hosts"
 
 
-def _foreign_recompute(allowed: Allowed, choices: Choices) -> Iterator[str]:
+def _foreign_recompute(allowed: AllowedChoices, choices: Choices) -> Iterator[str]:
     made, again = choices.recompute, allowed.recompute
     if made is None:
         return

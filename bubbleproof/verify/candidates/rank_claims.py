@@ -42,7 +42,7 @@ from itertools import accumulate
 import numpy as np
 
 from bubbleproof.theory.model.actions import Ints
-from bubbleproof.theory.pipelines.allowed import Allowed
+from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 
@@ -76,7 +76,7 @@ class NoRoom:
 RankClaim = RankWork | RankMemory | NoRoom
 
 
-def refusal_of(pipeline: Pipeline, allowed: Allowed | None, claim: RankClaim) -> str | None:
+def refusal_of(pipeline: Pipeline, allowed: AllowedChoices | None, claim: RankClaim) -> str | None:
     """Why the claim does not hold for every schedule of every choice; None where it does."""
     if claim.objective != "makespan":
         return f"what a rank computes bounds the makespan, not {claim.objective!r}"

@@ -24,19 +24,19 @@ import numpy as np
 
 from bubbleproof.theory.model.actions import NONE
 from bubbleproof.theory.model.problem import MemoryEvents, Problem, Store
-from bubbleproof.theory.pipelines.allowed import Allowed
+from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 
-def relaxation(pipeline: Pipeline, allowed: Allowed | None) -> Problem:
+def relaxation(pipeline: Pipeline, allowed: AllowedChoices | None) -> Problem:
     """The pipeline's tasks with the memory that no choice of ``allowed`` escapes.
 
     Precondition: the pipeline has none of these choices made.
     """
     problem = pipeline.problem()
     stores, into = list(problem.stores), np.arange(len(problem.stores))
-    for pool in _pools(pipeline, allowed or Allowed()):
-        joint = _joint(stores, pool, pipeline, allowed or Allowed())
+    for pool in _pools(pipeline, allowed or AllowedChoices()):
+        joint = _joint(stores, pool, pipeline, allowed or AllowedChoices())
         for rank in pool:
             stores[rank] = replace(stores[rank], capacity=None)
             into[rank] = NONE if joint is None else min(pool)
@@ -53,7 +53,7 @@ def relaxation(pipeline: Pipeline, allowed: Allowed | None) -> Problem:
     return replace(problem, stores=tuple(stores), events=moved)
 
 
-def _pools(pipeline: Pipeline, allowed: Allowed) -> set[frozenset[int]]:
+def _pools(pipeline: Pipeline, allowed: AllowedChoices) -> set[frozenset[int]]:
     """Ranks whose memory choices change, with those that they evict to or from."""
     pool = {rank: frozenset((rank,)) for rank in range(pipeline.num_ranks)}
     pairs = () if allowed.evict is None else allowed.evict.pairs
@@ -66,7 +66,7 @@ def _pools(pipeline: Pipeline, allowed: Allowed) -> set[frozenset[int]]:
 
 
 def _joint(
-    stores: list[Store], pool: frozenset[int], pipeline: Pipeline, allowed: Allowed
+    stores: list[Store], pool: frozenset[int], pipeline: Pipeline, allowed: AllowedChoices
 ) -> Store | None:
     """One store with the capacity of all; None where nothing is known of what they hold."""
     if pool & _recomputing(pipeline, allowed):
@@ -84,11 +84,11 @@ def _joint(
     )
 
 
-def _recomputing(pipeline: Pipeline, allowed: Allowed) -> frozenset[int]:
+def _recomputing(pipeline: Pipeline, allowed: AllowedChoices) -> frozenset[int]:
     stages = () if allowed.recompute is None else allowed.recompute.stages
     return frozenset(pipeline.stage_ranks[stage] for stage in stages)
 
 
-def _off_loading(pipeline: Pipeline, allowed: Allowed) -> frozenset[int]:
+def _off_loading(pipeline: Pipeline, allowed: AllowedChoices) -> frozenset[int]:
     stages = () if allowed.offload is None else allowed.offload.stages
     return frozenset(pipeline.stage_ranks[stage] for stage in stages)

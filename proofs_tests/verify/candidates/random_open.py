@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from bubbleproof.theory.pipelines.allowed import (
-    Allowed,
+    AllowedChoices,
     AllowedEvictions,
     AllowedOffloads,
     AllowedRecompute,
@@ -13,7 +13,7 @@ from bubbleproof.theory.pipelines.allowed import (
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.zeros import zeros_or
 
-Open = tuple[Pipeline, Allowed]
+Open = tuple[Pipeline, AllowedChoices]
 
 
 def random_open(random: Random, *, most_ranks: int = 4, most_stages: int = 8) -> Open:
@@ -45,7 +45,7 @@ def random_open(random: Random, *, most_ranks: int = 4, most_stages: int = 8) ->
     return pipeline, random_allowed(random, pipeline)
 
 
-def random_allowed(random: Random, pipeline: Pipeline, times: int = 1) -> Allowed:
+def random_allowed(random: Random, pipeline: Pipeline, times: int = 1) -> AllowedChoices:
     """One, two or all three kinds; what is divided among chunks are multiples of ``times``."""
     p, stages = pipeline.num_ranks, range(pipeline.num_stages)
     kinds = random.choice(["r", "e", "o", "e", "re", "eo", "ro", "reo"] if p > 1 else ["r", "o"])
@@ -56,7 +56,7 @@ def random_allowed(random: Random, pipeline: Pipeline, times: int = 1) -> Allowe
     again = some()
     least = min([times, *(int(pipeline.per_stage.activation[stage]) for stage in again)])
     sources = random.sample(range(p), random.randint(1, min(2, p)))
-    return Allowed(
+    return AllowedChoices(
         recompute=AllowedRecompute(
             stages=again, kept=times * random.randint(0, least // times),
             duration=random.choice([None, 0, times]), per_microbatch=random.random() < 0.3,

@@ -8,7 +8,7 @@ import pytest
 
 from bubbleproof.planners import PlanOptions, plan
 from bubbleproof.solvers import Status
-from bubbleproof.theory.pipelines.allowed import Allowed, AllowedEvictions
+from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.sharding import Sharding
@@ -26,7 +26,7 @@ SPACE = PlanSpace(
         num_ranks=2, num_microbatches=3, forward=2, backward=4, input_backward=2,
         weight_backward=2, activation=2, capacity=6,
     ),
-    allowed=Allowed(evict=AllowedEvictions(pairs=((0, 1),), duration=2)),
+    allowed=AllowedChoices(evict=AllowedEvictions(pairs=((0, 1),), duration=2)),
     chunks=(1, 2, 3),  # 2 ticks are not divisible by 3
     backward=("whole", "split"),
 )  # fmt: skip

@@ -15,7 +15,7 @@ from bubbleproof.formats.bundle_json import read_bundle, write_bundle
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.planners.case_proofs import proof_by_cases
 from bubbleproof.solvers import SolveOptions
-from bubbleproof.theory.pipelines.allowed import Allowed, AllowedEvictions, AllowedRecompute
+from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.verify.candidates.bundle import Bounded, check_bundle
@@ -95,7 +95,7 @@ PIPELINE = Pipeline(
     num_ranks=2, num_microbatches=2, forward=2, backward=4, activation=(3, 2), capacity=3,
     latency=2,
 )  # fmt: skip
-ALLOWED = Allowed(
+ALLOWED = AllowedChoices(
     recompute=AllowedRecompute(stages=(0,), kept=1),
     evict=AllowedEvictions(pairs=((0, 1),), duration=2),
 )
@@ -137,7 +137,7 @@ def test_no_case_may_be_missing_or_stand_twice(proof: Cases) -> None:
     why = f"there are {len(proof.proofs)} cases, got {len(twice.proofs)}"
     assert candidate_refusal(PIPELINE, ALLOWED, twice) == why
     assert "no parts" in str(candidate_refusal(PIPELINE, ALLOWED, replace(proof, proofs=())))
-    nothing = Case(pipeline=PIPELINE, allowed=Allowed())
+    nothing = Case(pipeline=PIPELINE, allowed=AllowedChoices())
     with pytest.raises(ValueError, match="nothing to ask"):
         list(problems_of(nothing.pipeline, None, [True]))
 

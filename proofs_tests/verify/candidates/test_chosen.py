@@ -10,7 +10,7 @@ import pytest
 from bubbleproof.theory.model.actions import Action
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
 from bubbleproof.theory.pipelines.allowed import (
-    Allowed,
+    AllowedChoices,
     AllowedEvictions,
     AllowedOffloads,
     AllowedRecompute,
@@ -24,7 +24,7 @@ from bubbleproof.verify.candidates.chosen import foreign_choice, foreign_step, p
 from proofs_tests.planners.every_choice import every_choice
 
 GIVEN = Pipeline(num_ranks=2, num_microbatches=2, activation=2, split_backward=True, capacity=9)
-OPEN = Allowed(
+OPEN = AllowedChoices(
     recompute=AllowedRecompute(stages=(0,), kept=1, duration=3),
     evict=AllowedEvictions(pairs=((0, 1),), duration=2),
     offload=AllowedOffloads(stages=(1,), offload=4, reload=5, host_capacity=8),
@@ -35,7 +35,7 @@ PER_SAMPLE = replace(OPEN, recompute=replace(OPEN.recompute, per_microbatch=True
 
 
 @pytest.mark.parametrize("allowed", [OPEN, PER_SAMPLE, None], ids=["stages", "samples", "nothing"])
-def test_every_choice_is_one_of_them(allowed: Allowed | None) -> None:
+def test_every_choice_is_one_of_them(allowed: AllowedChoices | None) -> None:
     choices = [*every_choice(GIVEN, allowed)]
     assert len(choices) == (1 if allowed is None else len({repr(one) for one in choices}))
     for chosen in choices:
@@ -99,9 +99,9 @@ def test_a_sample_of_another_stage_is_found() -> None:
     ],
     ids=["recompute", "evict", "offload", "host"],
 )
-@pytest.mark.parametrize("allowed", [None, Allowed()])
+@pytest.mark.parametrize("allowed", [None, AllowedChoices()])
 def test_where_nothing_is_open_nothing_is_chosen(
-    changes: dict[str, object], allowed: Allowed | None
+    changes: dict[str, object], allowed: AllowedChoices | None
 ) -> None:
     assert foreign_choice(GIVEN, allowed, GIVEN.with_changes(**changes)) is not None
 

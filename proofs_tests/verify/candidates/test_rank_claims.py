@@ -11,7 +11,7 @@ import pytest
 from bubbleproof.planners.cluster_bound import quick_bound, quick_claim
 from bubbleproof.solvers import SolveOptions, Status, solve
 from bubbleproof.theory.model.actions import Ints
-from bubbleproof.theory.pipelines.allowed import Allowed, AllowedOffloads
+from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedOffloads
 from bubbleproof.theory.pipelines.choices import Choices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
@@ -172,7 +172,7 @@ def test_a_claim_is_refused_by_its_reason() -> None:
     assert candidate_refusal(roomy, None, full) == "rank 0 has room for one microbatch"
     unlimited = PIPELINE.with_changes(capacity=None)
     assert candidate_refusal(unlimited, None, full) == "rank 0 has room for one microbatch"
-    away = Allowed(offload=AllowedOffloads(stages=(0,), offload=1, reload=1))
+    away = AllowedChoices(offload=AllowedOffloads(stages=(0,), offload=1, reload=1))
     assert candidate_refusal(PIPELINE, away, full) == "what a rank holds depends on choices"
     for rank in (-1, 2):
         why = f"rank {rank} is none of the pipeline's 2"

@@ -14,7 +14,7 @@ import pytest
 from bubbleproof.solvers.pipeline_variants import PipelineVariants
 from bubbleproof.theory.model.problem import Problem, Store
 from bubbleproof.theory.pipelines.allowed import (
-    Allowed,
+    AllowedChoices,
     AllowedEvictions,
     AllowedOffloads,
     AllowedRecompute,
@@ -43,12 +43,12 @@ def memory(problem: Problem) -> Counter[Hashable]:
     return found
 
 
-def moving(pipeline: Pipeline, allowed: Allowed) -> Allowed:
+def moving(pipeline: Pipeline, allowed: AllowedChoices) -> AllowedChoices:
     """What of it moves anything: choices of activations that are larger than what stays of them."""
     held, ranks = pipeline.per_stage.activation.tolist(), pipeline.stage_ranks
     again, evict, offload = allowed.recompute, allowed.evict, allowed.offload
     full = {rank for rank, units in zip(ranks, held, strict=True) if units}
-    return Allowed(
+    return AllowedChoices(
         recompute=again
         and replace(again, stages=tuple(g for g in again.stages if held[g] > again.kept)),
         evict=evict and replace(evict, pairs=tuple(p for p in evict.pairs if p[0] in full)),
@@ -88,7 +88,7 @@ def test_no_choice_is_below_it() -> None:
 
 def test_without_anything_open_it_is_the_problem() -> None:
     pipeline, _ = random_open(Random(1))
-    for allowed in (None, Allowed()):
+    for allowed in (None, AllowedChoices()):
         assert memory(relaxation(pipeline, allowed)) == memory(pipeline.problem())
 
 
@@ -112,12 +112,12 @@ def joined(problem: Problem, ranks: Collection[int], capacity: int) -> Problem:
 
 TWO = Pipeline(num_ranks=2, num_microbatches=2, activation=2, capacity=(2, 9))
 THREE = Pipeline(num_ranks=3, num_microbatches=2, activation=2, capacity=(2, 4, 9))
-AGAIN = Allowed(recompute=AllowedRecompute(stages=(0,), duration=0))
-EVICT = Allowed(evict=AllowedEvictions(pairs=((0, 1),), duration=0))
-CHAIN = Allowed(evict=AllowedEvictions(pairs=((0, 1), (1, 2)), duration=0))
-HOST = Allowed(offload=AllowedOffloads(stages=(0,), offload=0, reload=0, host_capacity=6))
-FREE = Allowed(offload=AllowedOffloads(stages=(0,), offload=0, reload=0))
-BOTH = Allowed(recompute=AGAIN.recompute, evict=EVICT.evict)
+AGAIN = AllowedChoices(recompute=AllowedRecompute(stages=(0,), duration=0))
+EVICT = AllowedChoices(evict=AllowedEvictions(pairs=((0, 1),), duration=0))
+CHAIN = AllowedChoices(evict=AllowedEvictions(pairs=((0, 1), (1, 2)), duration=0))
+HOST = AllowedChoices(offload=AllowedOffloads(stages=(0,), offload=0, reload=0, host_capacity=6))
+FREE = AllowedChoices(offload=AllowedOffloads(stages=(0,), offload=0, reload=0))
+BOTH = AllowedChoices(recompute=AGAIN.recompute, evict=EVICT.evict)
 OPEN_END = TWO.with_changes(capacity=(2, None))
 CONTROLS = {
     "a recomputing rank keeps its capacity": (TWO, AGAIN, TWO.problem()),
@@ -137,7 +137,7 @@ CONTROLS = {
 
 @pytest.mark.parametrize(("pipeline", "allowed", "careless"), CONTROLS.values(), ids=CONTROLS)
 def test_a_careless_relaxation_is_beaten(
-    pipeline: Pipeline, allowed: Allowed, careless: Problem
+    pipeline: Pipeline, allowed: AllowedChoices, careless: Problem
 ) -> None:
     values = [optimum(chosen.problem(), "makespan") for chosen in every_choice(pipeline, allowed)]
     best = min(value for value in values if value is not None)

@@ -10,7 +10,7 @@ import pytest
 
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.pipelines.allowed import Allowed
+from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.verify.candidates import cases, rank_claims
@@ -49,12 +49,12 @@ def without_life(pipeline: Pipeline) -> Ints:
     return np.maximum(LIVES(pipeline), 1)
 
 
-def as_if_nothing_were_open(pipeline: Pipeline, _: Allowed | None) -> Problem:
+def as_if_nothing_were_open(pipeline: Pipeline, _: AllowedChoices | None) -> Problem:
     return pipeline.problem()
 
 
 def some_cases(
-    pipeline: Pipeline, allowed: Allowed | None, is_parted: Sequence[bool]
+    pipeline: Pipeline, allowed: AllowedChoices | None, is_parted: Sequence[bool]
 ) -> Iterator[Problem]:
     """Whether there are more cases is not asked."""
     try:
