@@ -48,7 +48,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arranged:
+class WindowResult:
     """New starts, or whether there are none for sure."""
 
     start: list[int] | None = None
@@ -120,7 +120,7 @@ class WindowModel:
         return literal
 
 
-def search(window: Window, budget: Budget, work: float, *, limit: int | None) -> Arranged:
+def search(window: Window, budget: Budget, work: float, *, limit: int | None) -> WindowResult:
     """Starts within ``limit``, or without one better starts than are known."""
     model = WindowModel(window, window.limit if limit is None else limit)
     model.build()
@@ -133,5 +133,5 @@ def search(window: Window, budget: Budget, work: float, *, limit: int | None) ->
     solver.parameters.use_disjunctive_constraint_in_cumulative = False
     status, _ = solve_model(model.model, solver, budget)
     if status in FOUND:
-        return Arranged(start=[solver.value(start) for start in model.start])
-    return Arranged(is_refuted=status == cp_model.INFEASIBLE)
+        return WindowResult(start=[solver.value(start) for start in model.start])
+    return WindowResult(is_refuted=status == cp_model.INFEASIBLE)
