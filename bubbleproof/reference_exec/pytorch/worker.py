@@ -78,28 +78,28 @@ class _Watched(list[_Action]):
 
 def work(seat: Seat, line: ParentLine) -> RankReport:
     """Run one rank in a process group of the plan's own, which is there when this returns."""
-    return _reported(seat, line, Asked())
+    return _reported(seat, line, RuntimeRequest())
 
 
 def work_scaled(seat: Seat, line: ParentLine) -> RankReport:
     """The same with ``scale_grads=True``, PyTorch's default: gradients are divided by m."""
-    return _reported(seat, line, Asked(is_scaled=True))
+    return _reported(seat, line, RuntimeRequest(is_scaled=True))
 
 
 def work_scaled_as_it_stands(seat: Seat, line: ParentLine) -> RankReport:
     """The same on a table with the plan's own rows alone, without REDUCE_GRAD and waits."""
-    return _reported(seat, line, Asked(is_scaled=True, is_completed=False))
+    return _reported(seat, line, RuntimeRequest(is_scaled=True, is_completed=False))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class RuntimeRequest:
     """How PyTorch's runtime is asked to run a plan."""
 
     is_scaled: bool = False
     is_completed: bool = True
 
 
-def _reported(seat: Seat, line: ParentLine, asked: Asked) -> RankReport:
+def _reported(seat: Seat, line: ParentLine, asked: RuntimeRequest) -> RankReport:
     logging.disable()  # the runtime logs its whole schedule beside the error that it raises
     try:
         return _run(seat, line, asked)
@@ -112,7 +112,7 @@ def _place(seat: Seat, line: ParentLine) -> str:
     return f" at {order[position]}" if 0 <= position < len(order) else ""
 
 
-def _run(seat: Seat, line: ParentLine, asked: Asked) -> RankReport:
+def _run(seat: Seat, line: ParentLine, asked: RuntimeRequest) -> RankReport:
     join_group(seat, timedelta(seconds=seat.timeout))
     rank = TorchRank(seat, line, asked)
     line.ready()
@@ -132,11 +132,11 @@ class TorchRank:
     """
 
     def __init__(
-        self, seat: Seat, line: ParentLine | None = None, asked: Asked | None = None
+        self, seat: Seat, line: ParentLine | None = None, asked: RuntimeRequest | None = None
     ) -> None:
         plan = seat.plan
         self._modules = {stage: Stage(plan.spec, stage) for stage in plan.stages_of(seat.rank)}
-        self._runtime = _runtime(seat, self._modules, asked or Asked())
+        self._runtime = _runtime(seat, self._modules, asked or RuntimeRequest())
         if line is not None:
             actions = self._runtime.pipeline_order_with_comms[seat.rank]
             watched = _Watched(actions, seat, line)
@@ -163,7 +163,9 @@ class TorchRank:
             module.zero_grad(set_to_none=True)
 
 
-def _runtime(seat: Seat, modules: dict[int, Stage], asked: Asked) -> _PipelineScheduleRuntime:
+def _runtime(
+    seat: Seat, modules: dict[int, Stage], asked: RuntimeRequest
+) -> _PipelineScheduleRuntime:
     """PyTorch's runtime with the table loaded."""
     plan = seat.plan
     example = torch.empty(plan.spec.shape, dtype=DTYPES[plan.spec.dtype])
@@ -191,7 +193,7 @@ def _runtime(seat: Seat, modules: dict[int, Stage], asked: Asked) -> _PipelineSc
     return runtime
 
 
-def _of_version(plan: ReplayPlan, asked: Asked) -> dict[str, Any]:
+def _of_version(plan: ReplayPlan, asked: RuntimeRequest) -> dict[str, Any]:
     """Arguments that not all versions have: before 2.7 nothing is scaled, and ranks are told."""
     if this_version() < SCALES_SINCE:
         return {"stage_index_to_group_rank": dict(enumerate(plan.stage_ranks))}
