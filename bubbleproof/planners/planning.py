@@ -52,7 +52,7 @@ LEAST_SECONDS, LEAST_WORK = 0.5, 0.01  # for any look
 SAME = "the same pipeline as"
 MANY = 100  # candidates: beyond, not each is worth a schedule
 
-Asked = TypeVar("Asked", FirstLook, Look)
+AnySearch = TypeVar("AnySearch", FirstLook, Look)
 
 
 class _TimeIsUpError(Exception):
@@ -179,7 +179,10 @@ class _Planning:
             self._run(first_look, asked, standings)
 
     def _run(
-        self, look_at: Callable[[Asked], Seen], asked: Iterable[Asked], at: Sequence[_Standing]
+        self,
+        look_at: Callable[[AnySearch], Seen],
+        asked: Iterable[AnySearch],
+        at: Sequence[_Standing],
     ) -> None:
         """The looks side by side, while there is time."""
 
