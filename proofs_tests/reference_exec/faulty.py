@@ -17,7 +17,7 @@ from bubbleproof.reference_exec.drivers import rank_report
 from bubbleproof.reference_exec.drivers.gloo_worker import ParentLine, Seat, work
 from bubbleproof.reference_exec.drivers.rank_report import RankReport
 from bubbleproof.reference_exec.runtime.rank import Rank
-from bubbleproof.reference_exec.runtime.transport import Blocked
+from bubbleproof.reference_exec.runtime.transport import BlockedAction
 from bubbleproof.theory.model.actions import Action
 
 AT = "1B0"
@@ -25,7 +25,7 @@ AT = "1B0"
 
 def _struck(strike: Callable[[], None]) -> type[Rank]:
     class Struck(Rank):
-        def run(self) -> Iterator[Blocked | None]:
+        def run(self) -> Iterator[BlockedAction | None]:
             for event in super().run():
                 if event is None and str(self.actions[self.position]) == AT:
                     strike()

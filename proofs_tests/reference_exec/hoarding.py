@@ -22,7 +22,7 @@ from bubbleproof.reference_exec.runtime import (
     rank_messages,
     stage_shards,
 )
-from bubbleproof.reference_exec.runtime.transport import Blocked
+from bubbleproof.reference_exec.runtime.transport import BlockedAction
 from bubbleproof.theory.model.actions import Action
 
 Kept = list[object]
@@ -205,7 +205,7 @@ def received(patch: pytest.MonkeyPatch, kept: Kept) -> None:
 
     def take(
         self: rank_messages.RankMessages, *given: object
-    ) -> Generator[Blocked, None, torch.Tensor]:
+    ) -> Generator[BlockedAction, None, torch.Tensor]:
         message = yield from right(self, *given)  # type: ignore[arg-type]  # passed on
         kept.append(message.detach())
         return message
@@ -217,7 +217,7 @@ def sent(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """What was sent is kept after it has arrived."""
     right = rank_messages.RankMessages.send
 
-    def send(self: rank_messages.RankMessages, action: Action) -> Iterator[Blocked]:
+    def send(self: rank_messages.RankMessages, action: Action) -> Iterator[BlockedAction]:
         kept.extend(tensor.detach() for tensor in self._ready.values())
         yield from right(self, action)
 

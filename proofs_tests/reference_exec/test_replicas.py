@@ -19,7 +19,7 @@ from bubbleproof.reference_exec.drivers.virtual import run_virtual
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.runtime import replica_collectives, updates
-from bubbleproof.reference_exec.runtime.transport import Blocked
+from bubbleproof.reference_exec.runtime.transport import BlockedAction
 from bubbleproof.theory.families import families
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
@@ -228,7 +228,7 @@ def test_both_ranks_of_a_stage_step_with_one_sum(monkeypatch: pytest.MonkeyPatch
     case = of_family("chimera")
     assert run(case, "2").weights_equal
 
-    def alone(self: updates.Updates) -> Iterator[Blocked]:
+    def alone(self: updates.Updates) -> Iterator[BlockedAction]:
         for stage in self._shards:
             self._step_shards(stage)
         yield from ()

@@ -15,7 +15,7 @@ from bubbleproof.reference_exec.plans.replay_plan import Key
 from bubbleproof.reference_exec.plans.training import OPTIMIZERS, Training
 from bubbleproof.reference_exec.runtime.compute import Compute
 from bubbleproof.reference_exec.runtime.optimizers import optimizer_of
-from bubbleproof.reference_exec.runtime.transport import Blocked
+from bubbleproof.reference_exec.runtime.transport import BlockedAction
 from bubbleproof.reference_exec.runtime.updates import Updates
 from bubbleproof.theory.model.actions import Action
 from bubbleproof.verify.communication.semantics import Semantics
@@ -123,7 +123,7 @@ def test_a_stage_steps_at_once_or_after_all_ranks(
 
 
 def test_an_exchange_that_adds_nothing_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nothing(self: Updates, action: Action) -> Iterator[Blocked]:
+    def nothing(self: Updates, action: Action) -> Iterator[BlockedAction]:
         del self, action
         yield from ()
 

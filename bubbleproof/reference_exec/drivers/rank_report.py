@@ -24,7 +24,7 @@ from bubbleproof.reference_exec.drivers.place import at_nodes
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime.device import CPU, Device
 from bubbleproof.reference_exec.runtime.rank import Rank, RankResult
-from bubbleproof.reference_exec.runtime.transport import Blocked
+from bubbleproof.reference_exec.runtime.transport import BlockedAction
 
 
 class Ending(Enum):
@@ -136,7 +136,7 @@ def stall(
     return None if why is None else RankReport.stalled(why)
 
 
-def _wait(blocked: Blocked, deadline: float) -> str | None:
+def _wait(blocked: BlockedAction, deadline: float) -> str | None:
     """Wait for a transfer; why it did not end, or None when it did."""
     transfer = blocked.transfer
     assert isinstance(transfer, GroupTransfer)

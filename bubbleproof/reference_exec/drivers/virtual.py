@@ -30,7 +30,7 @@ from bubbleproof.reference_exec.broken import MessageMismatch, require
 from bubbleproof.reference_exec.plans.replay_plan import TRANSFER_KINDS, ReplayPlan
 from bubbleproof.reference_exec.runtime.device import CPU, Device, DeviceLane
 from bubbleproof.reference_exec.runtime.rank import Rank, RankResult, account
-from bubbleproof.reference_exec.runtime.transport import Blocked
+from bubbleproof.reference_exec.runtime.transport import BlockedAction
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.verify.communication.semantics import Semantics
 
@@ -217,7 +217,7 @@ def _run(
 ) -> list[RankResult]:
     choice = random.Random(seed)
     running = {rank.process: rank.run() for rank in ranks}
-    blocked: dict[int, Blocked] = {}
+    blocked: dict[int, BlockedAction] = {}
     while running:
         able = [r for r in running if r not in blocked or blocked[r].transfer.is_done()]
         if not able:
@@ -251,6 +251,8 @@ def _ranks(plan: ReplayPlan, semantics: Semantics, device: Device) -> list[Rank]
     return found
 
 
-def _stall(plan: ReplayPlan, semantics: Semantics, seed: int, blocked: dict[int, Blocked]) -> str:
+def _stall(
+    plan: ReplayPlan, semantics: Semantics, seed: int, blocked: dict[int, BlockedAction]
+) -> str:
     waits = "; ".join(f"{plan.name(each)}: {blocked[each]}" for each in sorted(blocked))
     return f"the replay stalled under {semantics}, seed {seed}: {waits}"

@@ -23,7 +23,12 @@ from bubbleproof.reference_exec.plans.replay_plan import (
 )
 from bubbleproof.reference_exec.runtime.compute import Compute
 from bubbleproof.reference_exec.runtime.device import DeviceLane
-from bubbleproof.reference_exec.runtime.transport import Blocked, Transport, posted, until_done
+from bubbleproof.reference_exec.runtime.transport import (
+    BlockedAction,
+    Transport,
+    posted,
+    until_done,
+)
 from bubbleproof.theory.model.actions import Action, Kind
 
 
@@ -36,11 +41,11 @@ class EvictLoad:
         self._compute = compute
         self._transport = transport
         self._updated = plan.hosted
-        self._moving: dict[Action, tuple[Blocked, Hold]] = {}  # EVICTs and LOADs posted
+        self._moving: dict[Action, tuple[BlockedAction, Hold]] = {}  # EVICTs and LOADs posted
         self._hosted: dict[Key, Hold] = {}  # kept here for another rank
         self._host_transfers: set[Action] = set()  # OFFLOADs and RELOADs of activations, begun
 
-    def run(self, action: Action) -> Iterator[Blocked]:
+    def run(self, action: Action) -> Iterator[BlockedAction]:
         """Begin an EVICT, LOAD, OFFLOAD, RELOAD or STEP, or end the one begun."""
         if action.kind in TRANSFER_KINDS:
             yield from self._move(action)
@@ -50,7 +55,7 @@ class EvictLoad:
             self._to_or_from_host(action)
         self._compute.sample()
 
-    def posted(self) -> list[Blocked]:
+    def posted(self) -> list[BlockedAction]:
         """The transfers under way."""
         return [waits for waits, _ in self._moving.values()]
 
@@ -83,7 +88,7 @@ class EvictLoad:
             compute.bring_back(key)
             compute.host.drop(key)
 
-    def _move(self, action: Action) -> Iterator[Blocked]:
+    def _move(self, action: Action) -> Iterator[BlockedAction]:
         """Post an EVICT or a LOAD, or wait for the one posted."""
         key = key_of(action)
         home = self._plan.rank_of(*key[:2])

@@ -1,7 +1,7 @@
 """The rank runtime: runs one rank's program, action by action.
 
 ``Rank.run`` is a generator, so the same code serves every driver: it yields ``None`` after each
-action (another rank may go on here) and ``Blocked`` where it cannot go on until a transfer ends.
+action (another rank may go on here) and ``BlockedAction`` where it cannot go on until a transfer ends.
 Messages are ``rank_messages``' business. EVICT and LOAD stand twice in the program of either of
 their ranks: the first posts the transfer, the second waits for it. Its bytes count on both ranks in
 between. UNSHARD and REDUCE_GRAD stand twice too.
@@ -32,7 +32,7 @@ from bubbleproof.reference_exec.runtime.rank_messages import RankMessages, tag_o
 from bubbleproof.reference_exec.runtime.rank_work import RankWorkAccount
 from bubbleproof.reference_exec.runtime.replica_collectives import Collectives
 from bubbleproof.reference_exec.runtime.trace import TraceRow
-from bubbleproof.reference_exec.runtime.transport import Blocked, Transport
+from bubbleproof.reference_exec.runtime.transport import BlockedAction, Transport
 from bubbleproof.reference_exec.runtime.updates import Updates
 from bubbleproof.theory.model.actions import Action, Kind
 
@@ -118,7 +118,7 @@ class Rank:
         ledger = self._compute.ledger
         ledger.elsewhere[:0] = (self._under_way, self._updates.tensors)
         ledger.others += (self._messages.in_hand, self._collectives.keys)
-        self._handlers: dict[Kind, Callable[[Action], Iterator[Blocked]]] = {
+        self._handlers: dict[Kind, Callable[[Action], Iterator[BlockedAction]]] = {
             Kind.F: self._forward,
             Kind.OVERLAP_F_B: self._overlap,
             Kind.STEP: self._step,
@@ -133,7 +133,7 @@ class Rank:
             **dict.fromkeys((Kind.WAIT_SEND_F, Kind.WAIT_SEND_B), self._messages.wait),
         }
 
-    def run(self) -> Iterator[Blocked | None]:
+    def run(self) -> Iterator[BlockedAction | None]:
         """Run the program, once per step of a training; see the module for what is yielded."""
         events = self._run_passes()
         if self._work is not None:
@@ -151,7 +151,7 @@ class Rank:
                 del event  # it keeps its message
             BIRTHS.leave_to(self._compute.ledger)
 
-    def _run_passes(self) -> Iterator[Blocked | None]:
+    def _run_passes(self) -> Iterator[BlockedAction | None]:
         for step in range(self._plan.num_passes):
             self._compute.batch.begin_pass(step)
             self._updates.begin_pass()
@@ -166,7 +166,7 @@ class Rank:
             self._end_work()
             self._note_state()
 
-    def _run_once(self) -> Iterator[Blocked | None]:
+    def _run_once(self) -> Iterator[BlockedAction | None]:
         for position, action in enumerate(self.actions):
             self.position = position
             try:
@@ -179,7 +179,7 @@ class Rank:
         yield from self._messages.until_sent()
         self._assert_nothing_left()
 
-    def _timed(self, action: Action) -> Iterator[Blocked]:
+    def _timed(self, action: Action) -> Iterator[BlockedAction]:
         """Run one action and note when, and what it waited."""
         samples, waited = len(self._compute.live_bytes), 0
         begin = time.monotonic_ns()
@@ -216,11 +216,11 @@ class Rank:
             work=() if self._work is None else tuple(map(tuple, self._work.passes)),
         )
 
-    def _forward(self, action: Action) -> Iterator[Blocked]:
+    def _forward(self, action: Action) -> Iterator[BlockedAction]:
         yield from self._run_forward(action)
         self._compute.drop_recomputed(key_of(action))
 
-    def _run_forward(self, action: Action) -> Iterator[Blocked]:
+    def _run_forward(self, action: Action) -> Iterator[BlockedAction]:
         if action.stage == 0:
             x = self._compute.batch.input(key_of(action)).clone()  # the rank's own, to let go
         else:
@@ -229,7 +229,7 @@ class Rank:
         if output is not None:
             self._messages.hand_over(tag_of(action, Kind.RECV_F, 1), output)
 
-    def _backward(self, action: Action) -> Iterator[Blocked]:
+    def _backward(self, action: Action) -> Iterator[BlockedAction]:
         key = key_of(action)
         self._compute.require_forwarded(key, action.kind.name)
         output_gradient = None
@@ -240,7 +240,7 @@ class Rank:
             self._messages.hand_over(tag_of(action, Kind.RECV_B, -1), gradient)
         self._compute.sample()
 
-    def _alone(self, action: Action) -> Iterator[Blocked]:
+    def _alone(self, action: Action) -> Iterator[BlockedAction]:
         """Run a W or an R, which take nothing from other ranks."""
         if action.kind is Kind.W:
             self._compute.weight(key_of(action), action.part)
@@ -248,24 +248,24 @@ class Rank:
             self._compute.recompute(key_of(action))
         yield from ()
 
-    def _overlap(self, action: Action) -> Iterator[Blocked]:
+    def _overlap(self, action: Action) -> Iterator[BlockedAction]:
         assert action.partner is not None
         yield from self._run_forward(action)
         yield from self._backward(action.partner)
         self._compute.drop_recomputed(key_of(action))
 
-    def _collective(self, action: Action) -> Iterator[Blocked]:
+    def _collective(self, action: Action) -> Iterator[BlockedAction]:
         yield from self._collectives.run(action)
         self._compute.sample()
 
-    def _step(self, action: Action) -> Iterator[Blocked]:
+    def _step(self, action: Action) -> Iterator[BlockedAction]:
         if action.stage in self._plan.hosted:
             yield from self._transfers.run(action)
         else:
             yield from self._updates.run(action)
             self._compute.sample()
 
-    def _reduce(self, action: Action) -> Iterator[Blocked]:
+    def _reduce(self, action: Action) -> Iterator[BlockedAction]:
         """Sum gradients: among replicas, or with another rank of this one."""
         parallel = self._plan.parallel
         if parallel is None or action not in parallel.homes:
@@ -285,7 +285,7 @@ class Rank:
         if self._work is not None:
             self._work.end_action()
 
-    def _refuse(self, action: Action) -> Iterator[Blocked]:
+    def _refuse(self, action: Action) -> Iterator[BlockedAction]:
         raise BrokenProgram(f"{action} is for PyTorch's runtime: here a reduction ends by itself")
 
     def _at(self, message: str) -> str:

@@ -20,7 +20,7 @@ from bubbleproof.reference_exec.models.reference import message_shape
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime.device import Device, DeviceLane
 from bubbleproof.reference_exec.runtime.transport import (
-    Blocked,
+    BlockedAction,
     Transport,
     posted,
     still_used,
@@ -39,11 +39,11 @@ class RankMessages:
         self._moved = {*plan.acceptors, *plan.offloaded()}
         self._ready: dict[Action, torch.Tensor] = {}  # by tag: to be sent, or used on this rank
         self._in_hand: list[torch.Tensor] = []  # what the action that runs takes or gives
-        self._arriving: dict[Action, Blocked] = {}
-        self._leaving: list[Blocked] = []
+        self._arriving: dict[Action, BlockedAction] = {}
+        self._leaving: list[BlockedAction] = []
         self._sent: set[Action] = set()  # in this pass, unless it was waited for
 
-    def send(self, action: Action) -> Iterator[Blocked]:
+    def send(self, action: Action) -> Iterator[BlockedAction]:
         """Post the send of what is ready."""
         forward = action.kind is Kind.SEND_F
         step, kind = (1, Kind.RECV_F) if forward else (-1, Kind.RECV_B)
@@ -58,7 +58,7 @@ class RankMessages:
         if self._transport.is_blocking:
             yield from until_done(sent)
 
-    def wait(self, action: Action) -> Iterator[Blocked]:
+    def wait(self, action: Action) -> Iterator[BlockedAction]:
         """Wait until what a SEND has posted has left."""
         sent = as_kind(action, SEND_OF[action.kind])
         require(sent in self._sent, f"{action} waits for {sent}, which is not posted")
@@ -67,7 +67,7 @@ class RankMessages:
             if leaving.action == sent:
                 yield from until_done(replace(leaving, action=action))
 
-    def receive(self, action: Action) -> Iterator[Blocked]:
+    def receive(self, action: Action) -> Iterator[BlockedAction]:
         """Post a receive into memory of its own."""
         plan, step = self._plan, -1 if action.kind is Kind.RECV_F else 1
         require(action not in self._arriving, f"{action} runs twice")
@@ -95,7 +95,7 @@ class RankMessages:
         is_shared = is_part or (message is tensor and (stays or leaves))
         self._ready[tag] = message.clone() if is_shared else message
 
-    def take(self, action: Action, kind: Kind) -> Generator[Blocked, None, torch.Tensor]:
+    def take(self, action: Action, kind: Kind) -> Generator[BlockedAction, None, torch.Tensor]:
         """The message that ``action`` consumes, waiting for it where it comes from another rank."""
         tag = tag_of(action, kind, 0)
         if tag in self._ready:
@@ -103,7 +103,9 @@ class RankMessages:
             return self._in_hand[-1]
         require(tag in self._arriving, f"{action} needs {tag}, which is not posted")
         arriving = self._arriving.pop(tag)
-        waiting = Blocked(action=action, tag=tag, peer=arriving.peer, transfer=arriving.transfer)
+        waiting = BlockedAction(
+            action=action, tag=tag, peer=arriving.peer, transfer=arriving.transfer
+        )
         yield from until_done(waiting)
         self._in_hand.append(waiting.transfer.get())
         return self._in_hand[-1]
@@ -112,7 +114,7 @@ class RankMessages:
         """The action that ran is done with what it had in hand."""
         self._in_hand.clear()
 
-    def until_sent(self) -> Iterator[Blocked]:
+    def until_sent(self) -> Iterator[BlockedAction]:
         """Wait until all that was sent has left."""
         self._sent.clear()
         for sent in self._leaving:
@@ -128,7 +130,7 @@ class RankMessages:
         """The storages of what the action that runs takes or gives."""
         return keys_of(self._in_hand)
 
-    def tensors(self, others: Iterable[Blocked]) -> Iterator[torch.Tensor]:
+    def tensors(self, others: Iterable[BlockedAction]) -> Iterator[torch.Tensor]:
         """The messages on their way here or from here, and ``others``."""
         yield from self._ready.values()
         for one in (*self._arriving.values(), *self._leaving, *others):

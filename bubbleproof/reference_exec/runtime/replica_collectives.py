@@ -39,7 +39,7 @@ from bubbleproof.reference_exec.runtime.compute import Compute
 from bubbleproof.reference_exec.runtime.device import handed_over
 from bubbleproof.reference_exec.runtime.stage_shards import Buffer, StageShards
 from bubbleproof.reference_exec.runtime.transport import (
-    Blocked,
+    BlockedAction,
     Transport,
     posted,
     still_used,
@@ -65,8 +65,8 @@ class _UnderWay:
 
     pieces: dict[int, _Piece]
     gradients: dict[int, Buffer] = field(default_factory=dict)
-    sent: list[Blocked] = field(default_factory=list)
-    headers: dict[int, Blocked] = field(default_factory=dict)
+    sent: list[BlockedAction] = field(default_factory=list)
+    headers: dict[int, BlockedAction] = field(default_factory=dict)
 
 
 class Collectives:
@@ -84,9 +84,9 @@ class Collectives:
         self._others = [other for other in range(members) if other != self._member]
         self._under_way: dict[Action, _UnderWay] = {}
         self._ended: set[Action] = set()
-        self._sent: list[Blocked] = []
+        self._sent: list[BlockedAction] = []
 
-    def run(self, action: Action) -> Iterator[Blocked]:
+    def run(self, action: Action) -> Iterator[BlockedAction]:
         """Begin an UNSHARD or REDUCE_GRAD, or end the one begun; run a RESHARD."""
         shards = self._shards.get(action.stage)
         if shards is None and action.kind is not Kind.REDUCE_GRAD:
@@ -201,7 +201,7 @@ class Collectives:
     def _total(self, piece: _Piece) -> torch.Tensor:
         return _sum([piece.rooms[member] for member in self._members])
 
-    def _received(self, action: Action, now: _UnderWay) -> Generator[Blocked, None, None]:
+    def _received(self, action: Action, now: _UnderWay) -> Generator[BlockedAction, None, None]:
         """Wait until all data have come and gone."""
         waiting = list(now.sent)
         for member, coming in now.headers.items():
@@ -225,7 +225,9 @@ class Collectives:
             now.sent.append(self._posted(action, tensor, member, is_send=True))
             self._sent.append(now.sent[-1])
 
-    def _posted(self, action: Action, end: torch.Tensor, member: int, *, is_send: bool) -> Blocked:
+    def _posted(
+        self, action: Action, end: torch.Tensor, member: int, *, is_send: bool
+    ) -> BlockedAction:
         assert self._group is not None
         waiting = posted(self._group, action, end, member, is_send=is_send)
         return replace(waiting, is_of_group=True)

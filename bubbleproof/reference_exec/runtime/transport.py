@@ -42,7 +42,7 @@ class Transport(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Blocked:
+class BlockedAction:
     """A rank cannot go on with ``action`` before ``transfer``, the message ``tag``, ends.
 
     ``peer`` is a rank of the same replica or, where it ``is_of_group``, a replica of the same rank.
@@ -61,18 +61,18 @@ class Blocked:
 
 def posted(
     transport: Transport, tag: Action, tensor: torch.Tensor, peer: int, *, is_send: bool
-) -> Blocked:
+) -> BlockedAction:
     """Post one end of a message, for the action that names it to wait for."""
     transfer = transport.post(tag, tensor, peer, is_send=is_send)
-    return Blocked(action=tag, tag=tag, peer=peer, transfer=transfer)
+    return BlockedAction(action=tag, tag=tag, peer=peer, transfer=transfer)
 
 
-def still_used(posted: Iterable[Blocked]) -> list[Blocked]:
+def still_used(posted: Iterable[BlockedAction]) -> list[BlockedAction]:
     """Those whose transfers use memory still."""
     return [one for one in posted if one.transfer.buffers()]
 
 
-def until_done(blocked: Blocked) -> Iterator[Blocked]:
+def until_done(blocked: BlockedAction) -> Iterator[BlockedAction]:
     """Yield until the transfer has ended."""
     while not blocked.transfer.is_done():
         yield blocked

@@ -40,7 +40,7 @@ from bubbleproof.reference_exec.runtime.optimizers import (
     walked,
 )
 from bubbleproof.reference_exec.runtime.transport import (
-    Blocked,
+    BlockedAction,
     Transport,
     posted,
     still_used,
@@ -69,7 +69,7 @@ class Updates:
         self._of_shards: dict[int, Levels] = {}  # totals that two ranks have, by stage
         self._done: set[Action] = set()
         self._has_waited = False
-        self._sent: list[Blocked] = []
+        self._sent: list[BlockedAction] = []
 
     def begin_pass(self) -> None:
         """Forget the gradients and the steps of the pass before."""
@@ -80,7 +80,7 @@ class Updates:
         self._done.clear()
         self._has_waited = False
 
-    def run(self, action: Action) -> Iterator[Blocked]:
+    def run(self, action: Action) -> Iterator[BlockedAction]:
         """Run a STEP, or the REDUCE_GRAD of a stage that is not sharded."""
         require(action not in self._done, f"{action} runs twice")
         if action.kind is Kind.STEP:
@@ -127,7 +127,7 @@ class Updates:
     def _all_optimizers(self) -> list[Optimizer]:
         return [*self.optimizers.values(), *(s.optimizer for s in self._shards.values())]
 
-    def _step(self, stage: int) -> Iterator[Blocked]:
+    def _step(self, stage: int) -> Iterator[BlockedAction]:
         training = self._training
         if training is None or stage not in {*self._stages, *self._shards}:
             raise BrokenProgram(f"{stage}STEP of a stage that does not step on rank {self._rank}")
@@ -139,7 +139,7 @@ class Updates:
         else:
             self._update(stage)
 
-    def step_shards(self) -> Iterator[Blocked]:
+    def step_shards(self) -> Iterator[BlockedAction]:
         """Step all sharded stages at the end of a pass, where no training says when."""
         for stage in sorted(self._shards):
             if len(self._plan.ranks_of(stage)) > 1:
@@ -164,7 +164,7 @@ class Updates:
         require(stage in self._stages, f"stage {stage} is not on rank {self._rank}")
         return gradients_of({stage: self._stages[stage]})
 
-    def _add_replicas(self, action: Action) -> Iterator[Blocked]:
+    def _add_replicas(self, action: Action) -> Iterator[BlockedAction]:
         stage, ranks = action.stage, self._plan.ranks_of(action.stage)
         if self._rank not in ranks or len(ranks) < 2:
             raise BrokenProgram(f"{action} adds nothing on rank {self._rank}")
@@ -179,7 +179,7 @@ class Updates:
         for key, own in self._own(stage).items():
             self._totals[key] = own + (yield from self._swap(action, own, peer))
 
-    def _add_tied(self, action: Action) -> Iterator[Blocked]:
+    def _add_tied(self, action: Action) -> Iterator[BlockedAction]:
         """Set the tied matrix's total for the stages of it that are here."""
         stages = tied_stages(self._plan)
         ends = [*zip(stages, (EMBEDDING, HEAD), strict=True)] if stages else []
@@ -196,7 +196,7 @@ class Updates:
 
     def _swap(
         self, tag: Action, gradient: torch.Tensor, peer: int
-    ) -> Generator[Blocked, None, torch.Tensor]:
+    ) -> Generator[BlockedAction, None, torch.Tensor]:
         """Send a gradient to ``peer`` and return the one that comes from it."""
         with self._device.on(DeviceLane.RECEIVES):
             buffer = torch.empty_like(gradient)
@@ -210,7 +210,7 @@ class Updates:
         yield from until_done(arrives)
         return arrives.transfer.get()
 
-    def _barrier(self) -> Iterator[Blocked]:
+    def _barrier(self) -> Iterator[BlockedAction]:
         """Go on once every rank that steps has come this far; messages carry nothing."""
         first, *others = stepping_ranks(self._plan)
         if self._rank != first:
@@ -222,7 +222,7 @@ class Updates:
         for peer in others:
             yield from self._signal(first, peer, is_send=True)
 
-    def _signal(self, sender: int, peer: int, *, is_send: bool) -> Iterator[Blocked]:
+    def _signal(self, sender: int, peer: int, *, is_send: bool) -> Iterator[BlockedAction]:
         with self._device.on(DeviceLane.SENDS if is_send else DeviceLane.RECEIVES):
             nothing = torch.zeros(1, device=self._device.torch_device)
         waiting = self._posted(Action(stage=sender, kind=Kind.STEP), nothing, peer, is_send=is_send)
@@ -230,7 +230,9 @@ class Updates:
         if not is_send:
             waiting.transfer.get()  # what is computed from now on comes after the signal
 
-    def _posted(self, tag: Action, tensor: torch.Tensor, peer: int, *, is_send: bool) -> Blocked:
+    def _posted(
+        self, tag: Action, tensor: torch.Tensor, peer: int, *, is_send: bool
+    ) -> BlockedAction:
         self._sent.append(posted(self._transport, tag, tensor, peer, is_send=is_send))
         return self._sent[-1]
 

@@ -12,7 +12,7 @@ from bubbleproof.reference_exec.drivers.headers import with_headers
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime import rank as rank_module
 from bubbleproof.reference_exec.runtime.rank import Rank, RankResult
-from bubbleproof.reference_exec.runtime.transport import Blocked
+from bubbleproof.reference_exec.runtime.transport import BlockedAction
 from bubbleproof.theory.model.actions import Action
 from proofs_tests.reference_exec.races.machine import Machine, StandInDevice
 from proofs_tests.reference_exec.races.nccl import Net, Work, in_place
@@ -28,7 +28,7 @@ def named_actions(recorder: Recorder) -> Iterator[None]:
     """Let a recorder know which action runs."""
     right = Rank._timed
 
-    def timed(self: Rank, action: Action) -> Iterator[Blocked]:
+    def timed(self: Rank, action: Action) -> Iterator[BlockedAction]:
         steps = right(self, action)
         while True:
             recorder.machine.doing = str(action)
@@ -84,7 +84,7 @@ def run_queued(
 
 def _take_turns(ranks: list[Rank], net: Net, choice: random.Random) -> None:
     running = {rank.process: rank.run() for rank in ranks}
-    waiting: dict[int, Blocked] = {}
+    waiting: dict[int, BlockedAction] = {}
     while running:
         able = [r for r in running if r not in waiting or _can_go_on(waiting[r])]
         if not able:
@@ -107,7 +107,7 @@ def _take_turns(ranks: list[Rank], net: Net, choice: random.Random) -> None:
             waiting[process] = event
 
 
-def _look_at_headers(waiting: Iterable[Blocked]) -> None:
+def _look_at_headers(waiting: Iterable[BlockedAction]) -> None:
     """Give all the time to see what has come in another's place."""
     for blocked in waiting:
         transfer = blocked.transfer
@@ -121,7 +121,7 @@ def _look_at_headers(waiting: Iterable[Blocked]) -> None:
                 continue  # no header came, nor any in another's place
 
 
-def _can_go_on(blocked: Blocked) -> bool:
+def _can_go_on(blocked: BlockedAction) -> bool:
     """On NCCL any host can; here what is received has to be there, as operations run at once."""
     transfer = blocked.transfer
     assert isinstance(transfer, GroupTransfer)
