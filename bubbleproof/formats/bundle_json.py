@@ -49,7 +49,7 @@ from bubbleproof.formats.json_text import read_json
 from bubbleproof.formats.validation import AS_WHOLE, Layout, Natural, validate
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
-from bubbleproof.verify.candidates.bundle import Bounded
+from bubbleproof.verify.candidates.bundle import CandidateBound
 from bubbleproof.verify.candidates.cases import CandidateProof, Cases
 from bubbleproof.verify.candidates.rank_claims import NoRoom, RankClaim, RankMemory, RankWork
 from bubbleproof.verify.candidates.relaxation import relaxation
@@ -138,7 +138,7 @@ def _listed(value: str | list[Item]) -> str | tuple[Item, ...]:
 
 
 def write_bundle(
-    path: FilePath, space: PlanSpace, bundle: Sequence[Bounded], *, name: str = ""
+    path: FilePath, space: PlanSpace, bundle: Sequence[CandidateBound], *, name: str = ""
 ) -> None:
     """Write the proofs of a plan; an existing file is replaced whole or not at all.
 
@@ -151,7 +151,7 @@ def write_bundle(
 def write_deployment_bundles(
     path: FilePath,
     deployments: Deployments,
-    bundles: Mapping[str, Sequence[Bounded]],
+    bundles: Mapping[str, Sequence[CandidateBound]],
     *,
     name: str = "",
 ) -> None:
@@ -170,7 +170,7 @@ def _write(path: FilePath, name: str, proofs: dict[str, object]) -> None:
     write_content(path, content)
 
 
-def _row(space: PlanSpace, entry: Bounded) -> dict[str, object]:
+def _row(space: PlanSpace, entry: CandidateBound) -> dict[str, object]:
     row = {**candidate_to_json(entry.candidate), "bound": entry.bound}
     if entry.certificate is None:
         return {**row, "word": entry.word}
@@ -185,7 +185,7 @@ def _row(space: PlanSpace, entry: Bounded) -> dict[str, object]:
     return {**row, "cases": cases_content(found.pipeline, found.allowed, proof)}
 
 
-def read_bundle(path: FilePath, space: PlanSpace) -> tuple[Bounded, ...]:
+def read_bundle(path: FilePath, space: PlanSpace) -> tuple[CandidateBound, ...]:
     """Read the proofs of a plan of this space.
 
     Raises ``UnusableInput`` naming the key, what was expected and what was found; also for a
@@ -200,7 +200,7 @@ def read_bundle(path: FilePath, space: PlanSpace) -> tuple[Bounded, ...]:
 
 def read_deployment_bundles(
     path: FilePath, deployments: Deployments
-) -> tuple[tuple[str, tuple[Bounded, ...]], ...]:
+) -> tuple[tuple[str, tuple[CandidateBound, ...]], ...]:
     """Read the proofs of every deployment of a file that starts from a model, by name.
 
     Raises ``UnusableInput`` as ``read_bundle`` does, also where another file was planned.
@@ -222,19 +222,21 @@ def read_deployment_bundles(
         )
 
 
-def _bundle(space: PlanSpace, rows: Sequence[BoundedLayout], where: str) -> tuple[Bounded, ...]:
+def _bundle(
+    space: PlanSpace, rows: Sequence[BoundedLayout], where: str
+) -> tuple[CandidateBound, ...]:
     known = frozenset(space.candidates())
     return tuple(_bounded(space, known, row, f"{where}[{index}]") for index, row in enumerate(rows))
 
 
 def _bounded(
     space: PlanSpace, known: frozenset[Candidate], row: BoundedLayout, where: str
-) -> Bounded:
+) -> CandidateBound:
     candidate = candidate_of(row)
     if candidate not in known:
         raise UnusableInput(where, "a candidate of the problem", str(candidate))
     if row.certificate is None and row.cases is None:
-        return Bounded(candidate=candidate, bound=row.bound, word=row.word)
+        return CandidateBound(candidate=candidate, bound=row.bound, word=row.word)
     try:
         found = shaped(space, candidate)
     except NotLegalError as why:
@@ -246,7 +248,7 @@ def _bounded(
     else:
         with inside(f"{where}.certificate"):
             proof = _proof(found, row.certificate or {}, row.bound)
-    return Bounded(candidate=candidate, bound=row.bound, certificate=proof)
+    return CandidateBound(candidate=candidate, bound=row.bound, certificate=proof)
 
 
 def _proof(found: Shaped, content: dict[str, object], bound: int) -> CandidateProof:

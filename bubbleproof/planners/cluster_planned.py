@@ -19,7 +19,7 @@ from bubbleproof.planners.planned import NOT_LEGAL, TOO_LARGE, Plan, unsolved_st
 from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
-from bubbleproof.verify.candidates.bundle import Bounded, DeploymentSpace
+from bubbleproof.verify.candidates.bundle import CandidateBound, DeploymentSpace
 
 
 @dataclass(kw_only=True, eq=False)
@@ -28,18 +28,18 @@ class ShapeBound:
 
     candidate: Candidate
     shaped: Shaped
-    bounded: Bounded
+    bounded: CandidateBound
 
     @classmethod
     def of(cls, candidate: Candidate, found: Shaped) -> ShapeBound:
         """With the bound of microseconds."""
         claim = quick_claim(found)
-        bounded = Bounded(
+        bounded = CandidateBound(
             candidate=candidate, bound=0 if claim is None else claim.bound, certificate=claim
         )
         return cls(candidate=candidate, shaped=found, bounded=bounded)
 
-    def take(self, bounded: Bounded) -> None:
+    def take(self, bounded: CandidateBound) -> None:
         """Another bound of it: the greater counts, of equals the one that is shown."""
         is_shown = bounded.certificate is not None and self.bounded.certificate is None
         if (bounded.bound, is_shown) > (self.bounded.bound, False):
@@ -94,7 +94,7 @@ class DeploymentProgress:
         return self.peak + self.counted.numbers.beside
 
     @property
-    def bundle(self) -> tuple[Bounded, ...]:
+    def bundle(self) -> tuple[CandidateBound, ...]:
         """What shows the bound of each of its candidates."""
         return tuple(shape.bounded for shape in self.shapes)
 
@@ -160,7 +160,7 @@ class ClusterPlan:
     least_memory: int | None
     nearest: Combination | None
     seconds: float
-    bundled: Mapping[str, tuple[Bounded, ...]]
+    bundled: Mapping[str, tuple[CandidateBound, ...]]
     reason: str = ""
 
     def __repr__(self) -> str:
@@ -169,12 +169,12 @@ class ClusterPlan:
         bound = "" if self.winner is None else f", no iteration is below {self.lower_bound}"
         return f"<ClusterPlan: {told}{found}{bound}, {len(self.rows)} deployments>"
 
-    def bundles(self, deployed: Sequence[DeploymentSpace]) -> dict[str, tuple[Bounded, ...]]:
+    def bundles(self, deployed: Sequence[DeploymentSpace]) -> dict[str, tuple[CandidateBound, ...]]:
         """The proofs of every deployment."""
         return {one.name: self.bundled.get(one.name) or _unseen(one) for one in deployed}
 
 
-def _unseen(one: DeploymentSpace) -> tuple[Bounded, ...]:
+def _unseen(one: DeploymentSpace) -> tuple[CandidateBound, ...]:
     """Of one that an interrupted search did not come to."""
     shapes, _ = legal_shapes(one.space)
     return tuple(shape.bounded for shape in shapes)

@@ -40,7 +40,7 @@ from bubbleproof.planners.planning import plan
 from bubbleproof.solvers import SolveOptions, Status
 from bubbleproof.theory.pipelines.limits import OversizeError
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
-from bubbleproof.verify.candidates.bundle import Bounded
+from bubbleproof.verify.candidates.bundle import CandidateBound
 
 LOOKS_SHARE = 0.5  # of the time, at most, for the first looks
 OTHERS_SHARE = 0.5  # of what is left then, for those that are not the best
@@ -167,7 +167,7 @@ class _ClusterPlanning:
         """What a look at one of its shapes brought."""
         self.done += max(LEAST_WORK, seen.work)
         shape.take(
-            Bounded(
+            CandidateBound(
                 candidate=shape.candidate,
                 bound=seen.bound,
                 certificate=seen.certificate,

@@ -18,7 +18,7 @@ from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
-from bubbleproof.verify.candidates.bundle import Bounded
+from bubbleproof.verify.candidates.bundle import CandidateBound
 from bubbleproof.verify.candidates.cases import CandidateProof
 from bubbleproof.verify.verdict import Verdict
 
@@ -99,9 +99,9 @@ class CandidateResult:
         return self.status != NOT_LEGAL
 
     @property
-    def bounded(self) -> Bounded:
+    def bounded(self) -> CandidateBound:
         """Its entry in the bundle of proofs."""
-        return Bounded(
+        return CandidateBound(
             candidate=self.candidate,
             bound=self.bound,
             certificate=self.certificate,
@@ -158,7 +158,7 @@ class Plan:
         }[self.status]
 
     @property
-    def bundle(self) -> tuple[Bounded, ...]:
+    def bundle(self) -> tuple[CandidateBound, ...]:
         """What shows the bound of every legal candidate."""
         return tuple(one.bounded for one in self.judged if one.is_legal)
 

@@ -48,7 +48,7 @@ from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.theory.pipelines.state_offload import StateOffload
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.theory.pipelines.transfers import Eviction
-from bubbleproof.verify.candidates.bundle import Bounded
+from bubbleproof.verify.candidates.bundle import CandidateBound
 from bubbleproof.verify.candidates.cases import CandidateProof, Cases
 from bubbleproof.verify.candidates.chosen import plain_of
 from bubbleproof.verify.candidates.rank_claims import RankWork
@@ -163,7 +163,7 @@ def a_bundle(proof: CandidateProof | None) -> Make:
         assert SPACE is not None
         (folder / "p.toml").write_text(TOML)
         word = "cpsat" if proof is None else ""
-        entry = Bounded(candidate=CANDIDATE, bound=1, certificate=proof, word=word)
+        entry = CandidateBound(candidate=CANDIDATE, bound=1, certificate=proof, word=word)
         write_bundle(folder / "b.json", SPACE, (entry,))
         return "b.json", "p.toml", "b.json"
 
@@ -187,7 +187,7 @@ def of_a_cluster(folder: Folder) -> tuple[str, str, str | None]:
     every = deployments(file, all_counted(file))
     bundles = {
         one.name: [
-            Bounded(candidate=each, bound=1, certificate=RankWork(rank=0, bound=1))
+            CandidateBound(candidate=each, bound=1, certificate=RankWork(rank=0, bound=1))
             for each in one.space.candidates()
         ]
         for one in every.deployed

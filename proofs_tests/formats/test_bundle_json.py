@@ -17,7 +17,7 @@ from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEviction
 from bubbleproof.theory.pipelines.layer_cuts import LayerPart, Layers
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
-from bubbleproof.verify.candidates.bundle import Bounded, check_bundle
+from bubbleproof.verify.candidates.bundle import CandidateBound, check_bundle
 from proofs_tests.patience import PATIENCE
 
 SPACE = PlanSpace(
@@ -59,7 +59,8 @@ def test_layers_and_a_word_are_read_back(tmp_path: Path) -> None:
         layers=Layers(number=5, layer=LayerPart(forward=1, backward=2, activation=1), spread=0),
     )
     bundle = tuple(
-        Bounded(candidate=candidate, bound=7, word="cpsat") for candidate in space.candidates()
+        CandidateBound(candidate=candidate, bound=7, word="cpsat")
+        for candidate in space.candidates()
     )
     assert [entry.candidate.layers for entry in bundle] == [(2, 3), (3, 2)]
     write_bundle(tmp_path / "bundle.json", space, bundle)

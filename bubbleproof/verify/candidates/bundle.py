@@ -25,7 +25,7 @@ from bubbleproof.verify.candidates.rank_claims import NoRoom
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounded:
+class CandidateBound:
     """No schedule of the candidate takes less than ``bound`` ticks.
 
     Shown by ``certificate``, or where that is None said by the engine ``word``; a bound of 0 needs
@@ -78,7 +78,7 @@ class DeploymentSpace:
         return self.after if own is None or own.choices.sharding is None else self.rest
 
 
-def check_bundle(space: PlanSpace, bundle: tuple[Bounded, ...]) -> BundleVerdict:
+def check_bundle(space: PlanSpace, bundle: tuple[CandidateBound, ...]) -> BundleVerdict:
     """Derive the candidates of the space and hold the bundle against them."""
     legal = dict(_legal(space))
     given = Counter(entry.candidate for entry in bundle)
@@ -107,7 +107,7 @@ def check_bundle(space: PlanSpace, bundle: tuple[Bounded, ...]) -> BundleVerdict
 
 
 def check_deployments(
-    deployed: Sequence[DeploymentSpace], bundles: Sequence[tuple[str, tuple[Bounded, ...]]]
+    deployed: Sequence[DeploymentSpace], bundles: Sequence[tuple[str, tuple[CandidateBound, ...]]]
 ) -> BundleVerdict:
     """Hold a bundle for each deployment, by name, against all that there are."""
     known, given = {one.name: one for one in deployed}, Counter(name for name, _ in bundles)
@@ -142,7 +142,7 @@ def _legal(space: PlanSpace) -> Iterator[tuple[Candidate, Shaped]]:
             continue
 
 
-def _refusal(found: Shaped, entry: Bounded) -> str | None:
+def _refusal(found: Shaped, entry: CandidateBound) -> str | None:
     """Why the entry shows no such bound, or None."""
     if entry.certificate is None:
         is_shown = entry.word or entry.bound <= 0

@@ -7,9 +7,9 @@ from dataclasses import replace
 from random import Random
 
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
-from bubbleproof.verify.candidates.bundle import Bounded
+from bubbleproof.verify.candidates.bundle import CandidateBound
 
-Bundle = tuple[Bounded, ...]
+Bundle = tuple[CandidateBound, ...]
 Bundles = tuple[tuple[str, Bundle], ...]
 MORE = (1, 2, 9, 1_000_000)  # ticks
 
@@ -41,7 +41,7 @@ def damaged_bundle(rng: Random, space: PlanSpace, bundle: Bundle) -> Bundle:
     return tuple(entries)
 
 
-def _more(entry: Bounded, more: int) -> Bounded:
+def _more(entry: CandidateBound, more: int) -> CandidateBound:
     """The entry and its certificate with a higher bound."""
     proof = entry.certificate
     if proof is None:

@@ -25,8 +25,8 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shaping import Shaped
 from bubbleproof.verify.candidates.bundle import (
-    Bounded,
     BundleVerdict,
+    CandidateBound,
     DeploymentSpace,
     check_bundle,
     check_deployments,
@@ -81,7 +81,7 @@ class Judged:
         for candidate, proofs in self.proofs.items():
             best = max(proofs, key=lambda proof: proof.bound)
             proof = best if rng.random() < 0.5 else rng.choice(proofs)
-            found.append(Bounded(candidate=candidate, bound=proof.bound, certificate=proof))
+            found.append(CandidateBound(candidate=candidate, bound=proof.bound, certificate=proof))
         return tuple(found)
 
 
@@ -263,7 +263,7 @@ def _of_bundles(rng: Random, judged: Judged) -> Iterator[Damage]:
         yield _whole("bundle", judged.name, partial(check_bundle, space, bundle), value)
 
 
-def _raised(rng: Random, judged: Judged, entry: Bounded) -> Bounded:
+def _raised(rng: Random, judged: Judged, entry: CandidateBound) -> CandidateBound:
     """The entry with a damaged proof, which mostly claims more than its candidate's optimum."""
     found, value = judged.legal[entry.candidate], judged.optima[entry.candidate]
     if value is None or entry.certificate is None:

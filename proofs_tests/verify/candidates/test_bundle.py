@@ -13,7 +13,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.verify.candidates.bundle import (
-    Bounded,
+    CandidateBound,
     DeploymentSpace,
     check_bundle,
     check_deployments,
@@ -30,7 +30,7 @@ SPACE = PlanSpace(
     chunks=(1, 2, 3),  # 2 ticks are not divisible by 3
     backward=("whole", "split"),
 )  # fmt: skip
-Bundle = tuple[Bounded, ...]
+Bundle = tuple[CandidateBound, ...]
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from bubbleproof.solvers import SolveOptions
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
-from bubbleproof.verify.candidates.bundle import Bounded, check_bundle
+from bubbleproof.verify.candidates.bundle import CandidateBound, check_bundle
 from bubbleproof.verify.candidates.cases import Case, Cases, candidate_refusal, problems_of
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
 from proofs_tests.patience import PATIENCE
@@ -173,7 +173,7 @@ def test_slices_are_not_asked_about() -> None:
 def test_a_file_keeps_every_case(proof: Cases, tmp_path: Path) -> None:
     space = PlanSpace(pipeline=PIPELINE, allowed=ALLOWED)
     [candidate] = space.candidates()
-    bundle = (Bounded(candidate=candidate, bound=proof.bound, certificate=proof),)
+    bundle = (CandidateBound(candidate=candidate, bound=proof.bound, certificate=proof),)
     assert check_bundle(space, bundle).is_proved
     file = tmp_path / "bundle.json"
     write_bundle(file, space, bundle)
