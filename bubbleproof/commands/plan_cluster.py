@@ -51,7 +51,7 @@ from bubbleproof.commands.plan_report import plan_report
 from bubbleproof.commands.plan_results import Timed, summary_rows, timed_candidates
 from bubbleproof.commands.shared_options import PlanRequest
 from bubbleproof.commands.targets import written_together
-from bubbleproof.costs.combinations import Counted
+from bubbleproof.costs.combinations import CombinationCosts
 from bubbleproof.formats import UnusableInput, write_table
 from bubbleproof.formats.bundle_json import write_deployment_bundles
 from bubbleproof.formats.cluster_deployments import all_counted, deployments
@@ -97,7 +97,7 @@ class _Answer:
     deployed: ProblemFile
     found: ClusterPlan
     plan: Plan
-    winner: Counted
+    winner: CombinationCosts
     timed: Timed
     shown: Beside | None
 
@@ -137,7 +137,7 @@ def run_any_plan(problem: str, request: PlanRequest) -> int:
 
 def _answer(
     file: ClusterFile,
-    counts: Sequence[Counted],
+    counts: Sequence[CombinationCosts],
     found: ClusterPlan,
     paper: str | None,
     options: PlanOptions,
@@ -158,7 +158,7 @@ def _answer(
     )
 
 
-def _write_proofs(path: Path, counts: Sequence[Counted], of: _Answer) -> None:
+def _write_proofs(path: Path, counts: Sequence[CombinationCosts], of: _Answer) -> None:
     every = deployments(of.file, counts)
     every = every.with_space(str(of.winner.combination), of.plan.space)
     bundles = of.found.bundles(every.deployed)
@@ -173,7 +173,7 @@ def _to_json(of: _Answer) -> dict[str, object]:
 
 
 def _refuse_illegal(
-    problem: str, file: ClusterFile, counts: Sequence[Counted], found: ClusterPlan
+    problem: str, file: ClusterFile, counts: Sequence[CombinationCosts], found: ClusterPlan
 ) -> None:
     """Raise ``ValueError`` where a number forbids every deployment, with the nearest that works."""
     if any(row.status not in (NOT_LEGAL, TOO_LARGE) for row in found.rows):

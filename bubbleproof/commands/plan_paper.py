@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bubbleproof.commands.results import with_claims
-from bubbleproof.costs.combinations import Counted
+from bubbleproof.costs.combinations import CombinationCosts
 from bubbleproof.formats import UnusableInput, write_schedule
 from bubbleproof.formats.cluster_toml import ClusterFile, deployed_space
 from bubbleproof.formats.problem_toml import ProblemFile
@@ -82,7 +82,7 @@ def joined(
 def joined_deployments(
     name: str | None,
     file: ClusterFile,
-    counts: Sequence[Counted],
+    counts: Sequence[CombinationCosts],
     found: ClusterPlan,
     options: PlanOptions,
 ) -> tuple[ClusterPlan, Beside | None]:
@@ -122,13 +122,15 @@ def joined_deployments(
     return with_plan(found, at, joint, inside), shown
 
 
-def _mesh_deployment(counts: Sequence[Counted], at: Counted) -> Counted | None:
+def _mesh_deployment(
+    counts: Sequence[CombinationCosts], at: CombinationCosts
+) -> CombinationCosts | None:
     """The winner's deployment under ZeRO-1, where PipeMesh begins; None where it is not listed."""
     wanted = replace(at.combination, zero=1)
     return next((one for one in counts if one.combination == wanted and not one.reason), None)
 
 
-def _mesh_choice(file: ClusterFile, at: Counted) -> PaperChoice:
+def _mesh_choice(file: ClusterFile, at: CombinationCosts) -> PaperChoice:
     """PipeMesh's choice there, its collectives by the model of times.
 
     Others have theirs at the step's end, by the file's costs: their makespan is their cost here.

@@ -79,7 +79,7 @@ class Lists:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counted:
+class CombinationCosts:
     """A combination and its numbers, or the ``reason`` why it has none or cannot run.
 
     ``needed`` bytes of a card let it run one microbatch at a time.
@@ -146,7 +146,7 @@ def _nearest(cards: int, tensor: tuple[int, ...], pipeline: tuple[int, ...], lis
     return f"cards = {found} and data = [{found // min(s for s in sizes if found % s == 0)}]"
 
 
-def counted(training: TrainingJob, combination: Combination) -> Counted:
+def counted(training: TrainingJob, combination: Combination) -> CombinationCosts:
     """The combination with its numbers and bound, or why not."""
     each = combination.data * combination.micro_batch
     if training.samples % each:
@@ -167,7 +167,7 @@ def counted(training: TrainingJob, combination: Combination) -> Counted:
     taken = training.cluster.memory - numbers.capacity
     needed = min(_held(numbers.layers, cut) for cut in numbers.cuts) + taken
     fits = needed <= training.cluster.memory
-    return Counted(
+    return CombinationCosts(
         combination=combination,
         reason="" if fits else _full(needed, training.cluster.memory),
         numbers=numbers,
@@ -200,5 +200,5 @@ def _full(needed: int, memory: int) -> str:
     return f"does not fit: one microbatch needs {needed / size:.1f} of {memory / size:.1f} {unit}"
 
 
-def _illegal(combination: Combination, why: str) -> Counted:
-    return Counted(combination=combination, reason=why, is_legal=False)
+def _illegal(combination: Combination, why: str) -> CombinationCosts:
+    return CombinationCosts(combination=combination, reason=why, is_legal=False)

@@ -12,7 +12,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bubbleproof.costs.combinations import Counted, combinations, counted
+from bubbleproof.costs.combinations import CombinationCosts, combinations, counted
 from bubbleproof.formats.cluster_toml import ClusterFile, deployed_problem, deployed_space
 from bubbleproof.formats.errors import values_at
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
@@ -33,14 +33,14 @@ class Deployments:
         return replace(self, deployed=tuple(found))
 
 
-def all_counted(file: ClusterFile) -> list[Counted]:
+def all_counted(file: ClusterFile) -> list[CombinationCosts]:
     """Every combination of the file with its numbers, or why it has none."""
     with values_at("plan"):
         listed = combinations(file.training, file.lists)
     return [counted(file.training, each) for each in listed]
 
 
-def deployments(file: ClusterFile, counts: Sequence[Counted]) -> Deployments:
+def deployments(file: ClusterFile, counts: Sequence[CombinationCosts]) -> Deployments:
     """Those that no number forbids. ``counts`` are ``all_counted`` of the file."""
     deployed, digest = [], hashlib.sha256()
     for one in counts:

@@ -16,7 +16,7 @@ from typing import Any
 from bubbleproof.costs import Deployment
 from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.cluster_layers import ClusterLayers
-from bubbleproof.costs.combinations import Counted, Lists, TrainingJob
+from bubbleproof.costs.combinations import CombinationCosts, Lists, TrainingJob
 from bubbleproof.costs.times.cards import Card, cards
 from bubbleproof.costs.times.constants import starts
 from bubbleproof.formats.cluster_layout import ClusterFileLayout, ClusterLayout, ClusterPlanLayout
@@ -236,7 +236,7 @@ def deployed_content(
     }
 
 
-def deployed_problem(file: ClusterFile, one: Counted) -> dict[str, object]:
+def deployed_problem(file: ClusterFile, one: CombinationCosts) -> dict[str, object]:
     """The content of the problem file of one deployment of a cluster file."""
     assert one.numbers is not None
     training, at = file.training, one.combination
@@ -254,7 +254,7 @@ def _model_name(training: TrainingJob) -> str:
     return harmless(training.model.name) or "a model"
 
 
-def deployed_text(file: ClusterFile, one: Counted) -> str:
+def deployed_text(file: ClusterFile, one: CombinationCosts) -> str:
     """The problem file of one deployment of a cluster file."""
     assert one.numbers is not None
     training, at, model = file.training, one.combination, _model_name(file.training)
@@ -270,7 +270,7 @@ def deployed_text(file: ClusterFile, one: Counted) -> str:
     return problem_text(deployed_problem(file, one), remarks)
 
 
-def deployed_space(file: ClusterFile, one: Counted) -> PlanSpace:
+def deployed_space(file: ClusterFile, one: CombinationCosts) -> PlanSpace:
     """The shapes of a deployment's pipeline, as its problem file tells them."""
     space = problem_of(deployed_problem(file, one), name=file.name).plan
     assert space is not None

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bubbleproof.costs.combinations import Combination, Counted
+from bubbleproof.costs.combinations import Combination, CombinationCosts
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_bound import quick_claim
 from bubbleproof.planners.known_schedules import Known
@@ -61,7 +61,7 @@ def legal_shapes(space: PlanSpace) -> tuple[list[ShapeBound], list[NotLegalError
 class DeploymentProgress:
     """A combination, and what is known of its iteration (ticks)."""
 
-    counted: Counted
+    counted: CombinationCosts
     space: PlanSpace | None = None
     shapes: list[ShapeBound] = field(default_factory=list)
     value: int | None = None
@@ -152,7 +152,7 @@ class ClusterPlan:
 
     status: Status
     rows: tuple[DeploymentRow, ...]
-    winner: Counted | None
+    winner: CombinationCosts | None
     plan: Plan | None
     value: int | None
     lower_bound: int

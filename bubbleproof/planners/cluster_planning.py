@@ -24,7 +24,7 @@ from concurrent.futures import Executor
 from dataclasses import replace
 from threading import Event
 
-from bubbleproof.costs.combinations import Counted
+from bubbleproof.costs.combinations import CombinationCosts
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_planned import (
     ClusterPlan,
@@ -46,11 +46,11 @@ LOOKS_SHARE = 0.5  # of the time, at most, for the first looks
 OTHERS_SHARE = 0.5  # of what is left then, for those that are not the best
 LEAST_SECONDS, LEAST_WORK = 1.0, 0.01  # for any search
 NO_ROOM = "does not fit: no shape has room for one microbatch"
-SpaceOf = Callable[[Counted], PlanSpace]
+SpaceOf = Callable[[CombinationCosts], PlanSpace]
 
 
 def plan_cluster(
-    counted: Sequence[Counted],
+    counted: Sequence[CombinationCosts],
     space_of: SpaceOf,
     options: PlanOptions | None = None,
     *,
@@ -65,7 +65,7 @@ class _ClusterPlanning:
 
     def __init__(
         self,
-        counted: Sequence[Counted],
+        counted: Sequence[CombinationCosts],
         space_of: SpaceOf,
         options: PlanOptions,
         executor: Executor | None,

@@ -8,7 +8,7 @@ from threading import Event
 
 import pytest
 
-from bubbleproof.costs.combinations import Counted, Lists, combinations, counted
+from bubbleproof.costs.combinations import CombinationCosts, Lists, combinations, counted
 from bubbleproof.formats.cluster_toml import deployed_content
 from bubbleproof.formats.problem_toml import problem_of
 from bubbleproof.planners import PlanOptions, cluster_planning, plan
@@ -23,7 +23,7 @@ LISTS = Lists(tensor=(1, 2), pipeline=(2, 4), micro_batch=(1, 2), zero=(1,), sco
 SHAPES = {"chunks": [1, 2], "backward": ["whole", "split"]}
 
 
-def space_of(one: Counted) -> PlanSpace:
+def space_of(one: CombinationCosts) -> PlanSpace:
     assert one.numbers is not None
     content = deployed_content(
         one.numbers,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.costs.combinations import Combination, Counted, TrainingJob, counted
+from bubbleproof.costs.combinations import Combination, CombinationCosts, TrainingJob, counted
 from bubbleproof.formats.cluster_toml import ClusterFile, deployed_space
 from bubbleproof.planners.papers import paper_choice
 from bubbleproof.planners.papers.mesh_operations import mesh_table
@@ -25,7 +25,7 @@ def file_of(tmp_path: Path, link: int = 10, chunks: int = 1) -> ClusterFile:
     return small_file(tmp_path, plan, cards=4, memory="128 MiB", link=f"{link} GB/s")
 
 
-def at(training: TrainingJob, scope: str = "none", data: int = 2) -> Counted:
+def at(training: TrainingJob, scope: str = "none", data: int = 2) -> CombinationCosts:
     found = counted(
         training,
         Combination(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.costs.combinations import Combination, Counted, combinations, counted
+from bubbleproof.costs.combinations import Combination, CombinationCosts, combinations, counted
 from bubbleproof.formats.cluster_toml import ClusterFile, deployed_space
 from bubbleproof.planners.papers import paper_choice
 from bubbleproof.planners.papers.deployments import (
@@ -41,7 +41,7 @@ def file_of(tmp_path: Path, memory: int) -> ClusterFile:
     return small_file(tmp_path, PLAN, layers=4, cards=8, memory=f"{memory} KiB", samples=32)
 
 
-def counts_of(file: ClusterFile) -> list[Counted]:
+def counts_of(file: ClusterFile) -> list[CombinationCosts]:
     return [counted(file.training, one) for one in combinations(file.training, file.lists)]
 
 
@@ -50,7 +50,7 @@ def chosen(paper: str, file: ClusterFile) -> PaperDeployment | None:
     return deployment_of(paper, counts_of(file), lambda one: deployed_space(file, one), cluster)
 
 
-def by_hand(one: Counted) -> tuple[int, bool] | None:
+def by_hand(one: CombinationCosts) -> tuple[int, bool] | None:
     """BPipe's count of an iteration, and whether with transfers; None where nothing fits.
 
     Four stages of a layer each, the first with the embedding and the last with the head; mu is

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from bubbleproof.costs.cluster import Cluster
-from bubbleproof.costs.combinations import Counted
+from bubbleproof.costs.combinations import CombinationCosts
 from bubbleproof.planners.papers.bpipe import predicted_ticks as of_bpipe
 from bubbleproof.planners.papers.mepipe import predicted_ticks as of_mepipe
 from bubbleproof.planners.papers.paper_choice import Given
@@ -28,7 +28,7 @@ from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEviction
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 
 BYTES_PER_TICK = 1000  # of a GB/s: ticks are microseconds
-SpaceOf = Callable[[Counted], PlanSpace]
+SpaceOf = Callable[[CombinationCosts], PlanSpace]
 PREDICTED: dict[str, Callable[[Given], int | None]] = {"bpipe": of_bpipe, "mepipe": of_mepipe}
 
 
@@ -36,7 +36,7 @@ PREDICTED: dict[str, Callable[[Given], int | None]] = {"bpipe": of_bpipe, "mepip
 class PaperDeployment:
     """A deployment as a paper's planner sees it, and its count of an iteration in ticks."""
 
-    counted: Counted
+    counted: CombinationCosts
     given: Given
     predicted: int
 
@@ -52,7 +52,7 @@ def chooses_deployments(paper: str) -> bool:
 
 
 def deployment_of(
-    paper: str, counts: Sequence[Counted], space_of: SpaceOf, cluster: Cluster
+    paper: str, counts: Sequence[CombinationCosts], space_of: SpaceOf, cluster: Cluster
 ) -> PaperDeployment | None:
     """The deployment of the least count, among equals the first; None where nothing fits."""
     found = _predictions(paper, counts, space_of, cluster)
@@ -60,7 +60,7 @@ def deployment_of(
 
 
 def _predictions(
-    paper: str, counts: Sequence[Counted], space_of: SpaceOf, cluster: Cluster
+    paper: str, counts: Sequence[CombinationCosts], space_of: SpaceOf, cluster: Cluster
 ) -> Iterator[PaperDeployment]:
     levels = {one.combination.zero for one in counts}
     for one in counts:
@@ -75,13 +75,13 @@ def _predictions(
             yield replace(deployed, predicted=ticks + deployed.step_end)
 
 
-def _is_even(one: Counted) -> bool:
+def _is_even(one: CombinationCosts) -> bool:
     """Whether all stages have as many layers, as in the papers."""
     assert one.numbers is not None
     return one.numbers.layers.number % one.combination.pipeline == 0
 
 
-def with_transfers(given: Given, one: Counted, cluster: Cluster) -> Given:
+def with_transfers(given: Given, one: CombinationCosts, cluster: Cluster) -> Given:
     """The space with evictions to the mirrored rank, and where the stages stand."""
     at, pipeline = one.combination, given.space.pipeline
     last, moved = pipeline.num_ranks - 1, int(pipeline.per_stage.activation.min())

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bubbleproof.costs.combinations import Counted
+from bubbleproof.costs.combinations import CombinationCosts
 from bubbleproof.planners.cluster_planned import ClusterPlan, DeploymentRow
 from bubbleproof.planners.papers.joint_plan import less
 from bubbleproof.planners.planned import Plan
@@ -18,7 +18,9 @@ from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.plan_space import Candidate
 
 
-def with_plan(found: ClusterPlan, at: Counted, joint: Plan, inside: int = 0) -> ClusterPlan:
+def with_plan(
+    found: ClusterPlan, at: CombinationCosts, joint: Plan, inside: int = 0
+) -> ClusterPlan:
     """The cluster's plan where the deployment ``at`` may also run what ``joint`` found.
 
     ``inside`` is taken off the cost and the bound of what stands beside in ``joint``. That is the
@@ -66,7 +68,7 @@ def _status(value: int, bound: int) -> Status:
 
 
 def _row(
-    row: DeploymentRow, found: ClusterPlan, at: Counted, joint: Plan, value: int
+    row: DeploymentRow, found: ClusterPlan, at: CombinationCosts, joint: Plan, value: int
 ) -> DeploymentRow:
     """The new winner's row has its value, the old one's its reason."""
     if row.combination == at.combination:

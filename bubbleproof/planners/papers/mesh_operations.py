@@ -13,7 +13,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import ceil
 
-from bubbleproof.costs.combinations import Counted, TrainingJob
+from bubbleproof.costs.combinations import CombinationCosts, TrainingJob
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.flops import layer_flops, operation_flops
 from bubbleproof.costs.operations import layer_operations
@@ -25,7 +25,7 @@ AGAIN = ("norm", "query", "key", "value", "up", "gate", "silu", "product", "gelu
 GIGA = 10**9
 
 
-def mesh_table(training: TrainingJob, one: Counted) -> dict[str, object]:
+def mesh_table(training: TrainingJob, one: CombinationCosts) -> dict[str, object]:
     """The table of a deployment under ZeRO-1; empty where no other card has its weights.
 
     Precondition: the deployment has numbers.
