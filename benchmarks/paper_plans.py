@@ -24,7 +24,7 @@ from bubbleproof.commands.plan_paper import choice_text, chosen_by, joined, know
 from bubbleproof.formats.problem_toml import ProblemFile, read_problem
 from bubbleproof.planners import PlanOptions
 from bubbleproof.planners.papers import paper_choice
-from bubbleproof.planners.papers.paper_choice import Given
+from bubbleproof.planners.papers.paper_choice import PaperInput
 from bubbleproof.report.amounts import ticks
 
 PAGE = "plans.md"
@@ -100,7 +100,7 @@ def _ran(name: str, paper: str, file: ProblemFile) -> int | None:
         return None
     chunks, slices = RAN[name]
     space = replace(file.plan, chunks=(chunks,), slices=(slices,))
-    return paper_choice(paper, Given(space=space, table=file.paper.get(paper, {}))).value
+    return paper_choice(paper, PaperInput(space=space, table=file.paper.get(paper, {}))).value
 
 
 def _amount(value: int | None, unit: str) -> str:

@@ -26,7 +26,7 @@ from bubbleproof.papers.claims.pipemesh_tables import GIB, SYSTEMS, TABLE, model
 from bubbleproof.planners.papers import paper_choice
 from bubbleproof.planners.papers.mesh_numbers import Meshed, MeshTable, meshes_of
 from bubbleproof.planners.papers.optimizer_sharding import with_optimizer_sharding
-from bubbleproof.planners.papers.paper_choice import Given, PaperChoice
+from bubbleproof.planners.papers.paper_choice import PaperChoice, PaperInput
 from bubbleproof.planners.papers.pipemesh import printed_plan
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.base import FamilyMember
@@ -125,7 +125,7 @@ def planner_choice(given: Configuration) -> PaperChoice:
     """What the paper's planner chooses on the configuration's problem file."""
     file = read_problem(path_of(PAPER, given.name))
     assert file.plan is not None
-    return paper_choice("pipemesh", Given(space=file.plan, table=file.paper["pipemesh"]))
+    return paper_choice("pipemesh", PaperInput(space=file.plan, table=file.paper["pipemesh"]))
 
 
 def numbers(given: Configuration, system: int, chosen: PaperChoice) -> list[Number]:

@@ -27,7 +27,7 @@ from bubbleproof.planners.papers.deployments import chooses_deployments, deploym
 from bubbleproof.planners.papers.joint_deployments import with_plan
 from bubbleproof.planners.papers.joint_plan import with_paper
 from bubbleproof.planners.papers.mesh_operations import mesh_table
-from bubbleproof.planners.papers.paper_choice import Given, PaperChoice, iteration, known_of
+from bubbleproof.planners.papers.paper_choice import PaperChoice, PaperInput, iteration, known_of
 from bubbleproof.planners.papers.shorter_orders import with_shorter_order
 from bubbleproof.report.amounts import ticks
 
@@ -54,7 +54,7 @@ def chosen_by(name: str | None, file: ProblemFile) -> PaperChoice | None:
     require_paper(name)
     if file.plan is None:
         raise UnusableInput("plan", "this table, such as chunks = [1, 2]", "nothing", file.name)
-    return paper_choice(name, Given(space=file.plan, table=file.paper.get(name, {})))
+    return paper_choice(name, PaperInput(space=file.plan, table=file.paper.get(name, {})))
 
 
 def known_to(chosen: PaperChoice | None) -> tuple[Known, ...]:
@@ -103,7 +103,7 @@ def joined_deployments(
         has_collectives = chosen.run is not None and chosen.run.pipeline.choices.sharding
         inside = at.numbers.step_end - at.numbers.rest_end if has_collectives else 0
     elif not chooses_deployments(name):
-        chosen = paper_choice(name, Given(space=deployed_space(file, at), table={}))
+        chosen = paper_choice(name, PaperInput(space=deployed_space(file, at), table={}))
     else:
         own = deployment_of(name, counts, lambda one: deployed_space(file, one), cluster)
         if own is None:
@@ -135,7 +135,7 @@ def _mesh_choice(file: ClusterFile, at: CombinationCosts) -> PaperChoice:
 
     Others have theirs at the step's end, by the file's costs: their makespan is their cost here.
     """
-    given = Given(space=deployed_space(file, at), table=mesh_table(file.training, at))
+    given = PaperInput(space=deployed_space(file, at), table=mesh_table(file.training, at))
     chosen = paper_choice("pipemesh", given)
     told = {"deployment": str(at.combination), **chosen.choice}
     return replace(chosen, choice=told, cost=iteration)

@@ -8,7 +8,12 @@ from bubbleproof.planners import plan
 from bubbleproof.planners.papers import paper_choice
 from bubbleproof.planners.papers.balanced_runs import balanced_run
 from bubbleproof.planners.papers.joint_plan import with_paper
-from bubbleproof.planners.papers.paper_choice import AcceptedSchedule, Given, PaperChoice, known_of
+from bubbleproof.planners.papers.paper_choice import (
+    AcceptedSchedule,
+    PaperChoice,
+    PaperInput,
+    known_of,
+)
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
@@ -34,7 +39,7 @@ def space(capacity: int | None, *, transfer: int = 2, first: int = STATIC) -> Pl
 
 
 def chosen(given: PlanSpace, **table: int) -> PaperChoice:
-    return paper_choice("bpipe", Given(space=given, table=table))
+    return paper_choice("bpipe", PaperInput(space=given, table=table))
 
 
 def told(found: PaperChoice) -> tuple[object, object, object]:

@@ -11,7 +11,12 @@ import pytest
 from bubbleproof.planners import plan
 from bubbleproof.planners.papers import paper_choice, planners
 from bubbleproof.planners.papers.joint_plan import with_paper
-from bubbleproof.planners.papers.paper_choice import AcceptedSchedule, Given, PaperChoice, known_of
+from bubbleproof.planners.papers.paper_choice import (
+    AcceptedSchedule,
+    PaperChoice,
+    PaperInput,
+    known_of,
+)
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions, AllowedRecompute
@@ -27,7 +32,7 @@ from proofs_tests.zeros import zero_or
 PARAMETERS, REPLICAS, OPERATION = 3, 4, {"name": "gelu", "activation": 2, "ticks": 3, "count": 4}
 
 
-def drawn(paper: str, seed: int) -> Given:
+def drawn(paper: str, seed: int) -> PaperInput:
     """A random small file; ranks of four units of activation, so that two chunks divide it."""
     random = Random(f"{paper} {seed}")
     p, m = random.randint(2, 5), random.randint(1, 8)
@@ -50,7 +55,7 @@ def drawn(paper: str, seed: int) -> Given:
         chunks=random.choice([(1,), (2,), (1, 2)]),
         placements=random.choice([("loop",), ("wave", "loop"), ("wave",)]),
     )
-    return Given(space=space, table=table(paper, random))
+    return PaperInput(space=space, table=table(paper, random))
 
 
 def table(paper: str, random: Random) -> Mapping[str, object]:
@@ -81,7 +86,7 @@ def last_end(problem: Problem, schedule: Schedule) -> int:
     return found
 
 
-def refused(paper: str, given: Given) -> PaperChoice | None:
+def refused(paper: str, given: PaperInput) -> PaperChoice | None:
     try:
         return paper_choice(paper, given)
     except ValueError:  # no chunk has a whole number of operations
@@ -131,7 +136,7 @@ def test_a_candidate_has_what_the_paper_counts_beside_its_makespan() -> None:
         num_ranks=2, num_microbatches=2, forward=4, backward=8, activation=8, static=21
     )
     space = PlanSpace(pipeline=pipeline)
-    given = Given(
+    given = PaperInput(
         space=space, table={"parameters": PARAMETERS, "replicas": REPLICAS, "communication": 5}
     )
     chosen = paper_choice("pipemesh", given)
@@ -146,7 +151,7 @@ def test_a_candidate_has_what_the_paper_counts_beside_its_makespan() -> None:
 def test_a_run_of_a_candidate_that_is_longer_there_stands_beside() -> None:
     """Where the search did not begin with it, the paper's own schedule is still a candidate."""
     pipeline = Pipeline(num_ranks=2, num_microbatches=4, forward=4, backward=8, activation=8)
-    given = Given(space=PlanSpace(pipeline=pipeline), table={})
+    given = PaperInput(space=PlanSpace(pipeline=pipeline), table={})
     chosen = paper_choice("mepipe", given)
     run = chosen.run
     assert isinstance(run, AcceptedSchedule)

@@ -10,7 +10,7 @@ import pytest
 from bubbleproof.planners import plan
 from bubbleproof.planners.papers import paper_choice
 from bubbleproof.planners.papers.joint_plan import with_paper
-from bubbleproof.planners.papers.paper_choice import Given, PaperChoice, known_of
+from bubbleproof.planners.papers.paper_choice import PaperChoice, PaperInput, known_of
 from bubbleproof.theory.families import make_parameters
 from bubbleproof.theory.families.printed import PrintedSVPP
 from bubbleproof.theory.model.measures import measure
@@ -40,7 +40,7 @@ def space(
 
 
 def chosen(given: PlanSpace, **table: int) -> PaperChoice:
-    return paper_choice("mepipe", Given(space=given, table=table))
+    return paper_choice("mepipe", PaperInput(space=given, table=table))
 
 
 def told(found: PaperChoice) -> tuple[object, object, object]:

@@ -11,7 +11,7 @@ from bubbleproof.costs.combinations import Combination, CombinationCosts, Traini
 from bubbleproof.formats.cluster_toml import ClusterFile, deployed_space
 from bubbleproof.planners.papers import paper_choice
 from bubbleproof.planners.papers.mesh_operations import mesh_table
-from bubbleproof.planners.papers.paper_choice import Given
+from bubbleproof.planners.papers.paper_choice import PaperInput
 from proofs_tests.planners.small_models import small_file
 
 # A layer of the model: four squares of 256 (as many key heads as heads), three products of 256 by
@@ -67,7 +67,7 @@ def test_the_critical_communication_acts(tmp_path: Path, chunks: int) -> None:
         one = at(file.training)
         table = mesh_table(file.training, one)
         space = deployed_space(file, one)
-        found = paper_choice("pipemesh", Given(space=space, table=table))
+        found = paper_choice("pipemesh", PaperInput(space=space, table=table))
         assert found.run is not None
         assert found.run.pipeline.choices.sharding is not None
         exposed[link] = int(str(found.choice["exposed"]))

@@ -10,7 +10,12 @@ import pytest
 from bubbleproof.planners import PlanOptions, plan
 from bubbleproof.planners.papers import paper_choice
 from bubbleproof.planners.papers.joint_plan import with_paper
-from bubbleproof.planners.papers.paper_choice import AcceptedSchedule, Given, PaperChoice, known_of
+from bubbleproof.planners.papers.paper_choice import (
+    AcceptedSchedule,
+    PaperChoice,
+    PaperInput,
+    known_of,
+)
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
@@ -42,7 +47,7 @@ def table(**changes: object) -> Mapping[str, object]:
 
 
 def chosen(capacity: int | None, chunks: tuple[int, ...] = (1, 2, 3, 6)) -> PaperChoice:
-    return paper_choice("pipemesh", Given(space=space(capacity, chunks=chunks), table=table()))
+    return paper_choice("pipemesh", PaperInput(space=space(capacity, chunks=chunks), table=table()))
 
 
 def test_choices_run_within_the_memory_that_the_paper_counts() -> None:
@@ -78,7 +83,7 @@ def test_the_joint_plan_is_never_worse_by_the_same_costs() -> None:
 def test_a_choice_that_algorithm_1_cannot_run_is_named_and_replaced() -> None:
     """P = 3, M = 1, B = 3: rank 0 would begin with 4 forwards of 3 (pipemesh_order)."""
     few = PlanSpace(pipeline=space(None, m=3, chunks=(1,)).pipeline, chunks=(1,))
-    found = paper_choice("pipemesh", Given(space=few, table=table()))
+    found = paper_choice("pipemesh", PaperInput(space=few, table=table()))
     assert not found.executable
     assert found.note.startswith("q = 3: Algorithm 1 takes a pass where none is left")
     assert "the best that runs, Algorithm 1 repaired, has q = 3" in found.note
@@ -91,7 +96,7 @@ def test_a_queue_that_adds_a_bubble_is_named_and_the_best_other_runs() -> None:
     """q = 3 leaves (3, 1): an enqueue below P = 3, and a backward of a chunk waits for none."""
     troubled = []
     for m, capacity in product((4, 5, 7, 8), range(240, 330, 10)):
-        given = Given(
+        given = PaperInput(
             space=PlanSpace(
                 pipeline=space(capacity, m=m, chunks=(2,)).pipeline, chunks=(2,)
             ),
@@ -115,14 +120,14 @@ def test_a_queue_that_adds_a_bubble_is_named_and_the_best_other_runs() -> None:
 def test_a_table_that_does_not_fit_the_file_is_refused(
     changes: dict[str, object], told: str
 ) -> None:
-    given = Given(space=space(500, chunks=(1,)), table=table(**changes))
+    given = PaperInput(space=space(500, chunks=(1,)), table=table(**changes))
     with pytest.raises(ValueError, match=told):
         paper_choice("pipemesh", given)
 
 
 def test_without_a_table_there_is_no_data_parallelism_and_the_choice_enters_the_search() -> None:
     """Of the paper's costs T_DP is 0: the largest M, and the largest q that fits."""
-    given = Given(space=space(330, chunks=(1, 2, 3)), table={})
+    given = PaperInput(space=space(330, chunks=(1, 2, 3)), table={})
     found = paper_choice("pipemesh", given)
     # Three chunks of 8 units: 2 q + 2 2 + 1 passes beside 200 of static memory: q = 5 makes 320.
     assert (found.choice["chunks"], found.choice["q"], found.choice["memory"]) == (3, 5, 320)
@@ -139,7 +144,7 @@ def test_without_a_table_the_files_recomputation_is_one_operation() -> None:
     plain = space(260, chunks=(1,)).pipeline
     again = AllowedRecompute(stages=(0, 1, 2), kept=4, duration=10)
     given = PlanSpace(pipeline=plain, allowed=AllowedChoices(recompute=again), chunks=(1,))
-    found = paper_choice("pipemesh", Given(space=given, table={}))
+    found = paper_choice("pipemesh", PaperInput(space=given, table={}))
     # 2 2 + 1 passes of 24 beside 200 do not fit below 260, of the 4 that are kept they do, for any
     # q: one chunk. Each of (12 + 2) rounds takes 10 more: 14 (60 + 130).
     assert found.choice["recompute"] == ["chunk x1"]
@@ -147,6 +152,6 @@ def test_without_a_table_the_files_recomputation_is_one_operation() -> None:
 
 
 def test_operations_that_no_listed_number_of_chunks_divides_are_refused() -> None:
-    given = Given(space=space(500, chunks=(5, 4)), table=table())
+    given = PaperInput(space=space(500, chunks=(5, 4)), table=table())
     with pytest.raises(ValueError, match=r"plan.chunks must list what divides .*, got 5, 4; use 6"):
         paper_choice("pipemesh", given)

@@ -11,7 +11,7 @@ from bubbleproof.planners import PlanOptions, plan
 from bubbleproof.planners.known_schedules import is_schedule_of
 from bubbleproof.planners.papers import paper_choice, planners, require_paper
 from bubbleproof.planners.papers.joint_plan import with_paper
-from bubbleproof.planners.papers.paper_choice import Given, PaperChoice, known_of
+from bubbleproof.planners.papers.paper_choice import PaperChoice, PaperInput, known_of
 from bubbleproof.planners.papers.shorter_orders import with_shorter_order
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -37,7 +37,7 @@ def space(p: int, m: int, capacity: int | None, *, kept: int = 0) -> PlanSpace:
 
 
 def chosen(p: int, m: int, capacity: int | None, table: Mapping[str, object] = HOST) -> PaperChoice:
-    return paper_choice("tpipe", Given(space=space(p, m, capacity), table=table))
+    return paper_choice("tpipe", PaperInput(space=space(p, m, capacity), table=table))
 
 
 def told(found: PaperChoice) -> tuple[bool, bool]:
@@ -111,7 +111,7 @@ def test_the_paper_counts_are_held_against_built_schedules() -> None:
 
 
 def test_what_recomputation_keeps_is_missing_in_the_paper_and_found_when_built() -> None:
-    given = Given(space=space(4, 8, 7, kept=1), table={})
+    given = PaperInput(space=space(4, 8, 7, kept=1), table={})
     found = paper_choice("tpipe", given)
     assert found.choice["recompute"] == [0, 1, 2, 3]
     assert not found.executable
@@ -138,10 +138,10 @@ def test_what_is_none_of_the_candidates_is_shortened_by_the_solver() -> None:
     )
     space = PlanSpace(pipeline=pipeline, chunks=(1, 2))
     # One unit below what T-Pipe alone counts, and for even p holds: state goes to the host.
-    plain = paper_choice("tpipe", Given(space=space, table={"state": 2}))
+    plain = paper_choice("tpipe", PaperInput(space=space, table={"state": 2}))
     least = int(str(plain.choice["memory"])) - 1
     tight = replace(space, pipeline=pipeline.with_changes(capacity=least))
-    found = paper_choice("tpipe", Given(space=tight, table={"state": 2}))
+    found = paper_choice("tpipe", PaperInput(space=tight, table={"state": 2}))
     assert found.choice["offload"]
     assert known_of(found) is None
     shorter = with_shorter_order(found, PlanOptions(time_limit=PATIENCE, threads=1))
@@ -187,11 +187,13 @@ def test_a_rank_that_has_no_halves_is_refused() -> None:
         "choices.recompute.kept = 2 and choices.recompute.duration = 4"
     )
     with pytest.raises(ValueError, match=told):
-        paper_choice("tpipe", Given(space=PlanSpace(pipeline=odd, allowed=again), table={}))
+        paper_choice("tpipe", PaperInput(space=PlanSpace(pipeline=odd, allowed=again), table={}))
     # What is named works.
     even = odd.with_changes(forward=(4, 6), activation=8)
     again = AllowedChoices(recompute=AllowedRecompute(stages=(0, 1), kept=2, duration=4))
-    assert paper_choice("tpipe", Given(space=PlanSpace(pipeline=even, allowed=again), table={})).run
+    assert paper_choice(
+        "tpipe", PaperInput(space=PlanSpace(pipeline=even, allowed=again), table={})
+    ).run
 
 
 def test_a_state_beyond_the_static_memory_is_told_by_its_key() -> None:
@@ -199,7 +201,7 @@ def test_a_state_beyond_the_static_memory_is_told_by_its_key() -> None:
     small = Pipeline(
         num_ranks=2, num_microbatches=2, forward=2, backward=4, activation=2, static=(10, 9)
     )
-    given = Given(space=PlanSpace(pipeline=small), table={"state": 10})
+    given = PaperInput(space=PlanSpace(pipeline=small), table={"state": 10})
     with pytest.raises(ValueError, match=r"paper\.tpipe\.state must be part of .* use 9 or less"):
         paper_choice("tpipe", given)
-    assert paper_choice("tpipe", Given(space=given.space, table={"state": 9})).run is not None
+    assert paper_choice("tpipe", PaperInput(space=given.space, table={"state": 9})).run is not None

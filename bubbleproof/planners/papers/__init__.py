@@ -12,11 +12,11 @@ from difflib import get_close_matches
 
 from bubbleproof.planners.papers.bpipe import bpipe_choice
 from bubbleproof.planners.papers.mepipe import mepipe_choice
-from bubbleproof.planners.papers.paper_choice import Given, PaperChoice
+from bubbleproof.planners.papers.paper_choice import PaperChoice, PaperInput
 from bubbleproof.planners.papers.pipemesh import pipemesh_choice
 from bubbleproof.planners.papers.tpipe import tpipe_choice
 
-Planner = Callable[[Given], PaperChoice]
+Planner = Callable[[PaperInput], PaperChoice]
 
 _PLANNERS: dict[str, Planner] = {
     "bpipe": bpipe_choice,
@@ -31,7 +31,7 @@ def planners() -> dict[str, Planner]:
     return dict(_PLANNERS)
 
 
-def paper_choice(name: str, given: Given) -> PaperChoice:
+def paper_choice(name: str, given: PaperInput) -> PaperChoice:
     """What a paper's planner chooses. Raises ``ValueError`` for a name or numbers it has not."""
     require_paper(name)
     return _PLANNERS[name](given)

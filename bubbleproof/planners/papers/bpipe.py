@@ -33,7 +33,7 @@ from dataclasses import dataclass
 
 from bubbleproof.planners.papers.balanced_runs import balanced_run, plain_run
 from bubbleproof.planners.papers.pair_placement import PairPlacement, pair_placement
-from bubbleproof.planners.papers.paper_choice import AcceptedSchedule, Given, PaperChoice
+from bubbleproof.planners.papers.paper_choice import AcceptedSchedule, PaperChoice, PaperInput
 from bubbleproof.theory.pipelines.allowed import AllowedEvictions, AllowedRecompute
 from bubbleproof.theory.pipelines.node_places import DeviceMesh
 from bubbleproof.theory.pipelines.plan_space import WHOLE, Candidate, PlanSpace
@@ -71,7 +71,7 @@ class BPipeVariant:
         return "bpipe" if self.is_balanced else "1f1b"
 
 
-def bpipe_choice(given: Given) -> PaperChoice:
+def bpipe_choice(given: PaperInput) -> PaperChoice:
     """What BPipe would run; the repair is the shortest of its combinations that runs.
 
     Raises ``ValueError`` for ranks that evict to another than their mirror, and for stages that
@@ -95,7 +95,7 @@ def bpipe_choice(given: Given) -> PaperChoice:
     )
 
 
-def predicted_ticks(given: Given) -> int | None:
+def predicted_ticks(given: PaperInput) -> int | None:
     """The paper's count of a step of its choice; None where nothing fits on paper."""
     planner = _Planner(given)
     chosen = planner.chosen()
@@ -105,7 +105,7 @@ def predicted_ticks(given: Given) -> int | None:
 class _Planner:
     """The numbers that the paper's rules go by."""
 
-    def __init__(self, given: Given) -> None:
+    def __init__(self, given: PaperInput) -> None:
         self.space = given.space
         self.pipeline = given.space.pipeline
         allowed = given.space.allowed

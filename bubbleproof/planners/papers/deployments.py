@@ -23,13 +23,13 @@ from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.combinations import CombinationCosts
 from bubbleproof.planners.papers.bpipe import predicted_ticks as of_bpipe
 from bubbleproof.planners.papers.mepipe import predicted_ticks as of_mepipe
-from bubbleproof.planners.papers.paper_choice import Given
+from bubbleproof.planners.papers.paper_choice import PaperInput
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 
 BYTES_PER_TICK = 1000  # of a GB/s: ticks are microseconds
 SpaceOf = Callable[[CombinationCosts], PlanSpace]
-PREDICTED: dict[str, Callable[[Given], int | None]] = {"bpipe": of_bpipe, "mepipe": of_mepipe}
+PREDICTED: dict[str, Callable[[PaperInput], int | None]] = {"bpipe": of_bpipe, "mepipe": of_mepipe}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -37,7 +37,7 @@ class PaperDeployment:
     """A deployment as a paper's planner sees it, and its count of an iteration in ticks."""
 
     counted: CombinationCosts
-    given: Given
+    given: PaperInput
     predicted: int
 
     @property
@@ -67,7 +67,7 @@ def _predictions(
         is_out = one.numbers is None or (1 in levels and one.combination.zero != 1)
         if one.reason or is_out or not _is_even(one):
             continue
-        given = Given(space=space_of(one), table={})
+        given = PaperInput(space=space_of(one), table={})
         if paper == "bpipe":
             given = with_transfers(given, one, cluster)
         if (ticks := PREDICTED[paper](given)) is not None:
@@ -81,7 +81,7 @@ def _is_even(one: CombinationCosts) -> bool:
     return one.numbers.layers.number % one.combination.pipeline == 0
 
 
-def with_transfers(given: Given, one: CombinationCosts, cluster: Cluster) -> Given:
+def with_transfers(given: PaperInput, one: CombinationCosts, cluster: Cluster) -> PaperInput:
     """The space with evictions to the mirrored rank, and where the stages stand."""
     at, pipeline = one.combination, given.space.pipeline
     last, moved = pipeline.num_ranks - 1, int(pipeline.per_stage.activation.min())
@@ -98,4 +98,4 @@ def with_transfers(given: Given, one: CombinationCosts, cluster: Cluster) -> Giv
         "node": card.cards_per_node,
         "transfer_between_nodes": between,
     }
-    return Given(space=replace(given.space, allowed=allowed), table=table)
+    return PaperInput(space=replace(given.space, allowed=allowed), table=table)

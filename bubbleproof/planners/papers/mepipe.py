@@ -37,8 +37,8 @@ from fractions import Fraction
 
 from bubbleproof.planners.papers.paper_choice import (
     AcceptedSchedule,
-    Given,
     PaperChoice,
+    PaperInput,
     verified_run,
 )
 from bubbleproof.theory.families.printed import PrintedSVPP
@@ -103,7 +103,7 @@ class Variant:
         return self.bubble, self.least, not self.is_split
 
 
-def mepipe_choice(given: Given) -> PaperChoice:
+def mepipe_choice(given: PaperInput) -> PaperChoice:
     """What MEPipe would run, or its repair."""
     shapes = tuple(_variants(given))
     fitting = [one for one in shapes if one.forwards >= one.least]
@@ -123,7 +123,7 @@ def mepipe_choice(given: Given) -> PaperChoice:
     )
 
 
-def predicted_ticks(given: Given) -> int | None:
+def predicted_ticks(given: PaperInput) -> int | None:
     """The paper's count of a step of its choice; None where nothing fits on paper.
 
     The work of the slowest stage over what the bubble leaves: n v s forwards and backwards.
@@ -194,7 +194,7 @@ def largest_that_runs(one: Variant) -> AcceptedSchedule | None:
     return None
 
 
-def _variants(given: Given) -> Iterator[Variant]:
+def _variants(given: PaperInput) -> Iterator[Variant]:
     """The shapes of SVPP that the space lists and the file can be divided into."""
     beside = TemporaryMemory(**given.table)  # type: ignore[arg-type]  # the layout has checked it
     for one in given.space.candidates():

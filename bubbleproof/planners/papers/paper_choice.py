@@ -34,7 +34,7 @@ Cost = Callable[[Pipeline, Schedule], int | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Given:
+class PaperInput:
     """The space of a problem file, and the file's table of this paper (empty where it has none)."""
 
     space: PlanSpace

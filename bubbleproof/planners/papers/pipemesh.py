@@ -23,13 +23,13 @@ from functools import partial
 from bubbleproof.planners.papers.mesh_numbers import Meshed, MeshTable, meshes_of
 from bubbleproof.planners.papers.mesh_runs import MeshPlan, checked, runs_as_printed
 from bubbleproof.planners.papers.optimizer_sharding import with_optimizer_sharding
-from bubbleproof.planners.papers.paper_choice import AcceptedSchedule, Given, PaperChoice
+from bubbleproof.planners.papers.paper_choice import AcceptedSchedule, PaperChoice, PaperInput
 from bubbleproof.planners.papers.recomputed_operations import least_ticks, printed_selection
 
 MOST_BUILT = 12
 
 
-def pipemesh_choice(given: Given) -> PaperChoice:
+def pipemesh_choice(given: PaperInput) -> PaperChoice:
     """The paper's choice and what runs.
 
     Raises ``ValueError`` for a table with a number that does not fit the file's.

@@ -43,8 +43,8 @@ from bubbleproof.costs.tpipe_formulas import (
 )
 from bubbleproof.planners.papers.paper_choice import (
     AcceptedSchedule,
-    Given,
     PaperChoice,
+    PaperInput,
     even_candidate,
     verified_run,
 )
@@ -86,7 +86,7 @@ class TPipeVariant:
         return f"T-Pipe with {' and '.join(parts)}" if parts else "T-Pipe alone"
 
 
-def tpipe_choice(given: Given) -> PaperChoice:
+def tpipe_choice(given: PaperInput) -> PaperChoice:
     """The paper's choice and what runs.
 
     Raises ``ValueError`` where a rank's work has no two halves.
@@ -232,7 +232,7 @@ def built(shape: Shaped, host: HostNumbers, way: TPipeVariant) -> Pipeline:
 
 
 def _answer(
-    given: Given,
+    given: PaperInput,
     pipeline: Pipeline,
     host: HostNumbers,
     chosen: TPipeVariant | None,
@@ -273,7 +273,7 @@ def _choice(pipeline: Pipeline, chosen: TPipeVariant | None) -> dict[str, object
 
 
 def _note(
-    given: Given,
+    given: PaperInput,
     host: HostNumbers,
     chosen: TPipeVariant | None,
     ran: TPipeVariant | None,
