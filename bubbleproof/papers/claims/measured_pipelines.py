@@ -26,7 +26,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 _SHAPES = frozenset("vsf")  # parameters that only some families take
-Given = tuple[tuple[str, int], ...]
+GivenNumbers = tuple[tuple[str, int], ...]
 
 
 def made(name: str, at: Params) -> FamilyMember:
@@ -37,12 +37,12 @@ def made(name: str, at: Params) -> FamilyMember:
 
 
 @lru_cache(maxsize=8192)  # numbers only: the schedules themselves are not kept
-def _measures(name: str, shape: Given, ticks: Given) -> Measures:
+def _measures(name: str, shape: GivenNumbers, ticks: GivenNumbers) -> Measures:
     return retimed(_template(name, shape), dict(ticks))
 
 
 @lru_cache(maxsize=24)  # a sweep on p ranks and m microbatches meets up to 20 shapes in turn
-def _template(name: str, shape: Given) -> Template:
+def _template(name: str, shape: GivenNumbers) -> Template:
     return template(name, dict(shape))
 
 
