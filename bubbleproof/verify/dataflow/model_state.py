@@ -23,8 +23,8 @@ from collections.abc import Iterator
 from bubbleproof.theory.model.actions import NONE, Action, Kind
 from bubbleproof.verify.dataflow.training_step import Contribution, TrainingStep, name
 
-Given = tuple[int, int, Contribution]  # (pass, stage, contribution)
-Sum = Counter[Given]
+StateContribution = tuple[int, int, Contribution]  # (pass, stage, contribution)
+Sum = Counter[StateContribution]
 StatePlace = tuple[int, int]  # (rank, stage)
 _TWICE = {
     "gathered": (Kind.UNSHARD,),
@@ -95,7 +95,7 @@ class ModelState:
     def exchange(self, stage: int, ranks: frozenset[int]) -> None:
         """Both ranks of a stage have the sum of what they have added so far."""
         sums = self._own_sums(stage)
-        total = sum((sums.pop((r, stage), Counter()) for r in ranks), Counter[Given]())
+        total = sum((sums.pop((r, stage), Counter()) for r in ranks), Counter[StateContribution]())
         for rank in ranks:
             self._exchanged[rank, stage] = total.copy()
 
