@@ -7,7 +7,10 @@ from itertools import product
 import pytest
 
 from bubbleproof.theory.families import member
-from bubbleproof.theory.families.interleaved import Interleaved, depth_first_order
+from bubbleproof.theory.families.interleaved import (
+    InterleavedOneForwardOneBackward,
+    depth_first_order,
+)
 from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -25,7 +28,7 @@ def measured(pipeline: Pipeline, *, is_spread: bool = False) -> Measures:
     problem = pipeline.problem()
     if is_spread:
         return measure(problem, left_shift(problem, depth_first_order(pipeline)))
-    schedule = left_shift(problem, Interleaved().program(pipeline))
+    schedule = left_shift(problem, InterleavedOneForwardOneBackward().program(pipeline))
     assert check(problem, schedule).ok
     if pipeline.backward == 2:
         assert check_communication(problem, lower(problem, schedule)).ok
@@ -48,7 +51,10 @@ def test_megatrons_order_stays_where_ranks_divide_microbatches() -> None:
     for p, m, v in SHAPES:
         if m % p == 0:
             made = Pipeline(num_ranks=p, num_microbatches=m, num_chunks=v)
-            found, published = Interleaved().program(made), depth_first_order(made)
+            found, published = (
+                InterleavedOneForwardOneBackward().program(made),
+                depth_first_order(made),
+            )
             assert list(found.actions) == list(published.actions)
 
 

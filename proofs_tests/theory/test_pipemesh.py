@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from bubbleproof.theory.families.base import FamilyMember, passes
-from bubbleproof.theory.families.interleaved import Interleaved
+from bubbleproof.theory.families.interleaved import InterleavedOneForwardOneBackward
 from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.families.pipemesh_order import buffer_size, literal_orders
@@ -142,7 +142,9 @@ def test_groups_of_the_size_of_the_pipeline_are_megatrons() -> None:
     for p, n, v in ((2, 2, 2), (3, 2, 3), (4, 3, 2)):
         mesh = made(p=p, m=n * p, v=v, e=(p,) * n, d=(p,) * n)
         plain = Pipeline(num_ranks=p, num_microbatches=n * p, num_chunks=v)
-        assert mesh.schedule.program.orders(p) == Interleaved().program(plain).orders(p)
+        assert mesh.schedule.program.orders(p) == InterleavedOneForwardOneBackward().program(
+            plain
+        ).orders(p)
 
 
 def literal_deadlocks(p: int, chunks: int, e: Parts, d: Parts) -> bool:

@@ -17,7 +17,7 @@ from bubbleproof.papers.claims.domain import Params
 from bubbleproof.papers.claims.measured_pipelines import last_end, messages_between, peaks_of
 from bubbleproof.papers.claims.measured_pipelines import messages as messages_of
 from bubbleproof.theory.families.base import Family, FamilyMember
-from bubbleproof.theory.families.interleaved import Interleaved
+from bubbleproof.theory.families.interleaved import InterleavedOneForwardOneBackward
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
 from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.toffload import TOffload
@@ -28,7 +28,11 @@ from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.model.memory import memory_profile
 
 TPIPE, TRECOMP, TRECOMP_INTERLEAVED = TPipe(), TRecomp(), TRecompInterleaved()
-PLAIN, INTERLEAVED, TOFFLOAD = OneForwardOneBackward(), Interleaved(), TOffload()
+PLAIN, INTERLEAVED, TOFFLOAD = (
+    OneForwardOneBackward(),
+    InterleavedOneForwardOneBackward(),
+    TOffload(),
+)
 _NAMES = ("p", "m", "v", "tF", "tB")
 
 

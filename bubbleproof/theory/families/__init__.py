@@ -12,7 +12,7 @@ from bubbleproof.theory.families.chimera import Chimera
 from bubbleproof.theory.families.dualpipe import DualPipe, DualPipeV
 from bubbleproof.theory.families.gpipe import BreadthFirst, GPipe, TeraPipe
 from bubbleproof.theory.families.hanayo import Hanayo
-from bubbleproof.theory.families.interleaved import Interleaved
+from bubbleproof.theory.families.interleaved import InterleavedOneForwardOneBackward
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
 from bubbleproof.theory.families.parameters import (
     FamilyParameters,
@@ -50,7 +50,7 @@ __all__ = [
 
 _FAMILIES: tuple[Family, ...] = (
     GPipe(), OneForwardOneBackward(), RecomputedOneForwardOneBackward(), AdaPipe(),
-    Interleaved(), BreadthFirst(), TeraPipe(), Hanayo(),
+    InterleavedOneForwardOneBackward(), BreadthFirst(), TeraPipe(), Hanayo(),
     ZeroBubbleH1(), ZeroBubbleH2(), ZeroBubbleV(), VHalf(), VMin(),
     Chimera(), DualPipe(), DualPipeV(),
     BPipe(), BPipeInterleaved(), SVPP(), SVPPWeights(),

@@ -47,7 +47,7 @@ MOST_TASKS = 20_000  # of the shape that is tried; larger ones keep ``depth_firs
 Order = Callable[[Pipeline], Program]
 
 
-class Interleaved(Family):
+class InterleavedOneForwardOneBackward(Family):
     """Megatron's depth-first order over v chunks per rank; frugal where p does not divide m."""
 
     name = "interleaved"
@@ -64,7 +64,7 @@ class Interleaved(Family):
         return ORDERS[_chosen(p, few, v, is_sliced=few == m)](pipeline)
 
 
-class DepthFirst(Interleaved):
+class DepthFirst(InterleavedOneForwardOneBackward):
     """The same with a remainder spread over the groups: Megatron's warm-ups at any m."""
 
     name = "interleaved-spread"

@@ -29,7 +29,7 @@ Source: T-Pipe section 4.2, Appendices B and C. Legal range: any p, m, v >= 2, 1
 
 from __future__ import annotations
 
-from bubbleproof.theory.families.interleaved import Interleaved
+from bubbleproof.theory.families.interleaved import InterleavedOneForwardOneBackward
 from bubbleproof.theory.families.parameters import FamilyParameters
 from bubbleproof.theory.families.recomputed_share import chunks_of_share, share_of_chunks
 from bubbleproof.theory.families.rounds import round_program
@@ -116,7 +116,7 @@ class TRecompInterleaved(Recomputing):
     source = "T-Pipe (Chronos-aware pipeline parallelism) section 4.2, Figure 6(e)"
 
     def program(self, pipeline: Pipeline) -> Program:
-        plain = Interleaved().program(pipeline).orders(pipeline.num_ranks)
+        plain = InterleavedOneForwardOneBackward().program(pipeline).orders(pipeline.num_ranks)
         stages = recomputed_chunks(pipeline) * pipeline.num_ranks
         return Program.from_orders([with_recomputations(order, stages) for order in plain])
 
