@@ -52,7 +52,7 @@ from bubbleproof.formats.plan_json import write_plan
 from bubbleproof.formats.problem_toml import ProblemFile, read_problem
 from bubbleproof.parallel import open_executor
 from bubbleproof.planners import Plan, PlanOptions, plan
-from bubbleproof.planners.known_schedules import Known
+from bubbleproof.planners.known_schedules import KnownSchedule
 from bubbleproof.planners.planned import NOT_LEGAL
 from bubbleproof.report.extras import INSTALL, absent
 from bubbleproof.report.page import ReportPage, write_page
@@ -142,7 +142,7 @@ def planned(
     file: ProblemFile,
     options: PlanOptions,
     executor: Executor | None = None,
-    known: Sequence[Known] = (),
+    known: Sequence[KnownSchedule] = (),
 ) -> Plan:
     """The plan of a problem file. Raises ``ValueError`` for one whose objective is no makespan."""
     if file.plan is None or file.objective != "makespan":

@@ -21,7 +21,7 @@ from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.planners import CandidateResult, Plan, PlanOptions, plan
 from bubbleproof.planners.cluster_planned import ClusterPlan
-from bubbleproof.planners.known_schedules import Known
+from bubbleproof.planners.known_schedules import KnownSchedule
 from bubbleproof.planners.papers import paper_choice, require_paper
 from bubbleproof.planners.papers.deployments import chooses_deployments, deployment_of
 from bubbleproof.planners.papers.joint_deployments import with_plan
@@ -57,7 +57,7 @@ def chosen_by(name: str | None, file: ProblemFile) -> PaperChoice | None:
     return paper_choice(name, PaperInput(space=file.plan, table=file.paper.get(name, {})))
 
 
-def known_to(chosen: PaperChoice | None) -> tuple[Known, ...]:
+def known_to(chosen: PaperChoice | None) -> tuple[KnownSchedule, ...]:
     """What the search begins with."""
     known = None if chosen is None else known_of(chosen)
     return () if known is None else (known,)

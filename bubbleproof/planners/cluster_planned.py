@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from bubbleproof.costs.combinations import Combination, CombinationCosts
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_bound import quick_claim
-from bubbleproof.planners.known_schedules import Known
+from bubbleproof.planners.known_schedules import KnownSchedule
 from bubbleproof.planners.planned import NOT_LEGAL, TOO_LARGE, Plan, unsolved_status
 from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
@@ -67,7 +67,7 @@ class DeploymentProgress:
     value: int | None = None
     peak: int | None = None
     plan: Plan | None = None
-    known: Known | None = None  # the schedule of ``value``
+    known: KnownSchedule | None = None  # the schedule of ``value``
     reason: str = ""
     is_too_large: bool = False
 

@@ -33,7 +33,7 @@ from bubbleproof.planners.cluster_planned import (
     ShapeBound,
     legal_shapes,
 )
-from bubbleproof.planners.known_schedules import Known
+from bubbleproof.planners.known_schedules import KnownSchedule
 from bubbleproof.planners.looks import FirstLook, Look, Seen, first_look, look, preparation
 from bubbleproof.planners.planned import PlanOptions
 from bubbleproof.planners.planning import plan
@@ -179,7 +179,7 @@ class _ClusterPlanning:
         value, peak = seen.value + one.step_end, max(seen.measured.peak_memory, default=0)
         if one.value is None or (value, peak) < (one.value, one.peak or 0):
             one.value, one.peak = value, peak
-            one.known = Known(candidate=shape.candidate, seen=seen)
+            one.known = KnownSchedule(candidate=shape.candidate, seen=seen)
 
     def _improve(self) -> None:
         """Search where something shorter may be, then let the joint planner take the best."""

@@ -16,7 +16,7 @@ from bubbleproof.verify.candidates.chosen import foreign_choice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Known:
+class KnownSchedule:
     """A schedule of a candidate."""
 
     candidate: Candidate

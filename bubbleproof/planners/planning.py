@@ -23,7 +23,7 @@ from typing import TypeVar
 
 from bubbleproof.parallel import run_all
 from bubbleproof.planners.case_proofs import NEVER
-from bubbleproof.planners.known_schedules import Known, is_schedule_of
+from bubbleproof.planners.known_schedules import KnownSchedule, is_schedule_of
 from bubbleproof.planners.least_memory import least_capacity
 from bubbleproof.planners.looks import (
     FirstLook,
@@ -64,7 +64,7 @@ def plan(
     options: PlanOptions | None = None,
     *,
     executor: Executor | None = None,
-    known: Sequence[Known] = (),
+    known: Sequence[KnownSchedule] = (),
 ) -> Plan:
     """The best pipeline and schedule of the space, and how good it is.
 
@@ -111,7 +111,7 @@ class _Planning:
         self.began, self.done = time.perf_counter(), 0.0  # units of work
         self.illegal: dict[Candidate, str] = {}
         self.standings: list[_Standing] = []
-        self.known: Sequence[Known] = ()
+        self.known: Sequence[KnownSchedule] = ()
 
     def run(self) -> Plan:
         try:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from bubbleproof.planners.known_schedules import Known
+from bubbleproof.planners.known_schedules import KnownSchedule
 from bubbleproof.planners.looks import Seen
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.schedule import Program, Schedule
@@ -82,7 +82,7 @@ class PaperChoice:
     improved: AcceptedSchedule | None = None
 
 
-def known_of(chosen: PaperChoice) -> Known | None:
+def known_of(chosen: PaperChoice) -> KnownSchedule | None:
     """The choice as a start of the search, where it is a schedule of one of the candidates."""
     run = chosen.run
     if run is None or run.candidate is None:
@@ -90,7 +90,7 @@ def known_of(chosen: PaperChoice) -> Known | None:
     seen = Seen(
         pipeline=run.pipeline, schedule=run.schedule, measured=run.measured, origin=chosen.paper
     )
-    return Known(candidate=run.candidate, seen=seen)
+    return KnownSchedule(candidate=run.candidate, seen=seen)
 
 
 def verified_run(
