@@ -34,7 +34,14 @@ from bubbleproof.planners.cluster_planned import (
     legal_shapes,
 )
 from bubbleproof.planners.known_schedules import KnownSchedule
-from bubbleproof.planners.looks import FirstLook, Look, Seen, first_look, look, preparation
+from bubbleproof.planners.looks import (
+    CandidateSearch,
+    FirstLook,
+    Seen,
+    first_look,
+    look,
+    preparation,
+)
 from bubbleproof.planners.planned import PlanOptions
 from bubbleproof.planners.planning import plan
 from bubbleproof.solvers import SolveOptions, Status
@@ -235,7 +242,7 @@ class _ClusterPlanning:
                 within=most - one.step_end - 1,
                 stop=self.options.stop,
             )
-            self._take(one, shape, look(Look(shaped=shape.shaped, options=options)))
+            self._take(one, shape, look(CandidateSearch(shaped=shape.shaped, options=options)))
         self._tell(one)
 
     def _limits(self, share: float) -> tuple[float, float | None]:

@@ -39,7 +39,7 @@ PREPARED = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Look:
+class CandidateSearch:
     """What to look at, how, and the order to begin from beside the published ones."""
 
     shaped: Shaped
@@ -156,7 +156,7 @@ def _with_published(seen: Seen, deadline: float) -> Seen:
     return seen
 
 
-def look(asked: Look) -> Seen:
+def look(asked: CandidateSearch) -> Seen:
     """Solve the candidate with what is open in it."""
     pipeline, allowed = asked.shaped.pipeline, asked.shaped.allowed
     if (unseen := _not_begun(asked.shaped, asked.options.time_limit)) is not None:
@@ -179,7 +179,7 @@ def look(asked: Look) -> Seen:
 
 
 def _judged(
-    asked: Look, result: Result, pipeline: Pipeline, certificate: Certificate | None
+    asked: CandidateSearch, result: Result, pipeline: Pipeline, certificate: Certificate | None
 ) -> Seen:
     within, word, bound = asked.options.within, "", 0
     relaxed = relaxation(asked.shaped.pipeline, asked.shaped.allowed)

@@ -26,8 +26,8 @@ from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.known_schedules import KnownSchedule, is_schedule_of
 from bubbleproof.planners.least_memory import least_capacity
 from bubbleproof.planners.looks import (
+    CandidateSearch,
     FirstLook,
-    Look,
     Seen,
     first_look,
     look,
@@ -52,7 +52,7 @@ LEAST_SECONDS, LEAST_WORK = 0.5, 0.01  # for any look
 SAME = "the same pipeline as"
 MANY = 100  # candidates: beyond, not each is worth a schedule
 
-AnySearch = TypeVar("AnySearch", FirstLook, Look)
+AnySearch = TypeVar("AnySearch", FirstLook, CandidateSearch)
 
 
 class _TimeIsUpError(Exception):
@@ -227,7 +227,7 @@ class _Planning:
             if one in self._open() and self._fits(one):
                 self._take(one, look(self._asked(one, len(standings) - number)))
 
-    def _asked(self, one: _Standing, parts: int) -> Look:
+    def _asked(self, one: _Standing, parts: int) -> CandidateSearch:
         """A look for anything that is shorter than the best.
 
         It has one of so many parts of the work left or, where only seconds are limited and nobody
@@ -249,7 +249,7 @@ class _Planning:
             stop=self.options.stop,
         )
         known = None if one.best is None else one.best.schedule
-        return Look(
+        return CandidateSearch(
             shaped=one.shaped, options=options, known=None if known is None else known.program
         )
 
