@@ -36,7 +36,7 @@ from bubbleproof.planners.cluster_planned import (
 from bubbleproof.planners.known_schedules import KnownSchedule
 from bubbleproof.planners.looks import (
     CandidateSearch,
-    FirstLook,
+    FirstSearch,
     Seen,
     first_look,
     look,
@@ -163,7 +163,7 @@ class _ClusterPlanning:
             if most is not None and one.bound_of(shape) >= most:
                 continue
             within = None if most is None else most - one.step_end
-            asked = FirstLook(shaped=shape.shaped, most=within, seconds=max(0.0, self.seconds))
+            asked = FirstSearch(shaped=shape.shaped, most=within, seconds=max(0.0, self.seconds))
             self._take(one, shape, first_look(asked))
             if one.value is not None:
                 most = one.value if most is None else min(most, one.value)

@@ -75,7 +75,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class FirstLook:
+class FirstSearch:
     """What to look at, in so many seconds.
 
     Published orders are tried only where the bound is below ``most`` ticks.
@@ -120,7 +120,7 @@ def without_look(given: Shaped, why: str) -> Seen:
     )
 
 
-def first_look(asked: FirstLook) -> Seen:
+def first_look(asked: FirstSearch) -> Seen:
     """The bound of milliseconds, and the best published order, if one fits."""
     pipeline, deadline = asked.shaped.pipeline, time.perf_counter() + asked.seconds
     if (unseen := _not_begun(asked.shaped, asked.seconds)) is not None:

@@ -27,7 +27,7 @@ from bubbleproof.planners.known_schedules import KnownSchedule, is_schedule_of
 from bubbleproof.planners.least_memory import least_capacity
 from bubbleproof.planners.looks import (
     CandidateSearch,
-    FirstLook,
+    FirstSearch,
     Seen,
     first_look,
     look,
@@ -52,7 +52,7 @@ LEAST_SECONDS, LEAST_WORK = 0.5, 0.01  # for any look
 SAME = "the same pipeline as"
 MANY = 100  # candidates: beyond, not each is worth a schedule
 
-AnySearch = TypeVar("AnySearch", FirstLook, CandidateSearch)
+AnySearch = TypeVar("AnySearch", FirstSearch, CandidateSearch)
 
 
 class _TimeIsUpError(Exception):
@@ -174,7 +174,7 @@ class _Planning:
         for first in range(0, len(self.standings), MANY):
             standings, most = self.standings[first : first + MANY], self.best if first else None
             asked = (
-                FirstLook(shaped=one.shaped, most=most, seconds=self.seconds) for one in standings
+                FirstSearch(shaped=one.shaped, most=most, seconds=self.seconds) for one in standings
             )
             self._run(first_look, asked, standings)
 

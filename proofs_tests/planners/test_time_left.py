@@ -11,7 +11,7 @@ from bubbleproof.commands import plan_results
 from bubbleproof.commands.plan_results import summary_rows, timed_candidates
 from bubbleproof.formats.problem_toml import read_problem
 from bubbleproof.planners import PlanOptions, looks, plan
-from bubbleproof.planners.looks import FirstLook, first_look, preparation
+from bubbleproof.planners.looks import FirstSearch, first_look, preparation
 from bubbleproof.solvers import Status
 from bubbleproof.theory.families import published_programs
 from bubbleproof.theory.model.schedule import Program
@@ -45,7 +45,7 @@ def test_a_candidate_that_cannot_be_prepared_is_not_begun(monkeypatch: pytest.Mo
 
 def test_one_that_fits_is_looked_at_in_time_that_is_short_for_a_larger_one() -> None:
     few = Shaped(pipeline=PIPELINE, allowed=None)
-    asked = FirstLook(shaped=few, seconds=10 * preparation(PIPELINE))
+    asked = FirstSearch(shaped=few, seconds=10 * preparation(PIPELINE))
     assert first_look(asked).value is not None
     many = Shaped(pipeline=PIPELINE.with_changes(num_microbatches=44), allowed=None)
     seen = first_look(replace(asked, shaped=many))
@@ -62,7 +62,9 @@ def test_out_of_time_no_further_published_order_is_made(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(looks, "published_in_turn", in_turn)
     # So many seconds as the preparation takes by the book: less than the bound alone does here.
-    asked = FirstLook(shaped=Shaped(pipeline=PIPELINE, allowed=None), seconds=preparation(PIPELINE))
+    asked = FirstSearch(
+        shaped=Shaped(pipeline=PIPELINE, allowed=None), seconds=preparation(PIPELINE)
+    )
     assert first_look(asked).origin == "gpipe"
     assert made == ["gpipe", "1f1b"]
     made.clear()

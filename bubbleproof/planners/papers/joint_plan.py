@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from bubbleproof.planners.looks import FirstLook, first_look
+from bubbleproof.planners.looks import FirstSearch, first_look
 from bubbleproof.planners.papers.paper_choice import AcceptedSchedule, PaperChoice
 from bubbleproof.planners.planned import CandidateResult, Plan, unsolved_status, why_not
 from bubbleproof.planners.planning import verdict_of
@@ -101,7 +101,7 @@ def less(one: CandidateResult, ticks: int) -> CandidateResult:
 def _judged(candidate: Candidate, run: AcceptedSchedule) -> CandidateResult:
     """The paper's run as a candidate in which nothing is open, with a bound."""
     shape = Shaped(pipeline=run.pipeline, allowed=None)
-    seen, value = first_look(FirstLook(shaped=shape, most=0)), run.ticks
+    seen, value = first_look(FirstSearch(shaped=shape, most=0)), run.ticks
     is_closed = seen.bound >= value
     return CandidateResult(
         candidate=candidate,
