@@ -37,7 +37,7 @@ from bubbleproof.planners.known_schedules import KnownSchedule
 from bubbleproof.planners.looks import (
     CandidateSearch,
     FirstSearch,
-    Seen,
+    SearchOutcome,
     first_look,
     look,
     preparation,
@@ -170,7 +170,7 @@ class _ClusterPlanning:
         if one.bound == NEVER:
             one.reason = one.counted.reason or NO_ROOM
 
-    def _take(self, one: DeploymentProgress, shape: ShapeBound, seen: Seen) -> None:
+    def _take(self, one: DeploymentProgress, shape: ShapeBound, seen: SearchOutcome) -> None:
         """What a look at one of its shapes brought."""
         self.done += max(LEAST_WORK, seen.work)
         shape.take(

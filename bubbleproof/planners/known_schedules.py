@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bubbleproof.planners.looks import Seen
+from bubbleproof.planners.looks import SearchOutcome
 from bubbleproof.theory.pipelines.plan_space import Candidate
 from bubbleproof.theory.pipelines.shaping import Shaped
 from bubbleproof.verify import check
@@ -20,10 +20,10 @@ class KnownSchedule:
     """A schedule of a candidate."""
 
     candidate: Candidate
-    seen: Seen
+    seen: SearchOutcome
 
 
-def is_schedule_of(shaped: Shaped, seen: Seen) -> bool:
+def is_schedule_of(shaped: Shaped, seen: SearchOutcome) -> bool:
     """Whether it is one of the candidate's choices, and the checker accepts it."""
     if seen.schedule is None or foreign_choice(shaped.pipeline, shaped.allowed, seen.pipeline):
         return False

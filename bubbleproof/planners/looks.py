@@ -48,7 +48,7 @@ class CandidateSearch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Seen:
+class SearchOutcome:
     """What a look brought: a schedule of ``pipeline``, or none, and a bound.
 
     ``bound`` (ticks) is shown by ``certificate``, or by the ``word`` of an engine.
@@ -97,7 +97,7 @@ def _num_actions(pipeline: Pipeline) -> int:
     return kinds * pipeline.num_stages * pipeline.num_microbatches * pipeline.num_slices
 
 
-def _not_begun(given: Shaped, seconds: float) -> Seen | None:
+def _not_begun(given: Shaped, seconds: float) -> SearchOutcome | None:
     """What is to say where the time does not suffice; None where it does."""
     needed, actions = preparation(given.pipeline), _num_actions(given.pipeline)
     if needed <= seconds:
@@ -106,11 +106,11 @@ def _not_begun(given: Shaped, seconds: float) -> Seen | None:
     return without_look(given, why)
 
 
-def without_look(given: Shaped, why: str) -> Seen:
+def without_look(given: Shaped, why: str) -> SearchOutcome:
     """What the numbers of one rank show, and why there is no more."""
     claim = quick_claim(given)
     is_full = isinstance(claim, NoRoom)
-    return Seen(
+    return SearchOutcome(
         pipeline=given.pipeline,
         bound=0 if claim is None else claim.bound,
         certificate=claim,
@@ -120,17 +120,17 @@ def without_look(given: Shaped, why: str) -> Seen:
     )
 
 
-def first_look(asked: FirstSearch) -> Seen:
+def first_look(asked: FirstSearch) -> SearchOutcome:
     """The bound of milliseconds, and the best published order, if one fits."""
     pipeline, deadline = asked.shaped.pipeline, time.perf_counter() + asked.seconds
     if (unseen := _not_begun(asked.shaped, asked.seconds)) is not None:
         return unseen
     relaxed = relaxation(pipeline, asked.shaped.allowed)
     if (full := refuted(relaxed)) is not None:
-        return Seen(
+        return SearchOutcome(
             pipeline=pipeline, bound=NEVER, certificate=full, is_infeasible=True, reason=NO_ROOM
         )
-    seen, bounds = Seen(pipeline=pipeline), lower_bounds(relaxed)
+    seen, bounds = SearchOutcome(pipeline=pipeline), lower_bounds(relaxed)
     if not bounds.is_cyclic and refusal(relaxed, bounds.best) is None:
         seen = replace(seen, bound=bounds.best.bound, certificate=bounds.best)
     if asked.most is not None and seen.bound >= asked.most:
@@ -138,7 +138,7 @@ def first_look(asked: FirstSearch) -> Seen:
     return _with_published(seen, deadline)
 
 
-def _with_published(seen: Seen, deadline: float) -> Seen:
+def _with_published(seen: SearchOutcome, deadline: float) -> SearchOutcome:
     """With the best published order that fits, if one does, of those tried until the deadline."""
     problem = seen.pipeline.problem()
     for name, program in published_in_turn(seen.pipeline):
@@ -156,7 +156,7 @@ def _with_published(seen: Seen, deadline: float) -> Seen:
     return seen
 
 
-def look(asked: CandidateSearch) -> Seen:
+def look(asked: CandidateSearch) -> SearchOutcome:
     """Solve the candidate with what is open in it."""
     pipeline, allowed = asked.shaped.pipeline, asked.shaped.allowed
     if (unseen := _not_begun(asked.shaped, asked.options.time_limit)) is not None:
@@ -180,7 +180,7 @@ def look(asked: CandidateSearch) -> Seen:
 
 def _judged(
     asked: CandidateSearch, result: Result, pipeline: Pipeline, certificate: Certificate | None
-) -> Seen:
+) -> SearchOutcome:
     within, word, bound = asked.options.within, "", 0
     relaxed = relaxation(asked.shaped.pipeline, asked.shaped.allowed)
     if certificate is not None and refusal(relaxed, certificate) is None:
@@ -192,7 +192,7 @@ def _judged(
         claimed = max(claimed, NEVER if within is None else within + 1)
     if claimed > bound:
         word, bound, certificate = _who(asked.options, result), claimed, None
-    return Seen(
+    return SearchOutcome(
         pipeline=pipeline,
         schedule=result.schedule,
         measured=result.measured,

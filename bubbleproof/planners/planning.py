@@ -28,7 +28,7 @@ from bubbleproof.planners.least_memory import least_capacity
 from bubbleproof.planners.looks import (
     CandidateSearch,
     FirstSearch,
-    Seen,
+    SearchOutcome,
     first_look,
     look,
     preparation,
@@ -83,8 +83,8 @@ class _Standing:
 
     candidates: list[Candidate]
     shaped: Shaped
-    best: Seen | None = None  # the look that brought the best schedule
-    bound: Seen | None = None  # the look that brought the best bound
+    best: SearchOutcome | None = None  # the look that brought the best schedule
+    bound: SearchOutcome | None = None  # the look that brought the best bound
     is_infeasible: bool = False
 
     @property
@@ -95,7 +95,7 @@ class _Standing:
     def least(self) -> int:
         return 0 if self.bound is None else self.bound.bound
 
-    def take(self, seen: Seen) -> None:
+    def take(self, seen: SearchOutcome) -> None:
         if self.bound is None or seen.bound > self.bound.bound:
             self.bound = seen
         if seen.value is not None and (self.value is None or seen.value < self.value):
@@ -180,13 +180,13 @@ class _Planning:
 
     def _run(
         self,
-        look_at: Callable[[AnySearch], Seen],
+        look_at: Callable[[AnySearch], SearchOutcome],
         asked: Iterable[AnySearch],
         at: Sequence[_Standing],
     ) -> None:
         """The looks side by side, while there is time."""
 
-        def on_done(index: int, seen: Seen) -> None:
+        def on_done(index: int, seen: SearchOutcome) -> None:
             self._take(at[index], seen)
             if self.options.stop.is_set() or self.seconds <= 0:
                 raise _TimeIsUpError
@@ -253,7 +253,7 @@ class _Planning:
             shaped=one.shaped, options=options, known=None if known is None else known.program
         )
 
-    def _take(self, one: _Standing, seen: Seen) -> None:
+    def _take(self, one: _Standing, seen: SearchOutcome) -> None:
         one.take(seen)
         self.done += max(LEAST_WORK, seen.work)
         if self.options.tell is not None:
@@ -308,7 +308,7 @@ class _Planning:
         return Status.OPTIMAL if is_closed else Status.FEASIBLE
 
     def _judged(self, one: _Standing) -> list[tuple[Candidate, CandidateResult]]:
-        seen, bound = one.best or Seen(pipeline=one.shaped.pipeline), one.bound
+        seen, bound = one.best or SearchOutcome(pipeline=one.shaped.pipeline), one.bound
         status = unsolved_status(one.least, self.best)
         if one.is_infeasible:
             status = Status.INFEASIBLE.name

@@ -13,7 +13,7 @@ from bubbleproof.formats.cluster_toml import deployed_content
 from bubbleproof.formats.problem_toml import problem_of
 from bubbleproof.planners import PlanOptions, cluster_planning, plan
 from bubbleproof.planners.cluster_planning import plan_cluster
-from bubbleproof.planners.looks import CandidateSearch, Seen
+from bubbleproof.planners.looks import CandidateSearch, SearchOutcome
 from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from proofs_tests.costs.cluster_cases import TRAINING, all_counted, with_memory
@@ -131,9 +131,9 @@ def test_a_look_has_the_time_of_its_preparation_or_is_not_begun(
 ) -> None:
     asked: list[float] = []
 
-    def look(one: CandidateSearch) -> Seen:
+    def look(one: CandidateSearch) -> SearchOutcome:
         asked.append(one.options.time_limit)
-        return Seen(pipeline=one.shaped.pipeline)
+        return SearchOutcome(pipeline=one.shaped.pipeline)
 
     def limits(needed: float) -> list[float]:
         asked.clear()
