@@ -14,7 +14,7 @@ import pytest
 from bubbleproof.reference_exec.broken import BrokenProgram, MessageMismatch
 from bubbleproof.reference_exec.drivers.virtual import ReplayStalled, run_virtual
 from bubbleproof.reference_exec.evidence.compare import weight_difference, whole_results
-from bubbleproof.reference_exec.evidence.training_oracle import Matched, matched_training
+from bubbleproof.reference_exec.evidence.training_oracle import ExpectedTraining, matched_training
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.prepared import lowered_program, replay_plan
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
@@ -77,7 +77,9 @@ def verdict_of(whole: Replicated, plan: ReplayPlan, semantics: Semantics) -> Ver
     return join([verify_plan(whole.problem, plan, semantics), collectives])
 
 
-def goes_right(plan: ReplayPlan, semantics: Semantics, seed: int, expected: Matched) -> bool:
+def goes_right(
+    plan: ReplayPlan, semantics: Semantics, seed: int, expected: ExpectedTraining
+) -> bool:
     """Whether a run comes to its end with the weights that it should have."""
     try:
         results = run_virtual(plan, semantics=semantics, seed=seed)

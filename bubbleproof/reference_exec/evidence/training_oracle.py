@@ -38,7 +38,7 @@ from bubbleproof.reference_exec.runtime.optimizers import optimizer_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Matched:
+class ExpectedTraining:
     """What a replay must equal: gradients of its last pass, losses of all, and weights at its end.
 
     ``losses`` go by (step, number in the whole batch, slice). ``weights`` has the stages that are
@@ -65,13 +65,15 @@ class Ordinary:
     drift: float = 0.0
 
 
-def matched_training(plan: ReplayPlan, device: Device = CPU) -> Matched:
+def matched_training(plan: ReplayPlan, device: Device = CPU) -> ExpectedTraining:
     """The order-matched oracle, carried on for the steps of the plan's training."""
     training = plan.training
     if training is None:
         gradients, alone = order_matched(plan, device=device)
         gradients, losses = with_ties(plan, gradients), _of_step(0, alone)
-        return Matched(gradients=gradients, losses=losses, weights=stepped(plan, gradients))
+        return ExpectedTraining(
+            gradients=gradients, losses=losses, weights=stepped(plan, gradients)
+        )
     stages = [Stage(plan.spec, g).to(stepped_on(plan, g, device)) for g in range(plan.num_stages)]
     optimizers = [optimizer_of(training, stage.parameters()) for stage in stages]
     course, losses = [_weights(stages)], Losses()
@@ -83,7 +85,9 @@ def matched_training(plan: ReplayPlan, device: Device = CPU) -> Matched:
         for optimizer in optimizers:
             optimizer.step()
         course.append(_weights(stages))
-    return Matched(gradients=gradients, losses=losses, weights=course[-1], course=tuple(course))
+    return ExpectedTraining(
+        gradients=gradients, losses=losses, weights=course[-1], course=tuple(course)
+    )
 
 
 def _of_step(step: int, losses: dict[tuple[int, int], torch.Tensor]) -> Losses:
