@@ -25,7 +25,7 @@ from bubbleproof.reference_exec.evidence.alike import alike_data
 from bubbleproof.reference_exec.evidence.oracle import TOLERANCES, max_relative_error
 from bubbleproof.reference_exec.evidence.replay_report import NOTHING, RankComparison, ReplayReport
 from bubbleproof.reference_exec.evidence.training_oracle import (
-    Ordinary,
+    OrdinaryTraining,
     matched_training,
     ordinary_training,
     with_ties,
@@ -167,7 +167,7 @@ def data_dependence(results: list[RankResult]) -> str:
     return ""
 
 
-def _relative_error(gradients: Gradients, loss: float, exact: Ordinary) -> float:
+def _relative_error(gradients: Gradients, loss: float, exact: OrdinaryTraining) -> float:
     """The larger of the gradients' error and the loss's, relative to the ordinary oracle's."""
     return max(
         max_relative_error(gradients, exact.gradients),

@@ -53,7 +53,7 @@ class ExpectedTraining:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Ordinary:
+class OrdinaryTraining:
     """What a replay must come close to, in float64; ``weights`` is empty without a training.
 
     ``drift`` is the largest relative error of the order-matched weights after any step.
@@ -102,12 +102,12 @@ def stepped_on(plan: ReplayPlan, stage: int, device: Device) -> torch.device:
     return CPU.torch_device if stage in plan.hosted else device.torch_device
 
 
-def ordinary_training(plan: ReplayPlan, course: Sequence[Gradients]) -> Ordinary:
+def ordinary_training(plan: ReplayPlan, course: Sequence[Gradients]) -> OrdinaryTraining:
     """The ordinary oracle for the steps of the plan's training, along the weights of ``course``."""
     training = plan.training
     if training is None:
         gradients, loss = ordinary(plan)
-        return Ordinary(gradients=gradients, loss=loss, weights={})
+        return OrdinaryTraining(gradients=gradients, loss=loss, weights={})
     stages = [Stage(plan.spec, stage).double() for stage in range(plan.num_stages)]
     optimizer = optimizer_of(training, (p for stage in stages for p in stage.parameters()))
     drift = 0.0
@@ -117,7 +117,7 @@ def ordinary_training(plan: ReplayPlan, course: Sequence[Gradients]) -> Ordinary
         _set_gradients(stages, gradients)
         optimizer.step()
         drift = max(drift, max_relative_error(after, _weights(stages)))
-    return Ordinary(gradients=gradients, loss=loss, weights=_weights(stages), drift=drift)
+    return OrdinaryTraining(gradients=gradients, loss=loss, weights=_weights(stages), drift=drift)
 
 
 def _weights(stages: list[Stage]) -> Gradients:
