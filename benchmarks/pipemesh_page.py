@@ -24,7 +24,7 @@ from bubbleproof.costs.saved_bytes import message_bytes
 from bubbleproof.formats.problem_toml import read_problem
 from bubbleproof.papers.claims.pipemesh_tables import GIB, SYSTEMS, TABLE, model_flops
 from bubbleproof.planners.papers import paper_choice
-from bubbleproof.planners.papers.mesh_numbers import Meshed, MeshTable, meshes_of
+from bubbleproof.planners.papers.mesh_numbers import MeshNumbers, MeshTable, meshes_of
 from bubbleproof.planners.papers.optimizer_sharding import with_optimizer_sharding
 from bubbleproof.planners.papers.paper_choice import PaperChoice, PaperInput
 from bubbleproof.planners.papers.pipemesh import printed_plan
@@ -113,7 +113,7 @@ def _has_queue(given: Configuration, hundredths: int) -> bool:
     return plan is not None and str(plan.queue.size) == QUEUES[given.row]
 
 
-def mesh_of(given: Configuration) -> Meshed:
+def mesh_of(given: Configuration) -> MeshNumbers:
     """What the planner counts with for the printed number of chunks."""
     file, row = read_problem(path_of(PAPER, given.name)), TABLE[given.row]
     assert file.plan is not None

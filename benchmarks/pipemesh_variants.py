@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from benchmarks.paper_numbers import Number, number_table
-from bubbleproof.planners.papers.mesh_numbers import Meshed
+from bubbleproof.planners.papers.mesh_numbers import MeshNumbers
 from bubbleproof.planners.papers.mesh_runs import MeshPlan, checked
 from bubbleproof.planners.papers.mesh_variants import VARIANTS, variant_plan
 from bubbleproof.planners.papers.paper_choice import AcceptedSchedule
@@ -38,21 +38,21 @@ PipeMesh w/o ES (9.7 %) cannot be had: how the depth-first order holds q microba
 """
 
 
-def section(meshed: Meshed) -> str:
+def section(meshed: MeshNumbers) -> str:
     """The part of the page."""
     own = own_plan(meshed)
     share = f"{100 * float(own.queue.sharded):.1f} %"
     return HEAD.format(share=share) + number_table(variant_numbers(meshed))
 
 
-def own_plan(meshed: Meshed) -> MeshPlan:
+def own_plan(meshed: MeshNumbers) -> MeshPlan:
     """PipeMesh's own."""
     plan = printed_plan(meshed)
     assert plan is not None
     return plan
 
 
-def variant_numbers(meshed: Meshed) -> list[Number]:
+def variant_numbers(meshed: MeshNumbers) -> list[Number]:
     """The variants' losses, in per cent of PipeMesh's throughput."""
     own = own_plan(meshed)
     found = []
@@ -93,7 +93,7 @@ def with_beside(plan: MeshPlan, beside: dict[str, int]) -> MeshPlan:
     return replace(plan, selection=chosen, plain=plan.plain.with_changes(capacity=None))
 
 
-def above(meshed: Meshed, plan: MeshPlan) -> str:
+def above(meshed: MeshNumbers, plan: MeshPlan) -> str:
     """By how much it exceeds the memory, by the planner's count; empty where it fits."""
     assert meshed.budget is not None
     more = plan.queue.total_bytes(plan.selection.stored) - meshed.budget

@@ -6,14 +6,14 @@ from fractions import Fraction
 from random import Random
 
 from bubbleproof.costs.pipemesh_queue import QueueNumbers, planned_queue
-from bubbleproof.planners.papers.mesh_numbers import Meshed
+from bubbleproof.planners.papers.mesh_numbers import MeshNumbers
 from bubbleproof.planners.papers.recomputed_operations import RecomputedOperation
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.sized import sized
 from proofs_tests.zeros import zero_or
 
 
-def drawn(seed: int, operations: int) -> Meshed:
+def drawn(seed: int, operations: int) -> MeshNumbers:
     """A random mesh with a budget under which some queues fit and others do not."""
     random = Random(seed)
     p, chunks = random.randint(2, 4), random.choice([1, 2, 3, 5, 6])
@@ -37,7 +37,7 @@ def drawn(seed: int, operations: int) -> Meshed:
         num_ranks=p, num_microbatches=m, num_chunks=chunks, forward=mesh.forward,
         backward=mesh.backward, activation=full,
     )  # fmt: skip
-    return Meshed(
+    return MeshNumbers(
         plain=plain, candidate=None, mesh=mesh, operations=listed, base=base, beside=0,
         budget=None if random.random() < 0.1 else budget,
     )  # fmt: skip

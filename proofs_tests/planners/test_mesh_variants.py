@@ -10,7 +10,7 @@ import pytest
 from benchmarks.pipemesh_files import CONFIGURATIONS
 from benchmarks.pipemesh_page import mesh_of
 from benchmarks.pipemesh_variants import loss, own_plan, variant_numbers
-from bubbleproof.planners.papers.mesh_numbers import Meshed
+from bubbleproof.planners.papers.mesh_numbers import MeshNumbers
 from bubbleproof.planners.papers.mesh_runs import MeshPlan, built, checked
 from bubbleproof.planners.papers.mesh_variants import VARIANTS, MeshVariant, variant_plan
 from bubbleproof.planners.papers.paper_choice import AcceptedSchedule
@@ -20,19 +20,19 @@ Z1, Z2, Z3 = VARIANTS
 
 
 @pytest.fixture(scope="module")
-def falcon() -> Meshed:
+def falcon() -> MeshNumbers:
     meshed = mesh_of(CONFIGURATIONS[-1])
     assert (meshed.mesh.num_chunks, meshed.mesh.num_ranks, meshed.mesh.replicas) == (8, 4, 3)
     return meshed
 
 
-def plan_of(meshed: Meshed, variant: MeshVariant) -> MeshPlan:
+def plan_of(meshed: MeshNumbers, variant: MeshVariant) -> MeshPlan:
     plan = variant_plan(meshed, own_plan(meshed).queue.size, variant)
     assert plan is not None
     return plan
 
 
-def test_the_bytes_of_a_parameter(falcon: Meshed) -> None:
+def test_the_bytes_of_a_parameter(falcon: MeshNumbers) -> None:
     # M = 8, D = 3: optimizer 12/3; gradients whole 2, or 2/3 + 4/8; parameters whole 2, or
     # 2/3 + 8/8 less the third that a device has (section IV-A; the file's own_shard = false).
     psi = falcon.mesh.parameters
@@ -49,7 +49,7 @@ def test_the_bytes_of_a_parameter(falcon: Meshed) -> None:
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda one: one.name)
-def test_nothing_that_fits_recomputes_less(falcon: Meshed, variant: MeshVariant) -> None:
+def test_nothing_that_fits_recomputes_less(falcon: MeshNumbers, variant: MeshVariant) -> None:
     # Three of each operation in a chunk: 4^7 ways to recompute some of each.
     plan = plan_of(falcon, variant)
     names = list(dict.fromkeys(one.name for one in falcon.operations))
@@ -73,7 +73,7 @@ def test_nothing_that_fits_recomputes_less(falcon: Meshed, variant: MeshVariant)
     ("variant", "gathers", "reductions", "frees"), [(Z1, 1, 1, 0), (Z2, 1, 2, 0), (Z3, 4, 2, 4)]
 )
 def test_the_collectives_of_a_stage(
-    falcon: Meshed, variant: MeshVariant, gathers: int, reductions: int, frees: int
+    falcon: MeshNumbers, variant: MeshVariant, gathers: int, reductions: int, frees: int
 ) -> None:
     # Two enqueues and two dequeues: Z1 gathers and reduces once, Z2 reduces after both dequeues,
     # Z3 gathers before and frees after all four visits.
@@ -87,7 +87,7 @@ def test_the_collectives_of_a_stage(
         assert int(problem.actions.is_kind(kind).sum()) == count * stages, kind
 
 
-def test_the_variants_run_and_fall_behind_in_the_papers_order(falcon: Meshed) -> None:
+def test_the_variants_run_and_fall_behind_in_the_papers_order(falcon: MeshNumbers) -> None:
     # Figure 15: 6.0, 4.2 and 2.7 per cent. Ours are smaller, in the same order.
     own = own_plan(falcon)
     plans = [plan_of(falcon, variant) for variant in VARIANTS]
@@ -103,7 +103,7 @@ def test_the_variants_run_and_fall_behind_in_the_papers_order(falcon: Meshed) ->
         assert printed > least
 
 
-def test_where_nothing_fits_there_is_no_plan(falcon: Meshed) -> None:
+def test_where_nothing_fits_there_is_no_plan(falcon: MeshNumbers) -> None:
     size = own_plan(falcon).queue.size
     least = Fraction(8 * falcon.mesh.parameters)  # Z1's state alone
     small = type(falcon)(

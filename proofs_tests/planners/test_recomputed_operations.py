@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from bubbleproof.costs.pipemesh_queue import Queue, planned_queue
-from bubbleproof.planners.papers.mesh_numbers import Meshed
+from bubbleproof.planners.papers.mesh_numbers import MeshNumbers
 from bubbleproof.planners.papers.pipemesh import plans, printed_plan
 from bubbleproof.solvers.engines.cbc import CBC
 from bubbleproof.solvers.engines.pulp_alone import pulp
@@ -16,7 +16,7 @@ from proofs_tests.planners.random_meshes import SEEDS, drawn
 from proofs_tests.sized import sized
 
 
-def subsets(given: Meshed) -> Iterator[tuple[int, int, tuple[bool, ...]]]:
+def subsets(given: MeshNumbers) -> Iterator[tuple[int, int, tuple[bool, ...]]]:
     """(bytes stored, ticks recomputed, what is recomputed) of every set of operations."""
     for again in product((False, True), repeat=len(given.operations)):
         pairs = list(zip(given.operations, again, strict=True))
@@ -27,7 +27,7 @@ def subsets(given: Meshed) -> Iterator[tuple[int, int, tuple[bool, ...]]]:
         )
 
 
-def largest(given: Meshed, stored: int) -> Queue | None:
+def largest(given: MeshNumbers, stored: int) -> Queue | None:
     """F(o) by its definition."""
     sizes = [
         q
@@ -38,7 +38,7 @@ def largest(given: Meshed, stored: int) -> Queue | None:
     return planned_queue(given.mesh, max(sizes)) if sizes else None
 
 
-def enumerated(given: Meshed) -> int | None:
+def enumerated(given: MeshNumbers) -> int | None:
     """Eq. 6 with F(o): the least added ticks, over all sets of operations."""
     j = given.mesh.num_chunks * given.mesh.num_microbatches + given.mesh.num_ranks - 1
     costs = []
@@ -71,7 +71,7 @@ def test_the_dynamic_program_is_exact_against_all_subsets(seed: int) -> None:
     assert found.selection.cost == least + start - first.exposed_ticks
 
 
-def integer_program(given: Meshed, *, is_largest: bool) -> int | None:
+def integer_program(given: MeshNumbers, *, is_largest: bool) -> int | None:
     """The same choice as an integer program: x_k stores operation k, y_q is the queue.
 
     ``is_largest``: q must be F(o), as printed; otherwise any q that fits, which can be better.

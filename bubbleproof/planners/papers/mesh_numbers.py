@@ -59,7 +59,7 @@ class MeshTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Meshed:
+class MeshNumbers:
     """A number of chunks: its plain pipeline, its operations and what the planner counts with.
 
     ``candidate`` is the one of the space that it is, None where it is of none. ``base`` are bytes
@@ -99,7 +99,7 @@ class Meshed:
         )
 
 
-def meshes_of(space: PlanSpace, table: MeshTable) -> list[Meshed]:
+def meshes_of(space: PlanSpace, table: MeshTable) -> list[MeshNumbers]:
     """The numbers of chunks that the file lists and that divide what there is, in order.
 
     Raises ``ValueError`` where there is none, with the nearest number that does.
@@ -117,7 +117,7 @@ def meshes_of(space: PlanSpace, table: MeshTable) -> list[Meshed]:
     )
 
 
-def _meshed(space: PlanSpace, table: MeshTable, chunks: int) -> Meshed | None:
+def _meshed(space: PlanSpace, table: MeshTable, chunks: int) -> MeshNumbers | None:
     """None where the work of a rank or its operations have no such share."""
     candidate = even_candidate(space, chunks)
     try:
@@ -130,7 +130,7 @@ def _meshed(space: PlanSpace, table: MeshTable, chunks: int) -> Meshed | None:
     plain = shape.pipeline
     beside = _beside(plain, table)
     caps = [store.capacity for store in plain.problem().stores if store.capacity is not None]
-    return Meshed(
+    return MeshNumbers(
         plain=plain,
         candidate=candidate if candidate in space.candidates() else None,
         mesh=_mesh(plain, table),

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from bubbleproof.costs.pipemesh_queue import planned_queue
-from bubbleproof.planners.papers.mesh_numbers import Meshed
+from bubbleproof.planners.papers.mesh_numbers import MeshNumbers
 from bubbleproof.planners.papers.mesh_runs import MeshPlan
 from bubbleproof.planners.papers.recomputed_operations import least_ticks
 
@@ -43,7 +43,7 @@ VARIANTS = (
 )
 
 
-def variant_plan(meshed: Meshed, size: int, variant: MeshVariant) -> MeshPlan | None:
+def variant_plan(meshed: MeshNumbers, size: int, variant: MeshVariant) -> MeshPlan | None:
     """The variant's plan for a queue of ``size`` microbatches; None where nothing fits."""
     queue = replace(
         planned_queue(meshed.mesh, size),

@@ -20,7 +20,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from functools import partial
 
-from bubbleproof.planners.papers.mesh_numbers import Meshed, MeshTable, meshes_of
+from bubbleproof.planners.papers.mesh_numbers import MeshNumbers, MeshTable, meshes_of
 from bubbleproof.planners.papers.mesh_runs import MeshPlan, checked, runs_as_printed
 from bubbleproof.planners.papers.optimizer_sharding import with_optimizer_sharding
 from bubbleproof.planners.papers.paper_choice import AcceptedSchedule, PaperChoice, PaperInput
@@ -57,7 +57,7 @@ def pipemesh_choice(given: PaperInput) -> PaperChoice:
     )
 
 
-def printed_plan(meshed: Meshed) -> MeshPlan | None:
+def printed_plan(meshed: MeshNumbers) -> MeshPlan | None:
     """Eq. 6 to 9; None where nothing fits."""
     largest, exposed = meshed.largest_queue(), {q.size: q.exposed_ticks for q in meshed.queues}
 
@@ -79,7 +79,7 @@ def printed_plan(meshed: Meshed) -> MeshPlan | None:
     return meshed.plan(queue, selection)
 
 
-def plans(meshed: Meshed) -> Iterator[MeshPlan]:
+def plans(meshed: MeshNumbers) -> Iterator[MeshPlan]:
     """For every q the least recomputation with which it fits, by the paper's count."""
     table = least_ticks(meshed.operations, meshed.base)
     for queue in meshed.queues:
@@ -91,7 +91,7 @@ def plans(meshed: Meshed) -> Iterator[MeshPlan]:
             yield meshed.plan(queue, table[count - 1])
 
 
-def best_run(meshes: list[Meshed]) -> tuple[MeshPlan, AcceptedSchedule] | None:
+def best_run(meshes: list[MeshNumbers]) -> tuple[MeshPlan, AcceptedSchedule] | None:
     """The plan of the least measured ticks, of the first ``MOST_BUILT`` that run."""
     listed = sorted((plan for one in meshes for plan in plans(one)), key=lambda p: p.predicted)
     found: list[tuple[int, MeshPlan, AcceptedSchedule]] = []
@@ -105,7 +105,7 @@ def best_run(meshes: list[Meshed]) -> tuple[MeshPlan, AcceptedSchedule] | None:
     return None if best is None else best[1:]
 
 
-def _trouble(meshed: Meshed, plan: MeshPlan | None, own: AcceptedSchedule | str | None) -> str:
+def _trouble(meshed: MeshNumbers, plan: MeshPlan | None, own: AcceptedSchedule | str | None) -> str:
     """What keeps the choice from running as printed; empty where it runs."""
     if plan is None:
         return "no queue fits the memory, whatever is recomputed"
@@ -137,7 +137,7 @@ def _note(
     return f"it takes {abs(more)} ticks {'more' if more > 0 else 'less'} than the paper counts"
 
 
-def _told(meshed: Meshed, plan: MeshPlan | None) -> dict[str, object]:
+def _told(meshed: MeshNumbers, plan: MeshPlan | None) -> dict[str, object]:
     """The choice in plain values; ratios as text."""
     if plan is None:
         return {"chunks": meshed.mesh.num_chunks, "q": None}
