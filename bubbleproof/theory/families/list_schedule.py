@@ -24,7 +24,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.placement import num_downward
 
 
-class Mirrored(NamedTuple):
+class MirroredLists(NamedTuple):
     """A problem as lists, in one direction of time; ``job`` counts microbatches in turn."""
 
     problem: Problem
@@ -38,7 +38,7 @@ class Mirrored(NamedTuple):
     lacking: list[list[int]]  # by rank and job: units still to be taken for good
 
 
-def mirrored(problem: Problem, *, is_backwards: bool, is_bidirectional: bool) -> Mirrored:
+def mirrored(problem: Problem, *, is_backwards: bool, is_bidirectional: bool) -> MirroredLists:
     """The problem for ``list_starts``, forwards or backwards in time."""
     taken, given = taken_and_given(problem)
     before, after = problem.edges.before, problem.edges.after
@@ -57,7 +57,7 @@ def mirrored(problem: Problem, *, is_backwards: bool, is_bidirectional: bool) ->
     lacking = np.zeros((problem.num_ranks, int(job.max()) + 1), dtype=np.int64)
     for_good = np.where(np.array(given) == 0, taken, 0)
     np.add.at(lacking, (problem.rank_of_task, job), for_good)
-    return Mirrored(
+    return MirroredLists(
         problem=problem,
         ticks=problem.duration.tolist(),
         rank=problem.rank_of_task.tolist(),
@@ -70,7 +70,7 @@ def mirrored(problem: Problem, *, is_backwards: bool, is_bidirectional: bool) ->
     )
 
 
-def list_starts(given: Mirrored, ranking: Ints, limit: int) -> Ints:
+def list_starts(given: MirroredLists, ranking: Ints, limit: int) -> Ints:
     """Starts by task in the given direction of time.
 
     Preconditions: ``limit`` is at least what one microbatch takes on any rank, and nothing is
@@ -88,7 +88,7 @@ class _Run:
     """One run of all ranks; events are ends of tasks and tasks that become ready."""
 
     def __init__(
-        self, given: Mirrored, ranking: list[int], limit: int, *, is_careful: bool
+        self, given: MirroredLists, ranking: list[int], limit: int, *, is_careful: bool
     ) -> None:
         self.given, self.ranking, self.limit, self.is_careful = given, ranking, limit, is_careful
         ranks = given.problem.num_ranks
