@@ -90,7 +90,7 @@ def improve(problem: Problem, bounds: Bounds, upper: int | None, deadline: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Narrowed:
+class PropagationResult:
     """What closes in on the optimum: a bound with its proof, and a schedule that was checked."""
 
     certificate: Drup | None
@@ -105,14 +105,14 @@ def narrow(
     *,
     known: int = 0,
     budget: Budget = UNLIMITED,
-) -> Narrowed:
+) -> PropagationResult:
     """As ``improve``, with the best schedule below ``upper`` that the search met on its way.
 
     ``known`` is a bound that is proved already: the search goes on from there. The deadline is a
     moment of ``budget``.
     """
     if problem.num_tasks > MOST_TASKS:
-        return Narrowed(certificate=None, schedule=None)
+        return PropagationResult(certificate=None, schedule=None)
     search = _Improvement(problem, bounds, upper, deadline, budget)
     search.bound = max(search.bound, known)
     if upper is None or not search.reach(upper, search.by_rules):
@@ -120,7 +120,7 @@ def narrow(
     if upper is not None and not search.reach(search.upper, search.by_probing):
         search.bisect()
     search.climb(search.by_probing)
-    return Narrowed(certificate=search.proof, schedule=search.schedule)
+    return PropagationResult(certificate=search.proof, schedule=search.schedule)
 
 
 class _Improvement:

@@ -16,14 +16,14 @@ from bubbleproof.solvers.encoding import Encoding
 from bubbleproof.solvers.engines import Budget, EngineOutcome, cpsat
 from bubbleproof.solvers.engines.engine import Engine
 from bubbleproof.solvers.modulo_lists import ModuloLists
-from bubbleproof.solvers.propagation import Narrowed
+from bubbleproof.solvers.propagation import PropagationResult
 from bubbleproof.theory.model.actions import Action, Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.patience import PATIENCE
 
-NOTHING = Narrowed(certificate=None, schedule=None)
+NOTHING = PropagationResult(certificate=None, schedule=None)
 
 
 Lie = Callable[[EngineOutcome], EngineOutcome]

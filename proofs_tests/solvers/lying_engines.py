@@ -31,7 +31,7 @@ from bubbleproof.solvers.engines.choices_frame import Choice, Frame, choices_eng
 from bubbleproof.solvers.explain import explain
 from bubbleproof.solvers.large import LargeSearch
 from bubbleproof.solvers.pareto import pareto
-from bubbleproof.solvers.propagation import Narrowed
+from bubbleproof.solvers.propagation import PropagationResult
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -118,7 +118,7 @@ def certificates() -> Cases:
         "of another problem": lower_bounds(longer.problem()).best,
     }
     for what, certificate in forged.items():
-        found = Narrowed(certificate=certificate, schedule=None)  # type: ignore[arg-type]  # a lie
+        found = PropagationResult(certificate=certificate, schedule=None)  # type: ignore[arg-type]  # a lie
         with (
             patch.object(search, "narrow", lambda *_, found=found, **__: found),
             patch.object(search, "CERTIFYING", 0),  # the engine's word remains
@@ -143,7 +143,7 @@ def certificates() -> Cases:
             )
     # What if the checker itself were wrong? Then a schedule can still give it the lie.
     true = type("Finding", (), {"ok": True, "violations": ()})
-    over = Narrowed(certificate=Drup(bound=500, lemmas=()), schedule=None)
+    over = PropagationResult(certificate=Drup(bound=500, lemmas=()), schedule=None)
     with (
         patch.object(search, "narrow", lambda *_, **__: over),
         patch("bubbleproof.solvers.gate.check_certificate", lambda *_: true),
