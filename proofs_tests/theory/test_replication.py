@@ -15,7 +15,7 @@ from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.replication import (
-    Placed,
+    PlacedCollective,
     memory_changes,
     placed_collectives,
     schedule_with,
@@ -41,7 +41,7 @@ def split_on_one_rank() -> tuple[Problem, Schedule]:
     return problem, left_shift(problem, Program.from_orders([SPLIT.split()]))
 
 
-def told(placed: list[Placed], problem: Problem) -> list[str]:
+def told(placed: list[PlacedCollective], problem: Problem) -> list[str]:
     """Each collective with its ticks and what it serves."""
     return [
         f"{c.action} at {c.start}: {' '.join(problem.actions.label(t) for t in c.tasks)}"

@@ -26,7 +26,7 @@ from bubbleproof.theory.model.actions import NONE, Action, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.extension import Change
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.replication import Placed, Use, memory_changes, uses_of
+from bubbleproof.theory.pipelines.replication import PlacedCollective, Use, memory_changes, uses_of
 from bubbleproof.theory.pipelines.sharding import ADDERS, READERS, Collective, collectives
 from bubbleproof.theory.pipelines.visits import visits
 
@@ -53,7 +53,7 @@ class DataParallel:
     first: Mapping[Holder, int]
     last: Mapping[Holder, int]
     homes: Mapping[Action, int]
-    placed: tuple[Placed, ...] = ()
+    placed: tuple[PlacedCollective, ...] = ()
     layouts: Mapping[int, StageLayout] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -84,7 +84,7 @@ class DataParallel:
     @classmethod
     def serving(
         cls,
-        placed: list[Placed],
+        placed: list[PlacedCollective],
         replicas: int,
         levels: ZeroLevels | None,
     ) -> DataParallel:
@@ -175,7 +175,7 @@ def layouts_of(
     return found
 
 
-def _of_visit(collective: Collective, pipeline: Pipeline) -> Placed:
+def _of_visit(collective: Collective, pipeline: Pipeline) -> PlacedCollective:
     """A collective of a visit by what it would serve; it runs when the problem says."""
     visit, parts = collective.visit, (NONE,)
     kinds = (Kind.F,) if visit.is_forward else READERS
@@ -184,7 +184,7 @@ def _of_visit(collective: Collective, pipeline: Pipeline) -> Placed:
         cut = pipeline.weight_parts[visit.stage] if pipeline.weight_parts else ()
         parts = (NONE, *range(len(cut)))
     samples = product(kinds, range(visit.first, visit.end), range(pipeline.num_slices), parts)
-    return Placed(
+    return PlacedCollective(
         kind=collective.kind,
         stage=visit.stage,
         rank=visit.rank,

@@ -63,7 +63,7 @@ class Use(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
+class PlacedCollective:
     """A collective of a stage on a rank, what it serves in order, and when it runs (ticks).
 
     ``tasks`` are the tasks of ``uses``; the first that a REDUCE_GRAD serves makes room for the
@@ -92,7 +92,7 @@ class _Row(NamedTuple):
     end: int
 
 
-def placed_collectives(problem: Problem, schedule: Schedule, level: int) -> list[Placed]:
+def placed_collectives(problem: Problem, schedule: Schedule, level: int) -> list[PlacedCollective]:
     """The collectives that a schedule's parameters of level 0 to 3 need, by rank.
 
     Rows of the schedule that name no task of the problem get none. Raises ``ValueError`` for
@@ -115,7 +115,7 @@ def placed_collectives(problem: Problem, schedule: Schedule, level: int) -> list
     return found
 
 
-def with_placed(problem: Problem, placed: Sequence[Placed]) -> Problem:
+def with_placed(problem: Problem, placed: Sequence[PlacedCollective]) -> Problem:
     """The problem with the collectives as tasks of 0 ticks, without memory (``memory_changes``)."""
     p, first = problem.num_ranks, len(problem.resources)
     task = problem.num_tasks + np.arange(len(placed))
@@ -139,7 +139,9 @@ def with_placed(problem: Problem, placed: Sequence[Placed]) -> Problem:
     )
 
 
-def schedule_with(problem: Problem, schedule: Schedule, placed: Sequence[Placed]) -> Schedule:
+def schedule_with(
+    problem: Problem, schedule: Schedule, placed: Sequence[PlacedCollective]
+) -> Schedule:
     """The schedule with a row for each collective. ``problem``: the one without them."""
     first = len(problem.resources)
     rows = sorted(placed, key=lambda c: (c.start, c.kind is not Kind.UNSHARD))
@@ -155,7 +157,10 @@ def schedule_with(problem: Problem, schedule: Schedule, placed: Sequence[Placed]
 
 
 def memory_changes(
-    problem: Problem, placed: Sequence[Placed], parameter: Sequence[int], gradient: Sequence[int]
+    problem: Problem,
+    placed: Sequence[PlacedCollective],
+    parameter: Sequence[int],
+    gradient: Sequence[int],
 ) -> list[Change]:
     """What the collectives acquire and release; units by stage, of level 3 and of 2 and 3.
 
@@ -178,9 +183,9 @@ def memory_changes(
     return changes
 
 
-def _placed(kind: Kind, rank: int, number: int, served: Sequence[_Row]) -> Placed:
+def _placed(kind: Kind, rank: int, number: int, served: Sequence[_Row]) -> PlacedCollective:
     is_before = kind is Kind.UNSHARD
-    return Placed(
+    return PlacedCollective(
         kind=kind,
         stage=served[0].use.stage,
         rank=rank,
