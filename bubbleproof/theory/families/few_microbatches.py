@@ -53,7 +53,7 @@ PLAIN: dict[str, object] = {
 TURNS = 3  # times backwards and forwards; more rarely shorten anything
 REPEATS = (5, 10)  # times as many microbatches as ranks: slid, and listed, orders repeat by then
 
-Published = Callable[[Pipeline], Program]
+PublishedOrder = Callable[[Pipeline], Program]
 Candidates = Iterator[tuple[int, Ints]]  # (number of the problem, starts by task) of what is tried
 Found = list[tuple[tuple[int, ...], Program]]  # (costs, order), the best first
 
@@ -86,7 +86,7 @@ def shortest_order(pipeline: Pipeline, published: Program) -> Program:
 
 
 def improved_order(
-    pipeline: Pipeline, published: Published, period: int, *, is_listed: bool = True
+    pipeline: Pipeline, published: PublishedOrder, period: int, *, is_listed: bool = True
 ) -> Program:
     """``shortest_order`` or, not ``is_listed``, ``slid_order``, for any number of microbatches.
 
@@ -167,7 +167,7 @@ class _Shape(NamedTuple):
 
 
 @lru_cache(maxsize=256)  # one shape is often wanted with several durations and sizes
-def _searched(published: Published, shape: _Shape, effort: Effort) -> Found:
+def _searched(published: PublishedOrder, shape: _Shape, effort: Effort) -> Found:
     pipeline = shape.pipeline()
     return _found(pipeline, published(pipeline), effort)
 
