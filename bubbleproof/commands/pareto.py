@@ -39,7 +39,7 @@ COLUMNS = ("peak", "makespan", "bound", "proof", "schedule")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
+class PublishedPoint:
     """A published schedule on the user's work, or why there is none."""
 
     name: str
@@ -97,9 +97,9 @@ def run_pareto(
     return HOLDS if front.is_exact else UNDECIDED
 
 
-def _published(pipeline: Pipeline) -> list[Published]:
+def _published(pipeline: Pipeline) -> list[PublishedPoint]:
     """Every family on the user's work, with no limit on memory; after a Ctrl-C those so far."""
-    found: list[Published] = []
+    found: list[PublishedPoint] = []
     for name, family in families().items():
         if is_interrupted():
             break
@@ -108,25 +108,25 @@ def _published(pipeline: Pipeline) -> list[Published]:
     return found
 
 
-def _one_published(name: str, family: Family, pipeline: Pipeline) -> Published:
+def _one_published(name: str, family: Family, pipeline: Pipeline) -> PublishedPoint:
     try:
         fitted = comparison_pipeline(pipeline, family).with_changes(capacity=None)
         fitted = family.prepared(fitted)
         problem = fitted.problem()
         verdict = check(problem, family.schedule(fitted, problem))
     except ValueError as error:
-        return Published(name=name, refusal=str(error))
+        return PublishedPoint(name=name, refusal=str(error))
     if not verdict.ok or verdict.measured is None:
         why = "its order breaks " + ", ".join(rule.name.lower() for rule in verdict.broken)
-        return Published(name=name, refusal=why)
+        return PublishedPoint(name=name, refusal=why)
     peak = max(verdict.measured.peak_memory, default=0)
-    return Published(name=name, peak=peak, makespan=verdict.measured.makespan)
+    return PublishedPoint(name=name, peak=peak, makespan=verdict.measured.makespan)
 
 
 def _write(
     source: ProblemInput,
     front: Front,
-    published: Sequence[Published],
+    published: Sequence[PublishedPoint],
     output: str | None,
     schedules: str | None,
 ) -> None:
@@ -148,7 +148,9 @@ def _write_schedules(source: ProblemInput, front: Front, folder: Path) -> None:
         write_schedule(folder / f"peak-{point.peak}.json", schedule_file(source, point))
 
 
-def _draw(source: ProblemInput, front: Front, published: Sequence[Published], target: Path) -> None:
+def _draw(
+    source: ProblemInput, front: Front, published: Sequence[PublishedPoint], target: Path
+) -> None:
     from bubbleproof.report.front_chart import FrontPoint, draw_front
 
     found = [p for p in front.points if p.peak is not None and p.makespan is not None]
@@ -164,7 +166,7 @@ def _draw(source: ProblemInput, front: Front, published: Sequence[Published], ta
 
 
 def _print(
-    source: ProblemInput, front: Front, published: Sequence[Published], *, is_whole: bool
+    source: ProblemInput, front: Front, published: Sequence[PublishedPoint], *, is_whole: bool
 ) -> None:
     unit, memory = source.problem.unit, source.problem.memory_unit
     rows = [
@@ -194,7 +196,7 @@ def _proof(result: Result) -> str:
     return "not proved" if result.proof is None else result.proof.value
 
 
-def _excess(point: Published, front: Front, capacity: int | None) -> str:
+def _excess(point: PublishedPoint, front: Front, capacity: int | None) -> str:
     """How many ticks the front saves at the point's peak, or what the point has that it has not."""
     spans = [
         other.makespan
@@ -217,7 +219,7 @@ def _capacity(problem: Problem) -> int | None:
 
 
 def _to_json(
-    source: ProblemInput, front: Front, published: Sequence[Published]
+    source: ProblemInput, front: Front, published: Sequence[PublishedPoint]
 ) -> dict[str, object]:
     return {
         "name": source.name,
