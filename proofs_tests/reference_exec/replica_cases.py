@@ -9,7 +9,7 @@ from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.prepared import lowered_program, replay_plan
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
-from bubbleproof.reference_exec.plans.replicated import Replicated, replicated
+from bubbleproof.reference_exec.plans.replicated import ReplicatedSchedule, replicated
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.theory.families import families
@@ -34,7 +34,9 @@ def run(case: Case, levels: str | None, **options: object) -> ReplayReport:
     return replay(case.pipeline, case.schedule, zero=zero, **given)  # type: ignore[arg-type]  # tests pass what they mean
 
 
-def placed(case: Case, levels: str | None, spec: ModelSpec = SPEC) -> tuple[Replicated, ReplayPlan]:
+def placed(
+    case: Case, levels: str | None, spec: ModelSpec = SPEC
+) -> tuple[ReplicatedSchedule, ReplayPlan]:
     """The replicated step of a case on two replicas, and its plan."""
     zero = None if levels is None else ZeroLevels.parse(levels)
     whole = replicated(case.pipeline, case.schedule, spec, replicas=2, levels=zero)

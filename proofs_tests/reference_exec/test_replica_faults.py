@@ -14,7 +14,7 @@ from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.drivers.virtual import run_virtual
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.plans import prepared
-from bubbleproof.reference_exec.plans.replicated import Replicated
+from bubbleproof.reference_exec.plans.replicated import ReplicatedSchedule
 from bubbleproof.reference_exec.plans.verification import verify_collectives
 from bubbleproof.theory.model.actions import Action, ActionTable, Kind
 from bubbleproof.theory.model.schedule import Program
@@ -28,7 +28,7 @@ from proofs_tests.reference_exec.replica_cases import (
 from proofs_tests.sized import sized
 
 
-def refused(whole: Replicated, program: Program) -> set[Rule]:
+def refused(whole: ReplicatedSchedule, program: Program) -> set[Rule]:
     """The rules that a program with collectives breaks before anything runs."""
     return set(verify_collectives(whole.problem, whole.schedule, program).broken)
 
@@ -52,7 +52,7 @@ def test_every_dropped_collective_is_refused_and_shows_when_forced(
                 run_virtual(replace(plan, program=poorer))
 
 
-def _is_last(whole: Replicated, action: Action) -> bool:
+def _is_last(whole: ReplicatedSchedule, action: Action) -> bool:
     assert whole.parallel is not None
     return whole.parallel.last[action.stage, whole.parallel.homes[action]] == action.slice
 

@@ -18,7 +18,7 @@ from bubbleproof.reference_exec.evidence.training_oracle import ExpectedTraining
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.prepared import lowered_program, replay_plan
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
-from bubbleproof.reference_exec.plans.replicated import Replicated, replicated
+from bubbleproof.reference_exec.plans.replicated import ReplicatedSchedule, replicated
 from bubbleproof.reference_exec.plans.stepping import without_training
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.plans.verification import verify_collectives, verify_plan
@@ -42,7 +42,7 @@ class Trained:
     replicas: int = 1
     levels: str = ""
 
-    def whole(self) -> Replicated:
+    def whole(self) -> ReplicatedSchedule:
         case = family_case(self.family, p=2, m=2)
         levels = ZeroLevels.parse(self.levels) if self.levels else None
         spec = self.spec.on(case.pipeline.num_stages)
@@ -72,7 +72,7 @@ def moved(plan: ReplayPlan, choice: random.Random) -> ReplayPlan:
     return replace(plan, program=Program.from_orders(orders))
 
 
-def verdict_of(whole: Replicated, plan: ReplayPlan, semantics: Semantics) -> Verdict:
+def verdict_of(whole: ReplicatedSchedule, plan: ReplayPlan, semantics: Semantics) -> Verdict:
     collectives = verify_collectives(whole.problem, whole.schedule, without_training(plan))
     return join([verify_plan(whole.problem, plan, semantics), collectives])
 

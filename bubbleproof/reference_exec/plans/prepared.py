@@ -23,7 +23,7 @@ from bubbleproof.reference_exec.plans.predicted_live_bytes import (
 from bubbleproof.reference_exec.plans.prediction import runs_beside
 from bubbleproof.reference_exec.plans.replay_limits import require_size
 from bubbleproof.reference_exec.plans.replay_plan import HOST_KINDS, TRANSFER_KINDS, ReplayPlan
-from bubbleproof.reference_exec.plans.replicated import Replicated, replicated
+from bubbleproof.reference_exec.plans.replicated import ReplicatedSchedule, replicated
 from bubbleproof.reference_exec.plans.state_bytes import States, predicted_states
 from bubbleproof.reference_exec.plans.stepping import with_steps, without_steps, without_training
 from bubbleproof.reference_exec.plans.training import Training
@@ -58,7 +58,7 @@ class PreparedReplay:
     """A schedule ready to run.
 
     ``predicted`` has the peak bytes of each rank, ``predicted_hosts`` those of its host, if any
-    rank's has a part in the schedule (``Replicated.peak_bytes``);
+    rank's has a part in the schedule (``ReplicatedSchedule.peak_bytes``);
     ``semantics`` is what the communication was verified under; ``broken`` the rules that
     verification found broken, with the first violation of each, empty unless ``is_unsafe``;
     ``live_bytes`` those of each action, ``host_bytes`` those of its rank's host then
@@ -138,7 +138,7 @@ def _judge(verdicts: list[Verdict], more: list[Verdict], *, unsafe: bool) -> Non
         require_ok(join(verdicts))
 
 
-def _promising_bytes(ready: PreparedReplay, whole: Replicated) -> PreparedReplay:
+def _promising_bytes(ready: PreparedReplay, whole: ReplicatedSchedule) -> PreparedReplay:
     """With what is predicted of live bytes."""
     plan, peaks = ready.plan, _predicted(whole)
     orders = [plan.order(rank) for rank in range(plan.num_ranks)]
@@ -156,7 +156,7 @@ def _promising_bytes(ready: PreparedReplay, whole: Replicated) -> PreparedReplay
     )
 
 
-def _predicted(whole: Replicated) -> tuple[int, ...]:
+def _predicted(whole: ReplicatedSchedule) -> tuple[int, ...]:
     """The predicted peaks of stores; none of a schedule that lacks tasks or waits for itself."""
     try:
         return whole.peak_bytes()
@@ -164,7 +164,7 @@ def _predicted(whole: Replicated) -> tuple[int, ...]:
         return ()
 
 
-def lowered_program(whole: Replicated) -> Program:
+def lowered_program(whole: ReplicatedSchedule) -> Program:
     """The program of ``lowering.lower``, in the order of moments where transfers join it."""
     lowered = lower(whole.problem, whole.schedule)
     if not runs_beside(whole.problem):
@@ -173,7 +173,7 @@ def lowered_program(whole: Replicated) -> Program:
 
 
 def replay_plan(
-    whole: Replicated, lowered: Program, training: Training | None = None
+    whole: ReplicatedSchedule, lowered: Program, training: Training | None = None
 ) -> ReplayPlan:
     """The plan of a lowered program, its schedule's transfers put in; nothing is verified here.
 

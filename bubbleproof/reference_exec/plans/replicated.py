@@ -37,7 +37,7 @@ from bubbleproof.theory.pipelines.timing import UntimedProgram
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Replicated:
+class ReplicatedSchedule:
     """A pipeline, its problem and a schedule of it, with the collectives of its replicas.
 
     ``spec`` is the model that they train.
@@ -88,7 +88,7 @@ def replicated(
     *,
     replicas: int = 1,
     levels: ZeroLevels | None = None,
-) -> Replicated:
+) -> ReplicatedSchedule:
     """The pipeline on so many replicas.
 
     Raises ``ValueError`` for no replica, for levels that its collectives are too few for, and for
@@ -99,17 +99,17 @@ def replicated(
     problem = without_messages(problem)
     if pipeline.choices.sharding is not None:
         pipeline, parallel = in_replicas(pipeline, spec, replicas, levels)
-        return Replicated(
+        return ReplicatedSchedule(
             spec=spec, problem=problem, pipeline=pipeline, schedule=schedule, parallel=parallel
         )
     if replicas == 1 and levels is None:
-        return Replicated(spec=spec, problem=problem, pipeline=pipeline, schedule=schedule)
+        return ReplicatedSchedule(spec=spec, problem=problem, pipeline=pipeline, schedule=schedule)
     _require_levels_on_ranks(pipeline, levels)
     timed, schedule = _timed(problem, pipeline, schedule)
     placed = placed_collectives(timed, schedule, 0 if levels is None else levels.highest)
     parallel = DataParallel.serving(placed, replicas, levels)
     layouts = layouts_of(spec, pipeline.num_stages, levels, replicas)
-    return Replicated(
+    return ReplicatedSchedule(
         spec=spec,
         problem=with_placed(timed, placed),
         pipeline=pipeline,

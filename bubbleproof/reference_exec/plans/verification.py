@@ -17,7 +17,7 @@ from bubbleproof.reference_exec.plans.replay_plan import (
     TRANSFER_KINDS,
     ReplayPlan,
 )
-from bubbleproof.reference_exec.plans.replicated import Replicated
+from bubbleproof.reference_exec.plans.replicated import ReplicatedSchedule
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.lowering import with_rows
@@ -59,7 +59,7 @@ def first_violations(verdict: Verdict) -> dict[str, str]:
 
 
 def verify_program(
-    problem: Problem, whole: Replicated, lowered: Program, semantics: Semantics
+    problem: Problem, whole: ReplicatedSchedule, lowered: Program, semantics: Semantics
 ) -> Verdict:
     """Whether the computations are the schedule's, and rules 6 and 7 hold.
 
