@@ -41,13 +41,13 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.finding import Rule
 from bubbleproof.verify.required_choices import ChoiceRequirements
 from bubbleproof.verify.required_step import StepRequirements
-from bubbleproof.verify.required_table import Required, stated
+from bubbleproof.verify.required_table import RequiredTable, stated
 from bubbleproof.verify.verdict import RuleDecision
 
 Key = TypeVar("Key")
 
 
-def required(pipeline: Pipeline) -> Required:
+def required(pipeline: Pipeline) -> RequiredTable:
     """What the pipeline requires, by its definition."""
     step = StepRequirements(pipeline)
     ChoiceRequirements(step)

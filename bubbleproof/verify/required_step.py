@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import ceil
 
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.verify.required_table import Required, action_name
+from bubbleproof.verify.required_table import RequiredTable, action_name
 
 
 class StepRequirements:
@@ -14,7 +14,7 @@ class StepRequirements:
 
     def __init__(self, pipeline: Pipeline) -> None:
         self.pipeline, self.ticks, self.per_stage = pipeline, pipeline.ticks, pipeline.per_stage
-        self.found = Required()
+        self.found = RequiredTable()
         self._stores()
         for stage in range(pipeline.num_stages):
             for microbatch in range(pipeline.num_microbatches):

@@ -11,7 +11,7 @@ Change = tuple[str, str, str]  # task, "start" or "end", store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Required:
+class RequiredTable:
     """Tasks with their ticks and resources, waits (before, after, lag), changes of loads, stores.
 
     Changes of one moment are added up. ``stores`` gives base load and capacity by name.
@@ -38,7 +38,7 @@ def action_name(stage: int, kind: str, microbatch: int | None, part: int = 0) ->
     return f"{stage}{kind}{number}{f'.{part}' if part else ''}"
 
 
-def stated(problem: Problem) -> Required:
+def stated(problem: Problem) -> RequiredTable:
     """What a problem says, read row by row."""
     name = [str(problem.actions[t]) for t in range(problem.num_tasks)]
     homes: dict[str, set[str]] = {task: set() for task in name}
@@ -51,7 +51,7 @@ def stated(problem: Problem) -> Required:
     ):
         where = problem.stores[int(store)].name
         changes[name[int(t)], "end" if at_end else "start", where] += int(delta)
-    return Required(
+    return RequiredTable(
         tasks={
             task: (int(problem.duration[t]), frozenset(homes[task])) for t, task in enumerate(name)
         },

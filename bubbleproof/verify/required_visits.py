@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.sharding import Sharding
-from bubbleproof.verify.required_table import Required, action_name
+from bubbleproof.verify.required_table import RequiredTable, action_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class _Visit:
 
 
 def require_collectives(
-    found: Required, pipeline: Pipeline, sharding: Sharding, ranks: list[int]
+    found: RequiredTable, pipeline: Pipeline, sharding: Sharding, ranks: list[int]
 ) -> None:
     """Add the collectives of every rank's visits. ``ranks``: who runs each stage."""
     actions = _actions(found)
@@ -71,7 +71,7 @@ def require_collectives(
                     _gradients(found, sharding, rank, visit, alike, in_two)
 
 
-def _actions(found: Required) -> dict[tuple[int, str, int], list[str]]:
+def _actions(found: RequiredTable) -> dict[tuple[int, str, int], list[str]]:
     """The names of computations by stage, kind and microbatch, by slice and part."""
     numbered: dict[tuple[int, str, int], list[tuple[int, int, str]]] = {}
     for name in found.tasks:
@@ -121,7 +121,7 @@ def _visits(
 
 
 def _parameters(
-    found: Required,
+    found: RequiredTable,
     sharding: Sharding,
     rank: int,
     visit: _Visit,
@@ -155,7 +155,7 @@ def _parameters(
 
 
 def _gradients(
-    found: Required,
+    found: RequiredTable,
     sharding: Sharding,
     rank: int,
     visit: _Visit,
