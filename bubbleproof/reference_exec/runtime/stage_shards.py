@@ -36,7 +36,7 @@ class Buffer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Saved:
+class SavedView:
     """Where a tensor that autograd saved lies in the buffer of its stage and level."""
 
     shards: StageShards
@@ -135,13 +135,13 @@ class StageShards:
             raise BrokenProgram(f"the parameters of stage {self.stage} are used and not bound")
         return self._bound[level]
 
-    def lent(self, tensor: torch.Tensor) -> Saved | None:
+    def lent(self, tensor: torch.Tensor) -> SavedView | None:
         """Where a tensor lies in a buffer bound now; None for one that is no parameter."""
         key = storage_key(tensor)
         for level, flat in self._bound.items():
             if storage_key(flat) == key:
                 size, stride, offset = tensor.size(), tensor.stride(), int(tensor.storage_offset())
-                return Saved(shards=self, level=level, size=size, stride=stride, offset=offset)
+                return SavedView(shards=self, level=level, size=size, stride=stride, offset=offset)
         return None
 
     def begin_copy(self, number: int) -> Buffer:
