@@ -45,7 +45,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.transfers import Wait
 
 Slots = tuple[Action | None, ...]
-Saved = tuple[int, int]  # (stage, microbatch) of a saved activation
+SavedSample = tuple[int, int]  # (stage, microbatch) of a saved activation
 _LIKES = {Kind.F: Kind.B, Kind.LOAD: Kind.EVICT}
 _OTHER = {Kind.B: Kind.EVICT, Kind.EVICT: Kind.B}
 
@@ -60,7 +60,7 @@ class PlannedTransfer:
     microbatch: int
 
     @property
-    def saved(self) -> Saved:
+    def saved(self) -> SavedSample:
         return self.stage, self.microbatch
 
     @property
@@ -72,7 +72,7 @@ class NoPlan(ValueError):  # noqa: N818 - a property of the computation schedule
     """No transfers by the module's rules keep the rank within its objective."""
 
 
-def saved_by(action: Action) -> Saved:
+def saved_by(action: Action) -> SavedSample:
     """The activation that an action makes or uses."""
     return action.stage, action.microbatch
 
@@ -133,15 +133,15 @@ class _Walk:
     def __init__(self, slots: Slots) -> None:
         self.slots = slots
         self.due = {saved_by(a): i for i, a in enumerate(slots) if a and a.kind is Kind.B}
-        self.resident: set[Saved] = set()
-        self.evicted: set[Saved] = set()
+        self.resident: set[SavedSample] = set()
+        self.evicted: set[SavedSample] = set()
         self.transfers: list[PlannedTransfer] = []
 
-    def action(self, slot: int, kind: Kind) -> Saved | None:
+    def action(self, slot: int, kind: Kind) -> SavedSample | None:
         found = self.slots[slot] if slot < len(self.slots) else None
         return saved_by(found) if found is not None and found.kind is kind else None
 
-    def evicted_for(self, slot: int) -> Saved | None:
+    def evicted_for(self, slot: int) -> SavedSample | None:
         """What the backward in a slot needs and does not find on the rank."""
         saved = self.action(slot, Kind.B)
         return saved if saved in self.evicted else None
@@ -156,14 +156,14 @@ class _Walk:
         makes = self.action(slot, Kind.F) is not None
         return makes + (self.evicted_for(slot + 1) is not None)
 
-    def furthest(self, saved: set[Saved], slot: int) -> Saved:
+    def furthest(self, saved: set[SavedSample], slot: int) -> SavedSample:
         """The activation whose backward is last, the one in use excepted."""
         idle = saved - {self.action(slot, Kind.B)}
         if not idle:
             raise NoPlan(f"slot {slot} must evict, but nothing lies idle there")
         return max(idle, key=self.due.__getitem__)
 
-    def move(self, slot: int, kind: Kind, saved: Saved) -> None:
+    def move(self, slot: int, kind: Kind, saved: SavedSample) -> None:
         source, target = self.resident, self.evicted
         if kind is Kind.LOAD:
             source, target = target, source
