@@ -48,7 +48,7 @@ from bubbleproof.formats.files import MEBIBYTE, FilePath
 from bubbleproof.formats.json_text import read_json
 from bubbleproof.formats.validation import AS_WHOLE, Layout, Natural, validate
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
-from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
+from bubbleproof.theory.pipelines.shaping import NotLegalError, ShapedPipeline, shaped
 from bubbleproof.verify.candidates.bundle import CandidateBound
 from bubbleproof.verify.candidates.cases import CandidateProof, Cases
 from bubbleproof.verify.candidates.rank_claims import NoRoom, RankClaim, RankMemory, RankWork
@@ -251,7 +251,7 @@ def _bounded(
     return CandidateBound(candidate=candidate, bound=row.bound, certificate=proof)
 
 
-def _proof(found: Shaped, content: dict[str, object], bound: int) -> CandidateProof:
+def _proof(found: ShapedPipeline, content: dict[str, object], bound: int) -> CandidateProof:
     """The certificate or the claim about a rank that stands at a candidate."""
     kind = content.get("kind")
     if not isinstance(kind, str) or kind not in {**RANK_CLAIMS, **LAYOUTS}:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.shaping import Shaped
+from bubbleproof.theory.pipelines.shaping import ShapedPipeline
 from bubbleproof.verify.candidates.rank_claims import (
     NoRoom,
     RankClaim,
@@ -20,7 +20,7 @@ from bubbleproof.verify.candidates.rank_claims import (
 )
 
 
-def quick_claim(found: Shaped) -> RankClaim | None:
+def quick_claim(found: ShapedPipeline) -> RankClaim | None:
     """That some rank has no room for a microbatch, or that no schedule is shorter than a bound.
 
     None where stages stand on two ranks.

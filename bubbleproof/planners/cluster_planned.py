@@ -18,7 +18,7 @@ from bubbleproof.planners.known_schedules import KnownSchedule
 from bubbleproof.planners.planned import NOT_LEGAL, TOO_LARGE, Plan, unsolved_status
 from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
-from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
+from bubbleproof.theory.pipelines.shaping import NotLegalError, ShapedPipeline, shaped
 from bubbleproof.verify.candidates.bundle import CandidateBound, DeploymentSpace
 
 
@@ -27,11 +27,11 @@ class ShapeBound:
     """A candidate of a deployment's pipeline, and the best bound on its makespan."""
 
     candidate: Candidate
-    shaped: Shaped
+    shaped: ShapedPipeline
     bounded: CandidateBound
 
     @classmethod
-    def of(cls, candidate: Candidate, found: Shaped) -> ShapeBound:
+    def of(cls, candidate: Candidate, found: ShapedPipeline) -> ShapeBound:
         """With the bound of microseconds."""
         claim = quick_claim(found)
         bounded = CandidateBound(

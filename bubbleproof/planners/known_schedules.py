@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from bubbleproof.planners.looks import SearchOutcome
 from bubbleproof.theory.pipelines.plan_space import Candidate
-from bubbleproof.theory.pipelines.shaping import Shaped
+from bubbleproof.theory.pipelines.shaping import ShapedPipeline
 from bubbleproof.verify import check
 from bubbleproof.verify.candidates.chosen import foreign_choice
 
@@ -23,7 +23,7 @@ class KnownSchedule:
     seen: SearchOutcome
 
 
-def is_schedule_of(shaped: Shaped, seen: SearchOutcome) -> bool:
+def is_schedule_of(shaped: ShapedPipeline, seen: SearchOutcome) -> bool:
     """Whether it is one of the candidate's choices, and the checker accepts it."""
     if seen.schedule is None or foreign_choice(shaped.pipeline, shaped.allowed, seen.pipeline):
         return False

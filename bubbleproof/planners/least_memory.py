@@ -12,12 +12,12 @@ from dataclasses import replace
 from bubbleproof.solvers import SolveOptions, solve
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
-from bubbleproof.theory.pipelines.shaping import Shaped
+from bubbleproof.theory.pipelines.shaping import ShapedPipeline
 
 SECONDS = 1.0  # for each pipeline; it has one microbatch
 
 
-def least_capacity(given: Shaped) -> int | None:
+def least_capacity(given: ShapedPipeline) -> int | None:
     """Memory units per rank in which the candidate has a schedule; None where none was found."""
     again = None if given.allowed is None else given.allowed.recompute
     plain = _one_microbatch(given.pipeline)

@@ -23,7 +23,7 @@ from bubbleproof.theory.families import published_in_turn, published_programs
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.shaping import Shaped
+from bubbleproof.theory.pipelines.shaping import ShapedPipeline
 from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 from bubbleproof.verify import check
 from bubbleproof.verify.candidates.cases import CandidateProof
@@ -42,7 +42,7 @@ PREPARED = (
 class CandidateSearch:
     """What to look at, how, and the order to begin from beside the published ones."""
 
-    shaped: Shaped
+    shaped: ShapedPipeline
     options: SolveOptions
     known: Program | None = None
 
@@ -81,7 +81,7 @@ class FirstSearch:
     Published orders are tried only where the bound is below ``most`` ticks.
     """
 
-    shaped: Shaped
+    shaped: ShapedPipeline
     most: int | None = None
     seconds: float = inf
 
@@ -97,7 +97,7 @@ def _num_actions(pipeline: Pipeline) -> int:
     return kinds * pipeline.num_stages * pipeline.num_microbatches * pipeline.num_slices
 
 
-def _not_begun(given: Shaped, seconds: float) -> SearchOutcome | None:
+def _not_begun(given: ShapedPipeline, seconds: float) -> SearchOutcome | None:
     """What is to say where the time does not suffice; None where it does."""
     needed, actions = preparation(given.pipeline), _num_actions(given.pipeline)
     if needed <= seconds:
@@ -106,7 +106,7 @@ def _not_begun(given: Shaped, seconds: float) -> SearchOutcome | None:
     return without_look(given, why)
 
 
-def without_look(given: Shaped, why: str) -> SearchOutcome:
+def without_look(given: ShapedPipeline, why: str) -> SearchOutcome:
     """What the numbers of one rank show, and why there is no more."""
     claim = quick_claim(given)
     is_full = isinstance(claim, NoRoom)

@@ -44,7 +44,7 @@ from bubbleproof.planners.planned import (
 )
 from bubbleproof.solvers import SolveOptions, Status
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
-from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
+from bubbleproof.theory.pipelines.shaping import NotLegalError, ShapedPipeline, shaped
 from bubbleproof.verify import Verdict, check_whole, join
 from bubbleproof.verify.required import check_required
 
@@ -82,7 +82,7 @@ class _Standing:
     """Candidates that are one pipeline, and what is known of it."""
 
     candidates: list[Candidate]
-    shaped: Shaped
+    shaped: ShapedPipeline
     best: SearchOutcome | None = None  # the look that brought the best schedule
     bound: SearchOutcome | None = None  # the look that brought the best bound
     is_infeasible: bool = False

@@ -17,7 +17,7 @@ from bubbleproof.solvers import SolveOptions, Status, solve
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
-from bubbleproof.theory.pipelines.shaping import Shaped
+from bubbleproof.theory.pipelines.shaping import ShapedPipeline
 from bubbleproof.verify.candidates.bundle import check_bundle
 from bubbleproof.verify.candidates.chosen import foreign_choice
 from proofs_tests.patience import FOREVER, PATIENCE, ended
@@ -178,7 +178,7 @@ NEEDED = {
 @pytest.mark.parametrize("name", PLAIN)
 def test_the_least_memory_fits_and_one_unit_less_does_not(name: str) -> None:
     pipeline = PLAIN[name]
-    least = least_capacity(Shaped(pipeline=pipeline, allowed=None))
+    least = least_capacity(ShapedPipeline(pipeline=pipeline, allowed=None))
     assert least == NEEDED[name]
     options = SolveOptions(time_limit=PATIENCE, threads=1)
     fits, less = (

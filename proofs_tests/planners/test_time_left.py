@@ -17,7 +17,7 @@ from bubbleproof.theory.families import published_programs
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
-from bubbleproof.theory.pipelines.shaping import Shaped
+from bubbleproof.theory.pipelines.shaping import ShapedPipeline
 from bubbleproof.verify.candidates.bundle import check_bundle
 from proofs_tests.patience import PATIENCE
 
@@ -44,10 +44,10 @@ def test_a_candidate_that_cannot_be_prepared_is_not_begun(monkeypatch: pytest.Mo
 
 
 def test_one_that_fits_is_looked_at_in_time_that_is_short_for_a_larger_one() -> None:
-    few = Shaped(pipeline=PIPELINE, allowed=None)
+    few = ShapedPipeline(pipeline=PIPELINE, allowed=None)
     asked = FirstSearch(shaped=few, seconds=10 * preparation(PIPELINE))
     assert first_look(asked).value is not None
-    many = Shaped(pipeline=PIPELINE.with_changes(num_microbatches=44), allowed=None)
+    many = ShapedPipeline(pipeline=PIPELINE.with_changes(num_microbatches=44), allowed=None)
     seen = first_look(replace(asked, shaped=many))
     assert (seen.value, seen.bound, seen.reason[:9]) == (None, 44 * 6 + 6, "not begun")
 
@@ -63,7 +63,7 @@ def test_out_of_time_no_further_published_order_is_made(monkeypatch: pytest.Monk
     monkeypatch.setattr(looks, "published_in_turn", in_turn)
     # So many seconds as the preparation takes by the book: less than the bound alone does here.
     asked = FirstSearch(
-        shaped=Shaped(pipeline=PIPELINE, allowed=None), seconds=preparation(PIPELINE)
+        shaped=ShapedPipeline(pipeline=PIPELINE, allowed=None), seconds=preparation(PIPELINE)
     )
     assert first_look(asked).origin == "gpipe"
     assert made == ["gpipe", "1f1b"]

@@ -16,7 +16,7 @@ from bubbleproof.theory.pipelines.layer_cuts import LayerPart, Layers
 from bubbleproof.theory.pipelines.links import Link
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import Backward, Candidate, Placement, PlanSpace
-from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
+from bubbleproof.theory.pipelines.shaping import NotLegalError, ShapedPipeline, shaped
 
 # Rank 0 takes 12, 24 = 16 + 8 ticks and holds 36, rank 1 twice that.
 GIVEN = Pipeline(
@@ -54,7 +54,7 @@ def shape(
     allowed: AllowedChoices | None = None,
     layers: Layers | None = None,
     cut: tuple[int, ...] | None = None,
-) -> Shaped:
+) -> ShapedPipeline:
     space = PlanSpace(pipeline=given, allowed=allowed, layers=layers)
     candidate = Candidate(
         chunks=chunks, placement=placement, backward=backward, slices=slices, layers=cut

@@ -19,7 +19,7 @@ from bubbleproof.planners.planned import CandidateResult, Plan, unsolved_status,
 from bubbleproof.planners.planning import verdict_of
 from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.plan_space import Candidate
-from bubbleproof.theory.pipelines.shaping import Shaped
+from bubbleproof.theory.pipelines.shaping import ShapedPipeline
 
 
 def with_paper(found: Plan, chosen: PaperChoice, inside: int = 0) -> Plan:
@@ -100,7 +100,7 @@ def less(one: CandidateResult, ticks: int) -> CandidateResult:
 
 def _judged(candidate: Candidate, run: AcceptedSchedule) -> CandidateResult:
     """The paper's run as a candidate in which nothing is open, with a bound."""
-    shape = Shaped(pipeline=run.pipeline, allowed=None)
+    shape = ShapedPipeline(pipeline=run.pipeline, allowed=None)
     seen, value = first_look(FirstSearch(shaped=shape, most=0)), run.ticks
     is_closed = seen.bound >= value
     return CandidateResult(

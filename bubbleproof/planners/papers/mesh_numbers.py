@@ -25,7 +25,7 @@ from bubbleproof.planners.papers.paper_choice import even_candidate
 from bubbleproof.planners.papers.recomputed_operations import RecomputedOperation, Selection
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
-from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
+from bubbleproof.theory.pipelines.shaping import NotLegalError, ShapedPipeline, shaped
 from bubbleproof.theory.pipelines.stage_numbers import column
 
 MOST_CHUNKS = 64  # looked through for a number that divides
@@ -141,7 +141,7 @@ def _meshed(space: PlanSpace, table: MeshTable, chunks: int) -> MeshNumbers | No
     )
 
 
-def _of_choices(shape: Shaped) -> tuple[RecomputedOperation, ...]:
+def _of_choices(shape: ShapedPipeline) -> tuple[RecomputedOperation, ...]:
     """The recomputation that the file leaves open for all stages, of a chunk as a whole."""
     again, plain = None if shape.allowed is None else shape.allowed.recompute, shape.pipeline
     if again is None or not {*range(plain.num_stages)} <= {*again.stages}:

@@ -53,7 +53,7 @@ from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.recompute import Recompute
-from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
+from bubbleproof.theory.pipelines.shaping import NotLegalError, ShapedPipeline, shaped
 from bubbleproof.theory.pipelines.stage_numbers import column
 from bubbleproof.theory.pipelines.state_offload import StateOffload
 
@@ -114,7 +114,7 @@ def _require_state(pipeline: Pipeline, host: HostNumbers) -> None:
         )
 
 
-def _halves(space: PlanSpace, candidate: Candidate) -> Shaped:
+def _halves(space: PlanSpace, candidate: Candidate) -> ShapedPipeline:
     try:
         return shaped(space, candidate)
     except NotLegalError as why:
@@ -145,7 +145,7 @@ def _odd_numbers(space: PlanSpace) -> list[tuple[str, int]]:
     return [(name, value) for name, row in rows for value in dict.fromkeys(row) if value % 2]
 
 
-def printed_ways(space: PlanSpace, shape: Shaped, host: HostNumbers) -> list[TPipeVariant]:
+def printed_ways(space: PlanSpace, shape: ShapedPipeline, host: HostNumbers) -> list[TPipeVariant]:
     """The ways that the file leaves, as the paper counts them, the least ticks first."""
     pipeline = shape.pipeline
     p, m = pipeline.num_ranks, pipeline.num_microbatches
@@ -167,7 +167,7 @@ def printed_ways(space: PlanSpace, shape: Shaped, host: HostNumbers) -> list[TPi
     ]
 
 
-def is_recomputing_open(shape: Shaped) -> bool:
+def is_recomputing_open(shape: ShapedPipeline) -> bool:
     """Whether the file lets the whole shallow chunk be recomputed."""
     again = None if shape.allowed is None else shape.allowed.recompute
     return again is not None and {*range(shape.pipeline.num_ranks)} <= {*again.stages}
@@ -195,7 +195,11 @@ def _base(pipeline: Pipeline) -> int:
 
 
 def _run(
-    space: PlanSpace, candidate: Candidate, shape: Shaped, host: HostNumbers, way: TPipeVariant
+    space: PlanSpace,
+    candidate: Candidate,
+    shape: ShapedPipeline,
+    host: HostNumbers,
+    way: TPipeVariant,
 ) -> AcceptedSchedule | str:
     """The way as a checked schedule, or what is wrong with it."""
     pipeline = built(shape, host, way)
@@ -207,7 +211,7 @@ def _run(
     return verified_run(pipeline, program, candidate if is_listed else None)
 
 
-def built(shape: Shaped, host: HostNumbers, way: TPipeVariant) -> Pipeline:
+def built(shape: ShapedPipeline, host: HostNumbers, way: TPipeVariant) -> Pipeline:
     """The pipeline of a way. Precondition: it is open (``printed_ways``)."""
     pipeline, allowed = shape.pipeline, shape.allowed
     p = pipeline.num_ranks

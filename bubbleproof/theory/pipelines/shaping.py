@@ -42,14 +42,14 @@ class NotLegalError(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Shaped:
+class ShapedPipeline:
     """A candidate as a pipeline, and what is open in it (None: nothing)."""
 
     pipeline: Pipeline
     allowed: AllowedChoices | None
 
 
-def shaped(space: PlanSpace, candidate: Candidate) -> Shaped:
+def shaped(space: PlanSpace, candidate: Candidate) -> ShapedPipeline:
     """The candidate as a pipeline. Raises ``NotLegalError`` where there is none."""
     if candidate.beside:
         return _beside(space, candidate)
@@ -71,15 +71,15 @@ def shaped(space: PlanSpace, candidate: Candidate) -> Shaped:
         raise
     except ValueError as error:
         raise NotLegalError(str(error), is_too_large=isinstance(error, OversizeError)) from None
-    return Shaped(pipeline=pipeline, allowed=None if pipeline.is_bidirectional else allowed)
+    return ShapedPipeline(pipeline=pipeline, allowed=None if pipeline.is_bidirectional else allowed)
 
 
-def _beside(space: PlanSpace, candidate: Candidate) -> Shaped:
+def _beside(space: PlanSpace, candidate: Candidate) -> ShapedPipeline:
     """The pipeline of this name, with nothing open in it."""
     pipeline = dict(space.others).get(candidate.beside)
     if pipeline is None:
         raise NotLegalError(f"no pipeline {candidate.beside!r} stands beside the shapes")
-    return Shaped(pipeline=pipeline, allowed=None)
+    return ShapedPipeline(pipeline=pipeline, allowed=None)
 
 
 def _stage_ranks(space: PlanSpace, candidate: Candidate) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
-from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
+from bubbleproof.theory.pipelines.shaping import NotLegalError, ShapedPipeline, shaped
 from bubbleproof.verify.candidates.cases import CandidateProof, candidate_refusal
 from bubbleproof.verify.candidates.rank_claims import NoRoom
 
@@ -134,7 +134,7 @@ def check_deployments(
     )
 
 
-def _legal(space: PlanSpace) -> Iterator[tuple[Candidate, Shaped]]:
+def _legal(space: PlanSpace) -> Iterator[tuple[Candidate, ShapedPipeline]]:
     for candidate in space.candidates():
         try:
             yield candidate, shaped(space, candidate)
@@ -142,7 +142,7 @@ def _legal(space: PlanSpace) -> Iterator[tuple[Candidate, Shaped]]:
             continue
 
 
-def _refusal(found: Shaped, entry: CandidateBound) -> str | None:
+def _refusal(found: ShapedPipeline, entry: CandidateBound) -> str | None:
     """Why the entry shows no such bound, or None."""
     if entry.certificate is None:
         is_shown = entry.word or entry.bound <= 0

@@ -14,7 +14,7 @@ from random import Random
 
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
-from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
+from bubbleproof.theory.pipelines.shaping import NotLegalError, ShapedPipeline, shaped
 from bubbleproof.theory.pipelines.sharding import Sharding
 from proofs_tests.planners.every_choice import every_choice
 from proofs_tests.solvers.exhaustive import Exhaustive, TooMuchWork
@@ -92,7 +92,7 @@ def with_other(rng: Random, space: PlanSpace) -> PlanSpace:
     return replace(space, others=(("other", other),))
 
 
-def legal(space: PlanSpace) -> dict[Candidate, Shaped]:
+def legal(space: PlanSpace) -> dict[Candidate, ShapedPipeline]:
     """The candidates that have a meaning, as pipelines."""
     found = {}
     for candidate in space.candidates():
@@ -101,7 +101,7 @@ def legal(space: PlanSpace) -> dict[Candidate, Shaped]:
     return found
 
 
-def optimum(found: Shaped) -> int | None:
+def optimum(found: ShapedPipeline) -> int | None:
     """The least makespan of any schedule of any choice; None where there is no schedule.
 
     Raises ``TooMuchWork`` where there is more to walk through than is sensible.

@@ -23,7 +23,7 @@ from bubbleproof.solvers import SolveOptions
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
-from bubbleproof.theory.pipelines.shaping import Shaped
+from bubbleproof.theory.pipelines.shaping import ShapedPipeline
 from bubbleproof.verify.candidates.bundle import (
     BundleVerdict,
     CandidateBound,
@@ -67,7 +67,7 @@ class Judged:
 
     name: str
     space: PlanSpace
-    legal: dict[Candidate, Shaped]
+    legal: dict[Candidate, ShapedPipeline]
     optima: dict[Candidate, int | None]
     proofs: dict[Candidate, list[CandidateProof]]
 
@@ -120,7 +120,7 @@ def judge(rng: Random, name: str) -> Judged | None:
     return Judged(name=name, space=space, legal=found, optima=optima, proofs=proofs)
 
 
-def _proofs(found: Shaped, value: int | None) -> Iterator[CandidateProof]:
+def _proofs(found: ShapedPipeline, value: int | None) -> Iterator[CandidateProof]:
     """What the project proves of a candidate, the proof that needs no schedule last."""
     pipeline, allowed = found.pipeline, found.allowed
     relaxed = relaxation(pipeline, allowed)
@@ -164,7 +164,7 @@ def _honest(name: str, why: str | None) -> Damage:
     return tell
 
 
-def _one(name: str, found: Shaped, proof: CandidateProof, value: int) -> Damage:
+def _one(name: str, found: ShapedPipeline, proof: CandidateProof, value: int) -> Damage:
     def tell(counts: Counts) -> None:
         is_accepted = candidate_refusal(found.pipeline, found.allowed, proof) is None
         kind = KINDS.get(type(proof), "relaxation")
@@ -194,7 +194,9 @@ def _above(rng: Random, proof: CandidateProof, value: int) -> CandidateProof:
     return replace(proof, bound=bound)
 
 
-def _changed(rng: Random, judged: Judged, found: Shaped, proof: CandidateProof) -> CandidateProof:
+def _changed(
+    rng: Random, judged: Judged, found: ShapedPipeline, proof: CandidateProof
+) -> CandidateProof:
     """The proof with something of it changed, or another in its place."""
     ranks, draw = found.pipeline.num_ranks, rng.random()
     if draw < 0.15:

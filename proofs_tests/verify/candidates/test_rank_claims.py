@@ -15,7 +15,7 @@ from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedOffloads
 from bubbleproof.theory.pipelines.choices import Choices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
-from bubbleproof.theory.pipelines.shaping import Shaped
+from bubbleproof.theory.pipelines.shaping import ShapedPipeline
 from bubbleproof.verify.candidates import rank_claims
 from bubbleproof.verify.candidates.cases import candidate_refusal
 from bubbleproof.verify.candidates.rank_claims import (
@@ -147,7 +147,7 @@ def test_it_is_1f1bs_time_where_stages_are_even() -> None:
     )  # fmt: skip
     assert quick_bound(split) == RankWork(rank=3, bound=3 * 3 + 8 * 8)
     both = Pipeline(num_ranks=2, num_microbatches=2, placement="bidirectional")
-    assert quick_claim(Shaped(pipeline=both, allowed=None)) is None
+    assert quick_claim(ShapedPipeline(pipeline=both, allowed=None)) is None
 
 
 def test_a_slice_comes_before_its_sample_is_through() -> None:
