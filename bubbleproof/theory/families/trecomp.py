@@ -40,7 +40,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
 
 
-class Recomputing(ManyChunks):
+class RecomputingFamily(ManyChunks):
     """Two chunks per rank or more, of which shallow ones are recomputed."""
 
     options = frozenset({"v", "R"})
@@ -97,7 +97,7 @@ class Recomputing(ManyChunks):
         return {**super().full_params(params, pipeline), "R": share}
 
 
-class TRecomp(Recomputing):
+class TRecomp(RecomputingFamily):
     """Rounds of T-Pipe's tasks and the recomputations of shallow chunks."""
 
     name = "trecomp"
@@ -108,7 +108,7 @@ class TRecomp(Recomputing):
         return round_program(pipeline, recomputed_chunks(pipeline))
 
 
-class TRecompInterleaved(Recomputing):
+class TRecompInterleaved(RecomputingFamily):
     """Interleaved 1F1B with each recomputation right before the backward that needs it."""
 
     name = "trecomp-interleaved"
