@@ -20,7 +20,7 @@ from bubbleproof.verify.certificates.drup_replay import DrupReplay, Literal
 
 
 @dataclass(frozen=True, slots=True)
-class Full:
+class FullStore:
     """At the start of ``task`` a store would hold too much, were all literals false."""
 
     literals: tuple[Literal, ...]
@@ -33,7 +33,7 @@ class Orders:
     def __init__(self, replay: DrupReplay) -> None:
         self.replay = replay
 
-    def full(self, task: int, before: list[int], after: list[int]) -> Full | None:
+    def full(self, task: int, before: list[int], after: list[int]) -> FullStore | None:
         """Not all of ``before`` end by the start of ``task`` and all of ``after`` start behind it.
 
         None where paths say so already, or where it is not true.
@@ -49,7 +49,7 @@ class Orders:
                     literals.append(self.replay.orders[pair])
         return self._true(literals, task)
 
-    def full_while(self, before: list[int], after: list[int], start: Ints) -> Full | None:
+    def full_while(self, before: list[int], after: list[int], start: Ints) -> FullStore | None:
         """The same of tasks that have no orders, by the moments that they have in a schedule.
 
         With x a task that starts in it after all of ``before`` and before all of ``after`` end, say
@@ -70,12 +70,12 @@ class Orders:
                     return found
         return None
 
-    def _true(self, literals: list[Literal], task: int) -> Full | None:
-        found = Full(tuple(dict.fromkeys(literals)), task)
+    def _true(self, literals: list[Literal], task: int) -> FullStore | None:
+        found = FullStore(tuple(dict.fromkeys(literals)), task)
         return found if self.replay.follows(found.literals, task) else None
 
 
-def release_clauses(encoding: Encoding, orders: Orders) -> Iterator[Full]:
+def release_clauses(encoding: Encoding, orders: Orders) -> Iterator[FullStore]:
     """The stores that are stairs, completely."""
     for clause in encoding.memory.clauses:
         found = orders.full(clause.later, [], list(clause.either))
@@ -83,7 +83,7 @@ def release_clauses(encoding: Encoding, orders: Orders) -> Iterator[Full]:
             yield found
 
 
-def overloads(encoding: Encoding, orders: Orders, start: Ints) -> Iterator[Full]:
+def overloads(encoding: Encoding, orders: Orders, start: Ints) -> Iterator[FullStore]:
     """What a schedule (a start per task) breaks of the other stores' capacities.
 
     Precondition: the schedule is in index order.

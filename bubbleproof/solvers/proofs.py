@@ -23,7 +23,7 @@ from bubbleproof.solvers.engines.sat_clauses import FALSE, TRUE, TooLargeError
 from bubbleproof.solvers.engines.sat_model import SatModel
 from bubbleproof.solvers.proof_core import Clause, TracedReplay, core
 from bubbleproof.solvers.proof_memory import (
-    Full,
+    FullStore,
     Orders,
     meet_in_stores,
     overloads,
@@ -123,7 +123,7 @@ class _Proof:
         }
         cnf = self.model.cnf
         self.bases = [base + low for base, low in zip(cnf.base, cnf.low, strict=True)]
-        self.full: list[Full] = []
+        self.full: list[FullStore] = []
 
     def is_over(self) -> bool:
         return self.budget.is_past(self.budget.after(inf)) or not self.budget.seconds
@@ -150,7 +150,7 @@ class _Proof:
             proof: list[str] = sat.get_proof()
         return self._shortened(proof)
 
-    def _state(self, sat: Solver, new: list[Full]) -> None:
+    def _state(self, sat: Solver, new: list[FullStore]) -> None:
         for full in new:
             clause = [self.model.literal(literal, self.pairs) for literal in full.literals]
             if TRUE not in clause:
@@ -167,8 +167,8 @@ class _Proof:
         return memory + [self._lemma(clause) for clause in found[1]]
 
     def _core(
-        self, memory: list[Full], clauses: list[Clause]
-    ) -> tuple[list[Full], list[Clause]] | None:
+        self, memory: list[FullStore], clauses: list[Clause]
+    ) -> tuple[list[FullStore], list[Clause]] | None:
         encoding = self.encoding
         traced = TracedReplay(encoding.problem, encoding.limit, encoding.objective, 0)
         axioms = [list(full.literals) for full in memory]
