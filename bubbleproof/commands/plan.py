@@ -26,7 +26,7 @@ from bubbleproof.commands.output import (
     say,
 )
 from bubbleproof.commands.plan_paper import (
-    Beside,
+    PipelinesBeside,
     chosen_by,
     joined,
     known_to,
@@ -157,7 +157,9 @@ def exit_status(found: Plan) -> int:
     return EXIT[found.status]
 
 
-def print_plan(file: ProblemFile, found: Plan, timed: Timed, shown: Beside | None = None) -> None:
+def print_plan(
+    file: ProblemFile, found: Plan, timed: Timed, shown: PipelinesBeside | None = None
+) -> None:
     """The tables for people."""
     print_table(f"{file.name}: candidates", COLUMNS, candidate_rows(file, found, timed))
     beside = paper_rows(shown, found.value, file.pipeline.unit)
@@ -195,7 +197,7 @@ def _write(
     file: ProblemFile,
     found: Plan,
     timed: Timed,
-    shown: Beside | None,
+    shown: PipelinesBeside | None,
 ) -> None:
     write_plan_files(folder, problem, file, found)
     if shown is not None:

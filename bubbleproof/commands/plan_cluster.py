@@ -41,7 +41,7 @@ from bubbleproof.commands.plan import (
     write_plan_page,
 )
 from bubbleproof.commands.plan_paper import (
-    Beside,
+    PipelinesBeside,
     joined_deployments,
     paper_rows,
     paper_to_json,
@@ -99,7 +99,7 @@ class _Answer:
     plan: Plan
     winner: CombinationCosts
     timed: Timed
-    shown: Beside | None
+    shown: PipelinesBeside | None
 
 
 def run_any_plan(problem: str, request: PlanRequest) -> int:

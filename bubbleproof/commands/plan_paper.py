@@ -37,7 +37,7 @@ FEW_SECONDS = 1.0  # for the shapes of the paper's own deployment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Beside:
+class PipelinesBeside:
     """A paper's choice; ``value`` is what runs of it takes, to the end of the step."""
 
     chosen: PaperChoice
@@ -68,7 +68,7 @@ def joined(
     chosen: PaperChoice | None,
     options: PlanOptions | None = None,
     inside: int = 0,
-) -> tuple[Plan, Beside | None]:
+) -> tuple[Plan, PipelinesBeside | None]:
     """The plan with the paper's choice among its candidates; ``options`` as they were for it.
 
     ``inside``: see ``with_paper``.
@@ -76,7 +76,7 @@ def joined(
     if chosen is None:
         return found, None
     chosen = with_shorter_order(chosen, options or PlanOptions())
-    return with_paper(found, chosen, inside), Beside(chosen=chosen, value=chosen.value)
+    return with_paper(found, chosen, inside), PipelinesBeside(chosen=chosen, value=chosen.value)
 
 
 def joined_deployments(
@@ -85,7 +85,7 @@ def joined_deployments(
     counts: Sequence[CombinationCosts],
     found: ClusterPlan,
     options: PlanOptions,
-) -> tuple[ClusterPlan, Beside | None]:
+) -> tuple[ClusterPlan, PipelinesBeside | None]:
     """The same for a model on a cluster, where values are iterations.
 
     A paper with a grid of deployments takes its own, others plan the winner's; PipeMesh, whose
@@ -97,7 +97,7 @@ def joined_deployments(
     if name == "pipemesh":
         mesh = _mesh_deployment(counts, at)
         if mesh is None:
-            return found, Beside(chosen=_nothing(name, NO_MESH), value=None)
+            return found, PipelinesBeside(chosen=_nothing(name, NO_MESH), value=None)
         at, chosen = mesh, _mesh_choice(file, mesh)
         assert at.numbers is not None
         has_collectives = chosen.run is not None and chosen.run.pipeline.choices.sharding
@@ -107,7 +107,7 @@ def joined_deployments(
     else:
         own = deployment_of(name, counts, lambda one: deployed_space(file, one), cluster)
         if own is None:
-            return found, Beside(chosen=_nothing(name, NO_GRID), value=None)
+            return found, PipelinesBeside(chosen=_nothing(name, NO_GRID), value=None)
         at, chosen = own.counted, paper_choice(name, own.given)
         told = {"deployment": str(at.combination), **chosen.choice}
         chosen = replace(chosen, choice=told)
@@ -148,7 +148,7 @@ def _nothing(name: str, why: str) -> PaperChoice:
 
 
 def paper_to_json(
-    shown: Beside, best: int | None, run: CandidateResult | None
+    shown: PipelinesBeside, best: int | None, run: CandidateResult | None
 ) -> dict[str, object]:
     """The paper's part of the answer; ``best`` is the plan's value and ``run`` its winner."""
     chosen = shown.chosen
@@ -162,7 +162,7 @@ def paper_to_json(
     }
 
 
-def paper_rows(shown: Beside | None, best: int | None, unit: str) -> list[tuple[str, str]]:
+def paper_rows(shown: PipelinesBeside | None, best: int | None, unit: str) -> list[tuple[str, str]]:
     """The paper's rows of the summary; ``best`` is the plan's value."""
     if shown is None:
         return []
@@ -196,7 +196,7 @@ def _word(key: str, given: object) -> str:
     return f"{key}=({', '.join(map(str, given))})" if given else f"{name} nothing"
 
 
-def write_paper_schedule(folder: Path, file: ProblemFile, shown: Beside) -> None:
+def write_paper_schedule(folder: Path, file: ProblemFile, shown: PipelinesBeside) -> None:
     """What runs of the paper, with its measured numbers as claims."""
     if (run := shown.chosen.run) is None:
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
-from bubbleproof.commands.plan_paper import Beside, paper_rows
+from bubbleproof.commands.plan_paper import PipelinesBeside, paper_rows
 from bubbleproof.commands.plan_results import (
     COLUMNS,
     Timed,
@@ -31,7 +31,7 @@ def plan_report(
     file: ProblemFile,
     found: Plan,
     timed: Timed,
-    shown: Beside | None = None,
+    shown: PipelinesBeside | None = None,
     *,
     best: int | None = None,
 ) -> ReportPage:
