@@ -21,7 +21,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 Stages = Literal["all"] | list[Natural]
 RankPair = Annotated[tuple[Natural, Natural], Field(strict=False)]
 TABLE = "choices"
-Made = TypeVar("Made", AllowedRecompute, AllowedOffloads)
+AllowedChoice = TypeVar("AllowedChoice", AllowedRecompute, AllowedOffloads)
 
 
 class RecomputeLayout(Layout):
@@ -107,8 +107,8 @@ def refuse_foreign(allowed: AllowedChoices, pipeline: Pipeline, table: str) -> N
 
 
 def _of_stages(
-    kind: type[Made], layout: RecomputeLayout | OffloadLayout | None, pipeline: Pipeline
-) -> Made | None:
+    kind: type[AllowedChoice], layout: RecomputeLayout | OffloadLayout | None, pipeline: Pipeline
+) -> AllowedChoice | None:
     if layout is None:
         return None
     stages = range(pipeline.num_stages) if layout.stages == "all" else layout.stages
