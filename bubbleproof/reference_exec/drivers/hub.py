@@ -31,7 +31,9 @@ from bubbleproof.reference_exec.drivers.rank_report import Ending, RankReport, g
 from bubbleproof.reference_exec.drivers.wire import Message, NotAMessage, Wire
 from bubbleproof.reference_exec.plans.replay_limits import LONGEST_SECONDS
 
-Made = Callable[[Sequence[object]], object]  # of all values of a topic, in rank order, what all get
+MadeAnswer = Callable[
+    [Sequence[object]], object
+]  # of all values of a topic, in rank order, what all get
 START_SECONDS = 120.0
 LINGER_SECONDS = 3.0
 BROKEN, UNUSABLE, INTERRUPTED = 1, 2, 130  # exit statuses
@@ -52,7 +54,7 @@ class Hub:
     def __init__(
         self,
         size: int,
-        topics: Mapping[str, Made],
+        topics: Mapping[str, MadeAnswer],
         *,
         token: str,
         address: str,
