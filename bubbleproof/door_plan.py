@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bubbleproof.planners import Plan, PlanOptions
     from bubbleproof.planners.cluster_planned import ClusterPlan
 
-Item = TypeVar("Item")
+PlanItem = TypeVar("PlanItem")
 
 
 def plan(
@@ -99,11 +99,11 @@ def _of_cluster(path: str, options: PlanOptions) -> ClusterPlan:
     return plan_cluster(all_counted(file), lambda one: deployed_space(file, one), options)
 
 
-def _list(given: Sequence[Item], name: str) -> Sequence[Item]:
+def _list(given: Sequence[PlanItem], name: str) -> Sequence[PlanItem]:
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise wrong(given, name, "a list of values", asker="plan")
     return given
 
 
-def _listed(value: str | Sequence[Item]) -> str | tuple[Item, ...]:
+def _listed(value: str | Sequence[PlanItem]) -> str | tuple[PlanItem, ...]:
     return value if isinstance(value, str) else tuple(value)
