@@ -20,7 +20,7 @@ from bubbleproof.theory.pipelines.plan_space import (
 )
 from bubbleproof.theory.pipelines.spread import Spread
 
-Item = TypeVar("Item")
+ShapeItem = TypeVar("ShapeItem")
 
 
 def layers_of(layout: ProblemFileLayout) -> Layers | None:
@@ -134,7 +134,7 @@ def plan_space(
         )
 
 
-def _listed(value: str | list[Item]) -> str | tuple[Item, ...]:
+def _listed(value: str | list[ShapeItem]) -> str | tuple[ShapeItem, ...]:
     return value if isinstance(value, str) else tuple(value)
 
 
