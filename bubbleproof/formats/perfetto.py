@@ -30,7 +30,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.messages import messages
 
-Json = dict[str, object]
+TraceEvent = dict[str, object]
 
 
 NANOSECONDS = 1000  # in one microsecond
@@ -45,7 +45,7 @@ def write_trace(path: FilePath, problem: Problem, schedule: Schedule) -> None:
     write_text(path, render_json(content, table_keys=frozenset({"traceEvents"})))
 
 
-def trace(problem: Problem, schedule: Schedule) -> Json:
+def trace(problem: Problem, schedule: Schedule) -> TraceEvent:
     """The trace as one JSON object. Rows that are no task of the problem appear with duration 0."""
     is_true = problem.unit == "us"
     time = "microseconds" if is_true else f"1 tick ({problem.unit}) is shown as 1 microsecond"
@@ -65,32 +65,32 @@ def _process(problem: Problem, resource: int) -> int:
     return min(resource, problem.num_ranks)
 
 
-def process(pid: int, name: str) -> list[Json]:
+def process(pid: int, name: str) -> list[TraceEvent]:
     """A process of that name, in the order of its number."""
     return [_meta("process_name", pid, name=name), _meta("process_sort_index", pid, sort_index=pid)]
 
 
-def thread(pid: int, tid: int, name: str) -> Json:
+def thread(pid: int, tid: int, name: str) -> TraceEvent:
     """A thread of that name."""
     return {**_meta("thread_name", pid, name=name), "tid": tid}
 
 
-def _meta(event: str, pid: int, **args: str | int) -> Json:
+def _meta(event: str, pid: int, **args: str | int) -> TraceEvent:
     return {"ph": "M", "name": event, "pid": pid, "args": args}
 
 
-def bar(action: Action, pid: int, tid: int, start: int, duration: int) -> Json:
+def bar(action: Action, pid: int, tid: int, start: int, duration: int) -> TraceEvent:
     """An action of so many ticks on a thread."""
     where = {"pid": pid, "tid": tid, "ts": start, "dur": duration}
     return {"ph": "X", "name": str(action), "cat": action.kind.name, **where}
 
 
-def count(name: str, pid: int, at: int, unit: str, value: int) -> Json:
+def count(name: str, pid: int, at: int, unit: str, value: int) -> TraceEvent:
     """A counter's value from a time on."""
     return {"ph": "C", "name": name, "pid": pid, "ts": at, "args": {unit: value}}
 
 
-def _names(problem: Problem) -> list[Json]:
+def _names(problem: Problem) -> list[TraceEvent]:
     processes = [resource.name for resource in problem.resources[: problem.num_ranks]]
     if max(len(problem.resources), len(problem.stores)) > problem.num_ranks:
         processes.append("links, copy engines and other memory")
@@ -101,7 +101,7 @@ def _names(problem: Problem) -> list[Json]:
     return events
 
 
-def _slices(problem: Problem, schedule: Schedule) -> list[Json]:
+def _slices(problem: Problem, schedule: Schedule) -> list[TraceEvent]:
     located = problem.locate(schedule.program.actions).tolist()
     resource, start = schedule.program.resource.tolist(), schedule.start.tolist()
     rows = zip(located, resource, start, schedule.program.actions, strict=True)
@@ -117,7 +117,7 @@ def _place(action: Action) -> dict[str, int]:
     return place if action.part == NONE else {**place, "part": action.part}
 
 
-def _flows(problem: Problem, schedule: Schedule) -> list[Json]:
+def _flows(problem: Problem, schedule: Schedule) -> list[TraceEvent]:
     """A flow binds to the slice that is open at its time:
 
     the producer's last tick, the first of its target.
@@ -125,7 +125,7 @@ def _flows(problem: Problem, schedule: Schedule) -> list[Json]:
     task, resource, start = known_rows(problem, schedule)
     compute = resource < problem.num_ranks
     begin = dict(zip(task[compute].tolist(), start[compute].tolist(), strict=True))
-    events: list[Json] = []
+    events: list[TraceEvent] = []
     for number, message in enumerate(messages(problem)):
         if message.producer not in begin or message.consumer not in begin:
             continue
@@ -138,11 +138,11 @@ def _flows(problem: Problem, schedule: Schedule) -> list[Json]:
     return events
 
 
-def _counters(problem: Problem, schedule: Schedule) -> list[Json]:
+def _counters(problem: Problem, schedule: Schedule) -> list[TraceEvent]:
     task, _, start = known_rows(problem, schedule)
     profile = memory_profile(problem, task, start)
     first = int(schedule.start.min()) if len(schedule) else 0
-    events: list[Json] = []
+    events: list[TraceEvent] = []
     for index, store in enumerate(problem.stores):
         times, loads = profile.curve(problem, index)
         points = list(zip(times.tolist(), loads.tolist(), strict=True))
@@ -171,7 +171,7 @@ def write_measured_trace(
     write_text(path, render_json(content, table_keys=frozenset({"traceEvents"})))
 
 
-def _drawn(pid: int, tid: int, trace: RankTrace) -> list[Json]:
+def _drawn(pid: int, tid: int, trace: RankTrace) -> list[TraceEvent]:
     """A process with the actions of a trace, each from where it had what it waited for."""
     events = [*process(pid, trace.name), thread(pid, tid, "compute")]
     rows = zip(trace.actions, trace.begin, trace.waited, trace.end, strict=True)
@@ -182,7 +182,7 @@ def _drawn(pid: int, tid: int, trace: RankTrace) -> list[Json]:
     return events
 
 
-def _live_bytes(pid: int, trace: RankTrace) -> list[Json]:
+def _live_bytes(pid: int, trace: RankTrace) -> list[TraceEvent]:
     return [
         count("live bytes", pid, -(-end // NANOSECONDS), "byte", counts[-1])
         for end, counts in zip(trace.end, trace.live_bytes, strict=True)
