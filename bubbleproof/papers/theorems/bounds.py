@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bubbleproof.papers.theorems.closed_form import PAIR, SHAPE, TB, TF, I, M, P
-from bubbleproof.papers.theorems.terms import Formula, Term, index, time
+from bubbleproof.papers.theorems.terms import LogicFormula, Term, index, time
 from bubbleproof.papers.theorems.theorem import Obligation, Theorem
 
 G, A, B, Q, CAP = (index(name) for name in ("g", "a", "b", "q", "K"))
@@ -37,7 +37,7 @@ _ANY = (
 
 
 def _step(
-    name: str, premises: tuple[Formula, ...], goal: Formula, *hints: tuple[Term, Term]
+    name: str, premises: tuple[LogicFormula, ...], goal: LogicFormula, *hints: tuple[Term, Term]
 ) -> Obligation:
     return Obligation(name=name, premises=(*SHAPE, *premises), goal=goal, hints=hints)
 

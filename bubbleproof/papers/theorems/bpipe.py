@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bubbleproof.papers.theorems.closed_form import P
-from bubbleproof.papers.theorems.terms import Formula, Term, all_of, choose, index
+from bubbleproof.papers.theorems.terms import LogicFormula, Term, all_of, choose, index
 from bubbleproof.papers.theorems.theorem import ObligationPart, Theorem, obligations_of
 
 S, MU, N, X, R, E = (index(name) for name in ("s", "mu", "N", "x", "R", "E"))
@@ -34,8 +34,8 @@ class Balance:
     """What each rank of a pair may hold, what mu is, and when the warm-up evicts."""
 
     most: Term = MU
-    rounded: tuple[Formula, ...] = ROUNDED_UP
-    evicts: Callable[[Term], Formula] = lambda x: all_of(x >= MU - 1, x <= N - 2)
+    rounded: tuple[LogicFormula, ...] = ROUNDED_UP
+    evicts: Callable[[Term], LogicFormula] = lambda x: all_of(x >= MU - 1, x <= N - 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,11 +67,11 @@ def warmup_state(x: Term) -> tuple[Term, Term]:
     return x - evicted, evicted
 
 
-def _is(left: tuple[Term, Term], right: tuple[Term, Term]) -> Formula:
+def _is(left: tuple[Term, Term], right: tuple[Term, Term]) -> LogicFormula:
     return all_of(*(a.equals(b) for a, b in zip(left, right, strict=True)))
 
 
-def _within(slot: Slot, state: tuple[Term, Term], balance: Balance) -> Formula:
+def _within(slot: Slot, state: tuple[Term, Term], balance: Balance) -> LogicFormula:
     """Both ranks within ``most`` during a slot, the acceptor's own s + 1 included."""
     resident, evicted = state
     return all_of(

@@ -27,7 +27,15 @@ from dataclasses import dataclass
 
 from bubbleproof.papers.theorems.bpipe import MU, ROUNDED_UP, E, N, R, S, X, warmup_state
 from bubbleproof.papers.theorems.closed_form import M, P
-from bubbleproof.papers.theorems.terms import Formula, Term, all_of, any_of, choose, index, negate
+from bubbleproof.papers.theorems.terms import (
+    LogicFormula,
+    Term,
+    all_of,
+    any_of,
+    choose,
+    index,
+    negate,
+)
 from bubbleproof.papers.theorems.theorem import ObligationPart, Theorem, obligations_of
 
 RANK, J, K, Y, A, NEXT = (index(name) for name in ("i", "j", "k", "y", "a", "b"))
@@ -42,7 +50,7 @@ class PrintedAlgorithm:
     """Where line 22 looks for its victim, when the warm-up ends, and what a rank may hold."""
 
     victim: int = 3
-    evicts: Callable[[Term], Formula] = lambda x: all_of(x >= MU - 1, x <= N - 2)
+    evicts: Callable[[Term], LogicFormula] = lambda x: all_of(x >= MU - 1, x <= N - 2)
     most: Term = MU
 
 
@@ -102,12 +110,12 @@ def decisions(form: PrintedAlgorithm) -> list[ObligationPart]:
     ]  # fmt: skip
 
 
-def _within(form: PrintedAlgorithm, resident: Term, evicted: Term) -> Formula:
+def _within(form: PrintedAlgorithm, resident: Term, evicted: Term) -> LogicFormula:
     """Both ranks during a slot, the acceptor's own s+1 included."""
     return all_of(resident <= form.most, evicted + S + 1 <= form.most)
 
 
-def _are(first: tuple[Term, Term], second: tuple[Term, Term]) -> Formula:
+def _are(first: tuple[Term, Term], second: tuple[Term, Term]) -> LogicFormula:
     return all_of(*(one.equals(other) for one, other in zip(first, second, strict=True)))
 
 

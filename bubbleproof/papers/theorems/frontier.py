@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from bubbleproof.papers.theorems.bounds import memory_bound
 from bubbleproof.papers.theorems.closed_form import PAIR, TB, TF, I, M, P
-from bubbleproof.papers.theorems.terms import Formula, Term, all_of, any_of, choose, index
+from bubbleproof.papers.theorems.terms import LogicFormula, Term, all_of, any_of, choose, index
 from bubbleproof.papers.theorems.theorem import ObligationPart, Theorem, obligations_of
 
 CAP = index("K")
@@ -38,7 +38,7 @@ class WindowPlace:
         return self.window * CAP + self.within
 
     @property
-    def exists(self) -> Formula:
+    def exists(self) -> LogicFormula:
         """The microbatch is one of 0..m-1."""
         return all_of(
             self.window >= 0, self.within >= 0, self.within <= CAP - 1, self.number <= M - 1

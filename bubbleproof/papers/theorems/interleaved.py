@@ -34,7 +34,7 @@ from dataclasses import dataclass
 
 from bubbleproof.papers.theorems.closed_form import PAIR, TB, TF, P
 from bubbleproof.papers.theorems.list_places import SYMBOLS, Places, of_groups
-from bubbleproof.papers.theorems.terms import Formula, Term, all_of, choose, index, negate
+from bubbleproof.papers.theorems.terms import LogicFormula, Term, all_of, choose, index, negate
 from bubbleproof.papers.theorems.theorem import ObligationPart, Theorem, obligations_of
 
 # Q is (v-1)p and N is m*v, which keeps every index linear. From p | m and v >= 1 follows that
@@ -104,9 +104,9 @@ def on_neighbours(form: InterleavedForm) -> list[ObligationPart]:
 def between_chunks(
     form: InterleavedForm,
     earlier: Term,
-    premises: tuple[Formula, ...],
+    premises: tuple[LogicFormula, ...],
     *,
-    of_forwards: tuple[Formula, ...] = (),
+    of_forwards: tuple[LogicFormula, ...] = (),
     what: str = "one chunk",
 ) -> list[ObligationPart]:
     """The waits of the outer ranks for the other chunk's task, at place ``earlier`` of X's list."""
@@ -120,7 +120,7 @@ def between_chunks(
 
 
 def on_last_stage(
-    form: InterleavedForm, own: Term, premises: tuple[Formula, ...]
+    form: InterleavedForm, own: Term, premises: tuple[LogicFormula, ...]
 ) -> list[ObligationPart]:
     """The wait of the last stage's backward for its own forward, at place ``own``."""
     name, last = "B of the last stage after its own F", P - 1
@@ -128,7 +128,7 @@ def on_last_stage(
 
 
 def dependencies(
-    form: InterleavedForm, of_forwards: tuple[Formula, ...] = ()
+    form: InterleavedForm, of_forwards: tuple[LogicFormula, ...] = ()
 ) -> list[ObligationPart]:
     """All waits; forwards may wait for the chunk before at fewer places."""
     return [

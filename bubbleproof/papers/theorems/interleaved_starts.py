@@ -46,7 +46,7 @@ from bubbleproof.papers.theorems.interleaved import (
     warmup,
 )
 from bubbleproof.papers.theorems.list_places import SYMBOLS, Places, of_groups
-from bubbleproof.papers.theorems.terms import Formula, Term, all_of, any_of, choose
+from bubbleproof.papers.theorems.terms import LogicFormula, Term, all_of, any_of, choose
 from bubbleproof.papers.theorems.theorem import ObligationPart, Theorem, obligations_of
 
 # p | m, so that N = m*v is p*v = Q+p or at least twice that; Q = (v-1)p is 0 or at least p.
@@ -120,7 +120,7 @@ def _hints() -> tuple[tuple[Term, Term], ...]:
 
 def theorem(
     form: InterleavedForm = FORM,
-    assumed: tuple[Formula, ...] = ASSUMED,
+    assumed: tuple[LogicFormula, ...] = ASSUMED,
     places: Places | None = None,
 ) -> Theorem:
     """Interleaved 1F1B's closed form is its left-shifted schedule where tB >= tF."""

@@ -32,7 +32,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bubbleproof.papers.theorems.closed_form import P
-from bubbleproof.papers.theorems.terms import Formula, Term, all_of, any_of, index
+from bubbleproof.papers.theorems.terms import LogicFormula, Term, all_of, any_of, index
 from bubbleproof.papers.theorems.theorem import Obligation, ObligationPart, obligations_of
 
 V, M, C, J = (index(name) for name in ("v", "m", "c", "j"))
@@ -57,7 +57,7 @@ class MicrobatchRange:
     def end(self) -> Term:
         return self.before + self.size
 
-    def has(self, microbatch: Term) -> Formula:
+    def has(self, microbatch: Term) -> LogicFormula:
         return all_of(self.before >= 0, microbatch >= self.before, microbatch <= self.end - 1)
 
 

@@ -35,7 +35,14 @@ from bubbleproof.papers.theorems.periodic_schedule import (
     TaskClass,
 )
 from bubbleproof.papers.theorems.polynomials import Polynomial, Symbol
-from bubbleproof.papers.theorems.terms import TRUE, Comparison, Formula, all_of, any_of, implies
+from bubbleproof.papers.theorems.terms import (
+    TRUE,
+    Comparison,
+    LogicFormula,
+    all_of,
+    any_of,
+    implies,
+)
 from bubbleproof.papers.theorems.theorem import Obligation
 
 PLACE, PERIODS = Symbol("j", False), Symbol("n", False)
@@ -43,18 +50,18 @@ HERE = LinearForm(0, 1)
 FALSE = any_of()
 
 
-def at_least(left: LinearForm, right: LinearForm | int) -> Formula:
+def at_least(left: LinearForm, right: LinearForm | int) -> LogicFormula:
     """left >= right."""
     return _comparison(left.plus(right, -1), ">=")
 
 
-def equal(left: LinearForm, right: LinearForm | int) -> Formula:
+def equal(left: LinearForm, right: LinearForm | int) -> LogicFormula:
     """left = right."""
     return _comparison(left.plus(right, -1), "==")
 
 
 @lru_cache(maxsize=1 << 16)  # neighbours on a rank, ranks and shapes have most of them in common
-def _comparison(line: LinearForm, relation: str) -> Formula:
+def _comparison(line: LinearForm, relation: str) -> LogicFormula:
     """The line compared with 0; a number is compared at once."""
     factors = (((), line.base), ((PLACE,), line.per_place), ((PERIODS,), line.per_period))
     formula = Comparison(Polynomial(tuple((m, c) for m, c in factors if c)), relation)
@@ -66,7 +73,7 @@ def _comparison(line: LinearForm, relation: str) -> Formula:
 NOT_SHORTER = (Comparison(Polynomial.of({(PERIODS,): 1}), ">="),)
 
 
-def within(place: LinearForm, piece: Piece | Surroundings) -> tuple[Formula, Formula]:
+def within(place: LinearForm, piece: Piece | Surroundings) -> tuple[LogicFormula, LogicFormula]:
     """The place lies on the piece."""
     return at_least(place, piece.first), at_least(piece.last, place)
 
@@ -117,21 +124,21 @@ def obligations(schedule: PeriodicSchedule) -> Iterator[Obligation]:
     yield _obligation(f"{shape}: the makespan is reached", _last_end(schedule))
 
 
-def _obligation(name: str, goals: Iterable[Formula]) -> Obligation:
+def _obligation(name: str, goals: Iterable[LogicFormula]) -> Obligation:
     told = [goal for goal in goals if goal is not TRUE]
     return Obligation(name=name, premises=NOT_SHORTER, goal=all_of(*told))
 
 
 def _everywhere(
-    stretches: list[ClassStretch], rule: Callable[[ClassStretch], Iterator[Formula]]
-) -> Iterator[Formula]:
+    stretches: list[ClassStretch], rule: Callable[[ClassStretch], Iterator[LogicFormula]]
+) -> Iterator[LogicFormula]:
     """The rule for every class and place of the rank."""
     for at in stretches:
         if goals := dict.fromkeys(goal for goal in rule(at) if goal is not TRUE):
             yield implies(all_of(*within(HERE, at.around)), all_of(*goals))
 
 
-def _covers(classes: list[TaskClass]) -> Iterator[Formula]:
+def _covers(classes: list[TaskClass]) -> Iterator[LogicFormula]:
     for task in classes:
         yield from _follow(task.pieces, task.count)
         yield from _follow(task.surroundings, task.count)
@@ -142,7 +149,7 @@ def _covers(classes: list[TaskClass]) -> Iterator[Formula]:
 
 def _follow(
     pieces: Sequence[Piece] | Sequence[Surroundings], count: LinearForm
-) -> Iterator[Formula]:
+) -> Iterator[LogicFormula]:
     """Each piece begins where the one before ends; none is negative, the outer ones not empty."""
     yield equal(pieces[0].first, 0)
     yield equal(pieces[-1].last, count.plus(-1))
@@ -154,7 +161,7 @@ def _follow(
         yield at_least(end, first.plus(-1))
 
 
-def _waits(at: ClassStretch) -> Iterator[Formula]:
+def _waits(at: ClassStretch) -> Iterator[LogicFormula]:
     yield at_least(at.start, 0)
     for given in at.around.inputs:
         other = at.schedule.classes[given.number]
@@ -163,7 +170,7 @@ def _waits(at: ClassStretch) -> Iterator[Formula]:
         yield at_least(at.start, piece.start.along(given.place).plus(other.ticks + given.lag))
 
 
-def _one_at_a_time(at: ClassStretch) -> Iterator[Formula]:
+def _one_at_a_time(at: ClassStretch) -> Iterator[LogicFormula]:
     for other, near in at.neighbours:
         is_own = other is at.task
         if is_own:
@@ -183,7 +190,7 @@ def _one_at_a_time(at: ClassStretch) -> Iterator[Formula]:
             yield at_least(piece.start.along(following), at.start.plus(at.task.ticks))
 
 
-def _tight(at: ClassStretch) -> Iterator[Formula]:
+def _tight(at: ClassStretch) -> Iterator[LogicFormula]:
     if at.around.held_by is None:
         yield equal(at.start, 0)
         return
@@ -201,7 +208,7 @@ def _tight(at: ClassStretch) -> Iterator[Formula]:
     yield equal(at.start, piece.start.along(place).plus(other.ticks + lag))
 
 
-def _order(at: ClassStretch) -> Iterator[Formula]:
+def _order(at: ClassStretch) -> Iterator[LogicFormula]:
     """Of each class, the task before has a lower key and the next one a higher key."""
     if at.task.key is None:
         return
@@ -215,7 +222,7 @@ def _order(at: ClassStretch) -> Iterator[Formula]:
             yield at_least(following, at.task.key.plus(1))
 
 
-def _memory(at: ClassStretch) -> Iterator[Formula]:
+def _memory(at: ClassStretch) -> Iterator[LogicFormula]:
     if at.task.acquired:
         yield at_least(LinearForm(at.schedule.peaks[at.task.rank]), at.load)
 
@@ -229,7 +236,7 @@ _RULES = {
 }
 
 
-def _reached(stretches: list[ClassStretch], peak: int) -> Formula:
+def _reached(stretches: list[ClassStretch], peak: int) -> LogicFormula:
     """Some stretch that is there for every n has the peak's load at its first place."""
     taking = [at for at in stretches if at.task.acquired]
     loads = [(at.around, at.load.along(at.around.first)) for at in taking]
@@ -242,12 +249,12 @@ def _last_ends(schedule: PeriodicSchedule) -> Iterator[LinearForm]:
         yield task.pieces[-1].start.along(task.count.plus(-1)).plus(task.ticks)
 
 
-def _ends(schedule: PeriodicSchedule) -> Iterator[Formula]:
+def _ends(schedule: PeriodicSchedule) -> Iterator[LogicFormula]:
     for end in _last_ends(schedule):
         yield at_least(schedule.makespan, end)
 
 
-def _last_end(schedule: PeriodicSchedule) -> Iterator[Formula]:
+def _last_end(schedule: PeriodicSchedule) -> Iterator[LogicFormula]:
     """The latest end is the makespan, and the earliest start is 0."""
     latest = max(_last_ends(schedule), key=lambda end: (end.per_period, end.base))
     first = min((task.pieces[0].start.base, k) for k, task in enumerate(schedule.classes))[1]

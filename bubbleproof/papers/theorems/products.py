@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from bubbleproof.papers.theorems.polynomials import Monomial, Number, Polynomial, Symbol
-from bubbleproof.papers.theorems.terms import Comparison, Formula, Term
+from bubbleproof.papers.theorems.terms import Comparison, LogicFormula, Term
 
 Factors = tuple[Polynomial, Polynomial]
 
@@ -40,7 +40,7 @@ class Linearisation:
     fixed: dict[Symbol, Number] = field(default_factory=dict)
     names: dict[Monomial, str] = field(default_factory=dict)
 
-    def script(self, formula: Formula, hints: Iterable[tuple[Term, Term]] = ()) -> str:
+    def script(self, formula: LogicFormula, hints: Iterable[tuple[Term, Term]] = ()) -> str:
         """Declarations, the formula and the sign lemmas for its products, as assertions."""
         claims = [self.formula(formula), *self.sign_lemmas([formula], hints)]
         lines = [*self.declarations(), *(f"(assert {claim})" for claim in claims)]
@@ -51,7 +51,7 @@ class Linearisation:
         for monomial, name in self.names.items():
             yield f"(declare-const {name} {'Real' if _is_time(monomial) else 'Int'})"
 
-    def formula(self, formula: Formula) -> str:
+    def formula(self, formula: LogicFormula) -> str:
         """The formula over the names."""
         if isinstance(formula, Comparison):
             value = self.polynomial(formula.polynomial)
@@ -82,7 +82,7 @@ class Linearisation:
         return f"(to_real {name})" if as_real and not _is_time(monomial) else name
 
     def sign_lemmas(
-        self, formulas: Iterable[Formula], hints: Iterable[tuple[Term, Term]]
+        self, formulas: Iterable[LogicFormula], hints: Iterable[tuple[Term, Term]]
     ) -> Iterator[str]:
         """The lemmas for the products in the formulas and for the hints."""
         for e, t in dict.fromkeys([*found_products(formulas), *hinted_products(hints)]):
@@ -115,7 +115,7 @@ def _numeral(number: Number, *, as_real: bool) -> str:
     return f"(- {text})" if number < 0 else text
 
 
-def found_products(formulas: Iterable[Formula]) -> Iterator[Factors]:
+def found_products(formulas: Iterable[LogicFormula]) -> Iterator[Factors]:
     """Every (e, t) where symbol t multiplies the index e in a comparison, or in such an e."""
     todo = [atom.polynomial for formula in formulas for atom in formula.atoms()]
     seen: set[Polynomial] = set()

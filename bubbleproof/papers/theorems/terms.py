@@ -1,7 +1,7 @@
 """Terms and formulas that people, Python and Z3 read alike.
 
 A ``Term`` is a list of cases, each a guard and a polynomial with integer coefficients; exactly one
-guard holds. A ``Formula`` compares terms. Both can be evaluated at numbers, without Z3, and
+guard holds. A ``LogicFormula`` compares terms. Both can be evaluated at numbers, without Z3, and
 ``products`` gives them to Z3 without a product.
 
 >>> p, i, t = index("p"), index("i"), time("t")
@@ -44,7 +44,7 @@ class Compound:
     """``all`` or ``any`` of the parts, or ``not`` the only one."""
 
     how: str
-    parts: tuple[Formula, ...]
+    parts: tuple[LogicFormula, ...]
 
     def holds(self, environment: Environment) -> bool:
         if self.how == "not":
@@ -66,26 +66,26 @@ class Compound:
         return word.join(f"({part})" for part in self.parts)
 
 
-Formula = Comparison | Compound
-Case = tuple[Formula, Polynomial]
+LogicFormula = Comparison | Compound
+Case = tuple[LogicFormula, Polynomial]
 
 
-def all_of(*parts: Formula) -> Formula:
+def all_of(*parts: LogicFormula) -> LogicFormula:
     """Every part holds; true for none."""
     return parts[0] if len(parts) == 1 else Compound("all", parts)
 
 
-def any_of(*parts: Formula) -> Formula:
+def any_of(*parts: LogicFormula) -> LogicFormula:
     """Some part holds; false for none."""
     return parts[0] if len(parts) == 1 else Compound("any", parts)
 
 
-def negate(formula: Formula) -> Formula:
+def negate(formula: LogicFormula) -> LogicFormula:
     """The formula does not hold."""
     return Compound("not", (formula,))
 
 
-def implies(premise: Formula, conclusion: Formula) -> Formula:
+def implies(premise: LogicFormula, conclusion: LogicFormula) -> LogicFormula:
     """The conclusion holds wherever the premise does."""
     return any_of(negate(premise), conclusion)
 
@@ -111,7 +111,7 @@ class Term:
             )
         )
 
-    def _compare(self, other: Term | int, relation: str) -> Formula:
+    def _compare(self, other: Term | int, relation: str) -> LogicFormula:
         difference = self - other
         atoms = [(guard, Comparison(value, relation)) for guard, value in difference.cases]
         return all_of(*(atom if g is TRUE else implies(g, atom) for g, atom in atoms))
@@ -134,19 +134,19 @@ class Term:
     def __rmul__(self, other: int) -> Term:
         return self * other
 
-    def __ge__(self, other: Term | int) -> Formula:
+    def __ge__(self, other: Term | int) -> LogicFormula:
         return self._compare(other, ">=")
 
-    def __gt__(self, other: Term | int) -> Formula:
+    def __gt__(self, other: Term | int) -> LogicFormula:
         return self._compare(other, ">")
 
-    def __le__(self, other: Term | int) -> Formula:
+    def __le__(self, other: Term | int) -> LogicFormula:
         return lift(other) >= self
 
-    def __lt__(self, other: Term | int) -> Formula:
+    def __lt__(self, other: Term | int) -> LogicFormula:
         return lift(other) > self
 
-    def equals(self, other: Term | int) -> Formula:
+    def equals(self, other: Term | int) -> LogicFormula:
         """Both have one value."""
         return self._compare(other, "==")
 
@@ -163,7 +163,7 @@ class Term:
         return "; ".join(f"{value} if {guard}" for guard, value in self.cases)
 
 
-def _both(left: Formula, right: Formula) -> Formula:
+def _both(left: LogicFormula, right: LogicFormula) -> LogicFormula:
     if left is TRUE or right is TRUE:
         return right if left is TRUE else left
     return all_of(left, right)
@@ -174,7 +174,7 @@ def lift(value: Term | int) -> Term:
     return value if isinstance(value, Term) else Term(((TRUE, Polynomial.of({(): value})),))
 
 
-def choose(guard: Formula, then: Term | int, otherwise: Term | int) -> Term:
+def choose(guard: LogicFormula, then: Term | int, otherwise: Term | int) -> Term:
     """``then`` where the guard holds, ``otherwise`` elsewhere."""
     yes = ((_both(guard, g), value) for g, value in lift(then).cases)
     no = ((_both(negate(guard), g), value) for g, value in lift(otherwise).cases)

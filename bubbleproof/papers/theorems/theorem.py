@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Generic, TypeVar
 
 from bubbleproof.papers.theorems.polynomials import Environment
-from bubbleproof.papers.theorems.terms import Formula, Term, all_of, implies
+from bubbleproof.papers.theorems.terms import LogicFormula, Term, all_of, implies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,12 +26,12 @@ class Obligation:
     """
 
     name: str
-    premises: tuple[Formula, ...]
-    goal: Formula
+    premises: tuple[LogicFormula, ...]
+    goal: LogicFormula
     hints: tuple[tuple[Term, Term], ...] = ()
 
     @property
-    def formula(self) -> Formula:
+    def formula(self) -> LogicFormula:
         return implies(all_of(*self.premises), self.goal)
 
     def holds(self, environment: Environment) -> bool:
@@ -43,12 +43,12 @@ class Obligation:
         return not self.holds(environment)
 
 
-ObligationPart = tuple[str, tuple[Formula, ...], Formula]
+ObligationPart = tuple[str, tuple[LogicFormula, ...], LogicFormula]
 
 
 def obligations_of(
     parts: Iterable[ObligationPart],
-    premises: tuple[Formula, ...],
+    premises: tuple[LogicFormula, ...],
     hints: tuple[tuple[Term, Term], ...] = (),
 ) -> tuple[Obligation, ...]:
     """The parts (name, premises of its own, goal) as obligations that share premises and hints."""

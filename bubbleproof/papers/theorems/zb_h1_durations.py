@@ -28,7 +28,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bubbleproof.papers.theorems.closed_form import AT_J, I, J, K, M, P
-from bubbleproof.papers.theorems.terms import Formula, Term, all_of, any_of, choose, index, time
+from bubbleproof.papers.theorems.terms import (
+    LogicFormula,
+    Term,
+    all_of,
+    any_of,
+    choose,
+    index,
+    time,
+)
 from bubbleproof.papers.theorems.theorem import ObligationPart, Theorem, obligations_of
 from bubbleproof.papers.theorems.zb_h1 import SplitForm, dependencies, order
 
@@ -137,7 +145,7 @@ def chains(form: SplitForm) -> list[ObligationPart]:
     here, after, end = (time(f"any_{name}") for name in ("here", "next", "end"))
     rank = I >= 0
     whole = _Work(M, M, M).ticks
-    first: Formula = end >= (P - 1) * TF + whole
+    first: LogicFormula = end >= (P - 1) * TF + whole
     second = end >= (P - 1) * TF + _Work(M, M, M - P).ticks + (P - 1) * TI + TW
     third = end >= P * TF + (P - 1) * TI + _Work(M - P, M, M).ticks
     return [

@@ -10,7 +10,7 @@ import z3  # type: ignore[import-untyped]  # z3 ships no annotations
 from bubbleproof.papers.theorems.polynomials import Number, Polynomial
 from bubbleproof.papers.theorems.products import Linearisation, found_products
 from bubbleproof.papers.theorems.prover import prove, prove_obligation
-from bubbleproof.papers.theorems.terms import Formula, Term, all_of, index, time
+from bubbleproof.papers.theorems.terms import LogicFormula, Term, all_of, index, time
 from bubbleproof.papers.theorems.theorem import Obligation, ProofVerdict, Theorem
 from proofs_tests.papers.theorems.values import numbers
 from proofs_tests.patience import PATIENCE
@@ -23,7 +23,7 @@ def _smt(number: Number) -> str:
 
 
 def obligation(
-    *premises: Formula, goal: Formula, hints: tuple[tuple[Term, Term], ...] = ()
+    *premises: LogicFormula, goal: LogicFormula, hints: tuple[tuple[Term, Term], ...] = ()
 ) -> Obligation:
     return Obligation(name="it", premises=premises, goal=goal, hints=hints)
 
