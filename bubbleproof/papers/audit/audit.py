@@ -19,8 +19,8 @@ from bubbleproof.papers.audit.shards import (
     HEAD,
     LOAD,
     Failure,
-    Key,
     Library,
+    ReadingKey,
     Shard,
     Slice,
     SliceOutcome,
@@ -54,10 +54,10 @@ class Audit:
     library: Library
     is_wide: bool
     limit: int | None = None
-    _left: Counter[Key] | None = None
-    _found: dict[Key, Failure] = field(default_factory=dict)
-    _refuted: dict[Key, frozenset[int]] = field(default_factory=dict)
-    _standing: dict[Key, EvidenceKind] = field(default_factory=dict)
+    _left: Counter[ReadingKey] | None = None
+    _found: dict[ReadingKey, Failure] = field(default_factory=dict)
+    _refuted: dict[ReadingKey, frozenset[int]] = field(default_factory=dict)
+    _standing: dict[ReadingKey, EvidenceKind] = field(default_factory=dict)
 
     def heads(self) -> list[Shard]:
         """One shard per reading, with its smallest cases.
@@ -133,17 +133,17 @@ class Audit:
             surviving=frozenset() if failing else reading.mutants - self._refuted[key],
         )
 
-    def _measurable(self) -> Iterator[tuple[PaperClaim, Key, Domain]]:
+    def _measurable(self) -> Iterator[tuple[PaperClaim, ReadingKey, Domain]]:
         for claim in self.chosen.values():
             for reading in claim.readings:
                 yield claim, (claim.id, reading.name), reading.domain_for(is_wide=self.is_wide)
 
-    def _head(self, key: Key, domain: Domain) -> int:
+    def _head(self, key: ReadingKey, domain: Domain) -> int:
         """How many of the smallest cases make the head: up to HEAD, and LOAD in sum; or one."""
         sizes = loads(self._slice(key, domain, slice(0, HEAD)))
         return max(1, int((np.cumsum(sizes) <= LOAD).sum()))
 
-    def _slice(self, key: Key, domain: Domain, places: slice) -> Slice:
+    def _slice(self, key: ReadingKey, domain: Domain, places: slice) -> Slice:
         table = domain.table[: self.limit]
         return Slice(
             key=key,

@@ -26,7 +26,7 @@ from bubbleproof.papers.claims.reading import Reading
 from bubbleproof.papers.claims.standing import EvidenceKind, watched
 
 Library = Callable[[], Mapping[str, PaperClaim]]
-Key = tuple[str, str]  # the id of a claim and the name of one of its readings
+ReadingKey = tuple[str, str]  # the id of a claim and the name of one of its readings
 HEAD = 96  # cases of a head, fewer where their schedules are large
 LOAD = 30_000  # about how many actions the schedules of a shard have in sum
 
@@ -35,7 +35,7 @@ LOAD = 30_000  # about how many actions the schedules of a shard have in sum
 class Slice:
     """Cases of one reading, smallest first: ``place[i]`` is where ``rows[i]`` is in the domain."""
 
-    key: Key
+    key: ReadingKey
     names: tuple[str, ...]
     rows: Table
     place: np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -62,7 +62,7 @@ class Shard:
         return tuple(dict.fromkeys(part.key[0] for part in self.slices))
 
     @property
-    def keys(self) -> tuple[Key, ...]:
+    def keys(self) -> tuple[ReadingKey, ...]:
         return tuple(dict.fromkeys(part.key for part in self.slices))
 
 
@@ -81,7 +81,7 @@ class SliceOutcome:
     ``standing`` is that of the reading, told by the slice that holds the domain's first case.
     """
 
-    key: Key
+    key: ReadingKey
     failure: Failure | None
     refuted_mutants: frozenset[int]
     standing: EvidenceKind | None
