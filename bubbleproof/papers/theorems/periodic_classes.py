@@ -20,11 +20,11 @@ from bubbleproof.theory.pipelines.placement import num_downward
 Value = TypeVar("Value")
 BareKey = tuple[int, int, int, int, int, int, int]
 """kind, stage, slice, part, direction, remainder, stage of the partner."""
-Key = tuple[int, int, int, int, int, int, int, int]
+ClassKey = tuple[int, int, int, int, int, int, int, int]
 """The same, and the run."""
 
 
-def class_keys(found: FamilyMember, repeats: int) -> list[tuple[Key, int]]:
+def class_keys(found: FamilyMember, repeats: int) -> list[tuple[ClassKey, int]]:
     """(class, place) of every task; one that belongs to a stage alone is a class by itself."""
     actions, m = found.problem.actions, found.pipeline.num_microbatches
     half = num_downward(m) if found.pipeline.is_bidirectional else m
@@ -58,17 +58,17 @@ def _places(numbered: list[tuple[BareKey, int]]) -> dict[tuple[BareKey, int], tu
     return found
 
 
-def starts_of(found: FamilyMember, repeats: int) -> dict[Key, list[int]]:
+def starts_of(found: FamilyMember, repeats: int) -> dict[ClassKey, list[int]]:
     """The starts of every class by place."""
     task = found.problem.locate(found.schedule.program.actions)
     start = dict(zip(task.tolist(), found.schedule.start.tolist(), strict=True))
-    places: dict[Key, dict[int, int]] = {}
+    places: dict[ClassKey, dict[int, int]] = {}
     for number, (key, place) in enumerate(class_keys(found, repeats)):
         places.setdefault(key, {})[place] = start[number]
     return {key: [row[place] for place in range(len(row))] for key, row in places.items()}
 
 
-def name_of(key: Key) -> str:
+def name_of(key: ClassKey) -> str:
     """``F of stage 2``, with what else tells the class apart."""
     kind, stage, slice_, part, upward, remainder, partner, run = key
     more = (
@@ -88,11 +88,11 @@ class Rules:
     """What the problem says: (class, place, lag) that each task waits for (of several places of a
     class the last, which ends last), and of each class its ticks, rank and memory."""
 
-    inputs: dict[tuple[Key, int], tuple[tuple[Key, int, int], ...]]
-    ticks: dict[Key, int]
-    rank: dict[Key, int]
-    acquired: dict[Key, int]
-    released: dict[Key, int]
+    inputs: dict[tuple[ClassKey, int], tuple[tuple[ClassKey, int, int], ...]]
+    ticks: dict[ClassKey, int]
+    rank: dict[ClassKey, int]
+    acquired: dict[ClassKey, int]
+    released: dict[ClassKey, int]
 
 
 def rules_of(found: FamilyMember, repeats: int) -> Rules:
@@ -106,7 +106,7 @@ def rules_of(found: FamilyMember, repeats: int) -> Rules:
         if store != ranks[task] or (delta > 0) is ends:
             raise ValueError("tasks must acquire at their start and release at their end")
         (at_end if ends else at_start)[task] += delta
-    inputs: dict[tuple[Key, int], dict[tuple[Key, int], int]] = {key: {} for key in keys}
+    inputs: dict[tuple[ClassKey, int], dict[tuple[ClassKey, int], int]] = {key: {} for key in keys}
     for before, after, lag in zip(
         *(c.tolist() for c in (edges.before, edges.after, edges.lag)), strict=True
     ):
@@ -133,9 +133,9 @@ def resource_of(problem: Problem) -> list[int]:
     return resources
 
 
-def _by_class(keys: list[tuple[Key, int]], values: Sequence[Value]) -> dict[Key, Value]:
+def _by_class(keys: list[tuple[ClassKey, int]], values: Sequence[Value]) -> dict[ClassKey, Value]:
     """The value of each class. Raises ``ValueError`` where a class has several."""
-    found: dict[Key, Value] = {}
+    found: dict[ClassKey, Value] = {}
     for (key, _), value in zip(keys, values, strict=True):
         if found.setdefault(key, value) != value:
             raise ValueError(f"the rules of {name_of(key)} differ between microbatches")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass, replace
 from typing import TypeVar, cast
 
-from bubbleproof.papers.theorems.periodic_classes import Key, name_of, rules_of, starts_of
+from bubbleproof.papers.theorems.periodic_classes import ClassKey, name_of, rules_of, starts_of
 from bubbleproof.papers.theorems.periodic_keys import Keys
 from bubbleproof.papers.theorems.periodic_sample import Sample
 from bubbleproof.papers.theorems.periodic_schedule import (
@@ -81,7 +81,7 @@ def _least(
 
 def _known_starts(
     schedule: PeriodicSchedule, member_of: Callable[[int], FamilyMember], repeats: int
-) -> Iterable[tuple[Key, list[int]]]:
+) -> Iterable[tuple[ClassKey, list[int]]]:
     """The family's starts at the least m, none where it refuses so few microbatches."""
     try:
         return starts_of(member_of(schedule.least), repeats).items()
@@ -99,7 +99,9 @@ def _from_period(schedule: PeriodicSchedule, earlier: int) -> PeriodicSchedule:
     )
 
 
-def growths(rows: dict[Key, list[int]], longer: dict[Key, list[int]]) -> dict[Key, Growth]:
+def growths(
+    rows: dict[ClassKey, list[int]], longer: dict[ClassKey, list[int]]
+) -> dict[ClassKey, Growth]:
     """How each class grows. Raises ``ValueError`` for one that grows otherwise."""
     found = {}
     if rows.keys() != longer.keys():
@@ -116,7 +118,9 @@ def growths(rows: dict[Key, list[int]], longer: dict[Key, list[int]]) -> dict[Ke
 
 
 def period_of(
-    rows: dict[Key, list[int]], longer: dict[Key, list[int]], growth: dict[Key, Growth]
+    rows: dict[ClassKey, list[int]],
+    longer: dict[ClassKey, list[int]],
+    growth: dict[ClassKey, Growth],
 ) -> int:
     """Ticks per period, the same for all classes. Raises ``ValueError`` where there are none."""
     periods = set()

@@ -6,7 +6,7 @@ before and what is waited for are lines, and always of the same pieces).
 
 from __future__ import annotations
 
-from bubbleproof.papers.theorems.periodic_classes import Key, Rules, name_of
+from bubbleproof.papers.theorems.periodic_classes import ClassKey, Rules, name_of
 from bubbleproof.papers.theorems.periodic_keys import Keys
 from bubbleproof.papers.theorems.periodic_schedule import (
     Holder,
@@ -29,7 +29,11 @@ class Sample:
     """
 
     def __init__(
-        self, rows: dict[Key, list[int]], period: int, growth: dict[Key, Growth], rules: Rules
+        self,
+        rows: dict[ClassKey, list[int]],
+        period: int,
+        growth: dict[ClassKey, Growth],
+        rules: Rules,
     ) -> None:
         self.period, self.rules = period, rules
         self.keys = sorted(rows, key=lambda key: (rules.rank[key], key))
@@ -74,14 +78,19 @@ class Sample:
         )
 
     def _surroundings(
-        self, number: int, numbers: dict[Key, int], at: list[list[int]]
+        self, number: int, numbers: dict[ClassKey, int], at: list[list[int]]
     ) -> tuple[Surroundings, ...]:
         near = self.on_rank[self.rules.rank[self.keys[number]]]
         points = [self._point(number, j, near, numbers, at) for j in range(len(self.rows[number]))]
         return tuple(_around(part, len(near)) for part in stretches(points, self.growth[number]))
 
     def _point(
-        self, number: int, place: int, near: list[int], numbers: dict[Key, int], at: list[list[int]]
+        self,
+        number: int,
+        place: int,
+        near: list[int],
+        numbers: dict[ClassKey, int],
+        at: list[list[int]],
     ) -> RowPoint:
         """Tags: own piece, two pieces per neighbour, (class, piece, lag) per input."""
         before = self.before[number][place]
