@@ -24,7 +24,7 @@ from bubbleproof.papers.theorems.periodic_schedule import LinearForm, PeriodicSc
 from bubbleproof.papers.theorems.theorem import Obligation, Theorem
 from bubbleproof.theory.families import FamilyMember, member
 
-Number = int | tuple[int, ...]
+ParameterValue = int | tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class PeriodicShape:
 
     def member(self, m: int) -> FamilyMember:
         """The family's schedule of m microbatches."""
-        more: dict[str, Number] = dict(self.params)
+        more: dict[str, ParameterValue] = dict(self.params)
         if self.operations is not None:
             more["e"] = more["d"] = (self.operations,) * (m // self.operations)
         return member(self.family, m=m, **more)
