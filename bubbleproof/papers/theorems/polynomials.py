@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-Number = int | Fraction
-Environment = Mapping[str, Number]
+Coefficient = int | Fraction
+Environment = Mapping[str, Coefficient]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -78,11 +78,11 @@ class Polynomial:
                 parts[monomial[:at] + monomial[at + 1 :]] = coefficient
         return Polynomial.of(parts)
 
-    def value(self, environment: Environment) -> Number:
+    def value(self, environment: Environment) -> Coefficient:
         """The number at the given values of the symbols. Raises ``KeyError`` for a missing one."""
-        total: Number = 0
+        total: Coefficient = 0
         for monomial, coefficient in self.parts:
-            product: Number = coefficient
+            product: Coefficient = coefficient
             for symbol in monomial:
                 product *= environment[symbol.name]
             total += product

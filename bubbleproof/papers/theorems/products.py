@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from bubbleproof.papers.theorems.polynomials import Monomial, Number, Polynomial, Symbol
+from bubbleproof.papers.theorems.polynomials import Coefficient, Monomial, Polynomial, Symbol
 from bubbleproof.papers.theorems.terms import Comparison, LogicFormula, Term
 
 Factors = tuple[Polynomial, Polynomial]
@@ -37,7 +37,7 @@ class Linearisation:
     One object serves one query, so that equal monomials are one variable. ``names`` are quoted.
     """
 
-    fixed: dict[Symbol, Number] = field(default_factory=dict)
+    fixed: dict[Symbol, Coefficient] = field(default_factory=dict)
     names: dict[Monomial, str] = field(default_factory=dict)
 
     def script(self, formula: LogicFormula, hints: Iterable[tuple[Term, Term]] = ()) -> str:
@@ -65,7 +65,7 @@ class Linearisation:
         """The polynomial as a linear expression: an Int for an index, a Real for a time."""
         as_real, summands = polynomial.is_time, []
         for monomial, coefficient in polynomial.parts:
-            factor: Number = coefficient
+            factor: Coefficient = coefficient
             for symbol in monomial:
                 factor *= self.fixed.get(symbol, 1)
             free = tuple(s for s in monomial if s not in self.fixed)
@@ -102,7 +102,7 @@ def _is_time(monomial: Monomial) -> bool:
     return any(symbol.is_time for symbol in monomial)
 
 
-def _numeral(number: Number, *, as_real: bool) -> str:
+def _numeral(number: Coefficient, *, as_real: bool) -> str:
     """An exact SMT-LIB number."""
     if not as_real:
         if number != int(number):

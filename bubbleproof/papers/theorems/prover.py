@@ -16,7 +16,7 @@ from time import perf_counter
 import z3  # type: ignore[import-untyped]  # z3 ships no annotations
 
 from bubbleproof.faults import FaultError
-from bubbleproof.papers.theorems.polynomials import Number, Symbol
+from bubbleproof.papers.theorems.polynomials import Coefficient, Symbol
 from bubbleproof.papers.theorems.products import Linearisation
 from bubbleproof.papers.theorems.terms import negate
 from bubbleproof.papers.theorems.theorem import (
@@ -59,7 +59,7 @@ def prove_obligation(obligation: Obligation, timeout_ms: int = 10_000) -> Obliga
     )
 
 
-def counter_model(obligation: Obligation, timeout_ms: int) -> dict[str, Number] | None:
+def counter_model(obligation: Obligation, timeout_ms: int) -> dict[str, Coefficient] | None:
     """Values that refute the obligation, with small numbers for the symbols in products."""
     for fixed in _trials(obligation):
         _, values = _query(obligation, fixed, timeout_ms)
@@ -68,7 +68,7 @@ def counter_model(obligation: Obligation, timeout_ms: int) -> dict[str, Number] 
     return None
 
 
-def _trials(obligation: Obligation) -> Iterator[dict[Symbol, Number]]:
+def _trials(obligation: Obligation) -> Iterator[dict[Symbol, Coefficient]]:
     """Small numbers for a set of symbols without which no product is left: durations first."""
     monomials = {m for a in obligation.formula.atoms() for m, _ in a.polynomial.parts}
     chosen: list[Symbol] = []
@@ -83,8 +83,8 @@ def _trials(obligation: Obligation) -> Iterator[dict[Symbol, Number]]:
 
 
 def _query(
-    obligation: Obligation, fixed: dict[Symbol, Number], timeout_ms: int
-) -> tuple[z3.CheckSatResult, dict[str, Number] | None]:
+    obligation: Obligation, fixed: dict[Symbol, Coefficient], timeout_ms: int
+) -> tuple[z3.CheckSatResult, dict[str, Coefficient] | None]:
     """Z3's answer to the negation, and the values of all symbols in its model if there is one."""
     linear = Linearisation(fixed=dict(fixed))
     negation = negate(obligation.formula)
@@ -100,7 +100,7 @@ def _query(
         return answer, None
     model = solver.model()
     symbols = {s for atom in negation.atoms() for s in atom.polynomial.symbols}
-    values: dict[str, Number] = {}
+    values: dict[str, Coefficient] = {}
     for symbol in sorted(symbols):
         if symbol in fixed:
             values[symbol.name] = fixed[symbol]
@@ -119,7 +119,7 @@ def _pass_on_an_interruption(solver: z3.Solver) -> None:
         raise KeyboardInterrupt
 
 
-def _number(value: z3.ExprRef) -> Number:
+def _number(value: z3.ExprRef) -> Coefficient:
     """A Z3 numeral as an exact number."""
     if isinstance(value, z3.IntNumRef):
         return int(value.as_long())

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from bubbleproof.papers.theorems.polynomials import Environment, Number, Polynomial, Symbol
+from bubbleproof.papers.theorems.polynomials import Coefficient, Environment, Polynomial, Symbol
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class Term:
         """Both have one value."""
         return self._compare(other, "==")
 
-    def value(self, environment: Environment) -> Number:
+    def value(self, environment: Environment) -> Coefficient:
         """The number of the case that holds."""
         found = [value for guard, value in self.cases if guard.holds(environment)]
         if len(found) != 1:

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 import z3  # type: ignore[import-untyped]  # z3 ships no annotations
 
-from bubbleproof.papers.theorems.polynomials import Number, Polynomial
+from bubbleproof.papers.theorems.polynomials import Coefficient, Polynomial
 from bubbleproof.papers.theorems.products import Linearisation, found_products
 from bubbleproof.papers.theorems.prover import prove, prove_obligation
 from bubbleproof.papers.theorems.terms import LogicFormula, Term, all_of, index, time
@@ -18,7 +18,7 @@ from proofs_tests.patience import PATIENCE
 A, B, T = index("a"), index("b"), time("t")
 
 
-def _smt(number: Number) -> str:
+def _smt(number: Coefficient) -> str:
     return str(number) if number >= 0 else f"(- {-number})"
 
 

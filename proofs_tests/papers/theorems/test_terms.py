@@ -8,11 +8,11 @@ from fractions import Fraction
 
 import pytest
 
-from bubbleproof.papers.theorems.polynomials import Number
+from bubbleproof.papers.theorems.polynomials import Coefficient
 from bubbleproof.papers.theorems.terms import all_of, any_of, choose, implies, index, negate, time
 
 P, R, T, U = index("p"), index("r"), time("t"), time("u")
-AT: dict[str, Number] = {"p": 5, "r": 2, "t": Fraction(1, 2), "u": 3}
+AT: dict[str, Coefficient] = {"p": 5, "r": 2, "t": Fraction(1, 2), "u": 3}
 
 
 def test_products_are_expanded() -> None:

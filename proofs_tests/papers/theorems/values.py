@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from fractions import Fraction
 
-from bubbleproof.papers.theorems.polynomials import Number, Symbol
+from bubbleproof.papers.theorems.polynomials import Coefficient, Symbol
 from bubbleproof.papers.theorems.theorem import Obligation
 
 
-def numbers(counter_model: dict[str, str]) -> dict[str, Number]:
+def numbers(counter_model: dict[str, str]) -> dict[str, Coefficient]:
     """A printed counter-model as numbers."""
     return {name: Fraction(text) for name, text in counter_model.items()}
 
@@ -20,7 +20,7 @@ def symbols(obligation: Obligation) -> list[Symbol]:
     return sorted(frozenset().union(*found))
 
 
-def drawn(obligation: Obligation, seed: int) -> dict[str, Number]:
+def drawn(obligation: Obligation, seed: int) -> dict[str, Coefficient]:
     """Small numbers for an obligation's symbols: indices 0 to 6, times 1/2 to 12."""
     chance = random.Random(seed)
     return {
