@@ -41,7 +41,7 @@ SHAPE = (P >= 1, M >= 1, TF > 0, TB > 0)
 AT_J = (I >= 0, I <= P - 1, J >= 0, J <= M - 1)
 AT_K = (K >= 0, K <= M - 1)
 
-Start = Callable[[Term, Term], Term]
+StartOf = Callable[[Term, Term], Term]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +52,8 @@ class ClosedForm:
     runs all forwards before all backwards.
     """
 
-    forward: Start
-    backward: Start
+    forward: StartOf
+    backward: StartOf
     warmup: Callable[[Term], Term] | None
     peak: Callable[[Term], Term]
     peak_at: Callable[[Term], Term]
@@ -116,7 +116,7 @@ def tightness(form: ClosedForm) -> list[ObligationPart]:
     return [("F is tight", AT_J, any_of(*before_f)), ("B is tight", AT_J, any_of(*before_b))]
 
 
-def live(start: Start, end: Start, most: Term, reached_at: Term) -> list[ObligationPart]:
+def live(start: StartOf, end: StartOf, most: Term, reached_at: Term) -> list[ObligationPart]:
     """Activations are live from F's start to ``end``: ``most`` at microbatch ``reached_at``."""
     ended = index("ended")
     now, count = start(I, J), J + 1 - ended
