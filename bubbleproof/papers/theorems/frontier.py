@@ -50,7 +50,7 @@ L = WindowPlace(index("q2"), index("s2"))
 LATER = any_of(
     L.window >= J.window + 1, all_of(L.window.equals(J.window), L.within >= J.within + 1)
 )
-Start = Callable[[Term, WindowPlace], Term]
+WindowStartOf = Callable[[Term, WindowPlace], Term]
 
 
 def delay(place: WindowPlace) -> Term:
@@ -79,8 +79,8 @@ class FrontierForm:
     ``makespan(q)`` is in ticks, with q the window of microbatch m-1.
     """
 
-    forward: Start = forward
-    backward: Start = backward
+    forward: WindowStartOf = forward
+    backward: WindowStartOf = backward
     most: Term = MOST
     makespan: Callable[[Term], Term] = lambda q: (M + P - 1 + q * (P - CAP)) * PAIR
 
