@@ -45,7 +45,7 @@ AT_X, AT_Y = (X >= 0, X <= N - 1), (Y >= 0, Y <= N - 1)
 ORIGIN = (Q + P) * TF
 W = Q + 1
 
-Start = Callable[[Term, Term], Term]
+ChunkStartOf = Callable[[Term, Term], Term]
 ARGUMENT = (
     "The family's orders are lists of places, whose waits span what is said here. These starts "
     "keep the orders and waits, so its left-shifted schedule ends no later; theorem makespan-bound "
@@ -84,8 +84,8 @@ def backward(rank: Term, n: Term) -> Term:
 class InterleavedForm:
     """The starts, the warm-up that fixes the order, the makespan and the peak."""
 
-    forward: Start = forward
-    backward: Start = backward
+    forward: ChunkStartOf = forward
+    backward: ChunkStartOf = backward
     warmup: Callable[[Term], Term] = warmup
     peak: Callable[[Term], Term] = peak
     makespan: Term = (N + P - 1) * PAIR
