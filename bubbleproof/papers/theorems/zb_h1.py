@@ -26,7 +26,7 @@ from bubbleproof.papers.theorems.theorem import ObligationPart, Theorem, obligat
 
 T = time("t")
 SHAPE = (P >= 1, M >= P, T > 0)
-Start = Callable[[Term, Term], Term]
+SplitStartOf = Callable[[Term, Term], Term]
 
 
 def forward(i: Term, j: Term) -> Term:
@@ -51,9 +51,9 @@ def weight_backward(i: Term, j: Term) -> Term:
 class SplitForm:
     """The starts of F, I and W, their durations, the peak on every rank, and the makespan."""
 
-    forward: Start = forward
-    input_backward: Start = input_backward
-    weight_backward: Start = weight_backward
+    forward: SplitStartOf = forward
+    input_backward: SplitStartOf = input_backward
+    weight_backward: SplitStartOf = weight_backward
     ticks: tuple[Term, Term, Term] = (T, T, T)
     peak: Term = P
     makespan: Term = (3 * M + P - 1) * T
