@@ -21,7 +21,7 @@ import numpy as np
 
 from bubbleproof.papers.claims.claim import PaperClaim
 from bubbleproof.papers.claims.decision import Counterexample
-from bubbleproof.papers.claims.domain import Table
+from bubbleproof.papers.claims.domain import CaseTable
 from bubbleproof.papers.claims.reading import Reading
 from bubbleproof.papers.claims.standing import EvidenceKind, watched
 
@@ -37,7 +37,7 @@ class Slice:
 
     key: ReadingKey
     names: tuple[str, ...]
-    rows: Table
+    rows: CaseTable
     place: np.ndarray[tuple[int], np.dtype[np.int64]]
 
 

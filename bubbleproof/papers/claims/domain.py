@@ -28,7 +28,7 @@ Chooser = Callable[[Params], Values]
 Choice = Values | Chooser | str  # a formula
 Words = tuple[str, Choice]  # what is said of a column, and its values
 Condition = Callable[[Params], bool]
-Table = np.ndarray[tuple[int, int], np.dtype[np.int64]]
+CaseTable = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 Ratios = Sequence[tuple[int, int]]
 Ranges = tuple[Iterable[int], Iterable[int]]  # the values of the small and of the wide domain
 
@@ -55,10 +55,10 @@ class Points(Sequence[Params]):
     ) -> None:
         self.names = tuple(names)
         self._generate, self._as_printed = rows, as_printed
-        self._table: Table | None = None
+        self._table: CaseTable | None = None
 
     @property
-    def table(self) -> Table:
+    def table(self) -> CaseTable:
         """One row of values per case, shape (cases, parameters)."""
         if self._table is None:
             rows = np.array(list(self._generate()), dtype=np.int64).reshape(-1, len(self.names))
@@ -108,7 +108,7 @@ class Domain:
         return self.points.names
 
     @property
-    def table(self) -> Table:
+    def table(self) -> CaseTable:
         """The values of every case, shape (cases, parameters), in the order of ``points``."""
         return self.points.table
 
