@@ -26,7 +26,7 @@ from bubbleproof.papers.claims.claim import (
 from bubbleproof.papers.claims.domain import CaseValues, Domain, Params, domain
 from bubbleproof.papers.claims.measured_pipelines import idle_ratio, peak_of_a
 
-Table = tuple[CaseValues, ...]
+ConfigurationTable = tuple[CaseValues, ...]
 SYSTEMS = ("DAPPLE", "VPP", "ZB", "ZBV", "MEPipe")
 FAMILIES = {0: "1f1b", 1: "interleaved", 4: "svpp"}
 GPUS, MEPIPE = 64, 4
@@ -54,7 +54,7 @@ TABLE_8 = (
 EITHER = tuple(dict.fromkeys((*TABLE_5, *TABLE_8)))
 
 
-def _cells(text: str, where: str = "True", table: Table = EITHER) -> Domain:
+def _cells(text: str, where: str = "True", table: ConfigurationTable = EITHER) -> Domain:
     """The cells that ``where`` accepts, as rows of the table."""
     return domain(text, {"_".join(_COLUMNS): table}, where=where)
 
@@ -118,7 +118,7 @@ def is_lower_apart(at: Params) -> Fraction:
     return Fraction(idle_ratio("svpp-w")(_mepipes_shape(at)) < bubble(at, backward=2))
 
 
-def cell(table: Table, at: Params) -> Fraction:
+def cell(table: ConfigurationTable, at: Params) -> Fraction:
     """PP, CP, VP and recomputation as one number; 0 where the table has no such tuple."""
     key = tuple(at[name] for name in _COLUMNS[:3])
     row = next((row for row in table if row[:3] == key), (0,) * 7)
