@@ -19,7 +19,7 @@ from bubbleproof.papers.claims import (
 )
 from bubbleproof.papers.claims.claim import Missing
 from bubbleproof.papers.claims.domain import Domain, Params, domain
-from bubbleproof.papers.claims.reading import Value
+from bubbleproof.papers.claims.reading import NumberOf
 from bubbleproof.papers.claims.standing import fresh_standing as standing_of
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.measures import measure
@@ -49,8 +49,8 @@ SUMS = read(SUM)
 
 def changed(
     relation: Relation = Relation.EQUAL,
-    predicted: Value = SUM.predicted,
-    measured: Value = SUM.measured,
+    predicted: NumberOf = SUM.predicted,
+    measured: NumberOf = SUM.measured,
     places: int = 0,
     cases: Domain = SUM.domain,
 ) -> PaperClaim:

@@ -13,7 +13,7 @@ from bubbleproof.papers.claims.claim import PaperClaim
 from bubbleproof.papers.claims.decision import ClaimDecision, ClaimVerdict, decide, decide_reading
 from bubbleproof.papers.claims.field_first import SOME_RANKS, is_looked_at, shapes
 from bubbleproof.papers.claims.measured_pipelines import made, measures
-from bubbleproof.papers.claims.reading import Value
+from bubbleproof.papers.claims.reading import NumberOf
 from bubbleproof.solvers.result import Status
 from bubbleproof.solvers.solve import solve
 from bubbleproof.theory.families.zb_v import phase_order
@@ -111,7 +111,7 @@ def _hops(at: dict[str, int]) -> int:
          lambda at: Fraction(_hops(at) * (at["tF"] + 2 * at["tI"] - at["tW"]))),
     ],
 )  # fmt: skip
-def test_a_formula_that_is_almost_right_is_refuted(name: str, mutant: Value) -> None:
+def test_a_formula_that_is_almost_right_is_refuted(name: str, mutant: NumberOf) -> None:
     assert decided(f"field.{name}").verdict is ClaimVerdict.HOLDS
     changed = replace(CLAIMS[f"field.{name}"].readings[0], predicted=mutant)
     assert not decide_reading(changed).holds

@@ -12,7 +12,7 @@ from bubbleproof.papers.claims import claims
 from bubbleproof.papers.claims.claim import PaperClaim
 from bubbleproof.papers.claims.decision import ClaimDecision, ClaimVerdict, decide, decide_reading
 from bubbleproof.papers.claims.measured_pipelines import made, measures, peak_of_a
-from bubbleproof.papers.claims.reading import Value
+from bubbleproof.papers.claims.reading import NumberOf
 from bubbleproof.solvers.result import Status
 from bubbleproof.solvers.solve import solve
 from bubbleproof.theory.families import member
@@ -77,7 +77,7 @@ def test_what_of_the_paper_is_refuted_and_what_contradicts_itself() -> None:
         ("section-4.3.children", lambda at: Fraction(at["k"] + at["c"] + at["k"] * at["c"] + 1)),
     ],
 )  # fmt: skip
-def test_a_formula_that_is_almost_right_is_refuted(name: str, mutant: Value) -> None:
+def test_a_formula_that_is_almost_right_is_refuted(name: str, mutant: NumberOf) -> None:
     assert decided(f"mepipe.{name}").verdict is ClaimVerdict.HOLDS
     changed = replace(CLAIMS[f"mepipe.{name}"].reading(), predicted=mutant)
     assert not decide_reading(changed).holds

@@ -17,7 +17,7 @@ from bubbleproof.papers.claims import bpipe_schedules as on
 from bubbleproof.papers.claims.bpipe_search import least_evictions
 from bubbleproof.papers.claims.claim import PaperClaim, read_as, reading, stated
 from bubbleproof.papers.claims.domain import Params, case
-from bubbleproof.papers.claims.reading import Value
+from bubbleproof.papers.claims.reading import NumberOf
 from bubbleproof.theory.families.bpipe_plan import Slots, computation_slots
 from bubbleproof.theory.model.actions import Action
 
@@ -47,7 +47,7 @@ def _drawn(
 ) -> PaperClaim:
     """A claim on stage 0's C of Figure 4, by either drawing."""
 
-    def of(drawing: Callable[[int, int], tuple[Slots, ...]]) -> Value:
+    def of(drawing: Callable[[int, int], tuple[Slots, ...]]) -> NumberOf:
         return lambda at: value(drawing(at["p"], at["m"])[0])
 
     return read_as(f"bpipe.fig4.{name}", "§3.4, Figure 4", statement, quantity, (

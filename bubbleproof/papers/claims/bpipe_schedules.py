@@ -14,7 +14,7 @@ import numpy as np
 from bubbleproof.papers.claims.domain import Params
 from bubbleproof.papers.claims.measured_pipelines import makespan as makespan_of
 from bubbleproof.papers.claims.measured_pipelines import measures, on_pipeline, peaks_of
-from bubbleproof.papers.claims.reading import Value
+from bubbleproof.papers.claims.reading import NumberOf
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.base import FamilyMember
 from bubbleproof.theory.families.bpipe import BalancedFamily, BPipe, BPipeInterleaved
@@ -33,7 +33,7 @@ def made(name: str, p: int, m: int, v: int = 1) -> FamilyMember:
     return member(name, p=p, m=m) if v == 1 else member(name, p=p, m=m, v=v)
 
 
-def mu(name: str) -> Value:
+def mu(name: str) -> NumberOf:
     """mu(s) of the family's schedule."""
     return lambda at: measures(name, at).peak_activations[at["s"]]
 

@@ -19,7 +19,7 @@ from typing import cast
 
 from bubbleproof.costs import pipemesh_formulas, tpipe_formulas
 from bubbleproof.papers.claims.domain import Domain
-from bubbleproof.papers.claims.reading import Number, Premise, Reading, Relation, Value
+from bubbleproof.papers.claims.reading import Number, NumberOf, Premise, Reading, Relation
 from bubbleproof.papers.formula import Formula
 
 TITLES = {"bpipe": "BPipe", "mepipe": "MEPipe", "pipemesh": "PipeMesh", "tpipe": "T-Pipe"}
@@ -90,9 +90,9 @@ class PaperClaim:
 def reading(
     name: str,
     support: str,
-    measured: Value | Number | str,
+    measured: NumberOf | Number | str,
     relation: str,
-    predicted: Value | Number | str,
+    predicted: NumberOf | Number | str,
     cases: Domain,
     premises: Iterable[Premise] = (),
     slack: str | None = None,
@@ -157,9 +157,9 @@ def stated(
     source: str,
     statement: str,
     quantity: str,
-    measured: Value | Number | str,
+    measured: NumberOf | Number | str,
     relation: str,
-    predicted: Value | Number | str,
+    predicted: NumberOf | Number | str,
     cases: Domain,
     corrected: str | None = None,
     slack: str | None = None,
@@ -176,9 +176,9 @@ def stated(
 def contradicting(
     name: str,
     source: str,
-    first: Value | Number | str,
+    first: NumberOf | Number | str,
     against: str,
-    second: Value | Number | str,
+    second: NumberOf | Number | str,
     statement: str,
     quantity: str,
     cases: Domain,
@@ -215,13 +215,13 @@ def missing(
     )
 
 
-def _value(name: str, given: Value | Number | str, cases: Domain) -> Value:
+def _value(name: str, given: NumberOf | Number | str, cases: Domain) -> NumberOf:
     if callable(given):
         return given
     formula = Formula(str(given), _FORMULAS)
     if unknown := formula.parameters.difference(cases.names):
         raise ValueError(f"{name}: {formula.text} names {', '.join(sorted(unknown))}, no parameter")
-    return cast("Value", formula)
+    return cast("NumberOf", formula)
 
 
 def _source(paper: str, place: str) -> str:

@@ -19,7 +19,7 @@ from bubbleproof.papers.claims.claim import PaperClaim, read_as, reading, stated
 from bubbleproof.papers.claims.domain import SMALL_RANKS, CaseValues, Domain, Params
 from bubbleproof.papers.claims.field_first import FULL_PIPE, SOME_RANKS, shapes
 from bubbleproof.papers.claims.measured_pipelines import measures, peak, span_idle
-from bubbleproof.papers.claims.reading import LARGE, UP_TO, Exact, Premise, Value
+from bubbleproof.papers.claims.reading import LARGE, UP_TO, Exact, NumberOf, Premise
 
 ZERO_BUBBLE = "Zero Bubble Pipeline Parallelism (ICLR 2024) section 2.3"
 ZB_V = "Zero Bubble Pipeline Parallelism (extended version), ZB-V"
@@ -55,7 +55,7 @@ def _one_f_one_b(at: Params) -> dict[str, int]:
     return {"p": at["p"], "m": at["m"], "tF": 2 * at["tF"], "tB": 2 * (at["tI"] + at["tW"])}
 
 
-def part_of_1f1b(part: str) -> Value:
+def part_of_1f1b(part: str) -> NumberOf:
     """The part of 1F1B's bubble, measured on 1F1B."""
     return lambda at: Fraction(part) * measures("1f1b", _one_f_one_b(at)).span_idle
 

@@ -15,7 +15,7 @@ from math import prod
 import numpy as np
 
 from bubbleproof.papers.claims.domain import CaseValues, Params
-from bubbleproof.papers.claims.reading import Exact, Value
+from bubbleproof.papers.claims.reading import Exact, NumberOf
 from bubbleproof.papers.claims.retiming import Template, retimed, template
 from bubbleproof.theory.families import FamilyMember, family, make_parameters
 from bubbleproof.theory.families.base import Family
@@ -63,27 +63,27 @@ def idle_over_work(name: str) -> Exact:
     return lambda at: measures(name, at).idle_over_work
 
 
-def makespan(name: str) -> Value:
+def makespan(name: str) -> NumberOf:
     """Ticks from the first start to the last end."""
     return lambda at: measures(name, at).makespan
 
 
-def span_idle(name: str) -> Value:
+def span_idle(name: str) -> NumberOf:
     """The zero-bubble papers' bubble: idle ticks within a rank's own span, on the worst rank."""
     return lambda at: measures(name, at).span_idle
 
 
-def idle_ticks(name: str) -> Value:
+def idle_ticks(name: str) -> NumberOf:
     """Idle ticks of the worst rank until the last rank ends."""
     return lambda at: max(measures(name, at).idle_ticks)
 
 
-def peak(name: str) -> Value:
+def peak(name: str) -> NumberOf:
     """The most units that any rank holds."""
     return lambda at: max(measures(name, at).peak_activations)
 
 
-def peak_of_rank(name: str) -> Value:
+def peak_of_rank(name: str) -> NumberOf:
     """The most units that rank r holds."""
     return lambda at: measures(name, at).peak_activations[at["r"]]
 

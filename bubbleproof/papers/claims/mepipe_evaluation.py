@@ -29,7 +29,7 @@ from bubbleproof.papers.claims.claim import (
 )
 from bubbleproof.papers.claims.domain import CaseValues, Domain, Params, case, domain, scope
 from bubbleproof.papers.claims.measured_pipelines import idle_ratio, made, makespan
-from bubbleproof.papers.claims.reading import Value
+from bubbleproof.papers.claims.reading import NumberOf
 from bubbleproof.theory.pipelines.recompute import Recompute, with_recompute
 
 COLUMNS = ("p", "d", "c", "batch", "printed", "digits")
@@ -64,7 +64,7 @@ def off(at: Params) -> Fraction:
     return abs(at["printed"] - dapple(at) * unit)
 
 
-def increment(before: CaseValues, after: CaseValues) -> Value:
+def increment(before: CaseValues, after: CaseValues) -> NumberOf:
     """What the doubling of the stages from one row to the next adds to DAPPLE's idle ratio."""
     one, other = (dict(zip(COLUMNS, row, strict=True)) for row in (before, after))
     return lambda _: dapple(other) - dapple(one)

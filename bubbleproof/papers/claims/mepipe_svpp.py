@@ -25,7 +25,7 @@ from bubbleproof.papers.claims.claim import PaperClaim, read_as, reading, stated
 from bubbleproof.papers.claims.domain import Params, case
 from bubbleproof.papers.claims.measured_pipelines import idle_ratio, made, measures, peak, peak_of_a
 from bubbleproof.papers.claims.mepipe_domains import CHILDREN, GRAPHS, thin_scope
-from bubbleproof.papers.claims.reading import ABOUT, Value
+from bubbleproof.papers.claims.reading import ABOUT, NumberOf
 from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.svpp import SVPP
 from bubbleproof.theory.model.actions import NONE, Kind
@@ -51,7 +51,7 @@ def memory_drop(at: Params) -> Fraction:
     )
 
 
-def bubble_rise(name: str) -> Value:
+def bubble_rise(name: str) -> NumberOf:
     """Idle ratio at the least f over that at the largest f, in a printed generator."""
     idle = idle_ratio(name)
     return lambda at: idle({**at, "f": at["v"] * at["s"]}) / idle(at)
@@ -69,12 +69,12 @@ def least_peak(at: Params) -> int:
     return max(measures("svpp", {**at, "f": at["v"] * at["s"]}).peak_activations)
 
 
-def least_bubble(*names: str) -> Value:
+def least_bubble(*names: str) -> NumberOf:
     """The least idle ratio of the families."""
     return lambda at: min(idle_ratio(name)(at) for name in names)
 
 
-def first_rank(name: str) -> Value:
+def first_rank(name: str) -> NumberOf:
     """The most units that rank 0 holds."""
     return lambda at: measures(name, at).peak_activations[0]
 

@@ -42,7 +42,7 @@ from bubbleproof.papers.claims.mepipe_domains import (
     V,
     svpp_scope,
 )
-from bubbleproof.papers.claims.reading import EQUAL_TICKS, Value
+from bubbleproof.papers.claims.reading import EQUAL_TICKS, NumberOf
 from bubbleproof.theory.families.svpp import most_forwards
 
 SOURCE = "Table 3"
@@ -72,7 +72,7 @@ VPP_BUBBLE, VPP_MEMORY = "(p-1)/(p-1 + m*v)", "1 + (p-1)/(p*v)"
 def row(
     name: str,
     statement: str,
-    measured: Value,
+    measured: NumberOf,
     predicted: str | int,
     cases: Domain,
     corrected: str | None = None,

@@ -33,7 +33,7 @@ from bubbleproof.papers.claims.pipemesh_memory import (
     flops,
 )
 from bubbleproof.papers.claims.pipemesh_schedules import depth_first_peak, measured, runs_literally
-from bubbleproof.papers.claims.reading import UP_TO, Exact, Value
+from bubbleproof.papers.claims.reading import UP_TO, Exact, NumberOf
 from bubbleproof.papers.formula import Formula
 
 MODELS = (GPT3, GPT3, LLAMA2, FALCON)  # of four rows each, with the row's
@@ -174,7 +174,7 @@ def by_throughput(at: Params, units_per_second: int) -> Fraction:
     return model_flops(at) * units_per_second / printed("total*throughput")(at)
 
 
-def operations(total: str) -> Value:
+def operations(total: str) -> NumberOf:
     """How many enqueue operations the planner makes of ``total`` microbatches (section IV-B)."""
     return lambda at: len(forms.planned_enqueues(at["q"], int(printed(total)(at))))
 

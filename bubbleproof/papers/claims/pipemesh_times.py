@@ -14,7 +14,7 @@ from bubbleproof.papers.claims import pipemesh_schedules as on
 from bubbleproof.papers.claims.claim import PaperClaim, contradicting, read_as, reading, stated
 from bubbleproof.papers.claims.domain import Params
 from bubbleproof.papers.claims.pipemesh_schedules import sequences
-from bubbleproof.papers.claims.reading import AT_LEAST, UP_TO, Premise, Value
+from bubbleproof.papers.claims.reading import AT_LEAST, UP_TO, NumberOf, Premise
 from bubbleproof.theory.model.actions import Kind
 
 SHORTER = Premise(text="C_PP < C_fwd", cases="c < tF")
@@ -37,7 +37,7 @@ def _eq2_and_3(at: Params) -> int:
     return _eq2(at) + late
 
 
-def _sharded(zero: int) -> Value:
+def _sharded(zero: int) -> NumberOf:
     """T_DP with ZeRO of that stage."""
     return lambda at: on.late(at, zero=zero)
 

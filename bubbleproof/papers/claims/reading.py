@@ -34,7 +34,7 @@ from bubbleproof.papers.claims.domain import Domain, Params
 from bubbleproof.papers.formula import Formula
 
 Number = int | Fraction
-Value = Callable[[Params], Number]
+NumberOf = Callable[[Params], Number]
 Exact = Callable[[Params], Fraction]  # a value that goes on into a quotient
 
 
@@ -98,8 +98,8 @@ class Reading:
     support: str
     relation: Relation
     domain: Domain
-    predicted: Value
-    measured: Value
+    predicted: NumberOf
+    measured: NumberOf
     premises: tuple[Premise, ...] = ()
     is_admissible: bool = True
     places: int = 0
