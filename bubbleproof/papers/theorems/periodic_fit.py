@@ -135,10 +135,10 @@ def period_of(
     return periods.pop()
 
 
-Value = TypeVar("Value")
+FittedValue = TypeVar("FittedValue")
 
 
-def _recounted(value: Value, spare: int) -> Value:
+def _recounted(value: FittedValue, spare: int) -> FittedValue:
     """The value, its lines with n counted from ``spare`` periods earlier on."""
     found: object = value
     if isinstance(value, LinearForm):
@@ -148,4 +148,4 @@ def _recounted(value: Value, spare: int) -> Value:
     elif is_dataclass(value) and not isinstance(value, type):
         parts = {f.name: getattr(value, f.name) for f in fields(value)}
         found = replace(value, **{name: _recounted(part, spare) for name, part in parts.items()})
-    return cast("Value", found)
+    return cast("FittedValue", found)
