@@ -28,7 +28,7 @@ from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEviction
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 
 BYTES_PER_TICK = 1000  # of a GB/s: ticks are microseconds
-SpaceOf = Callable[[CombinationCosts], PlanSpace]
+PaperSpaceOf = Callable[[CombinationCosts], PlanSpace]
 PREDICTED: dict[str, Callable[[PaperInput], int | None]] = {"bpipe": of_bpipe, "mepipe": of_mepipe}
 
 
@@ -52,7 +52,7 @@ def chooses_deployments(paper: str) -> bool:
 
 
 def deployment_of(
-    paper: str, counts: Sequence[CombinationCosts], space_of: SpaceOf, cluster: Cluster
+    paper: str, counts: Sequence[CombinationCosts], space_of: PaperSpaceOf, cluster: Cluster
 ) -> PaperDeployment | None:
     """The deployment of the least count, among equals the first; None where nothing fits."""
     found = _predictions(paper, counts, space_of, cluster)
@@ -60,7 +60,7 @@ def deployment_of(
 
 
 def _predictions(
-    paper: str, counts: Sequence[CombinationCosts], space_of: SpaceOf, cluster: Cluster
+    paper: str, counts: Sequence[CombinationCosts], space_of: PaperSpaceOf, cluster: Cluster
 ) -> Iterator[PaperDeployment]:
     levels = {one.combination.zero for one in counts}
     for one in counts:
