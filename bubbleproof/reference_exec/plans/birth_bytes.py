@@ -17,10 +17,10 @@ from bubbleproof.reference_exec.models.footprint import constant_bytes, input_by
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.state_bytes import predicted_states
 
-Births = tuple[tuple[int, ...], tuple[int, ...]]  # by process: on the rank, on its host
+BirthBytes = tuple[tuple[int, ...], tuple[int, ...]]  # by process: on the rank, on its host
 
 
-def predicted_births(plan: ReplayPlan) -> Births:
+def predicted_births(plan: ReplayPlan) -> BirthBytes:
     """The bytes that each process, and its host, begins with."""
     ranks, hosts = predicted_states(plan)[0]
     held = [

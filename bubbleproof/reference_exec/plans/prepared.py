@@ -13,7 +13,7 @@ import numpy as np
 from bubbleproof.reference_exec.models.footprint import require_stages
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import require_steps
-from bubbleproof.reference_exec.plans.birth_bytes import Births, predicted_births
+from bubbleproof.reference_exec.plans.birth_bytes import BirthBytes, predicted_births
 from bubbleproof.reference_exec.plans.predicted_live_bytes import (
     LiveBytes,
     host_stores,
@@ -75,7 +75,7 @@ class PreparedReplay:
     live_bytes: LiveBytes = ()
     host_bytes: tuple[tuple[int, ...], ...] = ()
     states: tuple[States, ...] = ()
-    births: Births = ((), ())
+    births: BirthBytes = ((), ())
 
 
 def prepared(
