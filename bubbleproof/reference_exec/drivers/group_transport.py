@@ -36,8 +36,10 @@ from bubbleproof.reference_exec.runtime.updates import exchanging
 from bubbleproof.theory.model.actions import Action
 
 Group = torch.distributed.ProcessGroup | None
-Pair = tuple[int, int]  # (lower rank, higher rank), or of one direction (sender, receiver)
-Groups = Mapping[Pair, torch.distributed.ProcessGroup]  # by (sender, receiver); else the default
+MemberPair = tuple[int, int]  # (lower rank, higher rank), or of one direction (sender, receiver)
+Groups = Mapping[
+    MemberPair, torch.distributed.ProcessGroup
+]  # by (sender, receiver); else the default
 POLL_SECONDS = 0.0005
 
 
@@ -246,7 +248,7 @@ def reason(error: Exception) -> str:
     return one_line(error)
 
 
-def talking(plan: ReplayPlan) -> frozenset[Pair]:
+def talking(plan: ReplayPlan) -> frozenset[MemberPair]:
     """The pairs of processes of a replica that send each other messages, in a pass or after it.
 
     They hold neighbouring stages for some microbatch, or the same stage.
@@ -259,7 +261,7 @@ def talking(plan: ReplayPlan) -> frozenset[Pair]:
     return _in_replicas(plan, neighbours | exchanging(plan))
 
 
-def twins(plan: ReplayPlan) -> frozenset[Pair]:
+def twins(plan: ReplayPlan) -> frozenset[MemberPair]:
     """The processes of one rank in two replicas, as (sender, receiver), both ways."""
     return frozenset(
         ends
@@ -268,24 +270,24 @@ def twins(plan: ReplayPlan) -> frozenset[Pair]:
     )
 
 
-def _in_replicas(plan: ReplayPlan, pairs: frozenset[Pair]) -> frozenset[Pair]:
+def _in_replicas(plan: ReplayPlan, pairs: frozenset[MemberPair]) -> frozenset[MemberPair]:
     """The pairs of ranks as pairs of processes, in every replica."""
     firsts = range(0, plan.num_processes, plan.num_ranks)
     return frozenset((first + low, first + high) for first in firsts for low, high in pairs)
 
 
-def evicting(plan: ReplayPlan) -> frozenset[Pair]:
+def evicting(plan: ReplayPlan) -> frozenset[MemberPair]:
     """The pairs of ranks between which activations move."""
     return _pairs((plan.rank_of(*key[:2]), peer) for key, peer in plan.acceptors.items())
 
 
-def _pairs(ends: Iterable[Pair]) -> frozenset[Pair]:
+def _pairs(ends: Iterable[MemberPair]) -> frozenset[MemberPair]:
     return frozenset((min(pair), max(pair)) for pair in ends if pair[0] != pair[1])
 
 
 def _opened(
-    pairs: frozenset[Pair], backend: str, timeout: timedelta
-) -> dict[Pair, torch.distributed.ProcessGroup]:
+    pairs: frozenset[MemberPair], backend: str, timeout: timedelta
+) -> dict[MemberPair, torch.distributed.ProcessGroup]:
     """A group for each pair, opened in one order on all ranks."""
     new_group = torch.distributed.new_group
     return {pair: new_group(list(pair), timeout, backend) for pair in sorted(pairs)}
@@ -296,7 +298,9 @@ def _both_ways(groups: Groups) -> Groups:
     return {**groups, **{(high, low): group for (low, high), group in groups.items()}}
 
 
-def _greet(pair: Pair, rank: int, group: torch.distributed.ProcessGroup, device: Device) -> None:
+def _greet(
+    pair: MemberPair, rank: int, group: torch.distributed.ProcessGroup, device: Device
+) -> None:
     """Send one byte from the first of a pair to the second."""
     byte = torch.zeros(1, dtype=torch.uint8, device=device.torch_device)
     if rank == pair[0]:
