@@ -11,10 +11,10 @@ from bubbleproof.reference_exec.plans.prepared import PreparedReplay
 from bubbleproof.reference_exec.runtime.rank import RankResult
 from bubbleproof.reference_exec.runtime.trace import RankTrace, Samples, TraceRow
 
-Pair = tuple[RankComparison[int], RankComparison[int]]  # on ranks, on their hosts
+ComparisonPair = tuple[RankComparison[int], RankComparison[int]]  # on ranks, on their hosts
 
 
-def peaks_of(ready: PreparedReplay, results: list[RankResult]) -> Pair:
+def peaks_of(ready: PreparedReplay, results: list[RankResult]) -> ComparisonPair:
     """The most that ranks and their hosts held; a host's own from its beginning on."""
     plan = ready.plan
     counted = results if plan.counts_bytes else []
@@ -27,7 +27,7 @@ def peaks_of(ready: PreparedReplay, results: list[RankResult]) -> Pair:
     )
 
 
-def births(ready: PreparedReplay, results: list[RankResult]) -> Pair:
+def births(ready: PreparedReplay, results: list[RankResult]) -> ComparisonPair:
     """What ranks and their hosts held as they were made."""
     if not ready.plan.counts_bytes:
         return NOTHING, NOTHING
