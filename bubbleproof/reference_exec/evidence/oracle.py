@@ -48,7 +48,7 @@ from bubbleproof.reference_exec.runtime.optimizers import LEARNING_RATE
 from bubbleproof.theory.model.actions import NONE
 
 TOLERANCES = {"float64": 1e-12, "float32": 5e-4}
-Pair = tuple[torch.Tensor, torch.Tensor]
+TensorPair = tuple[torch.Tensor, torch.Tensor]
 
 
 @contextmanager
@@ -66,13 +66,13 @@ class _AttachedPrefix:
     """An ``attention.Prefix`` whose keys and values stay in one graph."""
 
     def __init__(self) -> None:
-        self._blocks: list[Pair] = []
+        self._blocks: list[TensorPair] = []
 
     @property
     def num_tokens(self) -> int:
         return sum(key.shape[1] for key, _ in self._blocks)
 
-    def extend(self, key: torch.Tensor, value: torch.Tensor) -> list[Pair]:
+    def extend(self, key: torch.Tensor, value: torch.Tensor) -> list[TensorPair]:
         self._blocks.append((key, value))
         return list(self._blocks)
 
