@@ -269,10 +269,10 @@ def test_sliced_gradients_are_the_whole_samples() -> None:
         assert torch.allclose(found, expected[key], rtol=0, atol=1e-14)
 
 
-def forgetful(part: int) -> Callable[[sliced.LayerPrefix], list[sliced.Pair]]:
+def forgetful(part: int) -> Callable[[sliced.LayerPrefix], list[sliced.KeysAndValues]]:
     right = sliced.LayerPrefix.pop
 
-    def pop(self: sliced.LayerPrefix) -> list[sliced.Pair]:
+    def pop(self: sliced.LayerPrefix) -> list[sliced.KeysAndValues]:
         pairs = right(self)
         return pairs[:part] + pairs[part + 1 :]
 

@@ -204,7 +204,7 @@ def keys_in_another_order(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """A slice has the keys of the slices before it in the other order, values not."""
     right = sliced.LayerPrefix.extend
 
-    def extend(self: sliced.LayerPrefix, *pair: torch.Tensor) -> list[sliced.Pair]:
+    def extend(self: sliced.LayerPrefix, *pair: torch.Tensor) -> list[sliced.KeysAndValues]:
         *earlier, own = right(self, *pair)
         marks.append(len(earlier))
         keys = [key for key, _ in reversed(earlier)]
@@ -217,7 +217,7 @@ def values_cut_off(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """Later slices send nothing back to the values of earlier ones."""
     right = sliced.LayerPrefix.extend
 
-    def extend(self: sliced.LayerPrefix, *pair: torch.Tensor) -> list[sliced.Pair]:
+    def extend(self: sliced.LayerPrefix, *pair: torch.Tensor) -> list[sliced.KeysAndValues]:
         *earlier, own = right(self, *pair)
         marks.append(len(earlier))
         return [*((key, value.detach()) for key, value in earlier), own]

@@ -87,7 +87,7 @@ def lost_key_and_value_gradients(patch: pytest.MonkeyPatch, marks: Marks) -> Non
     """What later slices send back of keys and values is not passed on."""
     right = sliced.LayerPrefix.pop
 
-    def pop(self: sliced.LayerPrefix) -> list[sliced.Pair]:
+    def pop(self: sliced.LayerPrefix) -> list[sliced.KeysAndValues]:
         marks.append(right(self))
         return []
 

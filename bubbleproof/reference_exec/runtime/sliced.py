@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import torch
 from torch.autograd.function import FunctionCtx
 
-Pair = tuple[torch.Tensor, torch.Tensor]
+KeysAndValues = tuple[torch.Tensor, torch.Tensor]
 
 
 class _InPlaceOf(torch.autograd.Function):
@@ -48,7 +48,9 @@ class LayerPrefix:
     """The keys and values of the slices so far in one layer (an ``attention.Prefix``)."""
 
     def __init__(self) -> None:
-        self._blocks: list[tuple[Pair | None, Pair]] = []  # (in the graph, if any, and as leaves)
+        self._blocks: list[
+            tuple[KeysAndValues | None, KeysAndValues]
+        ] = []  # (in the graph, if any, and as leaves)
 
     @property
     def num_tokens(self) -> int:
@@ -59,14 +61,14 @@ class LayerPrefix:
         """The tokens of the slices before one."""
         return sum(key.shape[1] for _, (key, _) in self._blocks[:slice_])
 
-    def extend(self, key: torch.Tensor, value: torch.Tensor) -> list[Pair]:
+    def extend(self, key: torch.Tensor, value: torch.Tensor) -> list[KeysAndValues]:
         """Take in those of the next slice; return the leaves before it, and them."""
         earlier = [leaves for _, leaves in self._blocks]
         leaves = (key.detach().requires_grad_(), value.detach().requires_grad_())
         self._blocks.append(((key, value), leaves))
         return [*earlier, (key, value)]
 
-    def restore(self, slice_: int, key: torch.Tensor, value: torch.Tensor) -> list[Pair]:
+    def restore(self, slice_: int, key: torch.Tensor, value: torch.Tensor) -> list[KeysAndValues]:
         """Take in those of a slice that is run again; the result is that of ``extend``."""
         leaves = self._blocks[slice_][1]
         own = (_in_place_of(key, leaves[0]), _in_place_of(value, leaves[1]))
@@ -83,7 +85,7 @@ class LayerPrefix:
         for _, leaves in self._blocks:
             yield from leaves
 
-    def pop(self) -> list[Pair]:
+    def pop(self) -> list[KeysAndValues]:
         """The last slice's keys and values, each with the gradient that later slices sent it."""
         if not self._blocks:  # a layer without attention
             return []
@@ -107,7 +109,7 @@ class _Again:
     def num_tokens(self) -> int:
         return self.prefix.tokens_before(self.slice)
 
-    def extend(self, key: torch.Tensor, value: torch.Tensor) -> list[Pair]:
+    def extend(self, key: torch.Tensor, value: torch.Tensor) -> list[KeysAndValues]:
         return self.prefix.restore(self.slice, key, value)
 
 
@@ -135,7 +137,7 @@ class SlicedSample:
         """The gradients of keys and values that wait for their own slice's backward."""
         yield from (leaf.grad for leaf in self.leaves())
 
-    def pop(self) -> list[Pair]:
+    def pop(self) -> list[KeysAndValues]:
         """Take the last slice back: the tensors its backward starts from besides its output."""
         self.num_forwarded -= 1
         return [pair for prefix in self.prefixes for pair in prefix.pop()]
