@@ -16,13 +16,13 @@ from bubbleproof.reference_exec.plans.state_bytes import StateBytes
 from bubbleproof.reference_exec.plans.training import MOMENTUM, OPTIMIZERS, Training
 
 LEARNING_RATE = OPTIMIZERS["sgd"]  # without a training
-Tensors = Iterable[torch.Tensor]
+ParameterTensors = Iterable[torch.Tensor]
 
 
 class Descent:
     """w - LEARNING_RATE * gradient, without torch's optimizers, which take long to load."""
 
-    def __init__(self, weights: Tensors) -> None:
+    def __init__(self, weights: ParameterTensors) -> None:
         self.state: Mapping[torch.Tensor, dict[str, object]] = {}
         self._weights = list(weights)
 
@@ -35,7 +35,7 @@ class Descent:
 Optimizer = torch.optim.Optimizer | Descent
 
 
-def optimizer_of(training: Training | None, parameters: Tensors) -> Optimizer:
+def optimizer_of(training: Training | None, parameters: ParameterTensors) -> Optimizer:
     """Torch's own optimizer, one tensor at a time; plain descent without a training.
 
     So it is without parameters, which torch's refuse: a user's stage need not have any.
@@ -59,7 +59,9 @@ def step_with(optimizer: Optimizer, gradients: Iterable[tuple[torch.Tensor, torc
         weight.grad = None
 
 
-def walked(weights: Tensors, gradients: Tensors, optimizers: Iterable[Optimizer]) -> StateBytes:
+def walked(
+    weights: ParameterTensors, gradients: ParameterTensors, optimizers: Iterable[Optimizer]
+) -> StateBytes:
     """The bytes of the storages of all tensors given and of what the optimizers keep."""
     met: set[int] = set()
     return StateBytes(
@@ -76,7 +78,7 @@ def kept_by(optimizers: Iterable[Optimizer]) -> Iterator[torch.Tensor]:
             yield from (value for value in state.values() if isinstance(value, torch.Tensor))
 
 
-def _new_bytes(tensors: Tensors, met: set[int]) -> int:
+def _new_bytes(tensors: ParameterTensors, met: set[int]) -> int:
     total = 0
     for tensor in tensors:
         key = storage_key(tensor)
