@@ -23,7 +23,7 @@ import numpy as np
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.index_order import IndexOrder
 
-Change = tuple[int, bool, int]  # task, at its end?, delta
+LoadChange = tuple[int, bool, int]  # task, at its end?, delta
 Sample = tuple[int, int, int]  # stage, microbatch, slice
 
 
@@ -180,7 +180,7 @@ def lifetimes_of(
     first. ``behind`` is that of ``behind_within_stage``, for who asks about several stores.
     """
     events = problem.events
-    groups: dict[Sample, list[Change]] = {}
+    groups: dict[Sample, list[LoadChange]] = {}
     for row in np.flatnonzero((events.store == store) & (events.delta != 0)).tolist():
         task = int(events.task[row])
         change = task, bool(events.at_end[row]), int(events.delta[row])
@@ -195,7 +195,7 @@ def lifetimes_of(
 
 
 def paired_lifetimes(
-    changes: Collection[Change],
+    changes: Collection[LoadChange],
     behind: Mapping[int, Collection[int]],
     *,
     newest_first: bool = False,
