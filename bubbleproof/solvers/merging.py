@@ -43,7 +43,7 @@ LIMITS = (Fraction(1), *(Fraction(share, 8) for share in (7, 6, 4, 2)))  # of th
 INTERVALS = (Fraction(1), Fraction(5, 4), Fraction(7, 4))  # times the chunks of a rank
 MOST_MERGED = 100_000  # tasks begun in all runs, which takes two seconds or so
 
-Change = tuple[int, int]  # store, units
+MergedChange = tuple[int, int]  # store, units
 
 
 def merged_programs(
@@ -105,8 +105,8 @@ class Merging:
         for before, later, lag in rows(problem.edges):
             self.after[before].append((later, lag))
         self.waiting: list[int] = np.bincount(problem.edges.after, minlength=count).tolist()
-        self.at_start: list[list[Change]] = [[] for _ in range(count)]
-        self.at_end: list[list[Change]] = [[] for _ in range(count)]
+        self.at_start: list[list[MergedChange]] = [[] for _ in range(count)]
+        self.at_end: list[list[MergedChange]] = [[] for _ in range(count)]
         self.users: list[set[int]] = [set() for _ in problem.stores]
         columns = (events.task, events.at_end, events.store, events.delta)
         for task, at_end, store, delta in zip(*(c.tolist() for c in columns), strict=True):
