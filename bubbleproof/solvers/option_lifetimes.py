@@ -26,7 +26,7 @@ from bubbleproof.solvers.variants import Variants
 from bubbleproof.theory.model.actions import NONE
 
 MOST_OPTIONS = 4  # of one group: 16 sets of options at most
-Change = tuple[int, bool, int, int]  # task, at its end?, delta, option
+OptionChange = tuple[int, bool, int, int]  # task, at its end?, delta, option
 Edge = tuple[int, int, int]  # before, after, option
 
 
@@ -85,20 +85,22 @@ class OptionLifetimes:
             found += lifetimes
         return tuple(found)
 
-    def _changes(self, stores: tuple[int, ...]) -> dict[Sample, list[Change]]:
+    def _changes(self, stores: tuple[int, ...]) -> dict[Sample, list[OptionChange]]:
         events, event_option = self.variants.whole.events, self.variants.event_option
         sums: Counter[tuple[int, bool, int]] = Counter()
         for row in np.flatnonzero(np.isin(events.store, stores)).tolist():
             key = (int(events.task[row]), bool(events.at_end[row]), int(event_option[row]))
             sums[key] += int(events.delta[row])
-        found: dict[Sample, list[Change]] = {}
+        found: dict[Sample, list[OptionChange]] = {}
         for (task, at_end, option), delta in sums.items():
             if delta:
                 change = (task, at_end, delta, option)
                 found.setdefault(self._sample[task], []).append(change)
         return found
 
-    def _of_group(self, sample: Sample, changes: list[Change]) -> list[OptionalLifetime] | None:
+    def _of_group(
+        self, sample: Sample, changes: list[OptionChange]
+    ) -> list[OptionalLifetime] | None:
         involved = sorted({option for *_, option in changes} - {NONE})
         if len(involved) > MOST_OPTIONS:
             return None
