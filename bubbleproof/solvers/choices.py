@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from bubbleproof.solvers.choices_search import ChoicesSearch, Starts, VariantsResult
+from bubbleproof.solvers.choices_search import ChoicesSearch, ChoiceStarts, VariantsResult
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.pipeline_variants import PipelineVariants, described
 from bubbleproof.solvers.result import Result
@@ -42,7 +42,7 @@ def solve_choices(
     pipeline: Pipeline,
     allowed: AllowedChoices,
     options: SolveOptions | None = None,
-    starts: Starts = (),
+    starts: ChoiceStarts = (),
 ) -> ChoiceResult:
     """The best schedule and the choices that it needs.
 
@@ -68,7 +68,7 @@ def solve_choices(
 def solve_variants(
     variants: Variants,
     options: SolveOptions | None = None,
-    starts: Starts = (),
+    starts: ChoiceStarts = (),
     *,
     problem_of: Callable[[Collection[int]], Problem] | None = None,
 ) -> VariantsResult:

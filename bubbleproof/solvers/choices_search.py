@@ -43,7 +43,7 @@ from bubbleproof.theory.model.schedule import Program
 from bubbleproof.verify.certificates.rule import Certificate
 from bubbleproof.verify.check import check
 
-Starts = Sequence[tuple[str, Program]]
+ChoiceStarts = Sequence[tuple[str, Program]]
 CPSAT = "cpsat"
 WITHOUT, MOST_WITHOUT = 0.6, 1_000  # of the time left, for its other engines; up to so many tasks
 FLOOR = 0.25  # of the time left goes to the search of the floor
@@ -89,7 +89,7 @@ class ChoicesSearch(SearchState):
         longest = longest_makespan(variants.whole)
         self.limit = longest if options.within is None else min(longest, options.within)
 
-    def run(self, starts: Starts) -> VariantsResult:
+    def run(self, starts: ChoiceStarts) -> VariantsResult:
         """The steps of the module's text."""
         if not self.variants.options:
             return self._whole(solve(self.problem_of(()), self.options, starts))
@@ -118,7 +118,7 @@ class ChoicesSearch(SearchState):
         is_over = self.whole.seconds <= 0 and self.floor is not None
         return super().is_done or self.bound > self.limit or is_over
 
-    def _try_plain(self, starts: Starts) -> None:
+    def _try_plain(self, starts: ChoiceStarts) -> None:
         """Nothing taken: what is found with choices is no worse than what is found without."""
         if self.whole.is_counted:
             self.plain.run(starts)
@@ -139,7 +139,7 @@ class ChoicesSearch(SearchState):
             start = starts_by_task(self.variants.plain, best.schedule)
             self._accept("nothing chosen", (), start, self.variants.plain)
 
-    def _try_floor(self, starts: Starts) -> None:
+    def _try_floor(self, starts: ChoiceStarts) -> None:
         """The bound of the floor."""
         self.floor = solve(
             self.variants.floor, self.plain.options, starts, whole=self.budget(FLOOR)
@@ -150,7 +150,7 @@ class ChoicesSearch(SearchState):
         self.is_refuted = self.floor.status is Status.INFEASIBLE
         self.report("floor")
 
-    def _try_orders(self, starts: Starts) -> None:
+    def _try_orders(self, starts: ChoiceStarts) -> None:
         """Orders of computations that are good for the floor, with transfers put between.
 
         A tight limit is what makes the search short, so limits rise in steps from the makespan that
