@@ -20,13 +20,13 @@ from bubbleproof.solvers.search_state import whole_of
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 
-Starts = Sequence[tuple[str, Program]]
+StartPrograms = Sequence[tuple[str, Program]]
 
 
 def least_peak(
     problem: Problem,
     options: SolveOptions,
-    starts: Starts,
+    starts: StartPrograms,
     demands: Demands | None = None,
     whole: Budget | None = None,
 ) -> Result:
