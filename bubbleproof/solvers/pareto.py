@@ -30,7 +30,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 
 OnPoint = Callable[[int, Result], None]
-Starts = tuple[tuple[str, Program], ...]
+FrontStarts = tuple[tuple[str, Program], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ class _Caps:
     """The caps that were solved, and those to solve next."""
 
     def __init__(
-        self, problem: Problem, options: SolveOptions, starts: Starts, *, spread: bool
+        self, problem: Problem, options: SolveOptions, starts: FrontStarts, *, spread: bool
     ) -> None:
         self.lowest, highest = _range(problem)
         self.solve = partial(_solve, problem, options, starts)
@@ -109,7 +109,7 @@ def _range(problem: Problem) -> tuple[int, int]:
     return lowest, highest
 
 
-def _solve(problem: Problem, options: SolveOptions, starts: Starts, cap: int) -> Result:
+def _solve(problem: Problem, options: SolveOptions, starts: FrontStarts, cap: int) -> Result:
     """Every rank's memory at most ``cap``."""
     return Search(below(problem, cap + 1), options).run(starts)
 
