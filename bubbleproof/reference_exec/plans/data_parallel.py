@@ -24,7 +24,7 @@ from bubbleproof.reference_exec.plans.shard_layout import StageLayout
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.theory.model.actions import NONE, Action, Kind
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.pipelines.extension import Change
+from bubbleproof.theory.pipelines.extension import StretchedChange
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.replication import PlacedCollective, Use, memory_changes, uses_of
 from bubbleproof.theory.pipelines.sharding import ADDERS, READERS, Collective, collectives
@@ -124,7 +124,7 @@ class DataParallel:
         number = self.reductions.get(Use(kind, *key, part))
         return self.last.get((key[0], rank), 0) if number is None else number
 
-    def changes(self, problem: Problem) -> list[Change]:
+    def changes(self, problem: Problem) -> list[StretchedChange]:
         """The bytes that collectives put into a problem (``placed``) acquire and release in it."""
         if not self.layouts or not self.placed:
             return []

@@ -23,7 +23,7 @@ from bubbleproof.theory.model.problem import (
 
 Home = tuple[Ints, Ints]  # (task, resource) columns
 Wait = tuple[Ints, Ints]  # (before, after) columns
-Change = tuple[Ints, bool, Ints, Ints | int]  # (task, at the end?, store, delta)
+StretchedChange = tuple[Ints, bool, Ints, Ints | int]  # (task, at the end?, store, delta)
 
 
 def extended(
@@ -33,7 +33,7 @@ def extended(
     duration: Ints,
     homes: Sequence[Home],
     waits: Sequence[Wait] = (),
-    changes: Sequence[Change] = (),
+    changes: Sequence[StretchedChange] = (),
     resources: Sequence[Resource] = (),
     stores: Sequence[Store] = (),
 ) -> Problem:
@@ -95,7 +95,7 @@ def host_memory(rank: int) -> str:
     return f"host memory of rank {rank}"
 
 
-def with_changes(problem: Problem, changes: Sequence[Change]) -> Problem:
+def with_changes(problem: Problem, changes: Sequence[StretchedChange]) -> Problem:
     """The problem with more memory events; changes of 0 are left out."""
     return replace(problem, events=more_events(problem.events, changes))
 
@@ -110,7 +110,7 @@ def more_edges(edges: Edges, waits: Sequence[Wait], lag: Ints | int = 0) -> Edge
     return Edges(before=before, after=after, lag=np.concatenate([edges.lag, lags]))
 
 
-def more_events(events: MemoryEvents, changes: Sequence[Change]) -> MemoryEvents:
+def more_events(events: MemoryEvents, changes: Sequence[StretchedChange]) -> MemoryEvents:
     """The memory events and, after them, the changes; those of 0 are left out."""
     delta = np.concatenate(
         [events.delta, *(np.broadcast_to(change[3], len(change[0])) for change in changes)]

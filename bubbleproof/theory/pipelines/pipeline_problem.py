@@ -41,7 +41,7 @@ from bubbleproof.theory.model.problem import (
 )
 from bubbleproof.theory.pipelines.activation_offload import with_activation_offloads
 from bubbleproof.theory.pipelines.choices import Choices
-from bubbleproof.theory.pipelines.extension import Change, more_events
+from bubbleproof.theory.pipelines.extension import StretchedChange, more_events
 from bubbleproof.theory.pipelines.links import Links, with_messages
 from bubbleproof.theory.pipelines.overlaps import fuse
 from bubbleproof.theory.pipelines.recompute import with_recompute
@@ -205,7 +205,7 @@ class _ProblemBuilder:
         at_backward = np.where(split, np.maximum(released, 0), held)
         residual = np.where(split, np.maximum(-released, 0), 0)
         rank = self.ranks[stage, microbatch]
-        changes: list[Change] = [
+        changes: list[StretchedChange] = [
             (self.forward.ravel(), False, rank.ravel(), held.ravel()),
             (self.backward.ravel(), True, rank.ravel(), -at_backward.ravel()),
             (self.backward.ravel(), False, rank.ravel(), residual.ravel()),
@@ -214,7 +214,7 @@ class _ProblemBuilder:
         ]
         return more_events(MemoryEvents(), changes)
 
-    def _workspace(self, rank: Ints) -> list[Change]:
+    def _workspace(self, rank: Ints) -> list[StretchedChange]:
         """What weight tasks and full backwards hold while they run, as rows of events."""
         rows, split = self.pipeline.workspace, self.split
         if not rows:

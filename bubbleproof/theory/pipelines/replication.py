@@ -43,7 +43,7 @@ import numpy as np
 from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Ints, Kind
 from bubbleproof.theory.model.problem import Problem, Resource
 from bubbleproof.theory.model.schedule import Schedule
-from bubbleproof.theory.pipelines.extension import Change, Wait, extended
+from bubbleproof.theory.pipelines.extension import StretchedChange, Wait, extended
 from bubbleproof.theory.pipelines.messages import parts_of
 from bubbleproof.theory.pipelines.sharding import ADDERS, FORWARDS, READERS
 
@@ -161,7 +161,7 @@ def memory_changes(
     placed: Sequence[PlacedCollective],
     parameter: Sequence[int],
     gradient: Sequence[int],
-) -> list[Change]:
+) -> list[StretchedChange]:
     """What the collectives acquire and release; units by stage, of level 3 and of 2 and 3.
 
     ``problem`` is the one with the collectives, and store r the memory of rank r.
@@ -176,7 +176,7 @@ def memory_changes(
         else:
             rows[False, 1].append((c.tasks[0], c.rank, gradient[c.stage]))
             rows[True, -1].append((number, c.rank, -gradient[c.stage]))
-    changes: list[Change] = []
+    changes: list[StretchedChange] = []
     for (at_end, _), own in rows.items():
         tasks, stores, deltas = np.array(own, dtype=np.int64).T
         changes.append((tasks, at_end, stores, deltas))
