@@ -15,7 +15,7 @@ from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shaping import NotLegalError, shaped
 
 MOST = 64  # chunks or slices that are tried
-Change = tuple[str, dict[str, Any]]
+ShapeChange = tuple[str, dict[str, Any]]
 
 
 def nearest_change(space: PlanSpace) -> str | None:
@@ -26,7 +26,7 @@ def nearest_change(space: PlanSpace) -> str | None:
     return " or ".join(t for t, f in _of_layers(space) if _leaves_one(space, f)) or None
 
 
-def _of_lists(space: PlanSpace) -> Iterator[Change]:
+def _of_lists(space: PlanSpace) -> Iterator[ShapeChange]:
     loop = {"placements": ("loop",)}
     for name in ("chunks", "slices"):
         for number in _around(min(getattr(space, name))):
@@ -41,7 +41,7 @@ def _around(wanted: int) -> list[int]:
     return sorted(range(1, MOST + 1), key=lambda each: abs(each - wanted))
 
 
-def _of_layers(space: PlanSpace) -> Iterator[Change]:
+def _of_layers(space: PlanSpace) -> Iterator[ShapeChange]:
     assert space.layers is not None
     given, stages = space.layers, space.pipeline.num_ranks * min(space.chunks)
     number = max(1, round(given.number / stages)) * stages
