@@ -52,7 +52,7 @@ from bubbleproof.theory.pipelines.overlaps import Overlap
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.placement import BIDIRECTIONAL
 
-Choices = tuple[tuple[tuple[bool, ...], ...], tuple[Overlap, ...]]
+SplitsAndOverlaps = tuple[tuple[tuple[bool, ...], ...], tuple[Overlap, ...]]
 
 
 class EightSteps(Family):
@@ -98,7 +98,7 @@ class EightSteps(Family):
         return Program.from_orders(self.orders(pipeline.num_ranks, pipeline.num_microbatches))
 
     @cache  # noqa: B019 - families are few and live as long as the process
-    def choices(self, p: int, m: int) -> Choices:
+    def choices(self, p: int, m: int) -> SplitsAndOverlaps:
         """(split_backward, overlaps) of the pipeline: what the orders split and overlap."""
         table = ActionTable.from_actions(a for order in self.orders(p, m) for a in order)
         split = np.zeros((p * self.default_chunks, m), dtype=bool)
