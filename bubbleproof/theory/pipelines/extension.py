@@ -22,7 +22,7 @@ from bubbleproof.theory.model.problem import (
 )
 
 Home = tuple[Ints, Ints]  # (task, resource) columns
-Wait = tuple[Ints, Ints]  # (before, after) columns
+StretchedWait = tuple[Ints, Ints]  # (before, after) columns
 StretchedChange = tuple[Ints, bool, Ints, Ints | int]  # (task, at the end?, store, delta)
 
 
@@ -32,7 +32,7 @@ def extended(
     actions: ActionTable,
     duration: Ints,
     homes: Sequence[Home],
-    waits: Sequence[Wait] = (),
+    waits: Sequence[StretchedWait] = (),
     changes: Sequence[StretchedChange] = (),
     resources: Sequence[Resource] = (),
     stores: Sequence[Store] = (),
@@ -100,7 +100,7 @@ def with_changes(problem: Problem, changes: Sequence[StretchedChange]) -> Proble
     return replace(problem, events=more_events(problem.events, changes))
 
 
-def more_edges(edges: Edges, waits: Sequence[Wait], lag: Ints | int = 0) -> Edges:
+def more_edges(edges: Edges, waits: Sequence[StretchedWait], lag: Ints | int = 0) -> Edges:
     """The edges and, after them, the waits, with one lag or one each, in ticks."""
     before, after = (
         np.concatenate([own, *(wait[side] for wait in waits)])

@@ -43,7 +43,7 @@ import numpy as np
 from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Ints, Kind
 from bubbleproof.theory.model.problem import Problem, Resource
 from bubbleproof.theory.model.schedule import Schedule
-from bubbleproof.theory.pipelines.extension import StretchedChange, Wait, extended
+from bubbleproof.theory.pipelines.extension import StretchedChange, StretchedWait, extended
 from bubbleproof.theory.pipelines.messages import parts_of
 from bubbleproof.theory.pipelines.sharding import ADDERS, FORWARDS, READERS
 
@@ -121,7 +121,7 @@ def with_placed(problem: Problem, placed: Sequence[PlacedCollective]) -> Problem
     task = problem.num_tasks + np.arange(len(placed))
     resource = np.array([first + 2 * c.rank + (c.kind is Kind.RESHARD) for c in placed])
     names = [(f"NIC of rank {r}", f"buffers of rank {r}") for r in range(p)]
-    waits: list[Wait] = []
+    waits: list[StretchedWait] = []
     for number, collective in zip(task.tolist(), placed, strict=True):
         served = np.unique(np.array(collective.tasks))
         own = np.full_like(served, number)

@@ -35,7 +35,7 @@ import numpy as np
 
 from bubbleproof.theory.model.actions import NONE, ActionTable, Bools, Ints, Kind
 from bubbleproof.theory.model.problem import Problem, Resource
-from bubbleproof.theory.pipelines.extension import Wait, extended
+from bubbleproof.theory.pipelines.extension import StretchedWait, extended
 from bubbleproof.theory.pipelines.stage_numbers import PerStage, stage_numbers
 from bubbleproof.theory.pipelines.visits import Visit, visits
 
@@ -242,7 +242,7 @@ class _Waits:
             [self.computations.of(self.needed[row].visit)[0] for row in chosen], dtype=np.int64
         )
 
-    def waits(self) -> list[Wait]:
+    def waits(self) -> list[StretchedWait]:
         found = []
         for row, collective in enumerate(self.needed):
             task, visit = self.problem.num_tasks + row, collective.visit
@@ -277,11 +277,11 @@ class _Waits:
     def _tasks_of(self, chosen: list[Visit], kinds: tuple[Kind, ...]) -> Ints:
         return np.concatenate([self.computations.of(visit, kinds) for visit in chosen])
 
-    def _after_reshard(self, visit: Visit, task: int) -> list[Wait]:
+    def _after_reshard(self, visit: Visit, task: int) -> list[StretchedWait]:
         key = (Kind.RESHARD, visit.rank, visit.is_forward, visit.number - 2)
         return [(np.array([self.task[key]]), np.array([task]))] if key in self.task else []
 
-    def _in_buffer(self, visit: Visit, task: int) -> list[Wait]:
+    def _in_buffer(self, visit: Visit, task: int) -> list[StretchedWait]:
         """What waits for the buffer of a gradient: its visit's other backwards, and visit n+2."""
         if self.zero == 1:
             return []
