@@ -28,7 +28,7 @@ from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
-from bubbleproof.theory.pipelines.transfers import Wait
+from bubbleproof.theory.pipelines.transfers import ActionPair
 
 
 def even_blocks(num_ranks: int, num_chunks: int) -> tuple[int, ...]:
@@ -50,7 +50,7 @@ def recomputed_just_in_time(pipeline: Pipeline, stages: Collection[int]) -> Pipe
     """
     chosen = tuple(sorted(stages))
     ends = [block[-1] for block in blocks_of(pipeline)[:-1]]
-    waits: list[Wait] = [
+    waits: list[ActionPair] = [
         (
             Action(stage=end + 1, kind=Kind.B, microbatch=microbatch),
             Action(stage=end, kind=Kind.R, microbatch=microbatch),

@@ -45,7 +45,7 @@ from bubbleproof.theory.families.parameters import FamilyParameters
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.transfers import Eviction, Wait
+from bubbleproof.theory.pipelines.transfers import ActionPair, Eviction
 
 
 class BalancedFamily(Family):
@@ -102,7 +102,7 @@ class BalancedFamily(Family):
 
     def _waits(
         self, pipeline: Pipeline, plan: dict[int, tuple[PlannedTransfer, ...]]
-    ) -> Iterator[Wait]:
+    ) -> Iterator[ActionPair]:
         p, m, v = pipeline.num_ranks, pipeline.num_microbatches, pipeline.num_chunks
         slots = computation_slots(self.base, p, m, v)
         for rank, transfers in plan.items():

@@ -42,7 +42,7 @@ from functools import lru_cache
 from bubbleproof.theory.families.base import Family
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.transfers import Wait
+from bubbleproof.theory.pipelines.transfers import ActionPair
 
 Slots = tuple[Action | None, ...]
 SavedSample = tuple[int, int]  # (stage, microbatch) of a saved activation
@@ -181,7 +181,9 @@ class _Walk:
             self.resident.remove(used)
 
 
-def room_waits(slots: Slots, transfers: Sequence[PlannedTransfer], capacity: int) -> Iterator[Wait]:
+def room_waits(
+    slots: Slots, transfers: Sequence[PlannedTransfer], capacity: int
+) -> Iterator[ActionPair]:
     """The waits (release, acquisition) of an evictor with these slots and transfers.
 
     Precondition: in the slots it holds at most ``capacity`` activations.

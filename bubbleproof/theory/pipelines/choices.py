@@ -30,7 +30,7 @@ from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.theory.pipelines.stage_numbers import Parts
 from bubbleproof.theory.pipelines.state_offload import StateOffload
-from bubbleproof.theory.pipelines.transfers import Eviction, Wait
+from bubbleproof.theory.pipelines.transfers import ActionPair, Eviction
 
 if TYPE_CHECKING:
     from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -48,7 +48,7 @@ class Choices:
     overlaps: tuple[Overlap, ...] = ()
     recompute: Recompute | None = None
     evictions: tuple[Eviction, ...] = ()
-    waits: tuple[Wait, ...] = ()
+    waits: tuple[ActionPair, ...] = ()
     offloads: tuple[ActivationOffload, ...] = ()
     host_capacity: int | None = None
     state_offload: StateOffload | None = None
@@ -69,7 +69,7 @@ class ChoiceValues(TypedDict, total=False):
     overlaps: tuple[Overlap, ...]
     recompute: Recompute | None
     evictions: tuple[Eviction, ...]
-    waits: tuple[Wait, ...]
+    waits: tuple[ActionPair, ...]
     offloads: tuple[ActivationOffload, ...]
     host_capacity: int | None
     state_offload: StateOffload | None

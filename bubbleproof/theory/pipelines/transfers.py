@@ -27,7 +27,7 @@ from bubbleproof.theory.model.problem import Problem, Resource
 from bubbleproof.theory.pipelines.extension import extended, more_edges, numbered
 from bubbleproof.theory.pipelines.links import HALF_DUPLEX, Links
 
-Wait = tuple[Action, Action]
+ActionPair = tuple[Action, Action]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +127,7 @@ def left_behind(problem: Problem, forward: Ints, source: Ints) -> Ints:
     return np.asarray(total[forward, source], dtype=np.int64)
 
 
-def with_waits(problem: Problem, waits: Sequence[Wait]) -> Problem:
+def with_waits(problem: Problem, waits: Sequence[ActionPair]) -> Problem:
     """The problem with a precedence from the first to the second action of each wait, at lag 0.
 
     Raises ``ValueError`` where a wait names no task.
