@@ -19,8 +19,8 @@ from bubbleproof.verify.dataflow.parameter_versions import PARAMETER_USERS, Para
 from bubbleproof.verify.dataflow.training_step import TrainingStep
 
 Check = Callable[[SymbolicAction], Iterator[Fault]]
-Change = Callable[[SymbolicAction], None]
-Phases = tuple[list[Check], list[Change], list[Change]]
+StateChange = Callable[[SymbolicAction], None]
+Phases = tuple[list[Check], list[StateChange], list[StateChange]]
 _COLLECTIVES = (Kind.UNSHARD, Kind.RESHARD)
 
 
@@ -54,8 +54,8 @@ class SymbolicMachine:
         if kind is Kind.STEP:
             return [gradients.of_step], [], [parameters.end]
         checks: list[Check] = [activations.of_forward if kind is Kind.F else activations.of_move]
-        begins: list[Change] = [] if kind is Kind.F else [activations.begin]
-        ends: list[Change] = [activations.end]
+        begins: list[StateChange] = [] if kind is Kind.F else [activations.begin]
+        ends: list[StateChange] = [activations.end]
         if kind in (Kind.F, Kind.B, Kind.I):
             checks.append(messages.of_input)
             begins.append(messages.take)
