@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from bubbleproof.theory.model.problem import Problem
 
-Change = tuple[str, str, str]  # task, "start" or "end", store
+RequiredChange = tuple[str, str, str]  # task, "start" or "end", store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +19,7 @@ class RequiredTable:
 
     tasks: dict[str, tuple[int, frozenset[str]]] = field(default_factory=dict)
     waits: Counter[tuple[str, str, int]] = field(default_factory=Counter)
-    changes: Counter[Change] = field(default_factory=Counter)
+    changes: Counter[RequiredChange] = field(default_factory=Counter)
     stores: dict[str, tuple[int, int | None]] = field(default_factory=dict)
 
     def task(self, name: str, ticks: int, *homes: str) -> None:
@@ -45,7 +45,7 @@ def stated(problem: Problem) -> RequiredTable:
     for t, resource in zip(problem.occupancy.task, problem.occupancy.resource, strict=True):
         homes[name[int(t)]].add(problem.resources[int(resource)].name)
     edges, events = problem.edges, problem.events
-    changes: Counter[Change] = Counter()
+    changes: Counter[RequiredChange] = Counter()
     for t, at_end, store, delta in zip(
         events.task, events.at_end, events.store, events.delta, strict=True
     ):
