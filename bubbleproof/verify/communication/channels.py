@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bubbleproof.theory.model.actions import Action
-from bubbleproof.verify.explain.programs import Fault
+from bubbleproof.verify.explain.programs import ProgramFault
 
 Channels = dict[tuple[int, int], list[tuple[int, int]]]  # (source, target): rows of (send, receive)
 
 
-def crossed(channels: Channels, actions: Sequence[Action], noun: str) -> Iterator[Fault]:
+def crossed(channels: Channels, actions: Sequence[Action], noun: str) -> Iterator[ProgramFault]:
     """Channels whose k-th send and k-th receive are not of one message, each with its first k.
 
     ``actions`` are those of all rows; ``noun`` says what is sent.

@@ -16,12 +16,12 @@ import numpy as np
 from bubbleproof.theory.pipelines.timing import find_cycle
 from bubbleproof.verify.communication.semantics import Semantics
 from bubbleproof.verify.communication.steps import Steps
-from bubbleproof.verify.explain.programs import Fault
+from bubbleproof.verify.explain.programs import ProgramFault
 
 Edge = tuple[int, int]  # what waits for the first is the second
 
 
-def deadlock(steps: Steps, semantics: Semantics) -> list[Fault]:
+def deadlock(steps: Steps, semantics: Semantics) -> list[ProgramFault]:
     """One fault with the chain of waiting, or none. Precondition: no step is unmatched."""
     return _Waits(steps, semantics).fault()
 
@@ -42,7 +42,7 @@ class _Waits:
             for row, _ in self.ends:
                 self.start[row] = count + row
 
-    def fault(self) -> list[Fault]:
+    def fault(self) -> list[ProgramFault]:
         """A cycle, as a sentence and as rows, or none."""
         edges = [*self._starts(), *self._program_order(), *self._inputs(), *self._stream_order()]
         before = np.array([edge[0] for edge in edges], dtype=np.int64)

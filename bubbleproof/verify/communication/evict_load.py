@@ -23,7 +23,7 @@ from bubbleproof.theory.model.actions import NONE, Action, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.messages import as_kind, parts_of
 from bubbleproof.verify.communication.channels import Channels, crossed
-from bubbleproof.verify.explain.programs import Fault
+from bubbleproof.verify.explain.programs import ProgramFault
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +76,9 @@ class PeerTransfers:
         """The rows that post a transfer: the first of each rank."""
         return {rows[0] for ranks in self._rows.values() for rows in ranks.values()}
 
-    def faults(self) -> list[Fault]:
+    def faults(self) -> list[ProgramFault]:
         """What is missing, repeated, foreign or misplaced, and links with transfers crossed."""
-        found: list[Fault] = []
+        found: list[ProgramFault] = []
         for action in sorted(self._wanted - self._rows.keys(), key=str):
             found.append((f"{action} stands on no rank, must stand twice on two", []))
         for action, ranks in self._rows.items():
@@ -86,7 +86,7 @@ class PeerTransfers:
         found += [fault for transfer in self._transfers for fault in self._in_order(transfer)]
         return found or list(self._crossed())
 
-    def _placed(self, action: Action, ranks: dict[int, list[int]]) -> Iterator[Fault]:
+    def _placed(self, action: Action, ranks: dict[int, list[int]]) -> Iterator[ProgramFault]:
         everywhere = [row for rows in ranks.values() for row in rows]
         home = self._home(action)
         if action not in self._wanted or home is None:
@@ -108,7 +108,7 @@ class PeerTransfers:
         row = self._row_of.get(as_kind(action, Kind.F))
         return None if row is None else self._rank[row]
 
-    def _in_order(self, transfer: _PeerTransfer) -> Iterator[Fault]:
+    def _in_order(self, transfer: _PeerTransfer) -> Iterator[ProgramFault]:
         """The home's F before EVICT and LOAD before its backward; the peer's EVICT before LOAD."""
         action, post = transfer.action, transfer.post[transfer.channel[0]]
         if action.kind is Kind.EVICT:
@@ -133,7 +133,7 @@ class PeerTransfers:
                 sentence = f"{action} is sent before {evict} has arrived on rank {transfer.peer}"
                 yield sentence, [post, evicted.wait[transfer.peer]]
 
-    def _crossed(self) -> Iterator[Fault]:
+    def _crossed(self) -> Iterator[ProgramFault]:
         channels: Channels = defaultdict(list)
         for transfer in self._transfers:
             channels[transfer.channel].append((transfer.node, transfer.post[transfer.channel[1]]))

@@ -17,7 +17,7 @@ from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.messages import parts_of
-from bubbleproof.verify.explain.programs import Fault, violation
+from bubbleproof.verify.explain.programs import ProgramFault, violation
 from bubbleproof.verify.finding import Rule
 from bubbleproof.verify.verdict import SHOWN, RuleDecision
 
@@ -50,7 +50,7 @@ class _Rows:
                 if part.kind in _COMPUTED:
                     self.computed.setdefault(part.stage, []).append(row)
 
-    def reductions(self, problem: Problem) -> Iterator[Fault]:
+    def reductions(self, problem: Problem) -> Iterator[ProgramFault]:
         reduced = self.of[Kind.REDUCE_GRAD]
         for stage in sorted(problem.stage_to_rank) if reduced else ():
             rows, last = reduced.get(stage, []), self._last_backward(stage)
@@ -73,7 +73,7 @@ class _Rows:
             default=-1,
         )
 
-    def waits(self) -> Iterator[Fault]:
+    def waits(self) -> Iterator[ProgramFault]:
         pending: dict[int, int] = {}  # the reduction under way, by rank
         if not self.of[Kind.WAIT_REDUCE_GRAD]:
             return
@@ -94,7 +94,7 @@ class _Rows:
         for rank, row in pending.items():
             yield f"{self.actions[row]} on rank {rank} is never waited for", [row]
 
-    def shards(self) -> Iterator[Fault]:
+    def shards(self) -> Iterator[ProgramFault]:
         stages = self.of[Kind.UNSHARD].keys() | self.of[Kind.RESHARD].keys()
         for stage in sorted(stages):
             events = [*self.of[Kind.UNSHARD].get(stage, ()), *self.of[Kind.RESHARD].get(stage, ())]

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.pipelines.messages import as_kind
-from bubbleproof.verify.explain.programs import Fault
+from bubbleproof.verify.explain.programs import ProgramFault
 
 SEND_OF = {Kind.WAIT_SEND_F: Kind.SEND_F, Kind.WAIT_SEND_B: Kind.SEND_B}
 
@@ -37,7 +37,7 @@ class SendWaits:
         """(SEND, wait): rows that wait and what for. Precondition: there are no ``faults``."""
         return [(self._sends[key][0], rows[0]) for key, rows in self._waits.items()]
 
-    def faults(self) -> Iterator[Fault]:
+    def faults(self) -> Iterator[ProgramFault]:
         """Waits without a SEND, before it or repeated; SENDs without one where others have one."""
         for key, rows in self._waits.items():
             rank, sent = key

@@ -21,7 +21,7 @@ from bubbleproof.verify.communication.channels import Channels, crossed
 from bubbleproof.verify.communication.evict_load import PeerTransfers
 from bubbleproof.verify.communication.send_waits import SendWaits
 from bubbleproof.verify.communication.training_exchanges import Exchanges
-from bubbleproof.verify.explain.programs import Fault
+from bubbleproof.verify.explain.programs import ProgramFault
 
 ENDS = (Kind.SEND_F, Kind.RECV_F, Kind.SEND_B, Kind.RECV_B)
 
@@ -55,9 +55,9 @@ class Steps:
         self.waits = SendWaits(self.actions, self.rank)
         self.transfers: list[MatchedTransfer] = []
 
-    def unmatched(self) -> list[Fault]:
+    def unmatched(self) -> list[ProgramFault]:
         """Missing, repeated, foreign and misplaced rows, and channels out of order."""
-        found: list[Fault] = []
+        found: list[ProgramFault] = []
         rows: dict[tuple[int, Action], list[int]] = {}
         for row, action in enumerate(self.actions):
             if self.is_transfer[row]:
@@ -74,7 +74,7 @@ class Steps:
         found += (*self.waits.faults(), *self.peer_transfers.faults(), *self.exchanges.faults())
         return found or self._crossed_channels()
 
-    def _ends(self, message: Message, send: list[int], recv: list[int]) -> list[Fault]:
+    def _ends(self, message: Message, send: list[int], recv: list[int]) -> list[ProgramFault]:
         found = []
         for action, rank, where in (
             (message.send, message.source, send),
@@ -93,7 +93,7 @@ class Steps:
             found.append((sentence, [consumer, recv[0]]))
         return found
 
-    def _crossed_channels(self) -> list[Fault]:
+    def _crossed_channels(self) -> list[ProgramFault]:
         """Channels (ordered pairs of ranks) whose k-th SEND and k-th RECV differ."""
         channels: Channels = defaultdict(list)
         for transfer in self.transfers:

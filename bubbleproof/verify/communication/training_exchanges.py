@@ -18,7 +18,7 @@ from itertools import combinations
 
 from bubbleproof.theory.model.actions import FORWARD_KINDS, NONE, Action, Kind
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.verify.explain.programs import Fault
+from bubbleproof.verify.explain.programs import ProgramFault
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class Exchanges:
                 self._steps.setdefault(rank[row], row)
         self.all: list[Exchange] = []
 
-    def faults(self) -> list[Fault]:
+    def faults(self) -> list[ProgramFault]:
         """Exchanges that do not stand once on each of their ranks, ranks without a barrier."""
         found = [fault for action in self._rows for fault in self._of_exchange(action)]
         return [*found, *self._of_barrier()]
@@ -72,7 +72,7 @@ class Exchanges:
                 yield low, exchange.rows[low], high, exchange.rows[high]
                 yield high, exchange.rows[high], low, exchange.rows[low]
 
-    def _of_exchange(self, action: Action) -> Iterator[Fault]:
+    def _of_exchange(self, action: Action) -> Iterator[ProgramFault]:
         found, wanted = self._rows[action], self._parties(action)
         everywhere = [row for rows in found.values() for row in rows]
         if {r: len(rows) for r, rows in found.items()} != dict.fromkeys(wanted, 1):
@@ -100,7 +100,7 @@ class Exchanges:
         """Whether the ranks of the first stage are those of the last."""
         return self._holders[0] == self._holders[max(self._holders)]
 
-    def _of_barrier(self) -> Iterator[Fault]:
+    def _of_barrier(self) -> Iterator[ProgramFault]:
         if not self._has_barrier:
             return
         needed = {r for g, ranks in self._holders.items() if g not in self._hosted for r in ranks}

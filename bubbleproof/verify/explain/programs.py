@@ -10,10 +10,10 @@ from bubbleproof.verify.explain.grid import step_grid
 from bubbleproof.verify.finding import Rule
 from bubbleproof.verify.verdict import Violation
 
-Fault = tuple[str, list[int]]  # a sentence, and the rows that it is about
+ProgramFault = tuple[str, list[int]]  # a sentence, and the rows that it is about
 
 
-def violation(problem: Problem, program: Program, rule: Rule, fault: Fault) -> Violation:
+def violation(problem: Problem, program: Program, rule: Rule, fault: ProgramFault) -> Violation:
     """The fault of a program, its rows marked in the grid."""
     sentence, rows = fault
     marked = np.array(sorted(rows), dtype=np.int64)
