@@ -19,7 +19,7 @@ from bubbleproof.theory.model.actions import NONE, Kind
 from bubbleproof.verify.dataflow.mistakes import Fault, Supply, SymbolicAction, Thing, said
 from bubbleproof.verify.dataflow.training_step import Contribution, TrainingStep
 
-Sum = Counter[Contribution]
+GradientSum = Counter[Contribution]
 _WHOLE = "the whole gradient of stage {stage}"
 
 
@@ -28,9 +28,9 @@ class Gradients:
 
     def __init__(self, step: TrainingStep, num_ranks: int) -> None:
         self._step, self._num_ranks = step, num_ranks
-        self._on_rank: dict[int, dict[int, Sum]] = defaultdict(lambda: defaultdict(Counter))
-        self._moving: dict[SymbolicAction, Sum] = {}
-        self._moved: dict[int, Sum] = defaultdict(Counter)  # reduced, or on the host
+        self._on_rank: dict[int, dict[int, GradientSum]] = defaultdict(lambda: defaultdict(Counter))
+        self._moving: dict[SymbolicAction, GradientSum] = {}
+        self._moved: dict[int, GradientSum] = defaultdict(Counter)  # reduced, or on the host
         self.added_by: dict[tuple[int, Contribution], SymbolicAction] = {}
 
     def of_step(self, work: SymbolicAction) -> Iterator[Fault]:
@@ -44,7 +44,7 @@ class Gradients:
         needed = said(_WHOLE.format(stage=stage))
         yield self._fault(needed, stage, wrong[0], found[wrong[0]], len(wrong))
 
-    def _seen_by(self, work: SymbolicAction) -> Sum:
+    def _seen_by(self, work: SymbolicAction) -> GradientSum:
         stage = work.part[0]
         if stage in self._step.reduced or (stage in self._step.hosted and work.kind is Kind.STEP):
             return self._moved[stage]
