@@ -24,7 +24,7 @@ from bubbleproof.theory.model.actions import NONE, Action, Kind
 from bubbleproof.verify.dataflow.training_step import Contribution, TrainingStep, name
 
 StateContribution = tuple[int, int, Contribution]  # (pass, stage, contribution)
-Sum = Counter[StateContribution]
+StateSum = Counter[StateContribution]
 StatePlace = tuple[int, int]  # (rank, stage)
 _TWICE = {
     "gathered": (Kind.UNSHARD,),
@@ -42,12 +42,12 @@ class ModelState:
         self._step, self._ends = step, ends
         self.version: dict[StatePlace, int] = defaultdict(int)
         self._copies: dict[StatePlace, dict[int, int]] = defaultdict(dict)
-        self._summed: dict[StatePlace, Sum] = defaultdict(Counter)
-        self._reduced: dict[StatePlace, Sum] = defaultdict(Counter)
-        self._exchanged: dict[StatePlace, Sum] = defaultdict(Counter)
-        self._tied: dict[StatePlace, Sum] = defaultdict(Counter)
-        self._begun: dict[tuple[int, Action], Sum | int | None] = {}
-        self.added: Sum = Counter()
+        self._summed: dict[StatePlace, StateSum] = defaultdict(Counter)
+        self._reduced: dict[StatePlace, StateSum] = defaultdict(Counter)
+        self._exchanged: dict[StatePlace, StateSum] = defaultdict(Counter)
+        self._tied: dict[StatePlace, StateSum] = defaultdict(Counter)
+        self._begun: dict[tuple[int, Action], StateSum | int | None] = {}
+        self.added: StateSum = Counter()
 
     def is_twice(self, action: Action) -> bool:
         """Whether an action stands twice: where it begins, and where it ends."""
@@ -102,19 +102,19 @@ class ModelState:
     def tie(self, ranks: frozenset[int]) -> None:
         """The ranks of a tied embedding and head have the sum of both, of their own where it is."""
         for rank in ranks:
-            total: Sum = Counter()
+            total: StateSum = Counter()
             for stage in self._ends:
                 sums, holders = self._last_sums(stage), self._step.holders[stage]
                 total += sums[rank if rank in holders else min(holders), stage]
             for stage in self._ends:
                 self._tied[rank, stage] = total.copy()
 
-    def _own_sums(self, stage: int) -> dict[StatePlace, Sum]:
+    def _own_sums(self, stage: int) -> dict[StatePlace, StateSum]:
         """Where a rank's own sum lies once all of it is there."""
         is_reduced = stage in self._step.reduced | self._step.hosted
         return self._reduced if is_reduced else self._summed
 
-    def _last_sums(self, stage: int) -> dict[StatePlace, Sum]:
+    def _last_sums(self, stage: int) -> dict[StatePlace, StateSum]:
         """Where a STEP finds its gradient."""
         return self._exchanged if self.is_replicated(stage) else self._own_sums(stage)
 
@@ -149,7 +149,7 @@ class ModelState:
             yield from self._wrong(number, (stage,), self.added, is_part=True)
 
     def _wrong(
-        self, number: int, stages: tuple[int, ...], taken: Sum, *, is_part: bool = False
+        self, number: int, stages: tuple[int, ...], taken: StateSum, *, is_part: bool = False
     ) -> Iterator[str]:
         """One sentence where ``taken`` is not each contribution of the stages in a pass once."""
         whole = {(number, g, c) for g in stages for c in self._step.contributions[g]}
