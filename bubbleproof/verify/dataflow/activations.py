@@ -67,7 +67,7 @@ _SUPPLIER = {
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class ActivationSite:
     """A place, the rank of the forward, the link where evicted, and the work that put it there."""
 
     place: ActivationPlace
@@ -81,7 +81,7 @@ class Activations:
 
     def __init__(self, step: TrainingStep) -> None:
         self._step = step
-        self.where: dict[SamplePart, Where] = {}
+        self.where: dict[SamplePart, ActivationSite] = {}
         self._pieces_done: dict[SamplePart, set[int]] = {}
         self._states: dict[
             SamplePart, SymbolicAction
@@ -131,7 +131,7 @@ class Activations:
                 supply = (kind, *work.part)
                 yield Fault(needed=needed, found=found, origin=known.by.row, awaited=supply)
 
-    def _is_elsewhere(self, work: SymbolicAction, known: Where) -> bool:
+    def _is_elsewhere(self, work: SymbolicAction, known: ActivationSite) -> bool:
         if work.kind in _ON_OWN_RANK:
             return known.rank != work.resource
         link = self._step.links.get
@@ -145,7 +145,7 @@ class Activations:
             return Fault(needed=needed, found=found, awaited=supply)
         return Fault(needed=needed, found=self._is(known), origin=known.by.row, awaited=supply)
 
-    def _supply(self, work: SymbolicAction, known: Where | None) -> tuple[int, ...] | None:
+    def _supply(self, work: SymbolicAction, known: ActivationSite | None) -> tuple[int, ...] | None:
         """Which action would bring the activations to where they are wanted."""
         if known is None:
             return (Kind.F, *work.part)
@@ -154,7 +154,7 @@ class Activations:
             return (before.get(work.kind, Kind.F), *work.part)
         return (_SUPPLIER[known.place], *work.part) if known.place in _SUPPLIER else None
 
-    def _is(self, known: Where) -> Thing:
+    def _is(self, known: ActivationSite) -> Thing:
         return known.place.value.format(rank=known.rank), known.by.kind, known.by.part
 
     def begin(self, work: SymbolicAction) -> None:
@@ -162,7 +162,7 @@ class Activations:
         known = self.where.get(work.part)
         rank = work.resource if known is None else known.rank
         if work.kind is not Kind.W:
-            self.where[work.part] = Where(ActivationPlace.MOVING, rank, NONE, work)
+            self.where[work.part] = ActivationSite(ActivationPlace.MOVING, rank, NONE, work)
         if work.kind in (Kind.B, Kind.I):
             self._states.pop(work.part, None)
 
@@ -173,7 +173,7 @@ class Activations:
             self._states[part] = work
             dropped = part in self._step.recomputed
             place = ActivationPlace.DROPPED if dropped else ActivationPlace.RANK
-            self.where[part] = Where(place, work.resource, NONE, work)
+            self.where[part] = ActivationSite(place, work.resource, NONE, work)
             return
         if work.kind in (Kind.B, Kind.I):
             self._backward_done.add(part)
@@ -181,7 +181,7 @@ class Activations:
             self._returned[part].add(work.kind)
         if work.kind is Kind.W and not self._is_last_piece(work):
             return
-        self.where[part] = Where(MOVES[work.kind][1], rank, work.resource, work)
+        self.where[part] = ActivationSite(MOVES[work.kind][1], rank, work.resource, work)
 
     def _is_last_piece(self, work: SymbolicAction) -> bool:
         done = self._pieces_done.setdefault(work.part, set())
