@@ -20,7 +20,7 @@ from enum import Enum
 
 import numpy as np
 
-from bubbleproof.solvers.identical import Identical, identical
+from bubbleproof.solvers.identical import IdenticalClasses, identical
 from bubbleproof.solvers.variants import Variants
 from bubbleproof.theory.model.actions import NONE, Ints, Kind
 from bubbleproof.theory.model.problem import Edges
@@ -59,14 +59,14 @@ def can_be_anonymous(variants: Variants) -> bool:
     )
 
 
-def class_of_task(alike: Identical) -> Ints:
+def class_of_task(alike: IdenticalClasses) -> Ints:
     """The class of each task."""
     found = np.empty(alike.members.size, dtype=np.int64)
     found[alike.members] = np.arange(len(alike.members))[:, None]
     return found
 
 
-def _is_alike(variants: Variants, alike: Identical) -> bool:
+def _is_alike(variants: Variants, alike: IdenticalClasses) -> bool:
     """Whether each row that belongs to an option has its like in every other microbatch."""
     whole, classes = variants.whole, class_of_task(alike)
     microbatch, edges, events = whole.actions.microbatch, whole.edges, whole.events

@@ -16,7 +16,7 @@ from bubbleproof.verify.certificates.index_order import IndexOrder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Identical:
+class IdenticalClasses:
     """``members[c, j]`` is the task of class c for microbatch j, and there is no other task."""
 
     order: IndexOrder
@@ -27,11 +27,11 @@ class Identical:
         return int(self.members.shape[1])
 
 
-def identical(order: IndexOrder) -> Identical | None:
+def identical(order: IndexOrder) -> IdenticalClasses | None:
     """The one group of a problem, its microbatches 0, 1, ..., or None where there is more."""
     members, actions = order.groups[0], order.problem.actions
     if len(order.groups) > 1 or not members.size or (actions.partner_stage != NONE).any():
         return None
     if (actions.microbatch[members] != np.arange(members.shape[1])).any():
         return None
-    return Identical(order=order, members=members)
+    return IdenticalClasses(order=order, members=members)

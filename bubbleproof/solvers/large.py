@@ -25,7 +25,7 @@ from bubbleproof.solvers.encoding import Encoding
 from bubbleproof.solvers.engines import Budget
 from bubbleproof.solvers.gate import schedule_from
 from bubbleproof.solvers.greedy import greedy_programs
-from bubbleproof.solvers.identical import Identical
+from bubbleproof.solvers.identical import IdenticalClasses
 from bubbleproof.solvers.listing import LISTED
 from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
 from bubbleproof.solvers.stretch import (
@@ -73,7 +73,7 @@ class LargeSearch:
     def __init__(
         self,
         problem: Problem,
-        alike: Identical,
+        alike: IdenticalClasses,
         budget: Budget,
         known: Callable[[], int | None] = lambda: None,
     ) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.engines.cpsat_periodic import Cycle, search
 from bubbleproof.solvers.engines.engine import Budget
-from bubbleproof.solvers.identical import Identical
+from bubbleproof.solvers.identical import IdenticalClasses
 from bubbleproof.solvers.memory_rules import LimitedStore, exact_stores, lifetimes_of
 from bubbleproof.solvers.starts import schedule_of_starts
 from bubbleproof.solvers.stretch import first_microbatches, period_bound
@@ -40,7 +40,7 @@ MOST_TASKS = 1_000  # of the microbatches of a period
 
 
 def periodic_schedules(
-    problem: Problem, alike: Identical, budget: Budget, known: Fraction | None = None
+    problem: Problem, alike: IdenticalClasses, budget: Budget, known: Fraction | None = None
 ) -> Iterator[Schedule]:
     """Schedules whose microbatches repeat, for the checker to judge.
 
@@ -85,7 +85,7 @@ def _longer(cycle: Cycle, ticks: int) -> Cycle:
     return replace(cycle, longest=cycle.longest + ROOM * ticks)
 
 
-def repeated(starts: Ints, cycle: Cycle, alike: Identical, ticks: int) -> Ints:
+def repeated(starts: Ints, cycle: Cycle, alike: IdenticalClasses, ticks: int) -> Ints:
     """Starts of all microbatches (ticks per task) from those of the first few."""
     few = index_order(cycle.few).groups[0]
     full = np.empty(alike.members.size, dtype=np.int64)
@@ -95,7 +95,7 @@ def repeated(starts: Ints, cycle: Cycle, alike: Identical, ticks: int) -> Ints:
     return full
 
 
-def cycle_of(problem: Problem, alike: Identical, count: int) -> Cycle | None:
+def cycle_of(problem: Problem, alike: IdenticalClasses, count: int) -> Cycle | None:
     """The first ``count`` microbatches as a cycle; None where some store has another shape."""
     few, order = first_microbatches(problem, count), alike.order
     rows = index_order(few).groups[0].tolist()
