@@ -70,7 +70,7 @@ class PeriodicShape:
 
 
 @dataclass(frozen=True, slots=True)
-class Periodic:
+class PeriodicTheorem:
     """A theorem to be: a family at some ticks and shapes.
 
     ``formula`` is what our families' documentation says of a shape's costs, where it is known:
@@ -90,7 +90,7 @@ class Periodic:
         return periodic_theorem(self, tuple(shape.schedule() for shape in self.shapes))
 
 
-def periodic_theorem(about: Periodic, schedules: tuple[PeriodicSchedule, ...]) -> Theorem:
+def periodic_theorem(about: PeriodicTheorem, schedules: tuple[PeriodicSchedule, ...]) -> Theorem:
     """The theorem that these schedules are the left-shifted ones, with their costs."""
     found = [o for schedule in schedules for o in obligations(schedule)]
     for shape, schedule in zip(about.shapes, schedules, strict=True):
@@ -132,7 +132,7 @@ def _told(schedule: PeriodicSchedule) -> str:
 
 
 def _agreements(
-    about: Periodic, params: Mapping[str, int], schedule: PeriodicSchedule
+    about: PeriodicTheorem, params: Mapping[str, int], schedule: PeriodicSchedule
 ) -> Iterator[Obligation]:
     """The costs are those of the formula."""
     if about.makespan is not None:

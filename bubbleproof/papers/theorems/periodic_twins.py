@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from bubbleproof.papers.theorems.periodic_families import Periodic, periodic_theorem
+from bubbleproof.papers.theorems.periodic_families import PeriodicTheorem, periodic_theorem
 from bubbleproof.papers.theorems.periodic_list import listed
 from bubbleproof.papers.theorems.periodic_schedule import LinearForm, PeriodicSchedule, TaskClass
 from bubbleproof.papers.theorems.theorem import Twin, TwinMaker
@@ -26,7 +26,7 @@ def periodic_twins() -> Iterator[Twin]:
             yield from _more(one, right)
 
 
-def _changes(about: Periodic) -> TwinMaker[PeriodicSchedule]:
+def _changes(about: PeriodicTheorem) -> TwinMaker[PeriodicSchedule]:
     return TwinMaker(lambda wrong: periodic_theorem(about, (wrong,)))
 
 
@@ -34,7 +34,7 @@ def _later(schedule: PeriodicSchedule, ticks: int) -> PeriodicSchedule:
     return replace(schedule, makespan=schedule.makespan.plus(ticks))
 
 
-def _more(about: Periodic, right: PeriodicSchedule) -> Iterator[Twin]:
+def _more(about: PeriodicTheorem, right: PeriodicSchedule) -> Iterator[Twin]:
     """Starts, boundaries, order, keys and formula of T-Pipe, each with one number wrong."""
     twin = _changes(about)
     first, last = right.classes[0], right.classes[-1]

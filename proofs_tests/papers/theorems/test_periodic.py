@@ -9,7 +9,11 @@ from functools import cache
 import pytest
 
 from bubbleproof.papers.theorems.periodic import obligations
-from bubbleproof.papers.theorems.periodic_families import Periodic, PeriodicShape, periodic_theorem
+from bubbleproof.papers.theorems.periodic_families import (
+    PeriodicShape,
+    PeriodicTheorem,
+    periodic_theorem,
+)
 from bubbleproof.papers.theorems.periodic_fit import fitted
 from bubbleproof.papers.theorems.periodic_list import listed
 from bubbleproof.papers.theorems.periodic_schedule import PeriodicSchedule
@@ -155,7 +159,7 @@ def test_every_number_of_a_closed_form_matters() -> None:
 
 
 @pytest.mark.parametrize("about", listed(), ids=lambda about: about.id)
-def test_obligations_hold_at_every_place_without_z3(about: Periodic) -> None:
+def test_obligations_hold_at_every_place_without_z3(about: PeriodicTheorem) -> None:
     schedule = fit_of(about.shapes[0])
     places = max(task.count.at(0, 3) for task in schedule.classes)
     for obligation in obligations(schedule):
