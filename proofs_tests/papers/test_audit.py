@@ -20,7 +20,7 @@ from bubbleproof.papers.claims import (
     Relation,
     decide,
 )
-from bubbleproof.papers.claims.claim import Missing
+from bubbleproof.papers.claims.claim import MissingInput
 from bubbleproof.papers.claims.domain import domain
 
 WIDE = domain("p <= 8, m <= 30, x <= 3", p=range(1, 9), m=range(1, 31), x=range(1, 4))
@@ -65,7 +65,7 @@ CLAIMS = {
         # In one cell: 7+20+1 is less than 7+20+3.
         claim("fails-in-a-cell", ((7, 20, 3), (7, 20, 1))),
         replace(
-            claim("missing", ()), readings=(), missing=Missing(input="times", where="a cluster")
+            claim("missing", ()), readings=(), missing=MissingInput(input="times", where="a cluster")
         ),
         # Two readings in one shard: one fails at once, the other late.
         read("twice", reading("early", ((1, 1, 1),)), reading("late", ((8, 30, 3),))),

@@ -17,7 +17,7 @@ from bubbleproof.papers.claims import (
     claims,
     decide,
 )
-from bubbleproof.papers.claims.claim import Missing
+from bubbleproof.papers.claims.claim import MissingInput
 from bubbleproof.papers.claims.domain import Domain, Params, domain
 from bubbleproof.papers.claims.reading import NumberOf
 from bubbleproof.papers.claims.standing import fresh_standing as standing_of
@@ -113,7 +113,7 @@ def test_a_limit_is_told() -> None:
 
 
 def test_a_missing_input_is_no_verdict() -> None:
-    missing = Missing(input="the times", where="a cluster")
+    missing = MissingInput(input="the times", where="a cluster")
     assert decide(replace(SUMS, readings=(), missing=missing)).verdict is (
         ClaimVerdict.NOT_REPRODUCIBLE
     )

@@ -33,7 +33,7 @@ AS_STATED = "as stated"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Missing:
+class MissingInput:
     """Why a claim cannot be measured: the input that is not given, and where it is.
 
     ``estimated`` says what was estimated instead; it may name claims by their ids.
@@ -64,7 +64,7 @@ class PaperClaim:
     readings: tuple[Reading, ...] = ()
     against: str | None = None
     corrected: str | None = None
-    missing: Missing | None = None
+    missing: MissingInput | None = None
 
     def __post_init__(self) -> None:
         if not self.readings and self.missing is None:
@@ -131,7 +131,7 @@ def read_as(
     quantity: str,
     readings: Iterable[Reading],
     corrected: str | None = None,
-    missing: Missing | None = None,
+    missing: MissingInput | None = None,
 ) -> PaperClaim:
     """The claim ``name``, which begins with its paper, in several readings.
 
@@ -211,7 +211,7 @@ def missing(
         source=_source(paper, source),
         statement=statement,
         quantity="measured on hardware",
-        missing=Missing(input=what, where=where, estimated=estimated),
+        missing=MissingInput(input=what, where=where, estimated=estimated),
     )
 
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 
 from bubbleproof.papers.claims.claim import (
-    Missing,
+    MissingInput,
     PaperClaim,
     contradicting,
     missing,
@@ -243,7 +243,7 @@ _REST = (
                 "~2", "1.35", LARGEST),
         reading("with the abstract's largest", "abstract and section 7.2: 1.36, 1.49 and 1.68",
                 lambda at: mean_speedup(at, largest=at["abstract"]), "~2", "1.35", LARGEST),
-    ), missing=Missing(
+    ), missing=MissingInput(
         input="over Llama of varying sizes, as the abstract has it, the speedups on 7B and 34B are "
         "needed, which Figure 10 draws and no text prints", where="the authors' cluster",
         estimated="1.02 on average for those two (mepipe.abstract.average-rest)")),
