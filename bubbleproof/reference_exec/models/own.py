@@ -30,7 +30,7 @@ from bubbleproof.reference_exec.models.layers import DTYPES, Prefix
 from bubbleproof.reference_exec.models.linear import WeightGradStore
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own_checks import require_plain
-from bubbleproof.reference_exec.models.own_linear import Current, defer, restore
+from bubbleproof.reference_exec.models.own_linear import CurrentStore, defer, restore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -196,7 +196,7 @@ class OwnLayer(nn.Module):
     def __init__(self, stage: int, module: nn.Module, deferred: Collection[str]) -> None:
         super().__init__()
         self._stage, self.module = stage, module
-        self._current = Current()
+        self._current = CurrentStore()
         self._weights = [f"module.{name}.weight".replace("..", ".") for name in deferred]
         for name, linear in module.named_modules():
             if isinstance(linear, nn.Linear):

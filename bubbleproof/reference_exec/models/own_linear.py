@@ -19,7 +19,7 @@ from torch import nn
 from bubbleproof.reference_exec.models.linear import WeightGradStore, deferrable_product
 
 
-class Current:
+class CurrentStore:
     """The weight-gradient store of the forward or backward that runs, or ran last.
 
     In a backward too, because a checkpoint of torch runs parts of the forward again there.
@@ -31,7 +31,7 @@ class Current:
         self.store = store
 
 
-def defer(linear: nn.Linear, current: Current) -> None:
+def defer(linear: nn.Linear, current: CurrentStore) -> None:
     """Let a linear leave its weight gradients to whatever store is current, if one is."""
     forward = partial(_product, weakref.ref(linear), current)  # no circle: freed with its module
     linear.forward = forward  # type: ignore[method-assign]  # of this one alone
@@ -44,7 +44,7 @@ def restore(linear: nn.Linear) -> None:
 
 def _product(
     whose: weakref.ref[nn.Linear],
-    current: Current,
+    current: CurrentStore,
     input: torch.Tensor,  # noqa: A002 - torch's name
 ) -> torch.Tensor:
     """x W^T + b, the sum in the product's type, which under autocast is not the bias's."""
