@@ -26,7 +26,7 @@ import numpy as np
 
 from benchmarks.markdown import markdown_table
 from bubbleproof.costs.times.calibration import Calibration
-from bubbleproof.costs.times.estimate import Estimate, estimates
+from bubbleproof.costs.times.estimation import Estimate, estimates
 from bubbleproof.costs.times.job_rows import JobRow
 from bubbleproof.formats.iteration_rows import read_rows
 

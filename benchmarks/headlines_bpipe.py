@@ -13,7 +13,7 @@ from benchmarks.bpipe_page import figure_numbers
 from benchmarks.bpipe_settings import LARGE, MIDDLE
 from benchmarks.headlines import Headline
 from bubbleproof.costs import Deployment, layer_flops
-from bubbleproof.costs.times.estimate import estimates
+from bubbleproof.costs.times.estimation import estimates
 from bubbleproof.costs.times.job_rows import rows_of
 from bubbleproof.formats.hardware_toml import known_hardware
 from bubbleproof.planners.papers.bpipe_grid import Setting

@@ -27,7 +27,7 @@ import typer
 from bubbleproof.reference_exec.drivers.gloo import GlooPool
 from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
-from bubbleproof.reference_exec.replay import replay
+from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.theory.families import member
 
 FAMILIES = ("gpipe", "1f1b", "interleaved", "zb-h1", "zb-v", "dualpipev")

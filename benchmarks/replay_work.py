@@ -16,7 +16,7 @@ from statistics import median
 import typer
 
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
-from bubbleproof.reference_exec.replay import replay
+from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.theory.families import member
 
 SMALL = ModelSpec()

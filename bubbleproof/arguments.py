@@ -14,6 +14,9 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
+ProblemLike = Pipeline | Problem
+FilePath = str | PathLike[str]
+
 
 def problem_of(given: object, *, asker: str) -> Problem:
     """The problem of a ``Pipeline`` or a ``Problem``."""

@@ -7,10 +7,10 @@ taken, one thing that holds both does (a family's member, what ``read`` gives fo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from os import PathLike
 from typing import TYPE_CHECKING
 
 from bubbleproof.arguments import (
+    ProblemLike,
     number,
     pair_of,
     problem_of,
@@ -23,7 +23,6 @@ from bubbleproof.theory.families import FamilyMember, published_programs
 from bubbleproof.theory.families import families as families
 from bubbleproof.theory.families import family as family
 from bubbleproof.theory.families import register as register
-from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -33,14 +32,11 @@ if TYPE_CHECKING:
     from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
     from bubbleproof.reference_exec.models.model_spec import ModelSpec
     from bubbleproof.report.picture import Picture
-    from bubbleproof.solvers.pareto import Front
+    from bubbleproof.solvers.pareto_front import Front
     from bubbleproof.solvers.result import Result
     from bubbleproof.theory.model.measures import Measures
     from bubbleproof.theory.model.schedule import Program
     from bubbleproof.verify.verdict import Verdict
-
-ProblemLike = Pipeline | Problem
-Path = str | PathLike[str]
 
 
 def solve(
@@ -124,7 +120,7 @@ def pareto(problem: ProblemLike, *, time_limit: float = 60.0) -> Front:
         For what is no problem, or for a time limit that is none.
     """
     from bubbleproof.solvers import SolveOptions
-    from bubbleproof.solvers.pareto import pareto as search
+    from bubbleproof.solvers.pareto_front import pareto as search
 
     given = problem_of(problem, asker="pareto")
     options = SolveOptions(time_limit=number(time_limit, "time_limit", asker="pareto"))
@@ -255,14 +251,14 @@ def replay(
 
     Raises
     ------
-    bubbleproof.reference_exec.replay.NotVerified
+    bubbleproof.reference_exec.replaying.NotVerified
         The schedule violates a rule.
     TypeError, ValueError
         As ``check`` does, and for options of another type or out of range.
     """
     from bubbleproof.reference_exec.models.model_spec import ModelSpec
     from bubbleproof.reference_exec.plans.training import Training
-    from bubbleproof.reference_exec.replay import replay as run
+    from bubbleproof.reference_exec.replaying import replay as run
 
     _, found, pipeline = pair_of(problem, schedule, asker="replay")
     if pipeline is None:
@@ -287,7 +283,7 @@ def prove(theorem: str, *, timeout: float = 60.0) -> TheoremProof:
 
     Returns
     -------
-    Proof
+    TheoremProof
         The verdict, the assumptions and what became of each obligation.
 
     Raises
@@ -315,7 +311,7 @@ def claims(paper: str | None = None) -> Mapping[str, PaperClaim]:
 
     Returns
     -------
-    mapping of str to Claim
+    mapping of str to PaperClaim
         The claims by their ids.
 
     Raises

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from os import PathLike
 from typing import TYPE_CHECKING
 
-from bubbleproof.arguments import path_text
+from bubbleproof.arguments import FilePath, path_text
 
 if TYPE_CHECKING:
-    from bubbleproof.costs.times.estimate import Estimate
-
-Path = str | PathLike[str]
+    from bubbleproof.costs.times.estimation import Estimate
 
 
-def estimate(rows: Path, hardware: Path) -> list[Estimate]:
+def estimate(rows: FilePath, hardware: FilePath) -> list[Estimate]:
     """What iterations would take, in time and memory.
 
     Parameters
@@ -36,7 +33,7 @@ def estimate(rows: Path, hardware: Path) -> list[Estimate]:
     ValueError
         In one line, for rows or hardware that are not usable.
     """
-    from bubbleproof.costs.times.estimate import estimates
+    from bubbleproof.costs.times.estimation import estimates
     from bubbleproof.formats.hardware_toml import read_hardware
     from bubbleproof.formats.iteration_rows import read_rows
 

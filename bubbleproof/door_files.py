@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from os import PathLike
 from typing import TYPE_CHECKING
 
-from bubbleproof.arguments import pair_of, path_text, text
+from bubbleproof.arguments import FilePath, ProblemLike, pair_of, path_text, text
 from bubbleproof.theory.families import FamilyMember
-from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from bubbleproof.formats import ProblemFile, ScheduleFile
 
-ProblemLike = Pipeline | Problem
-Path = str | PathLike[str]
 
-
-def read(path: Path) -> ProblemFile | ScheduleFile:
+def read(path: FilePath) -> ProblemFile | ScheduleFile:
     """What a file says.
 
     Parameters
@@ -51,7 +45,7 @@ def read(path: Path) -> ProblemFile | ScheduleFile:
 
 
 def write(
-    path: Path,
+    path: FilePath,
     problem: ProblemLike | FamilyMember | ScheduleFile,
     schedule: object = None,
     *,

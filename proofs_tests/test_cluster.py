@@ -11,7 +11,7 @@ import pytest
 
 from bubbleproof.parallel import open_executor, run_all
 from bubbleproof.solvers import SolveOptions
-from bubbleproof.solvers.pareto import pareto
+from bubbleproof.solvers.pareto_front import pareto
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")

@@ -10,7 +10,7 @@ from bubbleproof.commands.targets import written_together
 from bubbleproof.costs.times.calibration import Calibration, calibrate, num_fitting
 from bubbleproof.costs.times.constants import CONSTANTS
 from bubbleproof.costs.times.cross_validation import HeldOutEstimate, mean_error
-from bubbleproof.costs.times.estimate import estimated_ms
+from bubbleproof.costs.times.estimation import estimated_ms
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.hardware_toml import hardware_path, hardware_text, known_card
 from bubbleproof.formats.iteration_rows import read_rows

@@ -31,7 +31,7 @@ from bubbleproof.commands.claims_record import (
     record,
     verdict_of,
 )
-from bubbleproof.commands.interruption import is_interrupted, unless_interrupted
+from bubbleproof.commands.interrupts import is_interrupted, unless_interrupted
 from bubbleproof.commands.output import (
     BROKEN,
     HOLDS,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bubbleproof.commands.output import HOLDS, print_json, print_table
-from bubbleproof.costs.times.estimate import Estimate, estimates
+from bubbleproof.costs.times.estimation import Estimate, estimates
 from bubbleproof.costs.times.job_rows import JobRow
 from bubbleproof.formats.hardware_toml import read_hardware
 from bubbleproof.formats.iteration_rows import read_rows

@@ -34,7 +34,7 @@ from bubbleproof.verify.candidates.chosen import foreign_choice
 from bubbleproof.verify.communication.matching import compute_part
 
 if TYPE_CHECKING:  # a solver is loaded where one is asked for
-    from bubbleproof.solvers.choices import ChoiceResult
+    from bubbleproof.solvers.solving_choices import ChoiceResult
 
 SUFFIXES = (".json", ".csv")
 IN_FOLDER = "schedule.json"

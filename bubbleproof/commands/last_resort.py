@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import typer
 
-from bubbleproof.commands.interruption import interruptions
+from bubbleproof.commands.interrupts import interruptions
 from bubbleproof.commands.output import BROKEN, HOLDS, INTERRUPTED, refuse
 from bubbleproof.faults import FaultError
 

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from bubbleproof.commands.inputs import ProblemInput, read_problem_input
-from bubbleproof.commands.interruption import is_interrupted, unless_interrupted
+from bubbleproof.commands.interrupts import is_interrupted, unless_interrupted
 from bubbleproof.commands.output import (
     HOLDS,
     INTERRUPTED,
@@ -29,7 +29,7 @@ from bubbleproof.parallel import open_executor
 from bubbleproof.platforms import num_cores
 from bubbleproof.report.extras import require_drawing
 from bubbleproof.solvers import Result, SolveOptions
-from bubbleproof.solvers.pareto import Front, pareto
+from bubbleproof.solvers.pareto_front import Front, pareto
 from bubbleproof.theory.families import Family, families
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from bubbleproof.commands.heartbeat import heartbeat
-from bubbleproof.commands.interruption import is_interrupted, unless_interrupted
+from bubbleproof.commands.interrupts import is_interrupted, unless_interrupted
 from bubbleproof.commands.output import (
     BROKEN,
     HOLDS,

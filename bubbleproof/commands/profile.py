@@ -21,7 +21,7 @@ from bubbleproof.reference_exec.plans.replay_limits import require_room
 from bubbleproof.theory.pipelines.limits import require_size
 
 if TYPE_CHECKING:
-    from bubbleproof.reference_exec.evidence.profile import StageProfile, Times
+    from bubbleproof.reference_exec.evidence.profiling import StageProfile, Times
 
 
 def run_profile(request: ProfileRequest) -> int:
@@ -46,7 +46,7 @@ def run_profile(request: ProfileRequest) -> int:
         replace(spec, layers=largest), num_stages=1, num_slices=1, device=measurement.device
     )
     with torch_needed():
-        from bubbleproof.reference_exec.evidence.profile import profile_stages
+        from bubbleproof.reference_exec.evidence.profiling import profile_stages
         from bubbleproof.reference_exec.runtime.cuda import open_device
     device = open_device(measurement.device)
     try:

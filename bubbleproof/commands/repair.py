@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bubbleproof.commands.demands import why_not
+from bubbleproof.commands.demand_words import why_not
 from bubbleproof.commands.inputs import ProblemInput, read_schedule_input
 from bubbleproof.commands.output import (
     BROKEN,
@@ -25,7 +25,7 @@ from bubbleproof.commands.targets import written_together
 from bubbleproof.formats import ScheduleFile, write_schedule
 from bubbleproof.solvers import ProofOrigin, SolveOptions, Status
 from bubbleproof.solvers.demands import Demands
-from bubbleproof.solvers.repair import Repair, RepairedRow, repair
+from bubbleproof.solvers.repair_search import Repair, RepairedRow, repair
 
 SHOWN = 12
 KEYS = (  # of the JSON object; null where nothing was found

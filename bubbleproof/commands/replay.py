@@ -41,7 +41,7 @@ def run_replay(request: ReplayRequest) -> int:
     if request.communication.torchrun:
         parent = os.getppid()  # before torch is loaded, which takes a while
         with torch_needed():
-            from bubbleproof.commands.torchrun import run_rank
+            from bubbleproof.commands.under_torchrun import run_rank
         return run_rank(request, parent=parent)
     _require_backend(request)
     if request.run.backend == BACKEND:
@@ -130,7 +130,7 @@ def _replay(given: ScheduleFile, request: ReplayRequest) -> ReplayReport:
         is_training = request.training.asked() is not None
         start_server("bubbleproof.cli", *[FIRST_OPTIMIZER] * is_training)
     with torch_needed():
-        from bubbleproof.reference_exec.replay import replay
+        from bubbleproof.reference_exec.replaying import replay
     return replay(
         known_pipeline(given),
         given.timed_roughly() if request.run.unsafe else given.timed(),

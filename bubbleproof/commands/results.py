@@ -9,9 +9,9 @@ from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import ClaimedNumber, Schedule
 from bubbleproof.verify.candidates.cases import Cases
+from bubbleproof.verify.certificates.certificate_rule import Certificate
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
-from bubbleproof.verify.certificates.rule import Certificate
 from bubbleproof.verify.certificates.volume import Volume
 
 FOR_SHAPE, OVER_CHOICES = "for this shape", "over these choices"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bubbleproof.commands.evidence import evidence
 from bubbleproof.commands.inputs import ProblemInput, read_problem_input
-from bubbleproof.commands.interruption import is_interrupted, unless_interrupted
+from bubbleproof.commands.interrupts import is_interrupted, unless_interrupted
 from bubbleproof.commands.output import (
     BROKEN,
     UNDECIDED,

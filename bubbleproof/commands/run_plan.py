@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from bubbleproof.commands.interruption import is_interrupted, unless_interrupted
+from bubbleproof.commands.interrupts import is_interrupted, unless_interrupted
 from bubbleproof.commands.output import (
     BROKEN,
     UNDECIDED,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast
 
-from bubbleproof.commands.demands import read_demands, why_not
+from bubbleproof.commands.demand_words import read_demands, why_not
 from bubbleproof.commands.inputs import ProblemInput, read_problem_input
 from bubbleproof.commands.output import (
     BROKEN,
@@ -22,10 +22,10 @@ from bubbleproof.formats import ScheduleFile, write_certificate, write_schedule
 from bubbleproof.formats.cases_json import write_proof
 from bubbleproof.planners.case_proofs import shown_by_cases
 from bubbleproof.solvers import ProofOrigin, Result, SolveOptions, Status, solve
-from bubbleproof.solvers.choices import solve_choices
 from bubbleproof.solvers.demands import Demands
 from bubbleproof.solvers.engines import require_engine
 from bubbleproof.solvers.options import Goal
+from bubbleproof.solvers.solving_choices import solve_choices
 from bubbleproof.verify.candidates.cases import Cases
 
 EXIT = {

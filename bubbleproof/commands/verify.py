@@ -26,7 +26,7 @@ from bubbleproof.theory.pipelines.standstill import Standstill
 from bubbleproof.verify import Rule, Semantics, Verdict, check_whole, join
 from bubbleproof.verify.candidates.cases import Cases, candidate_refusal
 from bubbleproof.verify.candidates.chosen import plain_of
-from bubbleproof.verify.certificates.rule import Certificate, refusal
+from bubbleproof.verify.certificates.certificate_rule import Certificate, refusal
 from bubbleproof.verify.communication.runtime_collectives import check_runtime_collectives
 from bubbleproof.verify.required import check_required
 from bubbleproof.verify.verdict import RuleDecision

@@ -6,20 +6,14 @@ better. Every key is named as the field of its class (``theory.pipelines.allowed
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from pydantic import Field
-
 from bubbleproof.formats.pipeline_choices_layout import plain
-from bubbleproof.formats.validation import Layout, Natural
+from bubbleproof.formats.validation import Layout, Natural, RankPair
 from bubbleproof.theory.pipelines.allowed import (
     AllowedChoices,
     AllowedEvictions,
     AllowedOffloads,
     AllowedRecompute,
 )
-
-RankPair = Annotated[tuple[Natural, Natural], Field(strict=False)]
 
 
 class AllowedRecomputeLayout(Layout):

@@ -29,7 +29,7 @@ in the file: it is that of the schedule beside it. Tasks and resources go by the
 
 - ``cases``: see ``formats.cases_json``.
 
-Whether the proof holds is not asked here: ``verify.certificates.rule`` decides that.
+Whether the proof holds is not asked here: ``verify.certificates.certificate_rule`` decides that.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ from bubbleproof.formats.validation import (
 )
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
+from bubbleproof.verify.certificates.certificate_rule import Certificate
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
-from bubbleproof.verify.certificates.rule import Certificate
 from bubbleproof.verify.certificates.volume import Volume
 
 ObjectiveName = Literal["makespan", "span_idle"]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal, TypeVar
+from typing import Literal, TypeVar
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict
 
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.sizes_and_rates import NaturalSize
-from bubbleproof.formats.validation import Layout, Natural
+from bubbleproof.formats.validation import Layout, Natural, RankPair
 from bubbleproof.theory.pipelines.allowed import (
     AllowedChoices,
     AllowedEvictions,
@@ -19,7 +19,6 @@ from bubbleproof.theory.pipelines.allowed import (
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 Stages = Literal["all"] | list[Natural]
-RankPair = Annotated[tuple[Natural, Natural], Field(strict=False)]
 TABLE = "choices"
 AllowedChoice = TypeVar("AllowedChoice", AllowedRecompute, AllowedOffloads)
 

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field
 
 from bubbleproof.formats.action_text import parse_action
 from bubbleproof.formats.errors import UnusableInput, quoted
-from bubbleproof.formats.validation import AS_WHOLE, Layout, Natural
+from bubbleproof.formats.validation import AS_WHOLE, Layout, Natural, NaturalRows
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
 from bubbleproof.theory.pipelines.choices import Choices
@@ -25,7 +25,6 @@ from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.theory.pipelines.state_offload import StateOffload
 from bubbleproof.theory.pipelines.transfers import Eviction
 
-Rows = list[list[Natural]]
 PerStage = Natural | list[Natural]
 Sample = Annotated[tuple[Natural, Natural], Field(strict=False)]
 Placement = Literal["loop", "wave", "bidirectional"] | list[Natural]
@@ -114,7 +113,7 @@ class EarlyChoicesLayout(Layout):
 
     placement: Placement = "loop"
     split_backward: bool | list[list[bool]] = False
-    weight_parts: list[Natural] | Rows = Field(default_factory=list)
+    weight_parts: list[Natural] | NaturalRows = Field(default_factory=list)
     overlaps: list[OverlapPair] = Field(default_factory=list)
 
 

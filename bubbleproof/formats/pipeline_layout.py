@@ -21,18 +21,24 @@ from bubbleproof.formats.pipeline_choices_layout import (
     EarlyChoicesLayout,
     PerStage,
     PipelineChoicesLayout,
-    Rows,
     choices_to_json,
     plain,
 )
 from bubbleproof.formats.sizes import refuse_overflow, refuse_oversize
-from bubbleproof.formats.validation import Count, Layout, Natural, Whole, described
+from bubbleproof.formats.validation import (
+    Count,
+    Json,
+    Layout,
+    Natural,
+    NaturalRows,
+    RankPair,
+    Whole,
+    described,
+)
 from bubbleproof.theory.pipelines.links import Link
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
-RankPair = Annotated[tuple[Natural, Natural], Field(strict=False)]
 Duplex = Literal["half", "full"]
-Json = dict[str, object]
 
 
 def _ratio(text: str) -> Fraction:
@@ -64,13 +70,13 @@ class NumbersLayout(Layout):
     num_microbatches: Count
     num_chunks: Count = 1
     num_slices: Count = 1
-    forward: PerStage | Rows = 1
-    backward: PerStage | Rows = 2
-    input_backward: PerStage | Rows = 1
-    weight_backward: PerStage | Rows = 1
+    forward: PerStage | NaturalRows = 1
+    backward: PerStage | NaturalRows = 2
+    input_backward: PerStage | NaturalRows = 1
+    weight_backward: PerStage | NaturalRows = 1
     activation: PerStage = 1
     released_at_input: Whole | list[Whole] = 0
-    weight_workspace: Natural | list[Natural] | Rows = Field(default_factory=list)
+    weight_workspace: Natural | list[Natural] | NaturalRows = Field(default_factory=list)
     static: PerStage = 0
     capacity: Natural | list[Natural | None] | None = None
     message: PerStage = 0

@@ -7,7 +7,7 @@ into: what follows from the others may be left out, and what is told twice must 
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypedDict
+from typing import Literal, TypedDict
 
 import numpy as np
 from pydantic import ConfigDict, Field
@@ -17,13 +17,11 @@ from bubbleproof.formats.errors import UnusableInput, quoted, values_at
 from bubbleproof.formats.paper_layout import PaperLayout
 from bubbleproof.formats.plan_layout import LayersLayout, PlanLayout
 from bubbleproof.formats.sizes_and_rates import NaturalSize, Rate, Size
-from bubbleproof.formats.validation import Count, Layout, Natural
+from bubbleproof.formats.validation import Count, Layout, Natural, NaturalRows, RankPair
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.pipelines.stage_numbers import Ticks, grid, stage_ticks, weight_rows
 
-Rows = list[list[Natural]]
-GivenTicks = Natural | list[Natural] | Rows
-RankPair = Annotated[tuple[Natural, Natural], Field(strict=False)]
+GivenTicks = Natural | list[Natural] | NaturalRows
 
 
 TABLES = ("forward", "backward", "input", "weight")
@@ -41,7 +39,7 @@ class DurationsLayout(Layout):
     """The backward for the input only."""
     weight: GivenTicks | None = None
     """The backward for the weights only; the sum of weight_parts where those are given."""
-    weight_parts: list[Natural] | Rows | None = None
+    weight_parts: list[Natural] | NaturalRows | None = None
     """The GEMMs that each backward for the weights is cut into: one row, or one per stage."""
 
 

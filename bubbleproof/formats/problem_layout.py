@@ -19,7 +19,7 @@ from pydantic import Field
 from bubbleproof.formats.action_text import action_texts, known_action, parse_actions
 from bubbleproof.formats.errors import UnusableInput, quoted, values_at
 from bubbleproof.formats.sizes import LARGEST_TOTAL
-from bubbleproof.formats.validation import LARGEST, Layout, Names, Natural, Whole
+from bubbleproof.formats.validation import LARGEST, Json, Layout, Names, Natural, Whole
 from bubbleproof.theory.model.actions import ActionTable, Ints
 from bubbleproof.theory.model.problem import (
     Edges,
@@ -31,7 +31,6 @@ from bubbleproof.theory.model.problem import (
 )
 from bubbleproof.theory.pipelines.limits import MAX_RANKS
 
-Json = dict[str, object]
 TaskRow = Annotated[tuple[str, Natural, list[str]], Field(strict=False)]
 EdgeRow = Annotated[tuple[str, str, Whole], Field(strict=False)]
 EventRow = Annotated[tuple[str, Literal["start", "end"], str, Whole], Field(strict=False)]

@@ -22,6 +22,10 @@ LARGEST = (1 << 53) - 1
 Whole = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
 Count = Annotated[int, Field(ge=1, le=LARGEST)]
 Natural = Annotated[int, Field(ge=0, le=LARGEST)]
+NaturalRows = list[list[Natural]]
+RankPair = Annotated[tuple[Natural, Natural], Field(strict=False)]
+
+Json = dict[str, object]  # an object of a file, by key
 
 Model = TypeVar("Model", bound="Layout")
 

@@ -24,7 +24,7 @@ from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.candidates.cases import Case, Cases
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
-from bubbleproof.verify.certificates.rule import Certificate, refusal
+from bubbleproof.verify.certificates.certificate_rule import Certificate, refusal
 
 NEVER = (1 << 53) - 1  # ticks: a bound that no schedule meets, and the largest of a JSON file
 MOST_CASES = 1_000

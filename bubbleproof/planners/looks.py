@@ -29,7 +29,7 @@ from bubbleproof.verify import check
 from bubbleproof.verify.candidates.cases import CandidateProof
 from bubbleproof.verify.candidates.rank_claims import NoRoom
 from bubbleproof.verify.candidates.relaxation import relaxation
-from bubbleproof.verify.certificates.rule import Certificate, refusal
+from bubbleproof.verify.certificates.certificate_rule import Certificate, refusal
 
 NO_ROOM = "one microbatch alone does not fit"
 CASES = 10.0  # seconds at most for a proof case by case

@@ -34,13 +34,13 @@ from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import Result, Status
 from bubbleproof.solvers.search import Search
 from bubbleproof.solvers.search_state import Incumbent, SearchState
-from bubbleproof.solvers.solve import solve
+from bubbleproof.solvers.solving import solve
 from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
 from bubbleproof.solvers.variants import Variants
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.verify.certificates.rule import Certificate
+from bubbleproof.verify.certificates.certificate_rule import Certificate
 from bubbleproof.verify.check import check
 
 ChoiceStarts = Sequence[tuple[str, Program]]

@@ -19,7 +19,7 @@ from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
-from bubbleproof.verify.certificates.rule import Certificate, check_certificate
+from bubbleproof.verify.certificates.certificate_rule import Certificate, check_certificate
 from bubbleproof.verify.check import check
 from bubbleproof.verify.verdict import Verdict
 

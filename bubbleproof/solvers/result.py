@@ -15,7 +15,7 @@ from bubbleproof.faults import FaultError
 from bubbleproof.solvers.options import Goal
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.schedule import Schedule
-from bubbleproof.verify.certificates.rule import Certificate
+from bubbleproof.verify.certificates.certificate_rule import Certificate
 
 
 class Status(Enum):

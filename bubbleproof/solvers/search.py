@@ -37,7 +37,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 from bubbleproof.verify.certificates.certificate import Drup
-from bubbleproof.verify.certificates.rule import Certificate
+from bubbleproof.verify.certificates.certificate_rule import Certificate
 from bubbleproof.verify.check import check
 
 LEAST_IMPROVED = 300  # tasks: below, an engine sees the whole problem at a glance

@@ -27,7 +27,7 @@ from bubbleproof.solvers.result import Result, Status
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
-from bubbleproof.verify.certificates.rule import Certificate
+from bubbleproof.verify.certificates.certificate_rule import Certificate
 
 INTERRUPTED = "interrupted: the best so far"
 Method = Callable[[], None]

@@ -1,11 +1,11 @@
 """Large neighbourhood search: a schedule improved window by window.
 
 All but the tasks of a window of time keep their order, and CP-SAT arranges the window anew
-(``engines.cpsat_window``) in one of several ways (``Rearrangement``). Windows sweep over the schedule, those
-of the next sweep cut in the middle of these. Those of one round are apart and are arranged side by
-side; their orders are put together, since the order of each resource is cut at the same places.
-``STEPS`` are taken in turn, the cheap ones first, and from the first again once one has gained. A
-window that failed is not tried again before all steps have more time for each.
+(``engines.cpsat_window``) in one of several ways (``Rearrangement``). Windows sweep over the
+schedule, those of the next sweep cut in the middle of these. Those of one round are apart and are
+arranged side by side; their orders are put together, since the order of each resource is cut at the
+same places. ``STEPS`` are taken in turn, the cheap ones first, and from the first again once one
+has gained. A window that failed is not tried again before all steps have more time for each.
 """
 
 from __future__ import annotations

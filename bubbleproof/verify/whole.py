@@ -12,7 +12,7 @@ from bubbleproof.theory.pipelines.lowering import lower, with_rows
 from bubbleproof.verify.check import check, check_program
 from bubbleproof.verify.communication.matching import check_communication, compute_part
 from bubbleproof.verify.communication.semantics import Semantics
-from bubbleproof.verify.dataflow.rule import check_dataflow, check_dataflow_of_program
+from bubbleproof.verify.dataflow.dataflow_rule import check_dataflow, check_dataflow_of_program
 from bubbleproof.verify.dataflow.training_step import NoTrainingStep
 from bubbleproof.verify.finding import Rule
 from bubbleproof.verify.verdict import Verdict, join

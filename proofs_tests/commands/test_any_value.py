@@ -52,9 +52,9 @@ from bubbleproof.verify.candidates.bundle import CandidateBound
 from bubbleproof.verify.candidates.cases import CandidateProof, Cases
 from bubbleproof.verify.candidates.chosen import plain_of
 from bubbleproof.verify.candidates.rank_claims import RankWork
+from bubbleproof.verify.certificates.certificate_rule import Certificate
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
-from bubbleproof.verify.certificates.rule import Certificate
 from bubbleproof.verify.certificates.volume import Volume
 from proofs_tests.commands.any_value import changes
 from proofs_tests.commands.conftest import Run

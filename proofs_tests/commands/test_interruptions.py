@@ -48,9 +48,9 @@ def interrupting(call: Callable[..., Value], turn: int) -> Callable[..., Value]:
 
 
 def interrupted_pareto() -> None:
-    from bubbleproof.solvers import pareto
+    from bubbleproof.solvers import pareto_front
 
-    vars(pareto)["run_all"] = interrupting(run_all, 2)
+    vars(pareto_front)["run_all"] = interrupting(run_all, 2)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "small.toml"
         path.write_text(PROBLEM)

@@ -11,7 +11,7 @@ from bubbleproof.commands.profile import measured_content
 from bubbleproof.commands.profile_options import PipelineOptions
 from bubbleproof.formats.problem_toml import ProblemFile, problem_text, read_problem
 from bubbleproof.formats.tick_length import Tick
-from bubbleproof.reference_exec.evidence.profile import StageProfile, Times
+from bubbleproof.reference_exec.evidence.profiling import StageProfile, Times
 from proofs_tests.commands.conftest import Run
 
 MODEL = ("--hidden", 8, "--layers", "1,2", "--sequence", 3, "--batch", 1)

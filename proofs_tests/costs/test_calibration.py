@@ -24,7 +24,7 @@ from bubbleproof.costs.times.cross_validation import (
     mean_error,
     regrets,
 )
-from bubbleproof.costs.times.estimate import estimated_ms
+from bubbleproof.costs.times.estimation import estimated_ms
 from bubbleproof.costs.times.job_rows import JobRow, rows_of
 from proofs_tests.costs.measured_cases import A100, B200
 

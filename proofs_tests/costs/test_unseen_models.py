@@ -13,7 +13,7 @@ import pytest
 from benchmarks.cost_model_unseen import Unseen, unseen
 from bubbleproof.costs.times.calibration import Calibration, calibrate
 from bubbleproof.costs.times.cards import card
-from bubbleproof.costs.times.estimate import estimates
+from bubbleproof.costs.times.estimation import estimates
 from bubbleproof.costs.times.job_rows import rows_of
 from bubbleproof.formats.hardware_toml import CALIBRATED, read_hardware
 from proofs_tests.costs.measured_cases import B200

@@ -13,9 +13,9 @@ from bubbleproof.formats import UnusableInput, read_certificate, write_certifica
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
+from bubbleproof.verify.certificates.certificate_rule import Certificate
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
-from bubbleproof.verify.certificates.rule import Certificate
 from bubbleproof.verify.certificates.volume import Volume
 from proofs_tests.cases import hand_built, overlapped
 

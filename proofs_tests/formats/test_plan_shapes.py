@@ -124,11 +124,18 @@ def test_layers_stand_for_ticks_and_memory(tmp_path: Path) -> None:
     kib = 1024
     assert file.plan.layers == Layers(
         number=5,
-        layer=LayerPart(forward=3, backward=6, input_backward=4, weight_backward=2, activation=2 * kib,
-                   released=kib, static=3 * kib),
+        layer=LayerPart(
+            forward=3,
+            backward=6,
+            input_backward=4,
+            weight_backward=2,
+            activation=2 * kib,
+            released=kib,
+            static=3 * kib,
+        ),
         embedding=LayerPart(static=kib),
         head=LayerPart(forward=1, backward=2),
-    )  # fmt: skip
+    )
     # The file's own shape has 2 and 3 layers: forward 2*3, 3*3 + 1; static 2*3 + 1, 3*3 KiB.
     own = file.pipeline
     assert (own.forward, own.backward) == ((6, 10), (12, 20))

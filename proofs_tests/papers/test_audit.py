@@ -65,7 +65,9 @@ CLAIMS = {
         # In one cell: 7+20+1 is less than 7+20+3.
         claim("fails-in-a-cell", ((7, 20, 3), (7, 20, 1))),
         replace(
-            claim("missing", ()), readings=(), missing=MissingInput(input="times", where="a cluster")
+            claim("missing", ()),
+            readings=(),
+            missing=MissingInput(input="times", where="a cluster"),
         ),
         # Two readings in one shard: one fails at once, the other late.
         read("twice", reading("early", ((1, 1, 1),)), reading("late", ((8, 30, 3),))),

@@ -15,7 +15,7 @@ from bubbleproof.papers.claims.field_first import SOME_RANKS, is_looked_at, shap
 from bubbleproof.papers.claims.measured_pipelines import made, measures
 from bubbleproof.papers.claims.reading import NumberOf
 from bubbleproof.solvers.result import Status
-from bubbleproof.solvers.solve import solve
+from bubbleproof.solvers.solving import solve
 from bubbleproof.theory.families.zb_v import phase_order
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.timing import left_shift

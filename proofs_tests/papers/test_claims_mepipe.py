@@ -14,7 +14,7 @@ from bubbleproof.papers.claims.decision import ClaimDecision, ClaimVerdict, deci
 from bubbleproof.papers.claims.measured_pipelines import made, measures, peak_of_a
 from bubbleproof.papers.claims.reading import NumberOf
 from bubbleproof.solvers.result import Status
-from bubbleproof.solvers.solve import solve
+from bubbleproof.solvers.solving import solve
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.svpp import most_forwards
 from bubbleproof.theory.model.measures import measure

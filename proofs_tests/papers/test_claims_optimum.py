@@ -27,7 +27,7 @@ def test_room_for_one_microbatch_makes_them_follow_each_other(m: int) -> None:
 
 def test_an_answer_without_a_certificate_is_no_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = member("1f1b", p=2, m=2, tF=1, tB=1).problem
-    module = import_module("bubbleproof.solvers.solve")
+    module = import_module("bubbleproof.solvers.solving")
     honest = module.solve
 
     def boasting(

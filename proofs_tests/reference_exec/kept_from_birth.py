@@ -18,9 +18,9 @@ from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.runtime import (
     batch,
     compute,
-    evict_load,
     host,
     optimizers,
+    peer_transfers,
     rank_messages,
     stage_shards,
     updates,
@@ -73,7 +73,7 @@ def _pool(kept: Kept) -> torch.Tensor:
 
 def pool_in_a_constructor(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """4 MB are taken as a rank is made, for whatever may come."""
-    _after(patch, evict_load.EvictLoad, "__init__", lambda it: setattr(it, "pool", _pool(kept)))
+    _after(patch, peer_transfers.EvictLoad, "__init__", lambda it: setattr(it, "pool", _pool(kept)))
 
 
 def pool_of_a_stage(patch: pytest.MonkeyPatch, kept: Kept) -> None:

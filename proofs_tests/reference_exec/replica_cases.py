@@ -11,7 +11,7 @@ from bubbleproof.reference_exec.plans.prepared import lowered_program, replay_pl
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.replicated import ReplicatedSchedule, replicated
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
-from bubbleproof.reference_exec.replay import replay
+from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.theory.families import families
 from bubbleproof.theory.model.actions import Kind
 from proofs_tests.reference_exec.cases import TINY, Case, family_case

@@ -19,7 +19,7 @@ from bubbleproof.commands.replay_options import (
     RunOptions,
     TrainingOptions,
 )
-from bubbleproof.commands.torchrun import OF_ONE_PROCESS, RunParts
+from bubbleproof.commands.under_torchrun import OF_ONE_PROCESS, RunParts
 from bubbleproof.reference_exec.drivers import identity
 from bubbleproof.reference_exec.drivers.agreement import Paper, disagreement, refusal
 from bubbleproof.reference_exec.drivers.gloo import RankFailed, run_gloo
@@ -182,7 +182,7 @@ def test_no_option_is_left_out() -> None:
 def test_every_version_is_agreed_on(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     here = paper_of(REQUEST)
     faked = {**identity.versions(), name: identity.IdentityPart.of("0.0")}
-    monkeypatch.setattr("bubbleproof.commands.torchrun.versions", lambda: faked)
+    monkeypatch.setattr("bubbleproof.commands.under_torchrun.versions", lambda: faked)
     said = disagreement([here, paper_of(REQUEST, 1)])
     assert said is not None
     assert f"nothing was run: {name}: " in said

@@ -18,8 +18,8 @@ from bubbleproof.reference_exec.evidence.oracle import order_matched
 from bubbleproof.reference_exec.models.footprint import footprint, input_bytes
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans import prediction
-from bubbleproof.reference_exec.replay import replay
-from bubbleproof.reference_exec.runtime import compute, evict_load, sliced
+from bubbleproof.reference_exec.replaying import replay
+from bubbleproof.reference_exec.runtime import compute, peer_transfers, sliced
 from bubbleproof.theory.families import families
 from bubbleproof.theory.model.memory import memory_profile
 from bubbleproof.theory.model.schedule import Program
@@ -188,15 +188,15 @@ def test_evicted_bytes_are_gone_and_come_back_from_the_peer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # what the acceptor keeps is what the backward uses: a bit flipped there changes gradients
-    right = evict_load.EvictLoad._cargo
+    right = peer_transfers.EvictLoad._cargo
 
-    def flipped(self: evict_load.EvictLoad, *given: object, is_home: bool) -> object:
+    def flipped(self: peer_transfers.EvictLoad, *given: object, is_home: bool) -> object:
         hold = right(self, *given, is_home=is_home)  # type: ignore[arg-type]  # passed on
         if not is_home and given[0].kind.name == "LOAD":  # type: ignore[attr-defined]  # an Action
             hold.tensor[5::8] ^= 1  # a bit of each mantissa
         return hold
 
-    monkeypatch.setattr(evict_load.EvictLoad, "_cargo", flipped)
+    monkeypatch.setattr(peer_transfers.EvictLoad, "_cargo", flipped)
     report = run(family_case("bpipe", p=4, m=6), WIDE)
     assert not report.gradients_equal
     assert report.peak_bytes.measured == report.peak_bytes.predicted

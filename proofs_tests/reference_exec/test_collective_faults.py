@@ -10,7 +10,7 @@ import pytest
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.drivers.virtual import ReplayStalled, run_virtual
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
-from bubbleproof.reference_exec.replay import NotVerified
+from bubbleproof.reference_exec.replaying import NotVerified
 from bubbleproof.theory.model.actions import Action, Kind
 from proofs_tests.reference_exec.meshes import mesh, plan_of, run
 from proofs_tests.reference_exec.swapped import swapped

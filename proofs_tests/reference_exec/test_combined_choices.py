@@ -15,10 +15,10 @@ from bubbleproof.reference_exec.drivers.virtual import run_virtual
 from bubbleproof.reference_exec.models.footprint import footprint, input_bytes
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import Training
-from bubbleproof.reference_exec.replay import replay
+from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.reference_exec.runtime.sliced import SlicedSample
 from bubbleproof.solvers.options import SolveOptions
-from bubbleproof.solvers.solve import solve
+from bubbleproof.solvers.solving import solve
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute

@@ -14,10 +14,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from bubbleproof.reference_exec.evidence.profile import profile_stages
+from bubbleproof.reference_exec.evidence.profiling import profile_stages
 from bubbleproof.reference_exec.evidence.training_oracle import stepped_on
 from bubbleproof.reference_exec.plans.training import Training
-from bubbleproof.reference_exec.replay import replay
+from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.reference_exec.runtime.cuda import CudaDevice, allow_waiting_kernels, open_device
 from bubbleproof.reference_exec.runtime.device import CPU, DeviceLane
 from bubbleproof.theory.model.actions import Kind

@@ -12,7 +12,7 @@ import pytest
 
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
-from bubbleproof.reference_exec.replay import replay
+from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.theory.families import families
 from bubbleproof.verify import Semantics
 from proofs_tests.reference_exec.cases import TINY, family_case

@@ -9,7 +9,7 @@ import pytest
 from bubbleproof.planners.papers.optimizer_sharding import with_sharded_state
 from bubbleproof.reference_exec.drivers.gloo import GlooPool
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
-from bubbleproof.reference_exec.replay import replay
+from bubbleproof.reference_exec.replaying import replay
 from proofs_tests.reference_exec.cases import TINY, family_case
 from proofs_tests.reference_exec.meshes import mesh
 from proofs_tests.reference_exec.safe_programs import replay_safe_programs

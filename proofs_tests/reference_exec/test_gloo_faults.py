@@ -11,7 +11,7 @@ from bubbleproof.reference_exec.evidence.oracle import (
     order_matched,
     single_threaded,
 )
-from bubbleproof.reference_exec.replay import replay
+from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.theory.model.schedule import Program
 from proofs_tests.patience import PATIENCE
 from proofs_tests.reference_exec import faulty

@@ -15,7 +15,7 @@ from bubbleproof.reference_exec.evidence.oracle import order_matched, single_thr
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.training import Training
-from bubbleproof.reference_exec.replay import replay
+from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.reference_exec.runtime.rank import RankResult
 from bubbleproof.theory.model.schedule import Program
 from proofs_tests.reference_exec import watchful

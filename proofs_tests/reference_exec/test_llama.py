@@ -14,7 +14,7 @@ from bubbleproof.reference_exec.models.linear import WeightGradStore
 from bubbleproof.reference_exec.models.llama import LlamaLayer, RMSNorm, rotary_angles, turned
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import Stage, microbatch_input
-from bubbleproof.reference_exec.replay import replay
+from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.reference_exec.runtime import sliced
 from proofs_tests.reference_exec.cases import family_case
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bubbleproof.commands import torchrun
+from bubbleproof.commands import under_torchrun
 from bubbleproof.commands.evidence import evidence
 from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.replay_options import (
@@ -22,7 +22,7 @@ from bubbleproof.reference_exec.drivers.nccl_order import (
     kept_order,
 )
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
-from bubbleproof.reference_exec.replay import replay
+from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.reference_exec.runtime import cuda
 from bubbleproof.verify.communication.semantics import Semantics
 from proofs_tests.reference_exec.cases import TINY, family_case
@@ -137,16 +137,16 @@ def test_a_program_for_nccl_is_verified_under_what_holds_and_all_compare_it(
 ) -> None:
     given = read_schedule_input(["1f1b", "p=2", "m=2"])
     for found, expected in ((here(), ORDER), (here(nccl=(2, 21, 5)), STREAM)):
-        monkeypatch.setattr(torchrun, "nccl_here", lambda found=found: found)
-        asked = torchrun.RunParts(request_of())
-        order = torchrun._order(request_of(), given, asked)
+        monkeypatch.setattr(under_torchrun, "nccl_here", lambda found=found: found)
+        asked = under_torchrun.RunParts(request_of())
+        order = under_torchrun._order(request_of(), given, asked)
         assert order == kept_order(found, ranks=2)
         assert order.semantics is expected
         assert asked._parts.keys() >= found.parts().keys()
     with pytest.raises(ValueError, match="--comm pair-stream lets programs pass"):
-        torchrun._order(request_of("pair-stream"), given, asked)
+        under_torchrun._order(request_of("pair-stream"), given, asked)
     with pytest.raises(ValueError, match="replicas over NCCL need"):
-        torchrun._order(request_of(replicas=2), given, asked)
+        under_torchrun._order(request_of(replicas=2), given, asked)
 
 
 def test_the_report_says_which_semantics_and_why() -> None:

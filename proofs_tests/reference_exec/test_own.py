@@ -13,7 +13,7 @@ from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own import build
 from bubbleproof.reference_exec.models.reference import Stage
 from bubbleproof.reference_exec.plans.training import Training
-from bubbleproof.reference_exec.replay import replay
+from bubbleproof.reference_exec.replaying import replay
 from proofs_tests.reference_exec.cases import family_case
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -16,7 +16,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from bubbleproof.reference_exec.drivers.virtual import run_virtual
-from bubbleproof.reference_exec.evidence.profile import profile_stages
+from bubbleproof.reference_exec.evidence.profiling import profile_stages
 from bubbleproof.reference_exec.evidence.training_oracle import matched_training
 from bubbleproof.reference_exec.models.layers import TransformerLayer
 from bubbleproof.reference_exec.models.model_spec import ModelSpec

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.reference_exec.evidence.profile import profile_stages
+from bubbleproof.reference_exec.evidence.profiling import profile_stages
 from bubbleproof.reference_exec.models.footprint import footprint, weight_bytes
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.runtime.device import CpuDevice

@@ -16,7 +16,7 @@ from bubbleproof.reference_exec.models import linear
 from bubbleproof.reference_exec.models.footprint import Footprint, footprint
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans import prediction
-from bubbleproof.reference_exec.replay import NotVerified, replay
+from bubbleproof.reference_exec.replaying import NotVerified, replay
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.reference_exec.cases import (

@@ -12,7 +12,7 @@ import pytest
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.accumulation import accumulation_orders
-from bubbleproof.reference_exec.replay import NotVerified, replay
+from bubbleproof.reference_exec.replaying import NotVerified, replay
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.reference_exec.cases import (

@@ -14,7 +14,7 @@ from bubbleproof.reference_exec.evidence.measured import measured_schedule
 from bubbleproof.reference_exec.models.footprint import footprint
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
-from bubbleproof.reference_exec.replay import replay
+from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.reference_exec.runtime.compute import Compute
 from bubbleproof.reference_exec.runtime.trace import RankTrace
 from bubbleproof.theory.families import member

@@ -9,7 +9,7 @@ import pytest
 
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import Training
-from bubbleproof.reference_exec.replay import NotVerified
+from bubbleproof.reference_exec.replaying import NotVerified
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.schedule import Program
 from proofs_tests.reference_exec.cases import TINY, Case, family_case

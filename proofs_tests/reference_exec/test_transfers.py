@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bubbleproof.reference_exec.plans.transfer_rows import with_transfers
-from bubbleproof.reference_exec.replay import NotVerified, replay
+from bubbleproof.reference_exec.replaying import NotVerified, replay
 from bubbleproof.theory.families.bpipe import BPipe
 from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.model.schedule import Program, Schedule

@@ -24,7 +24,7 @@ from bubbleproof.reference_exec.models.reference import Stage
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.replicated import replicated
 from bubbleproof.reference_exec.pytorch.table import require_sayable
-from bubbleproof.reference_exec.replay import NotVerified, replay
+from bubbleproof.reference_exec.replaying import NotVerified, replay
 from bubbleproof.reference_exec.runtime import weight_parts
 from bubbleproof.theory.families.svpp import SVPPWeights
 from bubbleproof.theory.model.schedule import Program

@@ -18,7 +18,7 @@ from bubbleproof.reference_exec.models.reference import (
 )
 from bubbleproof.reference_exec.models.words import EMBEDDING, HEAD
 from bubbleproof.reference_exec.plans.training import Training
-from bubbleproof.reference_exec.replay import replay
+from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.reference_exec.runtime.updates import Updates, exchanging
 from bubbleproof.verify.communication.semantics import Semantics
 from proofs_tests.reference_exec.cases import family_case, run

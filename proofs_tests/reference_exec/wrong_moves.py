@@ -9,8 +9,8 @@ import torch
 
 from bubbleproof.reference_exec import saved
 from bubbleproof.reference_exec.runtime import (
-    evict_load,
     host,
+    peer_transfers,
 )
 from bubbleproof.theory.model.actions import Action, Kind
 
@@ -101,17 +101,17 @@ def bytes_turned_around(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 
 def loaded_of_another(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """Every LOAD brings back what the first EVICT took away."""
-    right = evict_load.EvictLoad._cargo
+    right = peer_transfers.EvictLoad._cargo
     first: list[torch.Tensor] = []
 
-    def cargo(self: evict_load.EvictLoad, action: Action, *, is_home: bool) -> object:
+    def cargo(self: peer_transfers.EvictLoad, action: Action, *, is_home: bool) -> object:
         hold = right(self, action, is_home=is_home)
         if action.kind is Kind.LOAD and not is_home:
             first.append(hold.tensor.clone())
             marks.append(hold.tensor.copy_(first[0]))
         return hold
 
-    patch.setattr(evict_load.EvictLoad, "_cargo", cargo)
+    patch.setattr(peer_transfers.EvictLoad, "_cargo", cargo)
 
 
 FAULTS = (

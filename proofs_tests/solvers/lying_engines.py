@@ -22,21 +22,28 @@ from unittest.mock import patch
 import numpy as np
 
 from bubbleproof.cli import main
-from bubbleproof.solvers import Result, SolveOptions, Status, choices_search, search, solve
-from bubbleproof.solvers import repair as repair_room
+from bubbleproof.solvers import (
+    Result,
+    SolveOptions,
+    Status,
+    choices_search,
+    repair_search,
+    search,
+    solve,
+)
 from bubbleproof.solvers.bounds import lower_bounds
-from bubbleproof.solvers.choices import solve_variants
 from bubbleproof.solvers.engines import ENGINES, Budget, EngineOutcome, cpsat
 from bubbleproof.solvers.engines.choices_frame import Choice, Frame, choices_engine
 from bubbleproof.solvers.explain import explain
 from bubbleproof.solvers.large import LargeSearch
-from bubbleproof.solvers.pareto import pareto
+from bubbleproof.solvers.pareto_front import pareto
 from bubbleproof.solvers.propagation import PropagationResult
+from bubbleproof.solvers.solving_choices import solve_variants
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
-from bubbleproof.verify.certificates.rule import Certificate
+from bubbleproof.verify.certificates.certificate_rule import Certificate
 from proofs_tests.solvers.lies import (
     LIES,
     NOTHING,
@@ -264,12 +271,12 @@ def repairs() -> Cases:
         def lying(*arguments: Any, lie: Lie = lie) -> EngineOutcome:
             return lie(true_run(*arguments))
 
-        with patch.object(repair_room, "run", lying):
+        with patch.object(repair_search, "run", lying):
             yield f"repair: {what}", told(partial(_repaired, program))
 
 
 def _repaired(program: Program) -> str:
-    found = repair_room.repair(PROBLEM, program, QUICK)
+    found = repair_search.repair(PROBLEM, program, QUICK)
     return "None" if found is None else f"{found.num_moves} moves, {shown(found.result)}"
 
 

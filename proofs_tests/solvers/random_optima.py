@@ -18,7 +18,7 @@ from random import Random
 import numpy as np
 
 from bubbleproof.solvers import ENGINES, Result, SolveOptions, Status, solve
-from bubbleproof.solvers.choices import solve_variants
+from bubbleproof.solvers.solving_choices import solve_variants
 from bubbleproof.solvers.variants import Variants
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.index_order import index_order

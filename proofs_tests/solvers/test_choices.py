@@ -10,13 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bubbleproof.solvers import ProofOrigin, SolveOptions, Status, solve
-from bubbleproof.solvers.choices import ChoiceResult, solve_choices, solve_variants
 from bubbleproof.solvers.choices_symmetry import Symmetry, can_be_anonymous, symmetry
 from bubbleproof.solvers.engines.choices_frame import Frame
 from bubbleproof.solvers.engines.cpsat_anonymous import AnonymousModel
 from bubbleproof.solvers.engines.cpsat_choices import ChoicesModel, run_model
 from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.pipeline_variants import PipelineVariants
+from bubbleproof.solvers.solving_choices import ChoiceResult, solve_choices, solve_variants
 from bubbleproof.solvers.variants import Option, Variants
 from bubbleproof.theory.model.actions import NONE
 from bubbleproof.theory.model.problem import Store
@@ -28,7 +28,7 @@ from bubbleproof.theory.pipelines.allowed import (
 )
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
-from bubbleproof.verify.certificates.rule import check_certificate
+from bubbleproof.verify.certificates.certificate_rule import check_certificate
 from proofs_tests.patience import PATIENCE, in_time
 from proofs_tests.sized import sized
 from proofs_tests.solvers.brute_force import brute_force

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bubbleproof.solvers import SolveOptions, Status, solve
 from bubbleproof.solvers.demands import Demands, forbidden, orders_of, starts_until
 from bubbleproof.solvers.explain import Limit, Order, StoreUse, explain, quickxplain
-from bubbleproof.solvers.repair import repair
+from bubbleproof.solvers.repair_search import repair
 from bubbleproof.solvers.starts import starts_by_task
 from bubbleproof.theory.families import family
 from bubbleproof.theory.model.problem import Problem

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from bubbleproof.parallel import open_executor
 from bubbleproof.solvers import SolveOptions, Status
 from bubbleproof.solvers.objectives import below
-from bubbleproof.solvers.pareto import Front, pareto
+from bubbleproof.solvers.pareto_front import Front, pareto
 from bubbleproof.theory.families import family
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline

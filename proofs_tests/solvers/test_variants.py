@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from bubbleproof.solvers import SolveOptions, Status, solve
-from bubbleproof.solvers.choices import solve_variants
 from bubbleproof.solvers.choices_symmetry import Symmetry, can_be_anonymous, order_edges, symmetry
 from bubbleproof.solvers.option_lifetimes import OptionalLifetime, OptionLifetimes
 from bubbleproof.solvers.pipeline_variants import PipelineVariants, described
+from bubbleproof.solvers.solving_choices import solve_variants
 from bubbleproof.solvers.variants import Option, Variants
 from bubbleproof.theory.model.actions import NONE
 from bubbleproof.theory.model.problem import Problem, Store

@@ -39,7 +39,7 @@ import multiprocessing
 
 import pytest
 
-from bubbleproof.reference_exec.replay import replay
+from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.theory.families import member
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 import pytest
 
 from bubbleproof.solvers.result import Status
-from bubbleproof.solvers.solve import solve
+from bubbleproof.solvers.solving import solve
 from bubbleproof.theory.families import Family
 from bubbleproof.theory.families.base import FamilyMember
 from bubbleproof.theory.families.chimera import Chimera

@@ -18,8 +18,8 @@ from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.memory_rules import exact_stores
 from bubbleproof.theory.model.problem import Edges, Problem, Resource, Store
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify.certificates.certificate_rule import check_certificate
 from bubbleproof.verify.certificates.index_order import index_order, sure_edges
-from bubbleproof.verify.certificates.rule import check_certificate
 from proofs_tests.solvers.differences import with_edges
 from proofs_tests.solvers.exhaustive import Exhaustive
 from proofs_tests.solvers.small import Task, by_hand

@@ -11,7 +11,7 @@ import pytest
 from bubbleproof.formats import UnusableInput, read_problem
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import Status
-from bubbleproof.solvers.solve import solve
+from bubbleproof.solvers.solving import solve
 from bubbleproof.theory.families import families, published_programs
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.choices import Choices

@@ -17,10 +17,10 @@ from random import Random
 
 from bubbleproof.solvers import SolveOptions
 from bubbleproof.solvers.bounds import lower_bounds
-from bubbleproof.solvers.choices import solve_variants
 from bubbleproof.solvers.pipeline_variants import PipelineVariants
 from bubbleproof.solvers.proofs import refute
 from bubbleproof.solvers.propagation import improve
+from bubbleproof.solvers.solving_choices import solve_variants
 from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.pipelines.allowed import (
     AllowedChoices,
@@ -30,9 +30,9 @@ from bubbleproof.theory.pipelines.allowed import (
 )
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
+from bubbleproof.verify.certificates.certificate_rule import Certificate, check_certificate
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
-from bubbleproof.verify.certificates.rule import Certificate, check_certificate
 from bubbleproof.verify.certificates.volume import Volume
 from proofs_tests.solvers.exhaustive import Exhaustive, TooMuchWork
 from proofs_tests.solvers.random_problems import random_problem

@@ -15,9 +15,9 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import Rule
 from bubbleproof.verify.certificates import drup_replay
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
+from bubbleproof.verify.certificates.certificate_rule import Certificate, check_certificate
 from bubbleproof.verify.certificates.index_order import index_order
 from bubbleproof.verify.certificates.one_machine import OneMachine
-from bubbleproof.verify.certificates.rule import Certificate, check_certificate
 from proofs_tests.solvers.best_machine import best_machine
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.small import RANK_AND_LINK, by_hand, prefetch, tiny_pipelines

@@ -17,9 +17,9 @@ from bubbleproof.solvers.proofs import refute
 from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
+from bubbleproof.verify.certificates.certificate_rule import check_certificate
 from bubbleproof.verify.certificates.drup_replay import DrupReplay, Literal
 from bubbleproof.verify.certificates.index_order import index_order
-from bubbleproof.verify.certificates.rule import check_certificate
 from proofs_tests.patience import in_time
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.small import by_hand, tiny_pipelines

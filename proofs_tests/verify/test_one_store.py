@@ -20,9 +20,9 @@ from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.store_bounds import acquiring
 from bubbleproof.theory.model.problem import Edges, Problem, Store
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify.certificates.certificate_rule import refusal
 from bubbleproof.verify.certificates.one_machine import longest_paths
 from bubbleproof.verify.certificates.one_store import OneStore
-from bubbleproof.verify.certificates.rule import refusal
 from proofs_tests.sized import sized
 from proofs_tests.solvers.exhaustive import Exhaustive, TooMuchWork
 from proofs_tests.solvers.random_problems import random_problem

@@ -13,10 +13,10 @@ import pytest
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.theory.model.problem import Edges, Problem, Resource, Store
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify.certificates.certificate_rule import refusal
 from bubbleproof.verify.certificates.chains import Lifecycle
 from bubbleproof.verify.certificates.index_order import index_order
 from bubbleproof.verify.certificates.one_machine import longest_paths
-from bubbleproof.verify.certificates.rule import refusal
 from bubbleproof.verify.certificates.volume import Volume, volume_bound
 from proofs_tests.sized import sized
 from proofs_tests.solvers.exhaustive import Exhaustive, TooMuchWork

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bubbleproof.costs.times.calibration import Calibration, calibrated, scope_pairs
-from bubbleproof.costs.times.estimate import estimated_ms
+from bubbleproof.costs.times.estimation import estimated_ms
 from bubbleproof.costs.times.job_rows import JobRow
 
 

@@ -21,16 +21,16 @@ from bubbleproof.papers.claims.registry import claims
 from bubbleproof.papers.claims.standing import EvidenceKind
 
 __all__ = [
-    "PaperClaim",
+    "ClaimDecision",
     "ClaimVerdict",
     "Counterexample",
-    "ClaimDecision",
     "Domain",
-    "ReadingFinding",
+    "EvidenceKind",
+    "PaperClaim",
     "Premise",
     "Reading",
+    "ReadingFinding",
     "Relation",
-    "EvidenceKind",
     "claims",
     "decide",
 ]

@@ -31,7 +31,7 @@ def makespan_of_any_order(problem: Problem, starts: Iterable[tuple[str, Program]
     """
     from bubbleproof.solvers.options import SolveOptions  # loads engines when they are called
     from bubbleproof.solvers.result import ProofOrigin
-    from bubbleproof.solvers.solve import solve
+    from bubbleproof.solvers.solving import solve
 
     result = solve(problem, SolveOptions(threads=1, certified=True), starts)
     if result.proof is not ProofOrigin.CERTIFICATE or result.makespan is None:

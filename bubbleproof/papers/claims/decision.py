@@ -1,7 +1,7 @@
 """Decisions: what becomes of a claim when every case of every reading is measured.
 
-``decide_reading`` is the only place where a reading holds or fails, and ``ClaimDecision.verdict`` the
-only one where readings become a verdict; nothing of either is typed in. Beside the verdict a
+``decide_reading`` is the only place where a reading holds or fails, and ``ClaimDecision.verdict``
+the only one where readings become a verdict; nothing of either is typed in. Beside the verdict a
 finding has a standing (``papers.claims.standing``): whether ``measured`` built a schedule at all,
 or both sides are arithmetic.
 

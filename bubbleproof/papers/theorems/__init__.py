@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 
 from bubbleproof.papers.theorems import (
-    bounds,
     bpipe,
     bpipe_pairs,
     frontier,
@@ -21,6 +20,7 @@ from bubbleproof.papers.theorems import (
     interleaved,
     interleaved_starts,
     one_f_one_b,
+    parametric_bounds,
     periodic_list,
     pipemesh,
     zb_h1,
@@ -28,7 +28,7 @@ from bubbleproof.papers.theorems import (
 )
 from bubbleproof.papers.theorems.theorem import Obligation, ProofVerdict, Theorem, TheoremProof
 
-__all__ = ["Obligation", "TheoremProof", "ProofVerdict", "Theorem", "prove_all", "theorems"]
+__all__ = ["Obligation", "ProofVerdict", "Theorem", "TheoremProof", "prove_all", "theorems"]
 
 TIMEOUT_MS = 10_000
 
@@ -61,7 +61,7 @@ class _Library(Mapping[str, Theorem]):
 def theorems() -> Mapping[str, Theorem]:
     """Every theorem by its id, bounds first, since others refer to them."""
     for_all_shapes = (
-        *bounds.theorems(),
+        *parametric_bounds.theorems(),
         *gpipe.theorems(),
         one_f_one_b.theorem(),
         frontier.theorem(),

@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bubbleproof.papers.theorems.bounds import memory_bound
 from bubbleproof.papers.theorems.closed_form import PAIR, TB, TF, I, M, P
+from bubbleproof.papers.theorems.parametric_bounds import memory_bound
 from bubbleproof.papers.theorems.terms import LogicFormula, Term, all_of, any_of, choose, index
 from bubbleproof.papers.theorems.theorem import ObligationPart, Theorem, obligations_of
 

@@ -55,71 +55,167 @@ def _svpp(p: int, s: int, *, repeats: int = 1, **params: int) -> PeriodicShape:
 
 
 _CHRONOS = (
-    PeriodicTheorem("tpipe", "T-Pipe", FULL, _each("tpipe", range(2, 17), "6*p + 4"),
-             "makespan 6(m+p-1) and peak s + d - (1 for odd p) - r chunk activations on rank r, "
-             "s and d those of T-Pipe's Appendix A", "6*(m+p-1)", "joint_peak(p) - r"),
-    PeriodicTheorem("trecomp", "T-Pipe with T-Recomp", RECOMPUTED,
-             _each("trecomp", range(2, 9), "7*p + 4")),
-    PeriodicTheorem("toffload", "T-Pipe with T-Offload, its makespan that of T-Pipe",
-             f"{FULL}, an off-load, a step and a reload 1 each",
-             _each("toffload", range(2, 7), "6*p + 4"),
-             "makespan 6(m+p-1), all off-loads and steps done by then", "6*(m+p-1)"),
-    PeriodicTheorem("trecomp-interleaved", "Interleaved 1F1B with T-Recomp, p | m", RECOMPUTED,
-             tuple(_shape("trecomp-interleaved", 8 * p, p, p=p) for p in (2, 3, 4))),
-)  # fmt: skip
+    PeriodicTheorem(
+        "tpipe",
+        "T-Pipe",
+        FULL,
+        _each("tpipe", range(2, 17), "6*p + 4"),
+        "makespan 6(m+p-1) and peak s + d - (1 for odd p) - r chunk activations on rank r, "
+        "s and d those of T-Pipe's Appendix A",
+        "6*(m+p-1)",
+        "joint_peak(p) - r",
+    ),
+    PeriodicTheorem(
+        "trecomp", "T-Pipe with T-Recomp", RECOMPUTED, _each("trecomp", range(2, 9), "7*p + 4")
+    ),
+    PeriodicTheorem(
+        "toffload",
+        "T-Pipe with T-Offload, its makespan that of T-Pipe",
+        f"{FULL}, an off-load, a step and a reload 1 each",
+        _each("toffload", range(2, 7), "6*p + 4"),
+        "makespan 6(m+p-1), all off-loads and steps done by then",
+        "6*(m+p-1)",
+    ),
+    PeriodicTheorem(
+        "trecomp-interleaved",
+        "Interleaved 1F1B with T-Recomp, p | m",
+        RECOMPUTED,
+        tuple(_shape("trecomp-interleaved", 8 * p, p, p=p) for p in (2, 3, 4)),
+    ),
+)
 _ZERO_BUBBLE = (
-    PeriodicTheorem("zb-h2", "ZB-H2", SPLIT, _each("zb-h2", range(2, 9), "8*p + 2"),
-             "makespan 3m+p-1 and peak 2p-1 activations on every rank", "3*m + p-1", "2*p - 1"),
-    PeriodicTheorem("zb-h1-starts", "ZB-H1", "tF = 1, tI = 2, tW = 1",
-             _each("zb-h1", range(2, 9), "6*p + 2", tF=1, tI=2, tW=1),
-             "makespan 4m+2(p-1), theorem zb-h1-durations', and peak p activations",
-             "4*m + 2*(p-1)", "p"),
-    PeriodicTheorem("zb-v", "ZB-V", SPLIT, _each("zb-v", range(2, 7), "9*p + 2"),
-             "makespan 6m+p-1 and peak 2p chunk activations on every rank", "6*m + p-1", "2*p"),
-    PeriodicTheorem("v-half", "V-Half", SPLIT, _each("v-half", range(3, 8), "7*p + 2"),
-             "makespan 6m+3p-4, 6m+3p-7 for even p, and peak 2((p+2) div 2) on every rank",
-             "6*m + 3*p - (4 if p % 2 else 7)", "(p+2)//2 * 2"),
-    PeriodicTheorem("v-min", "V-Min", SPLIT, _each("v-min", range(2, 8), "7*p + 2"),
-             "makespan 6m+4p-5-d with d = 2, 0, 4 for p mod 3 = 0, 1, 2, and 6m+1 for p = 2",
-             "6*m + max(1, 4*p - 5 - (2, 0, 4)[p % 3])"),
-)  # fmt: skip
+    PeriodicTheorem(
+        "zb-h2",
+        "ZB-H2",
+        SPLIT,
+        _each("zb-h2", range(2, 9), "8*p + 2"),
+        "makespan 3m+p-1 and peak 2p-1 activations on every rank",
+        "3*m + p-1",
+        "2*p - 1",
+    ),
+    PeriodicTheorem(
+        "zb-h1-starts",
+        "ZB-H1",
+        "tF = 1, tI = 2, tW = 1",
+        _each("zb-h1", range(2, 9), "6*p + 2", tF=1, tI=2, tW=1),
+        "makespan 4m+2(p-1), theorem zb-h1-durations', and peak p activations",
+        "4*m + 2*(p-1)",
+        "p",
+    ),
+    PeriodicTheorem(
+        "zb-v",
+        "ZB-V",
+        SPLIT,
+        _each("zb-v", range(2, 7), "9*p + 2"),
+        "makespan 6m+p-1 and peak 2p chunk activations on every rank",
+        "6*m + p-1",
+        "2*p",
+    ),
+    PeriodicTheorem(
+        "v-half",
+        "V-Half",
+        SPLIT,
+        _each("v-half", range(3, 8), "7*p + 2"),
+        "makespan 6m+3p-4, 6m+3p-7 for even p, and peak 2((p+2) div 2) on every rank",
+        "6*m + 3*p - (4 if p % 2 else 7)",
+        "(p+2)//2 * 2",
+    ),
+    PeriodicTheorem(
+        "v-min",
+        "V-Min",
+        SPLIT,
+        _each("v-min", range(2, 8), "7*p + 2"),
+        "makespan 6m+4p-5-d with d = 2, 0, 4 for p mod 3 = 0, 1, 2, and 6m+1 for p = 2",
+        "6*m + max(1, 4*p - 5 - (2, 0, 4)[p % 3])",
+    ),
+)
 _OVERLAPPED = (
-    PeriodicTheorem("dualpipe", "DualPipe, m counting both directions", OVERLAPPED,
-             _each("dualpipe", (2, 4, 6), "20*p"),
-             "makespan 3m+p-2 and peak p+1 activations on every rank", "3*m + p-2", "p+1"),
-    PeriodicTheorem("dualpipev", "DualPipeV", OVERLAPPED, _each("dualpipev", range(2, 6), "12*p"),
-             "makespan 6m+2(p-1) and peak 2p+1 chunk activations on every rank",
-             "6*m + 2*(p-1)", "2*p + 1"),
-)  # fmt: skip
+    PeriodicTheorem(
+        "dualpipe",
+        "DualPipe, m counting both directions",
+        OVERLAPPED,
+        _each("dualpipe", (2, 4, 6), "20*p"),
+        "makespan 3m+p-2 and peak p+1 activations on every rank",
+        "3*m + p-2",
+        "p+1",
+    ),
+    PeriodicTheorem(
+        "dualpipev",
+        "DualPipeV",
+        OVERLAPPED,
+        _each("dualpipev", range(2, 6), "12*p"),
+        "makespan 6m+2(p-1) and peak 2p+1 chunk activations on every rank",
+        "6*m + 2*(p-1)",
+        "2*p + 1",
+    ),
+)
 _WAVES = (
-    PeriodicTheorem("hanayo", "Hanayo", FULL, _remainders("hanayo", (2, 3, 4), 1, v=2),
-             "makespan 6m+4(p-1) and peak 2p chunk activations on every rank",
-             "6*m + 4*(p-1)", "2*p"),
-    PeriodicTheorem("chimera", "Chimera, m counting both directions", FULL,
-             _remainders("chimera", (2, 4), 2)),
-)  # fmt: skip
+    PeriodicTheorem(
+        "hanayo",
+        "Hanayo",
+        FULL,
+        _remainders("hanayo", (2, 3, 4), 1, v=2),
+        "makespan 6m+4(p-1) and peak 2p chunk activations on every rank",
+        "6*m + 4*(p-1)",
+        "2*p",
+    ),
+    PeriodicTheorem(
+        "chimera", "Chimera, m counting both directions", FULL, _remainders("chimera", (2, 4), 2)
+    ),
+)
 _SLICES = (
-    PeriodicTheorem("svpp", "SVPP with one chunk and every f below the largest", FULL, tuple(
-        _svpp(p, s, f=f, repeats=1 + ((p, s, f) == (4, 2, 4)))
-        for p, s in ((2, 2), (3, 2), (3, 3), (4, 2), (4, 4))
-        for f in range(s, p + s - 1)
-    )),
-    PeriodicTheorem("svpp-largest", "SVPP with s >= p and the largest f", FULL,
-             tuple(_svpp(p, s, v=v) for p in (2, 3, 4) for v in (1, 2) for s in (p, p + 1)),
-             "makespan (m*s*v+p-1)(tF+tB), theorem makespan-bound's least (n = msv), and "
-             "v*s + min(p-1, 2(p-1-r)) slices at most on rank r",
-             "3*(m*s*v + p-1)", "s*v + min(p-1, 2*(p-1-r))"),
-    PeriodicTheorem("svpp-few-slices", "SVPP with s < p, two chunks and the largest f", FULL,
-             tuple(_svpp(p, s, v=2, repeats=p // s) for p, s in ((2, 1), (3, 1), (4, 1), (4, 2)))),
-    PeriodicTheorem("svpp-w", "SVPP with weight gradients apart, one chunk and the largest f", SPLIT,
-             tuple(_shape("svpp-w", 24, p=p, s=s)
-                   for p, s in ((2, 1), (3, 1), (4, 1), (3, 2), (4, 2), (2, 4)))),
-)  # fmt: skip
+    PeriodicTheorem(
+        "svpp",
+        "SVPP with one chunk and every f below the largest",
+        FULL,
+        tuple(
+            _svpp(p, s, f=f, repeats=1 + ((p, s, f) == (4, 2, 4)))
+            for p, s in ((2, 2), (3, 2), (3, 3), (4, 2), (4, 4))
+            for f in range(s, p + s - 1)
+        ),
+    ),
+    PeriodicTheorem(
+        "svpp-largest",
+        "SVPP with s >= p and the largest f",
+        FULL,
+        tuple(_svpp(p, s, v=v) for p in (2, 3, 4) for v in (1, 2) for s in (p, p + 1)),
+        "makespan (m*s*v+p-1)(tF+tB), theorem makespan-bound's least (n = msv), and "
+        "v*s + min(p-1, 2(p-1-r)) slices at most on rank r",
+        "3*(m*s*v + p-1)",
+        "s*v + min(p-1, 2*(p-1-r))",
+    ),
+    PeriodicTheorem(
+        "svpp-few-slices",
+        "SVPP with s < p, two chunks and the largest f",
+        FULL,
+        tuple(_svpp(p, s, v=2, repeats=p // s) for p, s in ((2, 1), (3, 1), (4, 1), (4, 2))),
+    ),
+    PeriodicTheorem(
+        "svpp-w",
+        "SVPP with weight gradients apart, one chunk and the largest f",
+        SPLIT,
+        tuple(
+            _shape("svpp-w", 24, p=p, s=s)
+            for p, s in ((2, 1), (3, 1), (4, 1), (3, 2), (4, 2), (2, 4))
+        ),
+    ),
+)
 _GROUPS = (
-    PeriodicTheorem("interleaved-uneven", "Interleaved 1F1B where p does not divide m", FULL,
-             tuple(_shape("interleaved", 10 * p + rest, p, p=p, v=2)
-                   for p, rest in ((2, 1), (3, 1), (3, 2)))),
-    PeriodicTheorem("pipemesh-starts", "PipeMesh with operations of q microbatches, q | m", FULL,
-             tuple(_shape("pipemesh", 10 * q, q, q, p=p, v=2)
-                   for p, q in ((2, 2), (2, 3), (3, 3), (3, 4)))),
-)  # fmt: skip
+    PeriodicTheorem(
+        "interleaved-uneven",
+        "Interleaved 1F1B where p does not divide m",
+        FULL,
+        tuple(
+            _shape("interleaved", 10 * p + rest, p, p=p, v=2)
+            for p, rest in ((2, 1), (3, 1), (3, 2))
+        ),
+    ),
+    PeriodicTheorem(
+        "pipemesh-starts",
+        "PipeMesh with operations of q microbatches, q | m",
+        FULL,
+        tuple(
+            _shape("pipemesh", 10 * q, q, q, p=p, v=2) for p, q in ((2, 2), (2, 3), (3, 3), (3, 4))
+        ),
+    ),
+)

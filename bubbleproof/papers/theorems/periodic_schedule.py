@@ -8,9 +8,9 @@ front or at the back alone):
 
     m = m0 + R n,    n >= 0,    places 0 .. count - 1 + n
 
-A ``LinearForm`` a + b j + c n gives starts and places; a ``Piece`` is a stretch of places on which a
-class's starts are one line. Pieces at the front are the same for all n, pieces at the back move by
-n places and n periods, and one piece between them grows.
+A ``LinearForm`` a + b j + c n gives starts and places; a ``Piece`` is a stretch of places on which
+a class's starts are one line. Pieces at the front are the same for all n, pieces at the back move
+by n places and n periods, and one piece between them grows.
 
 ``Surroundings`` say, for a stretch of places, which tasks stand around a task on its rank: of each
 class there, how many come before it. That is the order on the rank, and it gives the load too.

@@ -1,7 +1,7 @@
 """Rows of numbers cut into stretches that are straight lines, around a middle that grows.
 
-A row has a ``RowPoint`` per place: values that must follow lines, tags that must be equal all along a
-stretch, and options of which one must be common to it. When n periods are put in, the stretch
+A row has a ``RowPoint`` per place: values that must follow lines, tags that must be equal all along
+a stretch, and options of which one must be common to it. When n periods are put in, the stretch
 around the middle place gets n places longer, its values going on by their slopes; what is behind it
 moves by n places, and its values by n times their slopes. Rows that do not grow stay as they are
 (``FRONT``), or keep their places while their values move (``BACK``).

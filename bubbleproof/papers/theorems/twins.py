@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import cache
 
 from bubbleproof.papers.theorems import (
-    bounds,
     bpipe,
     bpipe_pairs,
     frontier,
@@ -21,6 +20,7 @@ from bubbleproof.papers.theorems import (
     interleaved_starts,
     list_places,
     one_f_one_b,
+    parametric_bounds,
     pipemesh,
     zb_h1,
     zb_h1_durations,
@@ -99,9 +99,9 @@ def _one_f_one_b() -> Iterator[Twin]:
 
 
 def _bounds() -> Iterator[Twin]:
-    more, bound = bounds.makespan_theorem((M + P) * PAIR), bounds.memory_bound
+    more, bound = parametric_bounds.makespan_theorem((M + P) * PAIR), parametric_bounds.memory_bound
     yield make_twin("bound one pair more", more, "head, busy time and tail add up")
-    twin, late = TwinMaker(bounds.memory_theorem), "late head, busy time and tail add up"
+    twin, late = TwinMaker(parametric_bounds.memory_theorem), "late head, busy time and tail add up"
     yield twin("a window costs one pair more", lambda q: bound(q) + q * PAIR, late)
     yield twin("bound one pair more", lambda q: bound(q) + PAIR, late)
 

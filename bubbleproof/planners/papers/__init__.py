@@ -1,8 +1,8 @@
 """The papers' own planners (``plan FILE --paper NAME``), each as printed and as it should be.
 
 A planner takes the space of a problem file and the numbers of its table ``[paper.NAME]``
-(``paper_choice.Given``) and says what the paper would run (``paper_choice.PaperChoice``). A new one
-is a function in a module of its own and a line in ``planners``.
+(``paper_choice.PaperInput``) and says what the paper would run (``paper_choice.PaperChoice``). A
+new one is a function in a module of its own and a line in ``planners``.
 """
 
 from __future__ import annotations

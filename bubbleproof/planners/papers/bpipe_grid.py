@@ -6,9 +6,9 @@ node, p the layers, b d the batch. Table 2 has powers of two for b alone, althou
 192 the rules admit b = 3 and 6; so has this grid.
 
 For each point the recomputation scopes are tried, none, attention, layer; the first that fits ends
-that (more recomputation is slower). 1F1B fits where W_0 + A_0 min(p, m) does; BPipe, from p = 4
-on, where W_0 + A_0 min(p, m, ceil((p+2)/2)) does (Eq. 1 to 3) and its transfers hide. A_0 is that
-of Eq. 4 to 6, the accounting ``bpipe``, times a stage's layers; W_0 by a ``MemoryReading``, since the
+that (more recomputation is slower). 1F1B fits where W_0 + A_0 min(p, m) does; BPipe, from p = 4 on,
+where W_0 + A_0 min(p, m, ceil((p+2)/2)) does (Eq. 1 to 3) and its transfers hide. A_0 is that of
+Eq. 4 to 6, the accounting ``bpipe``, times a stage's layers; W_0 by a ``MemoryReading``, since the
 paper does not print how it counts: its own 20 bytes a weight (section 1) on stages that are alike,
 optimizer state shared among replicas (ZeRO 1); or otherwise.
 

@@ -2,7 +2,7 @@
 
 Processes that others start, on one machine or many, have a command line, files and packages each.
 A replay that joined two schedules could look as if each held. So nothing runs before all have said
-the same of every ``Part``, and the refusal names who differs from whom, and in what.
+the same of every ``IdentityPart``, and the refusal names who differs from whom, and in what.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def predicted_live_bytes(
 ) -> LiveBytes:
     """The bytes at each sample of each action of each rank.
 
-    ``sized`` is the problem with its memory in bytes (``Replicated.sized``), ``rooms`` the
+    ``sized`` is the problem with its memory in bytes (``ReplicatedSchedule.sized``), ``rooms`` the
     bytes of gradients that it counts at the start of some actions; what is none of its tasks, in a
     training STEPs and exchanges, changes nothing. Empty where an order has other actions that are
     no task of it.

@@ -28,8 +28,8 @@ from bubbleproof.verify.communication.collective_order import (
 )
 from bubbleproof.verify.communication.matching import check_communication, compute_part
 from bubbleproof.verify.communication.semantics import Semantics
+from bubbleproof.verify.dataflow.dataflow_rule import check_dataflow, check_dataflow_of_program
 from bubbleproof.verify.dataflow.passes import check_training
-from bubbleproof.verify.dataflow.rule import check_dataflow, check_dataflow_of_program
 from bubbleproof.verify.finding import Rule
 from bubbleproof.verify.verdict import RuleDecision, Verdict
 

@@ -30,7 +30,7 @@ from bubbleproof.reference_exec.pytorch.table import (
     reordered_stages,
     require_sayable,
 )
-from bubbleproof.reference_exec.replay import replay
+from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.reference_exec.runtime.compute import Gradients
 from bubbleproof.reference_exec.runtime.rank import RankResult
 from bubbleproof.theory.model.schedule import Program, Schedule

@@ -1,8 +1,8 @@
 """Devices: where a rank computes, and what it has to ask of the hardware beyond torch's operations.
 
-A device queues work on one stream per kind of work (``DeviceLane``): computation, what is sent, what is
-received, and transfers (EVICT, LOAD, OFFLOAD, RELOAD). Work of one lane runs in order; between
-lanes only this holds:
+A device queues work on one stream per kind of work (``DeviceLane``): computation, what is sent,
+what is received, and transfers (EVICT, LOAD, OFFLOAD, RELOAD). Work of one lane runs in order;
+between lanes only this holds:
 
 - work put in a lane other than RECEIVES runs after all computation queued before it;
 - computation queued after ``join(lane)`` runs after all work put in that lane before.

@@ -1,10 +1,10 @@
 """The rank runtime: runs one rank's program, action by action.
 
 ``Rank.run`` is a generator, so the same code serves every driver: it yields ``None`` after each
-action (another rank may go on here) and ``BlockedAction`` where it cannot go on until a transfer ends.
-Messages are ``rank_messages``' business. EVICT and LOAD stand twice in the program of either of
-their ranks: the first posts the transfer, the second waits for it. Its bytes count on both ranks in
-between. UNSHARD and REDUCE_GRAD stand twice too.
+action (another rank may go on here) and ``BlockedAction`` where it cannot go on until a transfer
+ends. Messages are ``rank_messages``' business. EVICT and LOAD stand twice in the program of either
+of their ranks: the first posts the transfer, the second waits for it. Its bytes count on both ranks
+in between. UNSHARD and REDUCE_GRAD stand twice too.
 
 What the program promises is asserted as it runs: an action may only use what an earlier one left,
 and at the end nothing is left over and every parameter has a gradient. What is still held then is
@@ -27,7 +27,7 @@ from bubbleproof.reference_exec.plans.replay_plan import TRANSFER_KINDS, ReplayP
 from bubbleproof.reference_exec.plans.state_bytes import StateAt
 from bubbleproof.reference_exec.runtime.compute import Compute, Forward, Gradients, Losses
 from bubbleproof.reference_exec.runtime.device import CPU, Device
-from bubbleproof.reference_exec.runtime.evict_load import EvictLoad
+from bubbleproof.reference_exec.runtime.peer_transfers import EvictLoad
 from bubbleproof.reference_exec.runtime.rank_messages import RankMessages, tag_of
 from bubbleproof.reference_exec.runtime.rank_work import RankWorkAccount
 from bubbleproof.reference_exec.runtime.replica_collectives import Collectives

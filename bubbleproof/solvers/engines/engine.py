@@ -2,9 +2,9 @@
 
 ``Model`` names the constraint families and says what each is made of; an engine's model gives the
 parts their form (precedences, one at a time, memory, the objective), and ``build`` calls them in
-one order. An ``Engine`` searches below ``encoding.limit`` and answers with an
-``EngineOutcome``. What it says is believed by nobody: a schedule goes to the checker, a bound needs a
-certificate to be more than the engine's word.
+one order. An ``Engine`` searches below ``encoding.limit`` and answers with an ``EngineOutcome``.
+What it says is believed by nobody: a schedule goes to the checker, a bound needs a certificate to
+be more than the engine's word.
 """
 
 from __future__ import annotations

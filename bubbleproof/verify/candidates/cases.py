@@ -30,7 +30,7 @@ from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.transfers import Eviction
 from bubbleproof.verify.candidates.rank_claims import RankClaim, refusal_of
 from bubbleproof.verify.candidates.relaxation import relaxation
-from bubbleproof.verify.certificates.rule import Certificate, refusal
+from bubbleproof.verify.certificates.certificate_rule import Certificate, refusal
 
 STAY, RECOMPUTE, EVICT, OFFLOAD = "stay", "recompute", "evict", "off-load"
 Subject = tuple[int, int | None]  # a stage, and one of its microbatches or None for all

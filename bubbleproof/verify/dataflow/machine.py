@@ -13,9 +13,14 @@ from dataclasses import replace
 from bubbleproof.theory.model.actions import NONE, Kind
 from bubbleproof.verify.dataflow.activations import Activations
 from bubbleproof.verify.dataflow.gradients import Gradients
-from bubbleproof.verify.dataflow.messages import RECVS, SENDS, SymbolicMessages, channel_supply
 from bubbleproof.verify.dataflow.mistakes import Fault, Supply, SymbolicAction
 from bubbleproof.verify.dataflow.parameter_versions import PARAMETER_USERS, ParameterVersions
+from bubbleproof.verify.dataflow.symbolic_messages import (
+    RECVS,
+    SENDS,
+    SymbolicMessages,
+    channel_supply,
+)
 from bubbleproof.verify.dataflow.training_step import TrainingStep
 
 Check = Callable[[SymbolicAction], Iterator[Fault]]

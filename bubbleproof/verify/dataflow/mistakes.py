@@ -1,8 +1,9 @@
 """What the symbolic run executes, and what it finds wrong with it.
 
-A ``SymbolicAction`` is one action of a program's row (an ``OVERLAP_F_B`` is two of one row). A ``Fault`` says
-what the work needs, what it finds instead, and in which row that came about; sentences are made
-only for faults that are shown. ``awaited`` is the ``supply`` that would end the fault, if any can.
+A ``SymbolicAction`` is one action of a program's row (an ``OVERLAP_F_B`` is two of one row). A
+``Fault`` says what the work needs, what it finds instead, and in which row that came about;
+sentences are made only for faults that are shown. ``awaited`` is the ``supply`` that would end the
+fault, if any can.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ from bubbleproof.verify.candidates.rank_claims import (
     rank_bounds,
 )
 from bubbleproof.verify.candidates.relaxation import relaxation
-from bubbleproof.verify.certificates.rule import Certificate
+from bubbleproof.verify.certificates.certificate_rule import Certificate
 from proofs_tests.solvers.exhaustive import TooMuchWork
 from proofs_tests.verify.candidates.damaged_bundles import (
     Bundle,

@@ -22,7 +22,7 @@ from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.theory.pipelines.transfers import Eviction
 from bubbleproof.verify import RuleDecision
-from bubbleproof.verify.dataflow.rule import check_dataflow
+from bubbleproof.verify.dataflow.dataflow_rule import check_dataflow
 from proofs_tests.cases import Case
 
 

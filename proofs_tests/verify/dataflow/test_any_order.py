@@ -17,7 +17,7 @@ from bubbleproof.theory.model.actions import Action
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.timing import left_shift
-from bubbleproof.verify.dataflow.rule import check_dataflow, check_dataflow_of_program
+from bubbleproof.verify.dataflow.dataflow_rule import check_dataflow, check_dataflow_of_program
 from proofs_tests.cases import Case, all_family_cases
 from proofs_tests.verify.dataflow.samples import all_samples, without_edge
 

@@ -10,7 +10,7 @@ import pytest
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.verify import Rule, check, check_whole
-from bubbleproof.verify.dataflow.rule import check_dataflow, check_dataflow_of_program
+from bubbleproof.verify.dataflow.dataflow_rule import check_dataflow, check_dataflow_of_program
 from proofs_tests.cases import Case
 from proofs_tests.verify.dataflow.samples import (
     at,

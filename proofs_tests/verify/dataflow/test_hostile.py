@@ -9,7 +9,7 @@ import pytest
 
 from bubbleproof.theory.model.actions import STAGE_KINDS, Action, Kind
 from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.verify.dataflow.rule import check_dataflow, check_dataflow_of_program
+from bubbleproof.verify.dataflow.dataflow_rule import check_dataflow, check_dataflow_of_program
 from proofs_tests.cases import Case
 from proofs_tests.verify.dataflow.samples import all_samples
 

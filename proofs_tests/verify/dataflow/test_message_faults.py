@@ -5,7 +5,7 @@ from __future__ import annotations
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import Rule, check_communication, check_whole
-from bubbleproof.verify.dataflow.rule import check_dataflow_of_program
+from bubbleproof.verify.dataflow.dataflow_rule import check_dataflow_of_program
 from proofs_tests.verify.dataflow.samples import (
     hosted,
     lowered,

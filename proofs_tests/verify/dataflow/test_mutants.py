@@ -11,10 +11,10 @@ from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.verify import RuleDecision, Semantics, check_communication
 from bubbleproof.verify.dataflow.activations import Activations
+from bubbleproof.verify.dataflow.dataflow_rule import check_dataflow, check_dataflow_of_program
 from bubbleproof.verify.dataflow.gradients import Gradients
-from bubbleproof.verify.dataflow.messages import SymbolicMessages
 from bubbleproof.verify.dataflow.parameter_versions import ParameterVersions
-from bubbleproof.verify.dataflow.rule import check_dataflow, check_dataflow_of_program
+from bubbleproof.verify.dataflow.symbolic_messages import SymbolicMessages
 from bubbleproof.verify.dataflow.training_step import NoTrainingStep
 from proofs_tests.cases import Case, all_family_cases, overlapped
 from proofs_tests.sized import sized

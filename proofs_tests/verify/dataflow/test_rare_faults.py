@@ -8,7 +8,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.transfers import Eviction
-from bubbleproof.verify.dataflow.rule import check_dataflow_of_program
+from bubbleproof.verify.dataflow.dataflow_rule import check_dataflow_of_program
 from proofs_tests.verify.dataflow.samples import of_family, sharded, stepped, texts
 from proofs_tests.verify.dataflow.test_moved_state import GATHERED
 

@@ -18,7 +18,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.candidates.cases import Cases
-from bubbleproof.verify.certificates.rule import Certificate
+from bubbleproof.verify.certificates.certificate_rule import Certificate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
