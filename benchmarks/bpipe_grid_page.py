@@ -8,7 +8,7 @@ from itertools import product
 from benchmarks.bpipe_settings import NAMES
 from benchmarks.markdown import markdown_table
 from benchmarks.paper_numbers import Number, number_table
-from bubbleproof.planners.papers.bpipe_grid import (
+from bubbleproof.papers.bpipe.bpipe_grid import (
     GIGA,
     NEAREST,
     PRINTED,
@@ -20,7 +20,7 @@ from bubbleproof.planners.papers.bpipe_grid import (
     least_recomputed,
     link,
 )
-from bubbleproof.planners.papers.pair_placement import least_crossing, pair_placement
+from bubbleproof.papers.bpipe.pair_placement import least_crossing, pair_placement
 from bubbleproof.theory.pipelines.node_places import DeviceMesh, in_order, pair_adjacent
 
 # Table 2: (t, p, microbatch) and the scope; the ones that Table 7 marks BPipe.
@@ -60,7 +60,7 @@ PAIRS = """
 
 Groups of t GPUs on nodes of g, p stages and d replicas: where can every pair that moves activations
 share a node? *Exists* is exact (a node of c = floor(g/t) places takes floor(c/2) pairs, and
-`planners/papers/pair_placement.py` proves that no more is needed); *BPipe's order* is 0, p-1, 1,
+`papers/bpipe/pair_placement.py` proves that no more is needed); *BPipe's order* is 0, p-1, 1,
 p-2, ... replica after replica. Where none exists the planner places as few pairs on two nodes as
 any placement must, the inner ones. Of 4 <= p <= 16 and d <= 4:
 

@@ -13,14 +13,14 @@ from benchmarks.bpipe_settings import MIDDLE, NAMES, SMALL, point_of
 from benchmarks.markdown import markdown_table
 from benchmarks.paper_numbers import Number, number_table
 from bubbleproof.costs import model_costs
-from bubbleproof.planners.papers.balanced_runs import balanced_run, plain_run
-from bubbleproof.planners.papers.bpipe_grid import (
+from bubbleproof.papers.bpipe.balanced_runs import balanced_run, plain_run
+from bubbleproof.papers.bpipe.bpipe_grid import (
     GIGA,
     GridPoint,
     bandwidth,
     saved_bytes,
 )
-from bubbleproof.planners.papers.paper_choice import AcceptedSchedule
+from bubbleproof.papers.planning.paper_choice import AcceptedSchedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 GIB = 1 << 30

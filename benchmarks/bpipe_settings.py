@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from bubbleproof.costs import transformer
-from bubbleproof.planners.papers.bpipe_grid import GridPoint, Setting
+from bubbleproof.papers.bpipe.bpipe_grid import GridPoint, Setting
 
 
 def setting(layers: int, hidden: int, heads: int, gpus: int, batch: int, pace: str) -> Setting:

@@ -16,7 +16,7 @@ from bubbleproof.costs import Deployment, layer_flops
 from bubbleproof.costs.times.estimation import estimates
 from bubbleproof.costs.times.job_rows import rows_of
 from bubbleproof.formats.hardware_toml import known_hardware
-from bubbleproof.planners.papers.bpipe_grid import Setting
+from bubbleproof.papers.bpipe.bpipe_grid import Setting
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.measures import measure
 

@@ -17,7 +17,7 @@ from bubbleproof.costs import Deployment, known_model
 from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.cluster_times import ClusterTimes, cluster_times
 from bubbleproof.formats.hardware_toml import known_hardware
-from bubbleproof.papers.claims.mepipe_svpp import reduction
+from bubbleproof.papers.mepipe.mepipe_svpp import reduction
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.timing import left_shift

@@ -17,7 +17,7 @@ from benchmarks.tpipe_page import depth_numbers, memory_numbers
 from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.cluster_times import cluster_times
 from bubbleproof.formats.hardware_toml import known_hardware
-from bubbleproof.papers.claims.tpipe_memory import DEPLOYMENT, MICROBATCHES, RANKS, model_of
+from bubbleproof.papers.tpipe.tpipe_memory import DEPLOYMENT, MICROBATCHES, RANKS, model_of
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline

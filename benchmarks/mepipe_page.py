@@ -14,8 +14,8 @@ from benchmarks.paper_numbers import Number, number_table, summary
 from bubbleproof.costs import Deployment, layer_saved, transformer
 from bubbleproof.papers.claims.domain import Params
 from bubbleproof.papers.claims.measured_pipelines import idle_ratio
-from bubbleproof.papers.claims.mepipe_evaluation import dapple
-from bubbleproof.papers.claims.mepipe_model import TABLE_9, cost_ratio, teraflops
+from bubbleproof.papers.mepipe.mepipe_evaluation import dapple
+from bubbleproof.papers.mepipe.mepipe_model import TABLE_9, cost_ratio, teraflops
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.measures import measure
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from bubbleproof.costs.tpipe_formulas import printed_trecomp_makespan, tpipe_makespan
+from bubbleproof.papers.tpipe.tpipe_formulas import printed_trecomp_makespan, tpipe_makespan
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.chimera import closed_form_order as chimera_units
 from bubbleproof.theory.families.few_microbatches import one_rank_bound

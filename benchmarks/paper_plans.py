@@ -22,9 +22,9 @@ from benchmarks.paper_files import FOLDER
 from bubbleproof.commands.plan import planned
 from bubbleproof.commands.plan_paper import choice_text, chosen_by, joined, known_to
 from bubbleproof.formats.problem_toml import ProblemFile, read_problem
+from bubbleproof.papers.planning.paper_choice import PaperInput
+from bubbleproof.papers.planning.planner_list import paper_choice
 from bubbleproof.planners import PlanOptions
-from bubbleproof.planners.papers import paper_choice
-from bubbleproof.planners.papers.paper_choice import PaperInput
 from bubbleproof.report.amounts import ticks
 
 PAGE = "plans.md"

@@ -22,12 +22,12 @@ from benchmarks.pipemesh_variants import section
 from bubbleproof.costs.known_models import known_model
 from bubbleproof.costs.saved_bytes import message_bytes
 from bubbleproof.formats.problem_toml import read_problem
-from bubbleproof.papers.claims.pipemesh_tables import GIB, SYSTEMS, TABLE, model_flops
-from bubbleproof.planners.papers import paper_choice
-from bubbleproof.planners.papers.mesh_numbers import MeshNumbers, MeshTable, meshes_of
-from bubbleproof.planners.papers.optimizer_sharding import with_optimizer_sharding
-from bubbleproof.planners.papers.paper_choice import PaperChoice, PaperInput
-from bubbleproof.planners.papers.pipemesh import printed_plan
+from bubbleproof.papers.pipemesh.mesh_numbers import MeshNumbers, MeshTable, meshes_of
+from bubbleproof.papers.pipemesh.optimizer_sharding import with_optimizer_sharding
+from bubbleproof.papers.pipemesh.pipemesh_planner import printed_plan
+from bubbleproof.papers.pipemesh.pipemesh_tables import GIB, SYSTEMS, TABLE, model_flops
+from bubbleproof.papers.planning.paper_choice import PaperChoice, PaperInput
+from bubbleproof.papers.planning.planner_list import paper_choice
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.base import FamilyMember
 from bubbleproof.theory.pipelines.timing import left_shift, step_ticks

@@ -1,7 +1,7 @@
 """Figure 15 of PipeMesh: Falcon 66B with one level of ZeRO for all parameters, beside ours.
 
 Ours is what built schedules take: the system's own plan and the variants' of
-``planners.papers.mesh_variants``, all with the printed M and q and the memory of Megatron, which
+``papers.pipemesh.mesh_variants``, all with the printed M and q and the memory of Megatron, which
 the problem file has. *As printed* recomputes what section VI-E says a variant recomputes beside.
 """
 
@@ -12,12 +12,12 @@ from fractions import Fraction
 from functools import lru_cache
 
 from benchmarks.paper_numbers import Number, number_table
-from bubbleproof.planners.papers.mesh_numbers import MeshNumbers
-from bubbleproof.planners.papers.mesh_runs import MeshPlan, checked
-from bubbleproof.planners.papers.mesh_variants import VARIANTS, variant_plan
-from bubbleproof.planners.papers.paper_choice import AcceptedSchedule
-from bubbleproof.planners.papers.pipemesh import printed_plan
-from bubbleproof.planners.papers.recomputed_operations import Selection
+from bubbleproof.papers.pipemesh.mesh_numbers import MeshNumbers
+from bubbleproof.papers.pipemesh.mesh_runs import MeshPlan, checked
+from bubbleproof.papers.pipemesh.mesh_variants import VARIANTS, variant_plan
+from bubbleproof.papers.pipemesh.pipemesh_planner import printed_plan
+from bubbleproof.papers.pipemesh.recomputed_operations import Selection
+from bubbleproof.papers.planning.paper_choice import AcceptedSchedule
 
 MIB = 1 << 20
 LOSSES = {"PipeMesh-Z1": "6.0 %", "PipeMesh-Z2": "4.2 %", "PipeMesh-Z3": "2.7 %"}

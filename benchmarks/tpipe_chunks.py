@@ -10,15 +10,15 @@ from fractions import Fraction
 
 from benchmarks.markdown import markdown_table
 from benchmarks.paper_numbers import Number, number_table
-from bubbleproof.papers.claims import tpipe_schedules as on
-from bubbleproof.papers.claims.tpipe_chunks import (
+from bubbleproof.papers.tpipe import tpipe_schedules as on
+from bubbleproof.papers.tpipe.tpipe_chunks import (
     RECOMPUTED_1F1B,
     RECOMPUTED_INTERLEAVED,
     adapipe_over_trecomp,
     kept,
     share_of,
 )
-from bubbleproof.papers.claims.tpipe_offload import state_saved
+from bubbleproof.papers.tpipe.tpipe_offload import state_saved
 from bubbleproof.theory.families.recomputed_share import share_of_chunks
 
 AT = {"p": 8, "m": 24}

@@ -5,7 +5,7 @@
 LLAMA of 48 layers (42B) and of 96 (84B) with (PP, TP) = (8, 8), global batch 128, microbatches of 2
 samples of 4096 tokens; a rank is one tensor-parallel group, bytes are those of one of its GPUs.
 
-- layers, activation and capacity as ``papers.claims.tpipe_memory`` says, which gives Figure 8's
+- layers, activation and capacity as ``papers.tpipe.tpipe_memory`` says, which gives Figure 8's
   numbers (docs/papers/tpipe.md); embedding and head on the first and last rank;
 - ticks (us): FLOPs at half of an A100's 312 TFLOPS, since the paper prints no time;
 - the host: gradients of 4 bytes a parameter over the 32 GB/s of section 6.1, quantized weights of
@@ -25,7 +25,7 @@ from bubbleproof.costs.flops import layer_flops
 from bubbleproof.costs.saved_bytes import message_bytes
 from bubbleproof.costs.state import stage_weights, state_bytes
 from bubbleproof.costs.weights import layer_weights
-from bubbleproof.papers.claims.tpipe_memory import (
+from bubbleproof.papers.tpipe.tpipe_memory import (
     CAPACITY,
     DEPLOYMENT,
     MICROBATCHES,

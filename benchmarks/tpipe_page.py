@@ -1,6 +1,6 @@
 """The page of T-Pipe's Figure 8: memory, throughput and trainable depth at (PP, TP) = (8, 8).
 
-What each number is computed from is in ``papers.claims.tpipe_memory``.
+What each number is computed from is in ``papers.tpipe.tpipe_memory``.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from fractions import Fraction
 
 from benchmarks.paper_numbers import Number, number_table
 from benchmarks.tpipe_chunks import sections
-from bubbleproof.papers.claims import tpipe_schedules as on
-from bubbleproof.papers.claims.tpipe_memory import (
+from bubbleproof.papers.tpipe import tpipe_schedules as on
+from bubbleproof.papers.tpipe.tpipe_memory import (
     AT,
     GIB,
     RANKS,
@@ -23,7 +23,7 @@ from bubbleproof.papers.claims.tpipe_memory import (
     model_of,
     most_layers,
 )
-from bubbleproof.papers.claims.tpipe_recompute import half_recomputed_makespan
+from bubbleproof.papers.tpipe.tpipe_recompute import half_recomputed_makespan
 
 DEPTHS = {"1F1B": 40, "1F1B+R=50%": 64, "T-Pipe": 48, "T-Recomp": 80, "TPipe ALL": 96}
 HEAD = """# T-Pipe, Figure 8

@@ -17,8 +17,8 @@ HEAVY = ("torch", "ortools", "z3", "pulp", "highspy", "pysat", "matplotlib", "pl
 # Each room may import itself and these.
 MAY_IMPORT: dict[str, set[str]] = {
     "theory": set(),
-    # Some claims rest on an optimum, and an audit is spread over workers.
-    "papers": {"theory", "verify", "solvers", "parallel", "faults", "costs"},
+    # Papers: claims may rest on an optimum, an audit is spread over workers, planners are compared.
+    "papers": {"theory", "verify", "solvers", "parallel", "faults", "costs", "planners"},
     "verify": {"theory"},
     "platforms": set(),
     "parallel": {"platforms"},
@@ -75,7 +75,7 @@ def imported_modules(source: str, module: str) -> set[str]:
 # The parts of the executor; each may import those before it.
 EXECUTOR = (
     "bits", "broken", "flop_count", "reachable", "ledger", "births", "saved", "models", "plans",
-    "runtime", "evidence", "drivers", "replay", "pytorch",
+    "runtime", "evidence", "drivers", "replaying", "pytorch",
 )  # fmt: skip
 
 

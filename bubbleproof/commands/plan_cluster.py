@@ -65,10 +65,10 @@ from bubbleproof.formats.cluster_toml import (
 from bubbleproof.formats.errors import about
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.problem_toml import ProblemFile, problem_file_of_text
+from bubbleproof.papers.planning.planner_list import require_paper
 from bubbleproof.planners import Plan, PlanOptions
 from bubbleproof.planners.cluster_planned import ClusterPlan
 from bubbleproof.planners.cluster_planning import plan_cluster
-from bubbleproof.planners.papers import require_paper
 from bubbleproof.planners.planned import NOT_LEGAL, TOO_LARGE
 from bubbleproof.report.deployment_corners import deployment_corners
 from bubbleproof.report.page import ReportPage

@@ -1,6 +1,6 @@
 """``plan FILE --paper NAME``: a paper's choice among the plan's candidates, by the same costs.
 
-What runs of the paper enters the search (``planners.papers.joint_plan``): the plan is never worse.
+What runs of the paper enters the search (``papers.planning.joint_plan``): the plan is never worse.
 In JSON ``paper`` has ``name``, ``choice`` (what the paper's algorithm says), ``value`` (ticks of
 what runs of it), ``executable``, ``note``, and ``joint``, the plan's ``value`` and the candidate
 that ``run``s. With ``-o`` the schedule of what runs of the paper is written as ``paper.json``;
@@ -19,16 +19,16 @@ from bubbleproof.formats import UnusableInput, write_schedule
 from bubbleproof.formats.cluster_toml import ClusterFile, deployed_space
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.formats.schedule_file import ScheduleFile
+from bubbleproof.papers.pipemesh.mesh_operations import mesh_table
+from bubbleproof.papers.planning.joint_deployments import with_plan
+from bubbleproof.papers.planning.joint_plan import with_paper
+from bubbleproof.papers.planning.paper_choice import PaperChoice, PaperInput, iteration, known_of
+from bubbleproof.papers.planning.paper_deployments import chooses_deployments, deployment_of
+from bubbleproof.papers.planning.planner_list import paper_choice, require_paper
+from bubbleproof.papers.planning.shorter_orders import with_shorter_order
 from bubbleproof.planners import CandidateResult, Plan, PlanOptions, plan
 from bubbleproof.planners.cluster_planned import ClusterPlan
 from bubbleproof.planners.known_schedules import KnownSchedule
-from bubbleproof.planners.papers import paper_choice, require_paper
-from bubbleproof.planners.papers.deployments import chooses_deployments, deployment_of
-from bubbleproof.planners.papers.joint_deployments import with_plan
-from bubbleproof.planners.papers.joint_plan import with_paper
-from bubbleproof.planners.papers.mesh_operations import mesh_table
-from bubbleproof.planners.papers.paper_choice import PaperChoice, PaperInput, iteration, known_of
-from bubbleproof.planners.papers.shorter_orders import with_shorter_order
 from bubbleproof.report.amounts import ticks
 
 NO_GRID = "nothing of the grid fits on paper"

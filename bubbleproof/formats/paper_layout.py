@@ -1,6 +1,6 @@
 """The tables ``[paper.NAME]`` of a problem file: numbers that only a paper's planner asks for.
 
-What each is for is told in the modules of ``planners.papers``. Without ``plan --paper`` they are
+What each is for is told in the modules of ``papers.planning``. Without ``plan --paper`` they are
 read and not used.
 """
 

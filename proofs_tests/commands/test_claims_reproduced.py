@@ -17,20 +17,19 @@ from typing import Any
 
 import pytest
 
-from bubbleproof.papers.claims import (
-    EvidenceKind,
-    PaperClaim,
+from bubbleproof.papers.claims import EvidenceKind, PaperClaim
+from bubbleproof.papers.claims.decision import decide_reading
+from bubbleproof.papers.claims.domain import Params
+from bubbleproof.papers.claims.standing import watched
+from bubbleproof.papers.mepipe import (
     mepipe_evaluation,
     mepipe_model,
     mepipe_svpp,
     mepipe_table3,
     mepipe_vpp,
-    pipemesh,
-    tpipe,
 )
-from bubbleproof.papers.claims.decision import decide_reading
-from bubbleproof.papers.claims.domain import Params
-from bubbleproof.papers.claims.standing import watched
+from bubbleproof.papers.pipemesh import pipemesh_claims
+from bubbleproof.papers.tpipe import tpipe_claims
 from bubbleproof.theory.families.parameters import FamilyParameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -46,7 +45,8 @@ Orders = Callable[[str], list[Order]]
 CLAIMS = {
     claim.id: claim
     for module in (
-        mepipe_table3, mepipe_svpp, mepipe_model, mepipe_evaluation, mepipe_vpp, tpipe, pipemesh,
+        mepipe_table3, mepipe_svpp, mepipe_model, mepipe_evaluation, mepipe_vpp, tpipe_claims,
+        pipemesh_claims,
     )
     for claim in module.CLAIMS
 }  # fmt: skip

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import bubbleproof as bp
+from bubbleproof.papers.planning.planner_list import planners
 from bubbleproof.planners.cluster_planned import ClusterPlan
-from bubbleproof.planners.papers import planners
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.small_cluster import SMALL
 

@@ -29,21 +29,21 @@ SAME: dict[tuple[str, str, str], str] = {
         "Steps._ends",
         "recv[0] > consumer -> recv[0] >= consumer",
     ): "two actions do not stand in one row",
-    ("verify/certificates/drup_replay.py", "Replay.learn", "2 -> 3 (no. 2)"): (
+    ("verify/certificates/drup_replay.py", "DrupReplay.learn", "2 -> 3 (no. 2)"): (
         "a third literal that is watched too is visited more often, and leads to nothing else"
     ),
     (
         "verify/certificates/drup_replay.py",
-        "Replay._settle",
+        "DrupReplay._settle",
         "self.ends[o[2]] < o[3] and (not self.is_false(o[2:])) -> "
         "self.ends[o[2]] < o[3] or not self.is_false(o[2:])",
     ): "a decided option that is kept says what its arc says, or what is known",
     (
         "verify/certificates/drup_replay.py",
-        "Replay._is_before",
+        "DrupReplay._is_before",
         "0 -> 1",
     ): "no end comes near 2**80",
-    ("verify/certificates/drup_replay.py", "Replay._add_pair", "1 -> 2"): (
+    ("verify/certificates/drup_replay.py", "DrupReplay._add_pair", "1 -> 2"): (
         "of an order only 0 and 1 are told apart, whatever lies above"
     ),
     (
@@ -138,32 +138,32 @@ SAME: dict[tuple[str, str, str], str] = {
     ),
     (
         _CERTIFICATES + "drup_replay.py",
-        "Replay.reject",
+        "DrupReplay.reject",
         "return False -> return None",
     ): "who asks takes None and False alike",
     ("verify/candidates/bundle.py", "_legal", "continue -> pass"): "nothing follows in the loop",
     (
         _CERTIFICATES + "drup_replay.py",
-        "Replay.learn",
+        "DrupReplay.learn",
         "self.ends[node] < value -> self.ends[node] <= value",
     ): "a clause of which one literal holds for good leads to nothing",
-    (_CERTIFICATES + "drup_replay.py", "Replay._visit", "i > 1 -> i >= 1"): (
+    (_CERTIFICATES + "drup_replay.py", "DrupReplay._visit", "i > 1 -> i >= 1"): (
         "the second literal is false there, and false ones are passed over"
     ),
-    (_CERTIFICATES + "drup_replay.py", "Replay.__init__", "-1 -> 1"): (
+    (_CERTIFICATES + "drup_replay.py", "DrupReplay.__init__", "-1 -> 1"): (
         "the order in which ends are raised changes none of them"
     ),
-    (_CERTIFICATES + "drup_replay.py", "Replay.learn", "self.trail.clear() -> pass"): (
+    (_CERTIFICATES + "drup_replay.py", "DrupReplay.learn", "self.trail.clear() -> pass"): (
         "what is never undone is remembered in vain"
     ),
     (
         _CERTIFICATES + "drup_replay.py",
-        "Replay._settle",
+        "DrupReplay._settle",
         "self.ends[o[2]] < o[3] -> self.ends[o[2]] <= o[3]",
     ): "a decided option that is kept says what its arc says",
     (
         _CERTIFICATES + "drup_replay.py",
-        "Replay._visit",
+        "DrupReplay._visit",
         "self.ends[clause[0][0]] < clause[0][1] -> self.ends[clause[0][0]] <= clause[0][1]",
     ): "a clause of which one literal holds may watch any two",
 }

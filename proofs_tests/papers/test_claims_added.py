@@ -8,24 +8,19 @@ from __future__ import annotations
 
 import pytest
 
-from bubbleproof.papers.claims import (
-    ClaimVerdict,
-    bpipe,
-    bpipe_placement,
-    claims,
-    decide,
-    field_few,
+from bubbleproof.papers.bpipe import bpipe_claims, bpipe_placement
+from bubbleproof.papers.claims import ClaimVerdict, claims, decide
+from bubbleproof.papers.claims.claim import PaperClaim
+from bubbleproof.papers.claims.reading import Reading
+from bubbleproof.papers.field import field_few
+from bubbleproof.papers.mepipe import (
     mepipe_configurations,
     mepipe_hanayo,
     mepipe_one_less,
     mepipe_strategies,
     mepipe_vpp,
-    pipemesh_deadlock,
-    pipemesh_growth,
-    pipemesh_planned,
 )
-from bubbleproof.papers.claims.claim import PaperClaim
-from bubbleproof.papers.claims.reading import Reading
+from bubbleproof.papers.pipemesh import pipemesh_deadlock, pipemesh_growth, pipemesh_planned
 
 ALL = claims()
 ADDED = [
@@ -37,7 +32,7 @@ ADDED = [
         )
         for claim in module.CLAIMS
     ),
-    *bpipe.COUNTS,
+    *bpipe_claims.COUNTS,
 ]  # fmt: skip
 # PipeMesh's are decided in ``test_claims_pipemesh``; their ranges are their own, too.
 _OF_PIPEMESH = (pipemesh_deadlock, pipemesh_growth, pipemesh_planned)

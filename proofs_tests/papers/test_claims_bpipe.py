@@ -7,11 +7,12 @@ from functools import cache
 
 import pytest
 
-from bubbleproof.papers.claims import ClaimDecision, ClaimVerdict, bpipe, bpipe_printed, decide
-from bubbleproof.papers.claims.bpipe_algorithm import EAGER
-from bubbleproof.papers.claims.bpipe_printed import eager, pairs, printed
-from bubbleproof.papers.claims.bpipe_search import held_during, least_capacity, least_evictions
-from bubbleproof.papers.claims.bpipe_synchronous import overhead
+from bubbleproof.papers.bpipe import bpipe_claims, bpipe_printed
+from bubbleproof.papers.bpipe.bpipe_algorithm import EAGER
+from bubbleproof.papers.bpipe.bpipe_printed import eager, pairs, printed
+from bubbleproof.papers.bpipe.bpipe_search import held_during, least_capacity, least_evictions
+from bubbleproof.papers.bpipe.bpipe_synchronous import overhead
+from bubbleproof.papers.claims import ClaimDecision, ClaimVerdict, decide
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.bpipe import BPipe
 from bubbleproof.theory.families.bpipe_literal import literal
@@ -21,7 +22,7 @@ from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.measures import measure
 from proofs_tests.sized import sized
 
-BPIPE = {claim.id: claim for claim in bpipe.CLAIMS}
+BPIPE = {claim.id: claim for claim in bpipe_claims.CLAIMS}
 MISSING = {"bpipe.sec2.imbalance", "bpipe.sec4.3.balance", "bpipe.sec4.4.cost"}
 
 

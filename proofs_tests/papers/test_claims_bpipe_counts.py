@@ -7,8 +7,8 @@ from itertools import product
 
 import pytest
 
-from bubbleproof.papers.claims.bpipe import count
-from bubbleproof.papers.claims.bpipe_placement import (
+from bubbleproof.papers.bpipe.bpipe_claims import count
+from bubbleproof.papers.bpipe.bpipe_placement import (
     crossing,
     following,
     in_order,
@@ -17,8 +17,8 @@ from bubbleproof.papers.claims.bpipe_placement import (
     share_crossing,
     transferring,
 )
-from bubbleproof.papers.claims.bpipe_schedules import evictions
-from bubbleproof.papers.claims.bpipe_search import least_evictions
+from bubbleproof.papers.bpipe.bpipe_schedules import evictions
+from bubbleproof.papers.bpipe.bpipe_search import least_evictions
 from bubbleproof.theory.families.bpipe_plan import computation_slots
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
 from bubbleproof.theory.pipelines.node_places import pair_adjacent, standard

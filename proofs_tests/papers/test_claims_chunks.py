@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from bubbleproof.costs.tpipe_formulas import chunk_life, kept_limit
-from bubbleproof.papers.claims.tpipe_chunks import (
+from bubbleproof.papers.tpipe.tpipe_chunks import (
     RECOMPUTED_1F1B,
     RECOMPUTED_INTERLEAVED,
     adapipe_over_trecomp,
     kept,
     share_of,
 )
-from bubbleproof.papers.claims.tpipe_schedules import TRECOMP
+from bubbleproof.papers.tpipe.tpipe_formulas import chunk_life, kept_limit
+from bubbleproof.papers.tpipe.tpipe_schedules import TRECOMP
 
 
 def test_what_is_kept_of_1f1b_is_its_share_of_p_stages() -> None:

@@ -7,16 +7,16 @@ from fractions import Fraction
 import pytest
 
 from bubbleproof.papers.claims.domain import Params
-from bubbleproof.papers.claims.field_few import TIME
-from bubbleproof.papers.claims.mepipe_hanayo import makespan, measured
-from bubbleproof.papers.claims.mepipe_vpp import (
+from bubbleproof.papers.field.field_few import TIME
+from bubbleproof.papers.formula import Formula
+from bubbleproof.papers.mepipe.mepipe_hanayo import makespan, measured
+from bubbleproof.papers.mepipe.mepipe_vpp import (
     at_least_warm_up,
     fewest_forwards,
     least,
     megatrons,
     warmed_up,
 )
-from bubbleproof.papers.formula import Formula
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.model.schedule import Program

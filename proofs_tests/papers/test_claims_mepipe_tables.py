@@ -6,15 +6,15 @@ from fractions import Fraction
 
 import pytest
 
-from bubbleproof.papers.claims.mepipe_configurations import (
+from bubbleproof.papers.mepipe.mepipe_configurations import (
     TABLE_5,
     TABLE_8,
     bubble,
     mepipes,
     replicas,
 )
-from bubbleproof.papers.claims.mepipe_strategies import handed_on, sent
-from bubbleproof.papers.claims.tpipe_figures import BATCH_32, saved
+from bubbleproof.papers.mepipe.mepipe_strategies import handed_on, sent
+from bubbleproof.papers.tpipe.tpipe_figures import BATCH_32, saved
 
 COLUMNS = ("system", "batch", "layers", "p", "c", "v", "again")
 

@@ -7,17 +7,18 @@ from itertools import chain, product
 
 import pytest
 
-from bubbleproof.costs.pipemesh_formulas import buffer
-from bubbleproof.papers.claims import ClaimDecision, ClaimVerdict, PaperClaim, pipemesh_growth
-from bubbleproof.papers.claims import pipemesh_schedules as on
+from bubbleproof.papers.claims import ClaimDecision, ClaimVerdict, PaperClaim
 from bubbleproof.papers.claims.decision import decide_reading
-from bubbleproof.papers.claims.pipemesh import CLAIMS
-from bubbleproof.papers.claims.pipemesh_domains import FILLED
-from bubbleproof.papers.claims.pipemesh_evaluation import SLOWER, attainable, nearest, ratio
-from bubbleproof.papers.claims.pipemesh_memory import BYTES, LLAMA2_BYTES
-from bubbleproof.papers.claims.pipemesh_schedules import sequences
-from bubbleproof.papers.claims.pipemesh_tables import SYSTEMS, TABLE, model
 from bubbleproof.papers.claims.registry import THEOREMS
+from bubbleproof.papers.pipemesh import pipemesh_growth
+from bubbleproof.papers.pipemesh import pipemesh_schedules as on
+from bubbleproof.papers.pipemesh.pipemesh_claims import CLAIMS
+from bubbleproof.papers.pipemesh.pipemesh_domains import FILLED
+from bubbleproof.papers.pipemesh.pipemesh_evaluation import SLOWER, attainable, nearest, ratio
+from bubbleproof.papers.pipemesh.pipemesh_formulas import buffer
+from bubbleproof.papers.pipemesh.pipemesh_memory import BYTES, LLAMA2_BYTES
+from bubbleproof.papers.pipemesh.pipemesh_schedules import sequences
+from bubbleproof.papers.pipemesh.pipemesh_tables import SYSTEMS, TABLE, model
 from bubbleproof.theory.families.pipemesh_order import buffer_size, elastic_program, literal_orders
 from bubbleproof.theory.pipelines.timing import Deadlock
 

@@ -6,23 +6,23 @@ from fractions import Fraction
 
 import pytest
 
-from bubbleproof.papers.claims.pipemesh_deadlock import ANY, FILLED, is_free
-from bubbleproof.papers.claims.pipemesh_growth import (
+from bubbleproof.papers.pipemesh.pipemesh_deadlock import ANY, FILLED, is_free
+from bubbleproof.papers.pipemesh.pipemesh_growth import (
     SLOW,
     gathers,
     planned,
     reductions,
 )
-from bubbleproof.papers.claims.pipemesh_planned import PLANNED, has_enough, queue
-from bubbleproof.papers.claims.pipemesh_planned import ends as ends_planned
-from bubbleproof.papers.claims.pipemesh_schedules import (
+from bubbleproof.papers.pipemesh.pipemesh_planned import PLANNED, has_enough, queue
+from bubbleproof.papers.pipemesh.pipemesh_planned import ends as ends_planned
+from bubbleproof.papers.pipemesh.pipemesh_schedules import (
     Sequences,
     late,
     mesh,
     runs_literally,
     sequences,
 )
-from bubbleproof.papers.claims.pipemesh_tables import microbatches
+from bubbleproof.papers.pipemesh.pipemesh_tables import microbatches
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.pipelines.sharding import Sharding, collectives
 from bubbleproof.theory.pipelines.visits import visits

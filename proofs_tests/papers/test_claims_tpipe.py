@@ -6,17 +6,17 @@ from fractions import Fraction
 
 import pytest
 
-from bubbleproof.costs.tpipe_formulas import deep_life, least_delay
 from bubbleproof.papers.claims import ClaimVerdict, PaperClaim, decide
-from bubbleproof.papers.claims.tpipe import CLAIMS
-from bubbleproof.papers.claims.tpipe_figures import (
+from bubbleproof.papers.tpipe.tpipe_claims import CLAIMS
+from bubbleproof.papers.tpipe.tpipe_figures import (
     TENTHS,
     activations_over_state,
     less_than_half_recomputed,
     less_than_v_min,
     orders_of_magnitude,
 )
-from bubbleproof.papers.claims.tpipe_memory import GIB, SYSTEMS, bytes_of, most_layers
+from bubbleproof.papers.tpipe.tpipe_formulas import deep_life, least_delay
+from bubbleproof.papers.tpipe.tpipe_memory import GIB, SYSTEMS, bytes_of, most_layers
 from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.tpipe import TPipe
 from bubbleproof.theory.families.trecomp import TRecomp

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bubbleproof.planners.papers.optimizer_sharding import with_sharded_state
+from bubbleproof.papers.pipemesh.optimizer_sharding import with_sharded_state
 from bubbleproof.reference_exec.drivers.gloo import GlooPool
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.reference_exec.replaying import replay

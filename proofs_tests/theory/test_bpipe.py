@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bubbleproof.papers.claims.bpipe_search import least_evictions
+from bubbleproof.papers.bpipe.bpipe_search import least_evictions
 from bubbleproof.theory.families.bpipe import BalancedFamily, BPipe, BPipeInterleaved
 from bubbleproof.theory.families.bpipe_literal import (
     TransferDecision,

@@ -8,7 +8,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from bubbleproof.costs.tpipe_formulas import (
+from bubbleproof.papers.tpipe.tpipe_formulas import (
     chunk_life,
     chunk_peak,
     deep_life,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bubbleproof.costs.pipemesh_formulas import exposed, optimizer_ticks
+from bubbleproof.papers.pipemesh.pipemesh_formulas import exposed, optimizer_ticks
 from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Kind

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from bubbleproof.costs.tpipe_formulas import (
+from bubbleproof.papers.tpipe.tpipe_formulas import (
     backward_interval,
     deep_peak,
     forward_interval,

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from bubbleproof.costs.tpipe_formulas import (
+from bubbleproof.papers.tpipe.tpipe_formulas import (
     backward_rounds,
     forward_rounds,
     offload_window,

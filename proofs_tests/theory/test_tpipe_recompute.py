@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bubbleproof.costs.tpipe_formulas import (
+from bubbleproof.papers.tpipe.tpipe_formulas import (
     ceil_div,
     deep_blocks,
     forward_rounds,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from bubbleproof.papers.answers import on_bpipe, on_field, on_mepipe, on_pipemesh, on_tpipe
 from bubbleproof.papers.answers.answer import AuditAnswer
+from bubbleproof.papers.bpipe import bpipe_answers
+from bubbleproof.papers.field import field_answers
+from bubbleproof.papers.mepipe import mepipe_answers
+from bubbleproof.papers.pipemesh import pipemesh_answers
+from bubbleproof.papers.tpipe import tpipe_answers
 
-_PAPERS = (on_bpipe, on_mepipe, on_pipemesh, on_tpipe, on_field)
+_PAPERS = (bpipe_answers, mepipe_answers, pipemesh_answers, tpipe_answers, field_answers)
 
 
 def answers() -> tuple[AuditAnswer, ...]:

@@ -17,10 +17,11 @@ from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import cast
 
-from bubbleproof.costs import pipemesh_formulas, tpipe_formulas
 from bubbleproof.papers.claims.domain import Domain
 from bubbleproof.papers.claims.reading import Number, NumberOf, Premise, Reading, Relation
 from bubbleproof.papers.formula import Formula
+from bubbleproof.papers.pipemesh import pipemesh_formulas
+from bubbleproof.papers.tpipe import tpipe_formulas
 
 TITLES = {"bpipe": "BPipe", "mepipe": "MEPipe", "pipemesh": "PipeMesh", "tpipe": "T-Pipe"}
 _FORMULAS = {
@@ -103,8 +104,8 @@ def reading(
 
     ``relation`` is a sign of ``Relation``; ``~2`` is about, at two decimals. Either value may be a
     number or a formula of the cases' parameters, which may call the functions of
-    ``costs.tpipe_formulas`` and ``costs.pipemesh_formulas``. ``is_contrast`` marks what the paper
-    cannot mean. Raises ``ValueError`` for a formula, or a premise, with other names.
+    ``papers.tpipe.tpipe_formulas`` and ``papers.pipemesh.pipemesh_formulas``. ``is_contrast`` marks
+    what the paper cannot mean. Raises ``ValueError`` for a formula, or a premise, with other names.
     """
     premises = tuple(premises)
     for premise in premises:

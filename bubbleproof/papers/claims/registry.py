@@ -13,13 +13,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bubbleproof.papers.claims import (
-    bpipe,
-    bpipe_algorithm,
-    field_bidirectional,
-    field_few,
-    field_first,
-    field_zero_bubble,
+from bubbleproof.papers.bpipe import bpipe_algorithm, bpipe_claims
+from bubbleproof.papers.claims.claim import AS_STATED, PaperClaim
+from bubbleproof.papers.field import field_bidirectional, field_few, field_first, field_zero_bubble
+from bubbleproof.papers.mepipe import (
     mepipe_configurations,
     mepipe_evaluation,
     mepipe_hanayo,
@@ -29,18 +26,17 @@ from bubbleproof.papers.claims import (
     mepipe_svpp,
     mepipe_table3,
     mepipe_vpp,
-    pipemesh,
-    tpipe,
 )
-from bubbleproof.papers.claims.claim import AS_STATED, PaperClaim
+from bubbleproof.papers.pipemesh import pipemesh_claims
+from bubbleproof.papers.tpipe import tpipe_claims
 
 _PAPERS = (
-    bpipe,
+    bpipe_claims,
     mepipe_table3, mepipe_svpp, mepipe_model, mepipe_evaluation, mepipe_strategies, mepipe_vpp,
     mepipe_hanayo, mepipe_one_less, mepipe_configurations,
     field_first, field_zero_bubble, field_bidirectional, field_few,
-    pipemesh,
-    tpipe,
+    pipemesh_claims,
+    tpipe_claims,
 )  # fmt: skip
 
 # (theorem, what the ids of the claims begin with, how they end)

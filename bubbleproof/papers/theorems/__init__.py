@@ -12,20 +12,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 
-from bubbleproof.papers.theorems import (
-    bpipe,
-    bpipe_pairs,
+from bubbleproof.papers.bpipe import bpipe_pairs, bpipe_theorem
+from bubbleproof.papers.field import (
     frontier,
-    gpipe,
-    interleaved,
+    gpipe_theorem,
     interleaved_starts,
-    one_f_one_b,
-    parametric_bounds,
-    periodic_list,
-    pipemesh,
+    interleaved_theorem,
+    one_f_one_b_theorem,
     zb_h1,
     zb_h1_durations,
 )
+from bubbleproof.papers.pipemesh import pipemesh_theorem
+from bubbleproof.papers.theorems import parametric_bounds, periodic_list
 from bubbleproof.papers.theorems.theorem import Obligation, ProofVerdict, Theorem, TheoremProof
 
 __all__ = ["Obligation", "ProofVerdict", "Theorem", "TheoremProof", "prove_all", "theorems"]
@@ -62,15 +60,15 @@ def theorems() -> Mapping[str, Theorem]:
     """Every theorem by its id, bounds first, since others refer to them."""
     for_all_shapes = (
         *parametric_bounds.theorems(),
-        *gpipe.theorems(),
-        one_f_one_b.theorem(),
+        *gpipe_theorem.theorems(),
+        one_f_one_b_theorem.theorem(),
         frontier.theorem(),
-        interleaved.theorem(),
+        interleaved_theorem.theorem(),
         interleaved_starts.theorem(),
-        pipemesh.theorem(),
+        pipemesh_theorem.theorem(),
         zb_h1.theorem(),
         zb_h1_durations.theorem(),
-        bpipe.theorem(),
+        bpipe_theorem.theorem(),
         bpipe_pairs.theorem(),
     )
     made = {theorem.id: theorem for theorem in for_all_shapes}

@@ -15,13 +15,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from bubbleproof.costs.tpipe_formulas import joint_peak
 from bubbleproof.papers.formula import Formula
 from bubbleproof.papers.theorems.periodic import equal, obligations
 from bubbleproof.papers.theorems.periodic_fit import fitted
 from bubbleproof.papers.theorems.periodic_keys import keys_of
 from bubbleproof.papers.theorems.periodic_schedule import LinearForm, PeriodicSchedule
 from bubbleproof.papers.theorems.theorem import Obligation, Theorem
+from bubbleproof.papers.tpipe.tpipe_formulas import joint_peak
 from bubbleproof.theory.families import FamilyMember, member
 
 ParameterValue = int | tuple[int, ...]

@@ -11,20 +11,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
-from bubbleproof.papers.theorems import (
-    bpipe,
-    bpipe_pairs,
+from bubbleproof.papers.bpipe import bpipe_pairs, bpipe_theorem
+from bubbleproof.papers.field import (
     frontier,
-    gpipe,
-    interleaved,
+    gpipe_theorem,
     interleaved_starts,
-    list_places,
-    one_f_one_b,
-    parametric_bounds,
-    pipemesh,
+    interleaved_theorem,
+    one_f_one_b_theorem,
     zb_h1,
     zb_h1_durations,
 )
+from bubbleproof.papers.pipemesh import pipemesh_theorem
+from bubbleproof.papers.theorems import list_places, parametric_bounds
 from bubbleproof.papers.theorems.closed_form import PAIR, TB, TF, ClosedForm, M, P
 from bubbleproof.papers.theorems.list_places import Places
 from bubbleproof.papers.theorems.periodic_twins import periodic_twins
@@ -64,21 +62,21 @@ def _lower(form: ClosedForm) -> ClosedForm:
 
 
 def _gpipe() -> Iterator[Twin]:
-    form, twin = gpipe.FORM, TwinMaker(gpipe.theorem)
-    early = replace(form, backward=lambda i, j: gpipe.backward(i, j) - TF)
+    form, twin = gpipe_theorem.FORM, TwinMaker(gpipe_theorem.theorem)
+    early = replace(form, backward=lambda i, j: gpipe_theorem.backward(i, j) - TF)
     yield twin("makespan one pair less", _sooner(form), *LATE)
     yield twin("peak one less", _lower(form), *PEAK)
     yield twin("backwards one tF earlier", early, "B after its own F", "B is tight")
-    sliced = TwinMaker(gpipe.terapipe)
+    sliced = TwinMaker(gpipe_theorem.terapipe)
     yield sliced("makespan one pair less", _sooner(form), *LATE)
     yield sliced("backwards one tF earlier", early, "every B after every F")
-    yield TwinMaker(gpipe.breadth_first)("makespan one pair less", _sooner(form), *LATE)
-    few = gpipe.breadth_first(least=P - 1)
+    yield TwinMaker(gpipe_theorem.breadth_first)("makespan one pair less", _sooner(form), *LATE)
+    few = gpipe_theorem.breadth_first(least=P - 1)
     yield make_twin("m = p - 1 allowed", few, _CHUNK_BEFORE, _CHUNK_AFTER)
 
 
 def _one_f_one_b() -> Iterator[Twin]:
-    form, twin = one_f_one_b.FORM, TwinMaker(one_f_one_b.theorem)
+    form, twin = one_f_one_b_theorem.FORM, TwinMaker(one_f_one_b_theorem.theorem)
     rising = "live activations never exceed the peak"
 
     def warmed_up(until: int) -> ClosedForm:
@@ -128,21 +126,21 @@ _SECOND = Places(forward=_second_place)
 
 def _interleaved() -> Iterator[Twin]:
     """Twins of the makespan for all durations, and of the places in the lists."""
-    form, twin = interleaved.InterleavedForm(), TwinMaker(interleaved.theorem)
-    shorter = replace(form, warmup=lambda r: interleaved.warmup(r) - 1)
-    lower = replace(form, peak=lambda r: interleaved.warmup(r) - 1)
+    form, twin = interleaved_theorem.InterleavedForm(), TwinMaker(interleaved_theorem.theorem)
+    shorter = replace(form, warmup=lambda r: interleaved_theorem.warmup(r) - 1)
+    lower = replace(form, peak=lambda r: interleaved_theorem.warmup(r) - 1)
     yield twin("makespan one pair less", replace(form, makespan=form.makespan - PAIR), *LATE)
     yield twin("peak one less", lower, *_PLACED)
     yield twin("warm-up one forward shorter", shorter, "F after B in the order")
     yield make_twin(
         "backwards take the chunks as forwards do",
-        interleaved.theorem(places=Places(backward=list_places.forward_place)),
+        interleaved_theorem.theorem(places=Places(backward=list_places.forward_place)),
         "B list: the next chunk begins one place further",
         "B list: one chunk stands an operation behind the other",
         "last stage: the forward stands Q places after the backward",
     )
     ends = ("F list: begins at place 0", "F list: ends at place N-1")
-    second = interleaved.theorem(places=_SECOND)
+    second = interleaved_theorem.theorem(places=_SECOND)
     yield make_twin("forwards stand one place further", second, *ends)
 
 
@@ -157,7 +155,7 @@ def _interleaved_starts() -> Iterator[Twin]:
 
     def too_late(rank: Term) -> Term:
         late = (P - 1 - rank) * TF - rank * TB
-        return choose(all_of(interleaved.Q >= P, late > 0), late, 0 * TF)
+        return choose(all_of(interleaved_theorem.Q >= P, late > 0), late, 0 * TF)
 
     yield twin("makespan one pair less", replace(right, makespan=right.makespan - PAIR), *LATE)
     yield twin("rank 0 never waits for the last rank", starts(never), _CHUNK_BEFORE)
@@ -172,20 +170,20 @@ def _interleaved_starts() -> Iterator[Twin]:
 
 def _pipemesh() -> Iterator[Twin]:
     """Twins of PipeMesh's makespan and peak, and of the places in the lists."""
-    right, twin = interleaved.InterleavedForm(), TwinMaker(pipemesh.theorem)
-    lower = replace(right, peak=lambda r: interleaved.peak(r) - 1)
+    right, twin = interleaved_theorem.InterleavedForm(), TwinMaker(pipemesh_theorem.theorem)
+    lower = replace(right, peak=lambda r: interleaved_theorem.peak(r) - 1)
     yield twin("makespan one pair less", replace(right, makespan=right.makespan - PAIR), *LATE)
     yield twin("peak one less", lower, *_PLACED)
     yield make_twin(
         "an operation of p - 1 microbatches",
-        pipemesh.theorem(least=P - 1),
+        pipemesh_theorem.theorem(least=P - 1),
         "F of rank 0 after F of the last rank, an operation before",
         "B of the last rank after B of rank 0, an operation after",
         "sizes: Q >= 0 and N >= Q + p",
     )
     yield make_twin(
         "forwards stand one place further",
-        pipemesh.theorem(places=_SECOND),
+        pipemesh_theorem.theorem(places=_SECOND),
         "F list: begins at place 0",
         "last stage: the forward stands at most Q places after the backward",
     )
@@ -234,7 +232,7 @@ def _zb_h1_durations() -> Iterator[Twin]:
 
 
 def _bpipe() -> Iterator[Twin]:
-    right, mu, twin = bpipe.Balance(), bpipe.MU, TwinMaker(bpipe.theorem)
+    right, mu, twin = bpipe_theorem.Balance(), bpipe_theorem.MU, TwinMaker(bpipe_theorem.theorem)
     down = replace(right, rounded=(2 * mu >= P + 1, 2 * mu <= P + 2))
     late = replace(right, evicts=lambda x: right.evicts(x - 1))
     within = ("warm-up: within the objective", "plain round: within the objective")
@@ -251,5 +249,5 @@ def _bpipe_pairs() -> Iterator[Twin]:
     yield twin(
         "line 22 names C_{i-2}", nearer, "line 22: C_{i-3} is the forward of the pair before"
     )
-    yield twin("one activation less", replace(right, most=bpipe.MU - 1), *within)
+    yield twin("one activation less", replace(right, most=bpipe_theorem.MU - 1), *within)
     yield twin("the warm-up evicts one slot late", longer, "warm-up: one forward more")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bubbleproof.papers.theorems import bpipe
+from bubbleproof.papers.bpipe import bpipe_theorem
 from bubbleproof.theory.families.bpipe import BPipe
 from bubbleproof.theory.families.bpipe_plan import PlannedTransfer, computation_slots
 from bubbleproof.theory.model.actions import Kind
@@ -15,7 +15,7 @@ SIZES = [(p, m) for p in range(4, 13) for m in (p - 1, p, p + 1, 2 * p, 3 * p + 
 
 def counts(values: dict[str, int]) -> tuple[int, ...]:
     """(R, E) of the theorem's warm-up state."""
-    return tuple(int(term.value(values)) for term in bpipe.warmup_state(bpipe.X))
+    return tuple(int(term.value(values)) for term in bpipe_theorem.warmup_state(bpipe_theorem.X))
 
 
 def walk(p: int, m: int, s: int, transfers: tuple[PlannedTransfer, ...]) -> int:
@@ -24,7 +24,7 @@ def walk(p: int, m: int, s: int, transfers: tuple[PlannedTransfer, ...]) -> int:
     slots = computation_slots(FAMILY.base, p, m)[s]
     moves = {transfer.slot: transfer.kind for transfer in transfers}
     values = {"p": p, "s": s, "mu": mu, "N": peak}
-    evicts = bpipe.Balance().evicts(bpipe.X)
+    evicts = bpipe_theorem.Balance().evicts(bpipe_theorem.X)
     resident = evicted = forwards = 0
     evicted_in_round = False
     for number, action in enumerate(slots):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from bubbleproof.papers.theorems import gpipe, one_f_one_b, zb_h1
+from bubbleproof.papers.field import gpipe_theorem, one_f_one_b_theorem, zb_h1
 from bubbleproof.papers.theorems.closed_form import ClosedForm
 from bubbleproof.papers.theorems.terms import Term, index, lift
 from bubbleproof.theory.families import FamilyMember, member
@@ -54,7 +54,9 @@ def assert_same(
             assert start(values, rank, place) == tick, (values, kind.name, rank, place)
 
 
-@pytest.mark.parametrize(("name", "form"), [("gpipe", gpipe.FORM), ("1f1b", one_f_one_b.FORM)])
+@pytest.mark.parametrize(
+    ("name", "form"), [("gpipe", gpipe_theorem.FORM), ("1f1b", one_f_one_b_theorem.FORM)]
+)
 @pytest.mark.parametrize(("forward", "backward"), TICKS)
 def test_one_stage_per_rank(name: str, form: ClosedForm, forward: int, backward: int) -> None:
     starts = {Kind.F: evaluator(form.forward), Kind.B: evaluator(form.backward)}
@@ -71,7 +73,7 @@ def test_one_stage_per_rank(name: str, form: ClosedForm, forward: int, backward:
 @pytest.mark.parametrize(("name", "option"), [("terapipe", "s"), ("bfs", "v")])
 @pytest.mark.parametrize(("forward", "backward"), TICKS)
 def test_gpipe_over_other_pieces(name: str, option: str, forward: int, backward: int) -> None:
-    form = gpipe.FORM
+    form = gpipe_theorem.FORM
     starts = {Kind.F: evaluator(form.forward), Kind.B: evaluator(form.backward)}
     for p, m in sizes(5):
         for pieces in (1, 2, 3):
@@ -90,7 +92,7 @@ def test_breadth_first_with_fewer_microbatches_than_ranks_is_another_schedule() 
     # p=3, m=2, v=2, tF=1: rank 0 is free for chunk 1 from tick 2 on, but chunk 0 leaves the last
     # rank only at tick 3. So the assumption m >= p is needed.
     found = member("bfs", p=3, m=2, v=2)
-    start = evaluator(gpipe.FORM.forward)
+    start = evaluator(gpipe_theorem.FORM.forward)
     with pytest.raises(AssertionError):
         assert_same(found, {"p": 3, "m": 4, "tF": 1, "tB": 2}, {Kind.F: start})
 

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from bubbleproof.papers.theorems import frontier
+from bubbleproof.papers.field import frontier
 from bubbleproof.papers.theorems.closed_form import I as RANK
 from bubbleproof.theory.model.actions import ActionTable, Kind
 from bubbleproof.theory.model.measures import measure

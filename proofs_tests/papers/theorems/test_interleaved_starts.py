@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from bubbleproof.papers.theorems import interleaved, interleaved_starts
+from bubbleproof.papers.field import interleaved_starts, interleaved_theorem
 from bubbleproof.theory.families import FamilyMember, member
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import measure
 
 SIZES = [(p, groups * p, v) for p in range(1, 7) for groups in (1, 2, 3) for v in range(1, 4)]
 STARTS = {
-    Kind.F: interleaved_starts.FORM.forward(interleaved.R, interleaved.X),
-    Kind.B: interleaved_starts.FORM.backward(interleaved.R, interleaved.X),
+    Kind.F: interleaved_starts.FORM.forward(interleaved_theorem.R, interleaved_theorem.X),
+    Kind.B: interleaved_starts.FORM.backward(interleaved_theorem.R, interleaved_theorem.X),
 }
 
 

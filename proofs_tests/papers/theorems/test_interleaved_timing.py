@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bubbleproof.papers.theorems import interleaved
+from bubbleproof.papers.field import interleaved_theorem
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import measure
@@ -17,10 +17,10 @@ SIZES = [(p, groups * p, v) for p in range(1, 6) for groups in (1, 2, 3) for v i
 
 @pytest.mark.parametrize(("forward", "backward"), [(1, 2), (1, 1), (3, 1), (1, 5)])
 def test_the_starts_are_a_schedule_in_the_familys_order(forward: int, backward: int) -> None:
-    form = interleaved.InterleavedForm()
+    form = interleaved_theorem.InterleavedForm()
     start_of = {
-        Kind.F: form.forward(interleaved.R, interleaved.X),
-        Kind.B: form.backward(interleaved.R, interleaved.X),
+        Kind.F: form.forward(interleaved_theorem.R, interleaved_theorem.X),
+        Kind.B: form.backward(interleaved_theorem.R, interleaved_theorem.X),
     }
     for p, m, v in SIZES:
         found = member("interleaved", p=p, m=m, v=v, tF=forward, tB=backward)
@@ -39,7 +39,9 @@ def test_the_starts_are_a_schedule_in_the_familys_order(forward: int, backward: 
         measured = measure(found.problem, found.schedule)
         makespan = form.makespan.value(values)
         assert measured.makespan == measure(found.problem, timed).makespan == makespan
-        peaks = tuple(form.peak(interleaved.R).value({**values, "r": rank}) for rank in range(p))
+        peaks = tuple(
+            form.peak(interleaved_theorem.R).value({**values, "r": rank}) for rank in range(p)
+        )
         assert measured.peak_activations == peaks
 
 
@@ -47,5 +49,5 @@ def test_one_group_of_microbatches_is_the_most_a_rank_can_hold() -> None:
     # m = p = 3, v = 2: rank 0 would warm up with 3 + 2*2 + 1 = 8 forwards, but has m*v = 6.
     found = member("interleaved", p=3, m=3, v=2)
     values = {"p": 3, "Q": 3, "N": 6, "r": 0}
-    peak = interleaved.InterleavedForm().peak(interleaved.R).value(values)
+    peak = interleaved_theorem.InterleavedForm().peak(interleaved_theorem.R).value(values)
     assert measure(found.problem, found.schedule).peak_activations[0] == peak == 6

@@ -7,17 +7,17 @@ import random
 import numpy as np
 import pytest
 
-from bubbleproof.papers.theorems import interleaved
+from bubbleproof.papers.field import interleaved_theorem
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.verify.check import check
 
-FORM = interleaved.InterleavedForm()
+FORM = interleaved_theorem.InterleavedForm()
 STARTS = {
-    Kind.F: FORM.forward(interleaved.R, interleaved.X),
-    Kind.B: FORM.backward(interleaved.R, interleaved.X),
+    Kind.F: FORM.forward(interleaved_theorem.R, interleaved_theorem.X),
+    Kind.B: FORM.backward(interleaved_theorem.R, interleaved_theorem.X),
 }
 
 
@@ -59,6 +59,6 @@ def test_the_starts_are_a_schedule_in_the_familys_order(seed: int) -> None:
     assert check(found.problem, timed).ok, (p, m, v, e, d)
     measured = measure(found.problem, found.schedule)
     assert measured.makespan == FORM.makespan.value(values)
-    peak = FORM.peak(interleaved.R)
+    peak = FORM.peak(interleaved_theorem.R)
     peaks = tuple(peak.value({**values, "r": rank}) for rank in range(p))
     assert measured.peak_activations == peaks

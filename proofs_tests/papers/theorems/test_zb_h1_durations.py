@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from bubbleproof.papers.theorems import zb_h1_durations as zb
+from bubbleproof.papers.field import zb_h1_durations as zb
 from bubbleproof.papers.theorems.closed_form import I as RANK
 from bubbleproof.papers.theorems.closed_form import J as MICROBATCH
 from bubbleproof.theory.families import member

@@ -1,0 +1,1 @@
+"""BPipe: claims with their readings, theorems about its orders, its planner and formulas."""

@@ -1,0 +1,1 @@
+"""The field: claims with their readings, theorems about its orders, its planner and formulas."""

@@ -1,0 +1,1 @@
+"""What planners of papers share: how one is asked, its deployments, and the plan it stands in."""
