@@ -16,7 +16,7 @@ from bubbleproof.formats.cluster_toml import ClusterFile
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_planned import ClusterPlan, DeploymentRow
-from bubbleproof.planners.planned import BOUNDED, NOT_LEGAL, TOO_LARGE
+from bubbleproof.planners.outcome import Outcome
 from bubbleproof.report.amounts import Scale, ticks
 from bubbleproof.report.deployment_corners import Corner
 from bubbleproof.solvers import Status
@@ -25,6 +25,7 @@ COLUMNS = ("deployment", "iteration (us)", "bound (us)", "MFU", "peak", "status"
 NUMBERS = re.compile(r"[0-9][0-9.,]*")
 MOST_SHOWN = 12
 UNIT = "us"
+UNFIT = (Outcome.TOO_LARGE, Outcome.NOT_LEGAL, Outcome.INFEASIBLE)
 STATEMENTS = {
     Status.OPTIMAL: "optimal over these deployments and choices, by the estimated times",
     Status.FEASIBLE: "feasible: nothing shorter was found, nor excluded",
@@ -35,13 +36,11 @@ STATEMENTS = {
 
 def statement(found: ClusterPlan) -> str:
     """What was found, in a sentence, and what was too large to be looked at."""
-    large = [row for row in found.rows if row.status == TOO_LARGE]
+    large = [row for row in found.rows if row.status is Outcome.TOO_LARGE]
     if not large:
         return STATEMENTS[found.status]
     beyond = f"{len(large)} of {len(found.rows)} deployments are larger than a plan takes"
-    if found.status is Status.UNKNOWN and all(
-        row.status in (TOO_LARGE, NOT_LEGAL, Status.INFEASIBLE.name) for row in found.rows
-    ):
+    if found.status is Status.UNKNOWN and all(row.status in UNFIT for row in found.rows):
         return f"unknown: {beyond} ({large[0].reason}), and no other fits; use fewer samples"
     return f"{STATEMENTS[found.status]}; {beyond} and were not looked at"
 
@@ -54,22 +53,23 @@ def combination_rows(file: ClusterFile, found: ClusterPlan) -> list[tuple[str, .
     """
     rows = sorted(found.rows, key=_place)
     shown = [_row(file, row) for row in rows[:MOST_SHOWN]]
-    groups: dict[tuple[str, str], list[DeploymentRow]] = {}
+    groups: dict[tuple[Outcome, str], list[DeploymentRow]] = {}
     for row in rows[MOST_SHOWN:]:
         groups.setdefault((row.status, NUMBERS.sub("#", row.reason)), []).append(row)
     for (status, _), alike in groups.items():
-        one = min(alike, key=lambda row: row.on_card if status == "INFEASIBLE" else 0)
+        one = min(alike, key=lambda row: row.on_card if status is Outcome.INFEASIBLE else 0)
         why = f"such as {one.combination}: {one.reason}" if len(alike) > 1 else one.reason
-        shown.append((f"and {len(alike)} more", "", "", "", "", status, why))
+        shown.append((f"and {len(alike)} more", "", "", "", "", status.name, why))
     return shown
 
 
 def _place(row: DeploymentRow) -> tuple[int, int]:
     if row.value is not None:
         return 0, row.value
-    if row.status == "INFEASIBLE":  # the nearest to fitting first
+    if row.status is Outcome.INFEASIBLE:  # the nearest to fitting first
         return 3, row.on_card or NEVER
-    return {"UNKNOWN": 1, BOUNDED: 2, TOO_LARGE: 4}.get(row.status, 5), row.bound
+    places = {Outcome.UNKNOWN: 1, Outcome.BOUNDED: 2, Outcome.TOO_LARGE: 4}
+    return places.get(row.status, 5), row.bound
 
 
 def _row(file: ClusterFile, row: DeploymentRow) -> tuple[str, ...]:
@@ -80,7 +80,7 @@ def _row(file: ClusterFile, row: DeploymentRow) -> tuple[str, ...]:
         "" if row.bound in (0, NEVER) else f"{row.bound:,}",
         _utilisation(file, row),
         "" if row.peak_memory is None else scale.amount(row.peak_memory),
-        row.status,
+        row.status.name,
         row.reason,
     )
 
@@ -187,7 +187,7 @@ def cluster_plan_to_json(
 def _to_json(row: DeploymentRow) -> dict[str, object]:
     return {
         **row.combination.to_json(),
-        "status": row.status,
+        "status": row.status.name,
         "value": row.value,
         "lower_bound": None if row.bound in (0, NEVER) else row.bound,
         "peak_memory": row.peak_memory,

@@ -53,7 +53,7 @@ from bubbleproof.formats.problem_toml import ProblemFile, read_problem
 from bubbleproof.parallel import open_executor
 from bubbleproof.planners import Plan, PlanOptions, plan
 from bubbleproof.planners.known_schedules import KnownSchedule
-from bubbleproof.planners.planned import NOT_LEGAL
+from bubbleproof.planners.outcome import Outcome
 from bubbleproof.report.extras import INSTALL, absent
 from bubbleproof.report.page import ReportPage, write_page
 from bubbleproof.solvers import Status
@@ -132,7 +132,7 @@ def seconds_of(asked: float | None, in_file: int | None) -> float:
 
 def _refuse_illegal(problem: str, found: Plan) -> None:
     """Raise ``ValueError`` where a number forbids every candidate."""
-    if all(one.status == NOT_LEGAL for one in found.judged):
+    if all(one.status is Outcome.NOT_LEGAL for one in found.judged):
         nearest = nearest_change(found.space)
         repair = "" if nearest is None else f"; use {nearest}"
         raise ValueError(f"{problem}: no candidate divides: {found.judged[0].reason}{repair}")

@@ -47,8 +47,8 @@ from bubbleproof.commands.plan_paper import (
     paper_to_json,
     write_paper_schedule,
 )
-from bubbleproof.commands.plan_report import plan_report
-from bubbleproof.commands.plan_results import Timed, summary_rows, timed_candidates
+from bubbleproof.commands.plan_report import deployed_report
+from bubbleproof.commands.plan_results import Timed, deployed_rows, timed_candidates
 from bubbleproof.commands.shared_options import PlanRequest
 from bubbleproof.commands.targets import written_together
 from bubbleproof.costs.combinations import CombinationCosts
@@ -69,7 +69,7 @@ from bubbleproof.papers.planning.planner_list import require_paper
 from bubbleproof.planners import Plan, PlanOptions
 from bubbleproof.planners.cluster_planned import ClusterPlan
 from bubbleproof.planners.cluster_planning import plan_cluster
-from bubbleproof.planners.planned import NOT_LEGAL, TOO_LARGE
+from bubbleproof.planners.outcome import Outcome
 from bubbleproof.report.deployment_corners import deployment_corners
 from bubbleproof.report.page import ReportPage
 from bubbleproof.report.plan_page import ranked_table
@@ -176,9 +176,9 @@ def _refuse_illegal(
     problem: str, file: ClusterFile, counts: Sequence[CombinationCosts], found: ClusterPlan
 ) -> None:
     """Raise ``ValueError`` where a number forbids every deployment, with the nearest that works."""
-    if any(row.status not in (NOT_LEGAL, TOO_LARGE) for row in found.rows):
+    if any(row.status not in (Outcome.NOT_LEGAL, Outcome.TOO_LARGE) for row in found.rows):
         return
-    if large := [row for row in found.rows if row.status == TOO_LARGE]:
+    if large := [row for row in found.rows if row.status is Outcome.TOO_LARGE]:
         raise ValueError(
             f"{problem}: no deployment can be planned, of {len(large)} because they are larger "
             f"than a plan takes: {large[0].combination}: {large[0].reason}; use fewer samples"
@@ -215,15 +215,8 @@ def _print(of: _Answer) -> None:
 
 def _shape_rows(of: _Answer) -> list[tuple[str, str]]:
     """What the joint planner says of the winner's pipeline."""
-    rows = _of_pipeline(summary_rows(of.deployed, of.plan, of.timed))
+    rows = deployed_rows(of.deployed, of.plan, of.timed)
     return [*rows, ("time", f"{of.found.seconds:.2f} s")]
-
-
-def _of_pipeline(rows: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The rows of the winner's own plan, named so that they stand below those of the iteration."""
-    named = {"run": "pipeline's shape", "makespan": "its makespan", "time": "", "status": ""}
-    told = [(named.get(name, name), value) for name, value in rows]
-    return [row for row in told if row[0] and not row[0].startswith("no schedule")]
 
 
 def _write(folder: Path, of: _Answer) -> None:
@@ -250,12 +243,12 @@ def _write_table(path: Path, program: Program, ranks: int) -> None:
 
 
 def _report(of: _Answer) -> ReportPage:
-    report = plan_report(of.deployed, of.plan, of.timed, of.shown, best=of.found.value)
+    report = deployed_report(of.deployed, of.plan, of.timed, of.shown, of.found.value)
     table = ranked_table(
         COLUMNS, combination_rows(of.file, of.found), EXPLAINED, title="Deployments"
     )
     picture = deployment_corners(
         corners_of(of.found), unit=UNIT, capacity=of.file.training.cluster.memory
     )
-    summary = (*iteration_rows(of.file, of.found), *_of_pipeline(report.summary))
+    summary = (*iteration_rows(of.file, of.found), *report.summary)
     return replace(report, summary=summary, parts=(table, picture, *report.parts))

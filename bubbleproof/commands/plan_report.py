@@ -9,6 +9,7 @@ from bubbleproof.commands.plan_results import (
     COLUMNS,
     Timed,
     candidate_rows,
+    deployed_rows,
     ranked,
     summary_rows,
 )
@@ -32,10 +33,33 @@ def plan_report(
     found: Plan,
     timed: Timed,
     shown: PipelinesBeside | None = None,
-    *,
-    best: int | None = None,
 ) -> ReportPage:
-    """The page; ``best`` is the plan's value to the end of the step, where more follows."""
+    """The page of a plan of a problem file."""
+    rows = [*summary_rows(file, found, timed), *_paper_rows(file, shown, found.value)]
+    return _page(file, found, timed, shown, rows)
+
+
+def deployed_report(
+    file: ProblemFile, found: Plan, timed: Timed, shown: PipelinesBeside | None, best: int | None
+) -> ReportPage:
+    """The page of the plan of a deployment; ``best`` is the iteration."""
+    rows = [*deployed_rows(file, found, timed), *_paper_rows(file, shown, best)]
+    return _page(file, found, timed, shown, rows)
+
+
+def _paper_rows(
+    file: ProblemFile, shown: PipelinesBeside | None, best: int | None
+) -> list[tuple[str, str]]:
+    return paper_rows(shown, best, file.pipeline.unit)
+
+
+def _page(
+    file: ProblemFile,
+    found: Plan,
+    timed: Timed,
+    shown: PipelinesBeside | None,
+    rows: list[tuple[str, str]],
+) -> ReportPage:
     points = _points(file, found, timed)
     pipeline = file.pipeline
     parts = [
@@ -62,8 +86,7 @@ def plan_report(
             ("problem", file.description or file.name),
             ("ranks", str(pipeline.num_ranks)),
             ("microbatches", str(pipeline.num_microbatches)),
-            *summary_rows(file, found, timed),
-            *paper_rows(shown, found.value if best is None else best, pipeline.unit),
+            *rows,
         ),
         parts=tuple(parts),
         has_charts=True,

@@ -25,6 +25,7 @@ COLUMNS = ("candidate", "makespan", "bound", "peak", "expected", "95 %", "status
 MOST_TIMED = 24  # candidates, the shortest schedules first
 SHARE_TIMED = 0.1  # of the plan's time limit, at least
 MOST_SHOWN = 40  # candidates in a table for people
+WITH_HOSTS = "takes, hosts and NICs included"
 
 
 def timed_candidates(found: Plan, file: ProblemFile, limit: float = inf) -> Timed:
@@ -74,27 +75,48 @@ def _row(file: ProblemFile, found: Plan, one: CandidateResult, timed: Timed) -> 
         "" if peak is None else scale.amount(peak),
         "" if spans is None else f"{spans.expected:,.0f}",
         "" if spans is None else f"{spans.p95:,.0f}",
-        one.status,
-        "the plan" if one is found.winner else one.reason,
+        one.status.name,
+        "the plan" if one is found.winner else str(one.reason),
     )
 
 
 def summary_rows(file: ProblemFile, found: Plan, timed: Timed) -> list[tuple[str, str]]:
     """What to run and how good it is; or why nothing, and what would do."""
-    unit = file.pipeline.unit
+    unit, time_row = file.pipeline.unit, ("time", f"{found.seconds:.2f} s")
     rows = [("status", found.statement)]
-    if found.winner is None:
+    if found.winner is None or found.value is None:
         if found.least_capacity is not None:
             scale = Scale.of(file.pipeline.memory_unit, found.least_capacity)
             rows.append(("fits with", f"{scale.amount(found.least_capacity)} on each rank"))
-        return [*rows, ("time", f"{found.seconds:.2f} s")]
-    assert found.value is not None
-    takes = "makespan" if found.winner.cost is None else "takes, hosts and NICs included"
-    rows += [("run", str(found.winner.candidate)), (takes, ticks(found.value, unit))]
-    rows += [
+        return [*rows, time_row]
+    return [
+        *rows,
+        ("run", str(found.winner.candidate)),
+        (WITH_HOSTS if found.winner.cost is not None else "makespan", ticks(found.value, unit)),
         ("no schedule below", bound_text(found.value, found.lower_bound, unit)),
-        ("found by", found.winner.origin),
+        *schedule_rows(file, found, timed),
+        time_row,
     ]
+
+
+def deployed_rows(file: ProblemFile, found: Plan, timed: Timed) -> list[tuple[str, str]]:
+    """What to run of a deployment's pipeline; how good it is, is told of the iteration."""
+    if found.winner is None or found.value is None:
+        return []
+    takes = WITH_HOSTS if found.winner.cost is not None else "its makespan"
+    return [
+        ("pipeline's shape", str(found.winner.candidate)),
+        (takes, ticks(found.value, file.pipeline.unit)),
+        *schedule_rows(file, found, timed),
+    ]
+
+
+def schedule_rows(file: ProblemFile, found: Plan, timed: Timed) -> list[tuple[str, str]]:
+    """The winner's schedule: who found it, what is chosen in it, and how long it is in life."""
+    if found.winner is None:
+        return []
+    unit = file.pipeline.unit
+    rows = [("found by", found.winner.origin)]
     rows += [(name, str(value)) for name, value in _chosen(found.winner).items() if value]
     spans = timed.get(str(found.winner.candidate))
     if spans is None:
@@ -107,7 +129,7 @@ def summary_rows(file: ProblemFile, found: Plan, timed: Timed) -> list[tuple[str
         if first is not found.winner:
             rows.append((f"shortest by {file.rank_by}", str(first.candidate)))
     verified = "every rule holds" if found.verdict is not None and found.verdict.ok else "violated"
-    return [*rows, ("verified", verified), ("time", f"{found.seconds:.2f} s")]
+    return [*rows, ("verified", verified)]
 
 
 def bound_text(value: int, lower_bound: int, unit: str) -> str:
@@ -169,13 +191,13 @@ def _to_json(one: CandidateResult, timed: Timed) -> dict[str, object]:
         **candidate_to_json(one.candidate),
         "f": None if one.schedule is None else first_forwards(one.schedule),
         **chosen,
-        "status": one.status,
+        "status": one.status.name,
         "value": one.value,
         "lower_bound": _bound(one.bound),
         "peak_memory": one.peak_memory,
         "expected": None if spans is None else round(spans.expected),
         "p95": None if spans is None else round(spans.p95),
-        "reason": one.reason,
+        "reason": str(one.reason),
     }
 
 

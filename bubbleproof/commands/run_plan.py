@@ -49,11 +49,11 @@ from bubbleproof.formats.files import write_text
 from bubbleproof.formats.json_text import render_json
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners import CandidateResult, Plan, PlanOptions
+from bubbleproof.planners.outcome import Outcome
 from bubbleproof.report.extras import absent
 from bubbleproof.report.gantt import draw
 from bubbleproof.report.page import ComparisonRow, write_page
 from bubbleproof.report.table_rows import ReplayRow
-from bubbleproof.solvers import Status
 
 
 def run_problem(
@@ -113,7 +113,7 @@ def _rows(file: ProblemFile, found: Plan) -> list[ComparisonRow]:
     today = own_shape(file, found)
     if today is not None and today is not found.winner:
         proof = f"no schedule of this shape is below {today.bound}"
-        if today.status == Status.OPTIMAL.name:
+        if today.status is Outcome.OPTIMAL:
             proof = f"optimal for this shape: {proof}"
         rows.append(_row("this shape", today, proof))
     assert found.winner is not None

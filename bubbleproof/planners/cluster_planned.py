@@ -15,7 +15,8 @@ from bubbleproof.costs.combinations import Combination, CombinationCosts
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_bound import quick_claim
 from bubbleproof.planners.known_schedules import KnownSchedule
-from bubbleproof.planners.planned import NOT_LEGAL, TOO_LARGE, Plan, unsolved_status
+from bubbleproof.planners.outcome import Outcome, solved_outcome, unsolved_outcome
+from bubbleproof.planners.planned import Plan
 from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shaping import NotLegalError, ShapedPipeline, shaped
@@ -98,17 +99,17 @@ class DeploymentProgress:
         """What shows the bound of each of its candidates."""
         return tuple(shape.bounded for shape in self.shapes)
 
-    def status(self, best: DeploymentProgress | None) -> str:
-        """A ``Status`` of this one alone by name, ``NOT_LEGAL``, ``TOO_LARGE`` or ``BOUNDED``."""
+    def status(self, best: DeploymentProgress | None) -> Outcome:
+        """What became of this one alone."""
         if self.is_too_large:
-            return TOO_LARGE
+            return Outcome.TOO_LARGE
         if not self.counted.is_legal:
-            return NOT_LEGAL
+            return Outcome.NOT_LEGAL
         if self.reason:
-            return Status.INFEASIBLE.name
+            return Outcome.INFEASIBLE
         if self.value is None:
-            return unsolved_status(self.bound, None if best is None else best.value)
-        return (Status.OPTIMAL if self.bound >= self.value else Status.FEASIBLE).name
+            return unsolved_outcome(self.bound, None if best is None else best.value)
+        return solved_outcome(self.value, self.bound)
 
     def told(self, best: DeploymentProgress | None) -> str:
         """Why it is not the plan, or that it is."""
@@ -132,7 +133,7 @@ class DeploymentRow:
     """
 
     combination: Combination
-    status: str
+    status: Outcome
     reason: str
     value: int | None
     bound: int

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from bubbleproof.planners.outcome import Outcome, OutcomeReason
 from bubbleproof.solvers.result import Status
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.schedule import Schedule
@@ -22,9 +23,6 @@ from bubbleproof.verify.candidates.bundle import CandidateBound
 from bubbleproof.verify.candidates.cases import CandidateProof
 from bubbleproof.verify.verdict import Verdict
 
-NOT_LEGAL = "NOT_LEGAL"
-TOO_LARGE = "TOO_LARGE"  # larger than we take: whether it is better is not known
-BOUNDED = "BOUNDED"  # no schedule of it is known, and its bound is not below the plan
 Told = Callable[[str], None]
 
 
@@ -62,17 +60,16 @@ class PlanOptions:
 class CandidateResult:
     """A candidate and what became of it.
 
-    ``status`` is a ``Status`` by name, of this candidate alone, ``NOT_LEGAL`` or ``BOUNDED``: no
-    schedule of it is known, nor needed, as none is below the plan. ``pipeline`` has
-    its choices fixed where a ``schedule`` was found. No schedule takes less than ``bound`` ticks:
-    shown by ``certificate``, or by the ``word`` of an engine. ``reason`` tells why it lost, or what
-    it rests on. ``cost`` are the ticks of a step where a plan goes by more than the makespan: with
-    what hosts and NICs do after it.
+    ``status`` is that of this candidate alone. ``pipeline`` has its choices fixed where a
+    ``schedule`` was found. No schedule takes less than ``bound`` ticks: shown by ``certificate``,
+    or by the ``word`` of an engine. ``reason`` tells why it lost, or what it rests on. ``cost`` are
+    the ticks of a step where a plan goes by more than the makespan: with what hosts and NICs do
+    after it.
     """
 
     candidate: Candidate
-    status: str
-    reason: str = ""
+    status: Outcome
+    reason: OutcomeReason
     pipeline: Pipeline | None = None
     schedule: Schedule | None = None
     measured: Measures | None = None
@@ -96,7 +93,7 @@ class CandidateResult:
 
     @property
     def is_legal(self) -> bool:
-        return self.status != NOT_LEGAL
+        return self.status is not Outcome.NOT_LEGAL
 
     @property
     def bounded(self) -> CandidateBound:
@@ -183,22 +180,6 @@ class Plan:
             return not found, 0 if not found else (by or _nominal)(one), not one.is_legal
 
         return tuple(sorted(self.judged, key=place))
-
-
-def why_not(value: int | None, bound: int, best: int | None, by: str = "") -> str:
-    """Why a candidate is not the plan of ``best`` ticks, or what its bound rests on (``by``)."""
-    if best is None:
-        return "no schedule was found in the time given"
-    if value == best:
-        return f"no schedule of it is below {bound}{by}"
-    if bound >= best:
-        return f"its bound{by}, {bound}, is not below {best}"
-    return f"open: its bound, {bound}, is below {best}"
-
-
-def unsolved_status(bound: int, best: int | None) -> str:
-    """The status of what has no schedule, beside a plan of ``best`` ticks."""
-    return Status.UNKNOWN.name if best is None or bound < best else BOUNDED
 
 
 def _nominal(one: CandidateResult) -> float:

@@ -34,14 +34,15 @@ from bubbleproof.planners.looks import (
     preparation,
     without_look,
 )
-from bubbleproof.planners.planned import (
-    NOT_LEGAL,
-    CandidateResult,
-    Plan,
-    PlanOptions,
-    unsolved_status,
-    why_not,
+from bubbleproof.planners.outcome import (
+    Ground,
+    Outcome,
+    OutcomeReason,
+    comparison,
+    solved_outcome,
+    unsolved_outcome,
 )
+from bubbleproof.planners.planned import CandidateResult, Plan, PlanOptions
 from bubbleproof.solvers import SolveOptions, Status
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shaping import NotLegalError, ShapedPipeline, shaped
@@ -271,7 +272,10 @@ class _Planning:
                 one.take(without_look(one.shaped, "no time was left for a look"))
         judged = {c: j for one in self.standings for c, j in self._judged(one)}
         for candidate, why in self.illegal.items():
-            judged[candidate] = CandidateResult(candidate=candidate, status=NOT_LEGAL, reason=why)
+            reason = OutcomeReason(ground=Ground.NUMBER, text=why)
+            judged[candidate] = CandidateResult(
+                candidate=candidate, status=Outcome.NOT_LEGAL, reason=reason
+            )
         order = self.space.candidates()
         found = [judged[c] for c in order if judged[c].value is not None]
         winner = min(found, key=lambda j: (j.value or 0, j.peak_memory or 0), default=None)
@@ -309,12 +313,11 @@ class _Planning:
 
     def _judged(self, one: _Standing) -> list[tuple[Candidate, CandidateResult]]:
         seen, bound = one.best or SearchOutcome(pipeline=one.shaped.pipeline), one.bound
-        status = unsolved_status(one.least, self.best)
+        status = unsolved_outcome(one.least, self.best)
         if one.is_infeasible:
-            status = Status.INFEASIBLE.name
+            status = Outcome.INFEASIBLE
         elif one.value is not None:
-            is_closed = one.least >= one.value
-            status = (Status.OPTIMAL if is_closed else Status.FEASIBLE).name
+            status = solved_outcome(one.value, one.least)
         first = one.candidates[0]
         judged = CandidateResult(
             candidate=first,
@@ -328,22 +331,24 @@ class _Planning:
             certificate=None if bound is None else bound.certificate,
             word="" if bound is None else bound.word,
         )
+        same = OutcomeReason(ground=Ground.SAME_PIPELINE, text=f"{SAME} {first}")
         return [
-            (c, judged if c == first else replace(judged, candidate=c, reason=f"{SAME} {first}"))
+            (c, judged if c == first else replace(judged, candidate=c, reason=same))
             for c in one.candidates
         ]
 
 
-def _reason(one: _Standing, best: int | None) -> str:
+def _reason(one: _Standing, best: int | None) -> OutcomeReason:
     """Why the candidate is not the plan, or what its bound rests on."""
     assert one.bound is not None
     by = f" by the word of {one.bound.word}" if one.bound.word else ""
     if one.is_infeasible:
         why = one.bound.reason
-        return f"does not fit{by}: {why}" if why else f"does not fit{by}"
+        text = f"does not fit{by}: {why}" if why else f"does not fit{by}"
+        return OutcomeReason(ground=Ground.ROOM, text=text)
     if not one.bound.is_begun and (best is None or one.least < best):
-        return one.bound.reason
-    return why_not(one.value, one.least, best, by)
+        return OutcomeReason(ground=Ground.TIME, text=one.bound.reason)
+    return comparison(one.value, one.least, best, by)
 
 
 def verdict_of(winner: CandidateResult) -> Verdict:

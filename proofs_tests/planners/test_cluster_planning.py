@@ -14,6 +14,7 @@ from bubbleproof.formats.problem_toml import problem_of
 from bubbleproof.planners import PlanOptions, cluster_planning, plan
 from bubbleproof.planners.cluster_planning import plan_cluster
 from bubbleproof.planners.looks import CandidateSearch, SearchOutcome
+from bubbleproof.planners.outcome import Outcome
 from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from proofs_tests.costs.cluster_cases import TRAINING, all_counted, with_memory
@@ -63,7 +64,7 @@ def test_nothing_is_lost_by_pruning(mebibytes: int, layers: int) -> None:
         if row.combination in alone:
             assert row.bound <= alone[row.combination]
         else:
-            assert row.status in ("INFEASIBLE", "NOT_LEGAL")
+            assert row.status in (Outcome.INFEASIBLE, Outcome.NOT_LEGAL)
 
 
 def test_what_does_not_fit_has_no_schedule() -> None:

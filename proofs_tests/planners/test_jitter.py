@@ -10,6 +10,7 @@ import pytest
 from bubbleproof.planners import CandidateResult, Plan
 from bubbleproof.planners import jitter as module
 from bubbleproof.planners.jitter import Jitter, jitter
+from bubbleproof.planners.outcome import Outcome, comparison
 from bubbleproof.solvers import Status
 from bubbleproof.theory.families import family
 from bubbleproof.theory.model.actions import Action, ActionTable
@@ -146,7 +147,8 @@ CALM = ordered(UNEVEN, "0F1 0F0", *(f"{r}F1 {r}F0" for r in OTHERS))
 def judged(schedule: Schedule, chunks: int) -> CandidateResult:
     return CandidateResult(
         candidate=Candidate(chunks=chunks, placement="loop", backward="whole", slices=1),
-        status="FEASIBLE",
+        status=Outcome.FEASIBLE,
+        reason=comparison(None, 0, None),
         schedule=schedule,
         measured=measure(UNEVEN, schedule),
     )

@@ -13,6 +13,7 @@ from bubbleproof.parallel import open_executor
 from bubbleproof.planners import Plan, PlanOptions, plan
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.least_memory import least_capacity
+from bubbleproof.planners.outcome import Outcome
 from bubbleproof.solvers import SolveOptions, Status, solve
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -50,9 +51,11 @@ def test_the_plan_says_of_each_candidate_what_became_of_it(found: Plan) -> None:
     by_text = {str(one.candidate): one for one in found.judged}
     # 4 ticks are not divisible by 5 chunks; one chunk has the same stages in a wave as in a loop.
     illegal = by_text["v=5 loop whole"]
-    assert (illegal.status, illegal.reason) == ("NOT_LEGAL", "forward 4 is not divisible by 5")
+    assert (illegal.status, str(illegal.reason)) == (
+        Outcome.NOT_LEGAL, "forward 4 is not divisible by 5",
+    )  # fmt: skip
     assert sum(not one.is_legal for one in found.judged) == 4
-    assert by_text["v=1 wave split"].reason == "the same pipeline as v=1 loop split"
+    assert str(by_text["v=1 wave split"].reason) == "the same pipeline as v=1 loop split"
     assert by_text["v=1 wave split"].bound == by_text["v=1 loop split"].bound
     for one in found.judged:
         assert one.bound <= (NEVER if one.value is None else one.value)
@@ -196,7 +199,7 @@ def test_a_plan_in_which_nothing_fits_names_the_nearest_memory() -> None:
     assert (found.value, found.winner, found.verdict) == (None, None, None)
     # One microbatch of 2 units, or while its forward or R runs; whatever is chosen.
     assert found.least_capacity == 2
-    assert all(one.status in ("INFEASIBLE", "NOT_LEGAL") for one in found.judged)
+    assert all(one.status in (Outcome.INFEASIBLE, Outcome.NOT_LEGAL) for one in found.judged)
     enough = replace(tight, pipeline=tight.pipeline.with_changes(capacity=2))
     assert plan(enough, OPTIONS).value is not None
 

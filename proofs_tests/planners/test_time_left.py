@@ -35,8 +35,8 @@ def test_a_candidate_that_cannot_be_prepared_is_not_begun(monkeypatch: pytest.Mo
     assert (found.status, found.value) == (Status.UNKNOWN, None)
     # F and B of 2 stages and 4 stages, of 500 microbatches: 2000 and 4000 actions.
     first, second = found.judged
-    assert first.reason == "not begun: its 2,000 actions take about 2000 s to prepare"
-    assert second.reason == "not begun: its 4,000 actions take about 4000 s to prepare"
+    assert str(first.reason) == "not begun: its 2,000 actions take about 2000 s to prepare"
+    assert str(second.reason) == "not begun: its 4,000 actions take about 4000 s to prepare"
     # Rank 0 computes 2 + 4 ticks 500 times; rank 1 as much, after an F of 2 and before a
     # B of 4 on rank 0. Two chunks halve what is before and after, of rank 1's first stage.
     assert [one.bound for one in found.judged] == [3006, 3003]

@@ -13,6 +13,7 @@ from dataclasses import replace
 from bubbleproof.costs.combinations import CombinationCosts
 from bubbleproof.papers.planning.joint_plan import less
 from bubbleproof.planners.cluster_planned import ClusterPlan, DeploymentRow
+from bubbleproof.planners.outcome import solved_outcome
 from bubbleproof.planners.planned import Plan
 from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.plan_space import Candidate
@@ -74,7 +75,7 @@ def _row(
     if row.combination == at.combination:
         assert joint.winner is not None
         bound = min(row.bound, joint.lower_bound + value - (joint.value or 0))
-        peak, status = joint.winner.peak_memory, _status(value, bound).name
+        peak, status = joint.winner.peak_memory, solved_outcome(value, bound)
         return replace(
             row, status=status, reason="the plan", value=value, bound=bound, peak_memory=peak
         )

@@ -15,7 +15,15 @@ from dataclasses import replace
 
 from bubbleproof.papers.planning.paper_choice import AcceptedSchedule, PaperChoice
 from bubbleproof.planners.looks import FirstSearch, first_look
-from bubbleproof.planners.planned import CandidateResult, Plan, unsolved_status, why_not
+from bubbleproof.planners.outcome import (
+    Ground,
+    Outcome,
+    OutcomeReason,
+    comparison,
+    solved_outcome,
+    unsolved_outcome,
+)
+from bubbleproof.planners.planned import CandidateResult, Plan
 from bubbleproof.planners.planning import verdict_of
 from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.plan_space import Candidate
@@ -59,19 +67,20 @@ def _costed(one: CandidateResult, chosen: PaperChoice) -> CandidateResult:
     cost = chosen.cost(one.pipeline, one.schedule)
     if cost is None:
         why = f"what {chosen.paper} counts beside has no meaning for it"
-        none = replace(one, pipeline=None, schedule=None, measured=None, origin="", reason=why)
-        return replace(none, status=Status.UNKNOWN.name)
+        reason = OutcomeReason(ground=Ground.NO_COST, text=why)
+        none = replace(one, pipeline=None, schedule=None, measured=None, origin="", reason=reason)
+        return replace(none, status=Outcome.UNKNOWN)
     return one if cost == one.value else replace(one, cost=cost)
 
 
 def _told_again(one: CandidateResult, best: int | None) -> CandidateResult:
     """With the reason against the new best; one that is out, or is another, keeps its own."""
-    if one.reason and not one.reason.startswith(("no schedule of", "its bound", "open")):
+    if one.reason.ground is not Ground.COMPARISON:
         return one
     by = f" by the word of {one.word}" if one.word and one.certificate is None else ""
-    told = replace(one, reason=why_not(one.value, one.bound, best, by))
-    is_open = one.status == Status.UNKNOWN.name
-    return replace(told, status=unsolved_status(one.bound, best)) if is_open else told
+    told = replace(one, reason=comparison(one.value, one.bound, best, by))
+    is_open = one.status is Outcome.UNKNOWN
+    return replace(told, status=unsolved_outcome(one.bound, best)) if is_open else told
 
 
 def _beside(
@@ -102,10 +111,10 @@ def _judged(candidate: Candidate, run: AcceptedSchedule) -> CandidateResult:
     """The paper's run as a candidate in which nothing is open, with a bound."""
     shape = ShapedPipeline(pipeline=run.pipeline, allowed=None)
     seen, value = first_look(FirstSearch(shaped=shape, most=0)), run.ticks
-    is_closed = seen.bound >= value
     return CandidateResult(
         candidate=candidate,
-        status=(Status.OPTIMAL if is_closed else Status.FEASIBLE).name,
+        status=solved_outcome(value, seen.bound),
+        reason=comparison(value, seen.bound, value),
         pipeline=run.pipeline,
         schedule=run.schedule,
         measured=run.measured,
