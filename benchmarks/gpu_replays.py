@@ -33,6 +33,7 @@ import typer
 from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
+from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.theory.families import families, make_parameters
@@ -98,12 +99,10 @@ def _row(found: FamilyMember, device: str, hidden: int, sequence: int) -> Row:
         replicas = (1,) if found.pipeline.num_slices > 1 else (1, 2)
         for training in (None, ADAM):
             for data_parallel in replicas:
-                row.add(
-                    replay(
-                        found.pipeline, found.schedule, spec,
-                        device=device, training=training, data_parallel=data_parallel,
-                    )
-                )  # fmt: skip
+                options = ReplayOptions(
+                    device=device, training=training, data_parallel=data_parallel
+                )
+                row.add(replay(found.pipeline, found.schedule, spec, options))
     return row
 
 

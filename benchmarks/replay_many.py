@@ -27,6 +27,7 @@ import typer
 from bubbleproof.reference_exec.drivers.gloo import GlooPool
 from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
+from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.theory.families import member
 
@@ -69,7 +70,9 @@ def _all_replayed(backend: str, pool: GlooPool | None, sizes: Sizes) -> float:
 def _replayed(backend: str, pool: GlooPool | None, p: int, m: int, family: str) -> float:
     """The seconds of one replay's ranks. Raises ``RuntimeError`` where a promise is broken."""
     found = member(family, p=p, m=m)
-    report = replay(found.pipeline, found.schedule, ModelSpec(), backend=backend, pool=pool)
+    report = replay(
+        found.pipeline, found.schedule, ModelSpec(), ReplayOptions(backend=backend), pool=pool
+    )
     if not report.ok:
         raise RuntimeError(f"{family} p={p} m={m}: {report}")
     return report.seconds

@@ -16,6 +16,7 @@ from statistics import median
 import typer
 
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
+from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.theory.families import member
 
@@ -36,7 +37,9 @@ def main(rounds: int = 15, ranks: int = 4, microbatches: int = 8) -> None:
         for turn in range(rounds + 1):
             for count_work in (turn % 2 == 0, turn % 2 == 1):
                 begun = time.process_time()
-                report = replay(found.pipeline, found.schedule, spec, count_work=count_work)
+                report = replay(
+                    found.pipeline, found.schedule, spec, ReplayOptions(count_work=count_work)
+                )
                 spent = time.process_time() - begun
                 if not report.ok:
                     raise RuntimeError(str(report))

@@ -19,6 +19,7 @@ from bubbleproof.arguments import (
     window_of,
     wrong,
 )
+from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.theory.families import FamilyMember, published_programs
 from bubbleproof.theory.families import families as families
 from bubbleproof.theory.families import family as family
@@ -268,7 +269,7 @@ def replay(
         raise wrong(model, "model", f"a {ModelSpec.__module__}.ModelSpec", asker="replay")
     count = whole(steps, "steps", asker="replay")
     training = Training(steps=count) if count else None
-    return run(pipeline, found, spec, backend=backend, training=training)
+    return run(pipeline, found, spec, ReplayOptions(backend=backend, training=training))
 
 
 def prove(theorem: str, *, timeout: float = 60.0) -> TheoremProof:

@@ -21,6 +21,7 @@ from bubbleproof.reference_exec.drivers.gloo_server import (
     stop_server,
 )
 from bubbleproof.reference_exec.plans.replay_limits import require_room, require_size
+from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.verify.communication.semantics import Semantics
 
 if TYPE_CHECKING:
@@ -135,20 +136,22 @@ def _replay(given: ScheduleFile, request: ReplayRequest) -> ReplayReport:
         known_pipeline(given),
         given.timed_roughly() if request.run.unsafe else given.timed(),
         request.model.spec(),
-        training=request.training.asked(),
+        ReplayOptions(
+            training=request.training.asked(),
+            backend=request.run.backend or OWN_BACKENDS[0],
+            seed=request.run.seed,
+            semantics=request.communication.comm,
+            timeout=request.communication.timeout,
+            unsafe=request.run.unsafe,
+            data_parallel=request.training.data_parallel,
+            zero=request.training.levels(),
+            debug_headers=request.communication.debug_headers,
+            count_bytes=not request.run.no_count_bytes,
+            count_work=not request.run.no_count_work,
+            device=request.run.device or "cpu",
+        ),
         program=given.lowered,
-        backend=request.run.backend or OWN_BACKENDS[0],
-        seed=request.run.seed,
-        semantics=request.communication.comm,
-        timeout=request.communication.timeout,
-        unsafe=request.run.unsafe,
-        data_parallel=request.training.data_parallel,
-        zero=request.training.levels(),
-        debug_headers=request.communication.debug_headers,
-        count_bytes=not request.run.no_count_bytes,
-        count_work=not request.run.no_count_work,
         progress=None if request.output.json else say,
-        device=request.run.device or "cpu",
     )
 
 

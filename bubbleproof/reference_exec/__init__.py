@@ -1,6 +1,6 @@
 """Runs verified schedules on torch and compares gradients and peak bytes with what was promised.
 
-``replay.replay(problem, schedule, models.model_spec.ModelSpec(...))`` gives an
+``replaying.replay(pipeline, schedule, models.model_spec.ModelSpec(...))`` gives an
 ``evidence.replay_report.ReplayReport``. Each part imports only those before it:
 
     broken, saved, bits, flop_count
@@ -10,7 +10,7 @@
     runtime         one rank: its computations, moves, collectives and steps, on any device
     evidence        oracles, and what a replay showed beside them
     drivers         ranks together: virtual, gloo, torchrun with gloo or NCCL
-    replay          all of it, in one call
+    replaying       all of it, in one call
     pytorch         the second executor, PyTorch's own pipeline runtime
 
 What is known without running (``models.model_spec``, ``models.footprint``, ``plans.replay_plan``,

@@ -13,6 +13,7 @@ from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.prepared import lowered_program, replay_plan
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.replicated import replicated
+from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.reference_exec.runtime.rank import RankResult
 from bubbleproof.theory.families import families
@@ -71,7 +72,16 @@ def family_case(name: str, **params: int | None) -> Case:
 
 def run(case: Case, spec: ModelSpec = TINY, **options: object) -> ReplayReport:
     """Replay a case, with the options of ``replay``."""
-    return replay(case.pipeline, case.schedule, spec, **options)  # type: ignore[arg-type]  # tests pass what they mean
+    return replay_with(case.pipeline, case.schedule, spec, **options)
+
+
+def replay_with(
+    pipeline: Pipeline, schedule: Schedule, spec: ModelSpec, /, **options: object
+) -> ReplayReport:
+    """``replay`` with what its options and it itself take by name."""
+    own = {name: options.pop(name) for name in ("program", "progress", "pool") if name in options}
+    given = ReplayOptions(**options)  # type: ignore[arg-type]  # tests pass what they mean
+    return replay(pipeline, schedule, spec, given, **own)  # type: ignore[arg-type]  # likewise
 
 
 def random_case(pipeline: Pipeline, seed: int) -> Case:

@@ -10,13 +10,12 @@ from bubbleproof.reference_exec.plans.prepared import lowered_program, replay_pl
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.replicated import replicated
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
-from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.sharding import Sharding
-from proofs_tests.reference_exec.cases import TINY
+from proofs_tests.reference_exec.cases import TINY, replay_with
 
 Made = tuple[Pipeline, Schedule]
 
@@ -46,7 +45,7 @@ def mesh(zero: int, **options: object) -> Made:
 
 
 def run(made: Made, spec: ModelSpec = TINY, **options: object) -> ReplayReport:
-    return replay(*made, spec, **options)  # type: ignore[arg-type]  # tests pass what they mean
+    return replay_with(*made, spec, **options)
 
 
 def plan_of(made: Made, spec: ModelSpec = TINY, *, replicas: int, levels: str | None) -> ReplayPlan:

@@ -11,10 +11,9 @@ from bubbleproof.reference_exec.plans.prepared import lowered_program, replay_pl
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.replicated import ReplicatedSchedule, replicated
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
-from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.theory.families import families
 from bubbleproof.theory.model.actions import Kind
-from proofs_tests.reference_exec.cases import TINY, Case, family_case
+from proofs_tests.reference_exec.cases import TINY, Case, family_case, replay_with
 from proofs_tests.reference_exec.test_every_family import ORDINARY, SHAPES
 
 SPEC = replace(TINY, sequence=2)
@@ -31,7 +30,9 @@ def of_family(name: str) -> Case:
 def run(case: Case, levels: str | None, **options: object) -> ReplayReport:
     zero = None if levels is None else ZeroLevels.parse(levels)
     given: dict[str, object] = {"data_parallel": 2, "spec": SPEC, **options}
-    return replay(case.pipeline, case.schedule, zero=zero, **given)  # type: ignore[arg-type]  # tests pass what they mean
+    spec = given.pop("spec")
+    assert isinstance(spec, ModelSpec)
+    return replay_with(case.pipeline, case.schedule, spec, zero=zero, **given)
 
 
 def placed(

@@ -14,6 +14,7 @@ from bubbleproof.formats.problem_equality import is_same_problem
 from bubbleproof.reference_exec.drivers.virtual import run_virtual
 from bubbleproof.reference_exec.models.footprint import footprint, input_bytes
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
+from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.reference_exec.runtime.sliced import SlicedSample
@@ -68,9 +69,11 @@ def test_choices_are_kept_from_the_pipeline_to_the_gradients(number: int, tmp_pa
         file.pipeline,
         file.schedule,
         model(number),
-        seed=number,
-        data_parallel=2 if sharded and number % 2 else 1,
-        training=Training(optimizer="adam", steps=2) if number % 5 == 0 else None,
+        ReplayOptions(
+            seed=number,
+            data_parallel=2 if sharded and number % 2 else 1,
+            training=Training(optimizer="adam", steps=2) if number % 5 == 0 else None,
+        ),
     )
     assert report.gradients_equal
     assert report.peak_bytes.measured == report.peak_bytes.predicted

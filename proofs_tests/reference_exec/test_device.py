@@ -16,6 +16,7 @@ import torch
 
 from bubbleproof.reference_exec.evidence.profiling import profile_stages
 from bubbleproof.reference_exec.evidence.training_oracle import stepped_on
+from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.reference_exec.runtime.cuda import CudaDevice, allow_waiting_kernels, open_device
@@ -212,7 +213,7 @@ def test_devices_that_are_not_there_are_refused(monkeypatch: pytest.MonkeyPatch)
 def test_families_replay_on_one_gpu(name: str, params: dict[str, int], dtype: str) -> None:
     case = family_case(name, **params)
     spec = replace(TINY, kind="transformer", dtype=dtype)
-    report = replay(case.pipeline, case.schedule, spec, device="cuda")
+    report = replay(case.pipeline, case.schedule, spec, ReplayOptions(device="cuda"))
     assert report.ok, str(report)
     (peak,) = report.allocator_peak_bytes
     assert peak >= max(report.peak_bytes.measured)
@@ -233,7 +234,9 @@ def test_the_oracle_steps_a_stage_where_the_schedule_does(gpu: CudaDevice) -> No
 def test_a_training_that_the_host_steps_replays_on_one_gpu(optimizer: str) -> None:
     case = family_case("toffload", p=2, m=3)
     training = Training(optimizer=optimizer, steps=3)
-    report = replay(case.pipeline, case.schedule, TINY, device="cuda", training=training)
+    report = replay(
+        case.pipeline, case.schedule, TINY, ReplayOptions(device="cuda", training=training)
+    )
     assert report.ok, str(report)
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
+from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.theory.families import families
@@ -43,20 +44,20 @@ def report_of(
         return replay(
             *mesh(3),
             spec,
-            data_parallel=2,
-            zero=ZeroLevels.parse("3,bias=1"),
-            seed=seed,
-            semantics=semantics,
-            count_bytes=count_bytes,
+            ReplayOptions(
+                data_parallel=2,
+                zero=ZeroLevels.parse("3,bias=1"),
+                seed=seed,
+                semantics=semantics,
+                count_bytes=count_bytes,
+            ),
         )
     case = family_case(name, **SHAPES.get(name, ORDINARY))
     return replay(
         case.pipeline,
         case.schedule,
         spec,
-        seed=seed,
-        semantics=semantics,
-        count_bytes=count_bytes,
+        ReplayOptions(seed=seed, semantics=semantics, count_bytes=count_bytes),
     )
 
 

@@ -8,9 +8,10 @@ import pytest
 
 from bubbleproof.papers.pipemesh.optimizer_sharding import with_sharded_state
 from bubbleproof.reference_exec.drivers.gloo import GlooPool
+from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.reference_exec.replaying import replay
-from proofs_tests.reference_exec.cases import TINY, family_case
+from proofs_tests.reference_exec.cases import TINY, family_case, replay_with
 from proofs_tests.reference_exec.meshes import mesh
 from proofs_tests.reference_exec.safe_programs import replay_safe_programs
 from proofs_tests.sized import sized
@@ -27,7 +28,7 @@ def test_published_schedules_replay_on_gloo(
 ) -> None:
     case = family_case(name, p=4, m=4, v=v)
     spec = replace(SPEC, dtype=dtype)
-    report = replay(case.pipeline, case.schedule, spec, backend="gloo", pool=pool)
+    report = replay(case.pipeline, case.schedule, spec, ReplayOptions(backend="gloo"), pool=pool)
     virtual = replay(case.pipeline, case.schedule, spec)
     assert report.ok, str(report)
     assert (report.backend, report.semantics) == ("gloo", "buffered")
@@ -53,7 +54,7 @@ def test_choices_and_slices_replay_on_gloo(
 ) -> None:
     case = family_case(name, **params)
     spec = replace(SPEC, dtype=dtype)
-    report = replay(case.pipeline, case.schedule, spec, backend="gloo", pool=pool)
+    report = replay(case.pipeline, case.schedule, spec, ReplayOptions(backend="gloo"), pool=pool)
     assert report.ok, str(report)
     assert report.live_bytes == replay(case.pipeline, case.schedule, spec).live_bytes
 
@@ -72,8 +73,8 @@ def test_replicas_replay_on_gloo(pool: GlooPool) -> None:
     made = mesh(3)
     options = {"data_parallel": 2, "zero": ZeroLevels.parse("3,norm=1,down=2")}
     spec = replace(SPEC, dtype="float32")
-    report = replay(*made, spec, backend="gloo", pool=pool, **options)  # type: ignore[arg-type]  # as meant
-    virtual = replay(*made, spec, **options)  # type: ignore[arg-type]  # as meant
+    report = replay_with(*made, spec, backend="gloo", pool=pool, **options)
+    virtual = replay_with(*made, spec, **options)
     assert report.ok, str(report)
     assert len(report.live_bytes) == 4
     assert report.live_bytes == virtual.live_bytes
@@ -86,8 +87,8 @@ def test_an_interleaved_order_with_sharded_optimizer_state_replays_on_gloo(pool:
     # any, so no backward may wait for a reduction.
     case = family_case("interleaved", p=2, m=4, v=3)
     made = with_sharded_state(case.pipeline, case.schedule, 1)
-    report = replay(*made, SPEC, backend="gloo", pool=pool, data_parallel=2)
-    virtual = replay(*made, SPEC, data_parallel=2)
+    report = replay(*made, SPEC, ReplayOptions(backend="gloo", data_parallel=2), pool=pool)
+    virtual = replay(*made, SPEC, ReplayOptions(data_parallel=2))
     assert report.ok, str(report)
     assert report.zero == "1"
     assert report.live_bytes == virtual.live_bytes
@@ -105,7 +106,9 @@ def test_schedules_without_collectives_replay_on_processes(
     case = family_case(name, p=2, m=2 if name == "zb-v" else 4)
     made = case.pipeline, case.schedule
     zero = None if levels is None else ZeroLevels.parse(levels)
-    report = replay(*made, SPEC, backend="gloo", pool=pool, data_parallel=2, zero=zero)
+    report = replay(
+        *made, SPEC, ReplayOptions(backend="gloo", data_parallel=2, zero=zero), pool=pool
+    )
     assert report.ok, str(report)
     assert [trace.num_differing for trace in report.traces] == [0] * 4
-    assert report.loss == replay(*made, SPEC, data_parallel=2, zero=zero).loss
+    assert report.loss == replay(*made, SPEC, ReplayOptions(data_parallel=2, zero=zero)).loss

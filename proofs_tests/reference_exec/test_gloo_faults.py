@@ -11,6 +11,7 @@ from bubbleproof.reference_exec.evidence.oracle import (
     order_matched,
     single_threaded,
 )
+from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.theory.model.schedule import Program
 from proofs_tests.patience import PATIENCE
@@ -24,7 +25,7 @@ CASE = family_case("1f1b", p=2, m=4)
 @pytest.fixture(autouse=True, scope="module")
 def _forking_server() -> None:
     """The server that forks processes is there before anything is counted, and stays."""
-    assert replay(CASE.pipeline, CASE.schedule, TINY, backend="gloo").ok
+    assert replay(CASE.pipeline, CASE.schedule, TINY, ReplayOptions(backend="gloo")).ok
 
 
 def ended_with(worker: Worker, *, timeout: float = PATIENCE, debug_headers: bool = False) -> str:
@@ -46,7 +47,9 @@ def test_a_rank_that_dies_is_named_with_who_waited_for_it(worker: Worker, exitco
         f"gloo replay ended: rank 1 died with exit code {exitcode} at 1B0; "
         "rank 0 was left waiting: 0B0 waits for 0RECV_B0 with rank 1"
     )
-    assert replay(CASE.pipeline, CASE.schedule, TINY, backend="gloo").ok  # processes of its own
+    assert replay(
+        CASE.pipeline, CASE.schedule, TINY, ReplayOptions(backend="gloo")
+    ).ok  # processes of its own
 
 
 def test_a_rank_that_hangs_is_named_with_who_waited_for_it() -> None:
@@ -96,6 +99,8 @@ def test_headers_tell_crossed_messages_that_gloo_takes_for_each_other() -> None:
 @pytest.mark.parametrize(("name", "p", "m"), [("zb-h1", 3, 4), ("bpipe", 4, 5)])
 def test_headers_change_nothing_where_all_is_right(name: str, p: int, m: int) -> None:
     case = family_case(name, p=p, m=m)
-    report = replay(case.pipeline, case.schedule, TINY, backend="gloo", debug_headers=True)
+    report = replay(
+        case.pipeline, case.schedule, TINY, ReplayOptions(backend="gloo", debug_headers=True)
+    )
     assert report.ok
     assert report.live_bytes == replay(case.pipeline, case.schedule, TINY).live_bytes

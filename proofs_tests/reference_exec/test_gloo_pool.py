@@ -14,6 +14,7 @@ from bubbleproof.reference_exec.drivers.gloo import GlooPool, RankFailed, run_gl
 from bubbleproof.reference_exec.evidence.oracle import order_matched, single_threaded
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
+from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.reference_exec.runtime.rank import RankResult
@@ -127,11 +128,13 @@ def test_a_user_s_own_model_runs_in_processes_of_its_own(pool: GlooPool) -> None
     case = family_case("1f1b", p=2, m=2)
     theirs = ModelSpec(kind="own", factory="proofs_tests.reference_exec.own_models:plain")
     for _ in range(2):
-        assert replay(case.pipeline, case.schedule, theirs, backend="gloo", pool=pool).ok
+        assert replay(
+            case.pipeline, case.schedule, theirs, ReplayOptions(backend="gloo"), pool=pool
+        ).ok
         assert pids() == set()  # before any other plan they are the pool's, and end
-    assert replay(case.pipeline, case.schedule, TINY, backend="gloo", pool=pool).ok
+    assert replay(case.pipeline, case.schedule, TINY, ReplayOptions(backend="gloo"), pool=pool).ok
     ours = pids()
-    assert replay(case.pipeline, case.schedule, theirs, backend="gloo", pool=pool).ok
+    assert replay(case.pipeline, case.schedule, theirs, ReplayOptions(backend="gloo"), pool=pool).ok
     assert pids() == ours
 
 
@@ -140,11 +143,8 @@ def test_what_is_not_verified_leaves_no_process_for_the_next(pool: GlooPool) -> 
     crossed = Program.from_orders([SWAPPED_SENDS, RECEIVER])
 
     def replayed(program: Program | None, *, unsafe: bool) -> bool:
-        report = replay(
-            case.pipeline, case.schedule, TINY,
-            program=program, unsafe=unsafe, backend="gloo", pool=pool,
-        )  # fmt: skip
-        return report.ok
+        options = ReplayOptions(unsafe=unsafe, backend="gloo")
+        return replay(case.pipeline, case.schedule, TINY, options, program=program, pool=pool).ok
 
     assert replayed(None, unsafe=True)  # and is verified all the same
     first = pids()

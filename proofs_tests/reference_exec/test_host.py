@@ -14,6 +14,7 @@ from bubbleproof.reference_exec.models.footprint import weight_bytes
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import Stage
 from bubbleproof.reference_exec.plans.replay_plan import Key
+from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.reference_exec.runtime import host
 from bubbleproof.theory.families.toffload import TOffload
@@ -73,7 +74,7 @@ def test_recomputation_and_off_load_together(seed: int) -> None:
     recomputed = TRecomp().recomputing(Pipeline(num_ranks=3, num_microbatches=4, num_chunks=2))
     pipeline = TOffload().offloading(recomputed, offload=1 + seed, step=2, reload=3)
     spec = replace(TINY, kind="transformer", layers=2, seed=seed)
-    report = replay(pipeline, TOffload().schedule(pipeline), spec, seed=seed)
+    report = replay(pipeline, TOffload().schedule(pipeline), spec, ReplayOptions(seed=seed))
     assert report.ok, str(report)
     assert report.num_updated_stages == 3
 

@@ -14,6 +14,7 @@ from bubbleproof.reference_exec.models.linear import WeightGradStore
 from bubbleproof.reference_exec.models.llama import LlamaLayer, RMSNorm, rotary_angles, turned
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import Stage, microbatch_input
+from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.reference_exec.runtime import sliced
 from proofs_tests.reference_exec.cases import family_case
@@ -107,7 +108,7 @@ def test_derivatives_agree_with_finite_differences() -> None:
 def test_families_replay(name: str, params: dict[str, int], dtype: str) -> None:
     case = family_case(name, **params)
     spec = replace(SMALL, dtype=dtype, layers=2)
-    report = replay(case.pipeline, case.schedule, spec, seed=1)
+    report = replay(case.pipeline, case.schedule, spec, ReplayOptions(seed=1))
     assert report.peak_bytes.measured == report.peak_bytes.predicted
     assert report.ok, str(report)
 

@@ -12,6 +12,7 @@ from bubbleproof.reference_exec.models.examined import examined
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own import build
 from bubbleproof.reference_exec.models.reference import Stage
+from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.replaying import replay
 from proofs_tests.reference_exec.cases import family_case
@@ -45,7 +46,9 @@ def test_the_example_replays(name: str, params: dict[str, int], dtype: str) -> N
 def test_own_modules_replay_on_processes_and_train() -> None:
     case = family_case("zb-h1", p=2, m=3)
     training = Training(optimizer="adam", steps=2)
-    report = replay(case.pipeline, case.schedule, own("plain"), backend="gloo", training=training)
+    report = replay(
+        case.pipeline, case.schedule, own("plain"), ReplayOptions(backend="gloo", training=training)
+    )
     assert report.ok, str(report)
 
 

@@ -12,6 +12,7 @@ import pytest
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.accumulation import accumulation_orders
+from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.reference_exec.replaying import NotVerified, replay
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -21,6 +22,7 @@ from proofs_tests.reference_exec.cases import (
     SWAPPED_SENDS,
     TINY,
     family_case,
+    replay_with,
 )
 from proofs_tests.verify.dataflow.samples import retimed, swapped, texts, without, without_edge
 
@@ -38,7 +40,7 @@ class Fault:
     stopped: str
 
     def replayed(self, *, spec: ModelSpec = SPEC, **options: object) -> ReplayReport:
-        return replay(self.pipeline, self.schedule, spec, program=self.program, **options)  # type: ignore[arg-type]  # tests pass what they mean
+        return replay_with(self.pipeline, self.schedule, spec, program=self.program, **options)
 
 
 def lost_key_value_gradients() -> Fault:
@@ -122,7 +124,7 @@ def test_swapped_sends_give_other_gradients_where_messages_have_no_tags() -> Non
 def test_what_is_verified_runs_as_ever_where_it_is_forced() -> None:
     case = family_case("gpipe", p=2, m=2)
     program = Program.from_orders([SENDER, RECEIVER])
-    report = replay(case.pipeline, case.schedule, SPEC, program=program, unsafe=True)
+    report = replay(case.pipeline, case.schedule, SPEC, ReplayOptions(unsafe=True), program=program)
     assert report.ok
     assert (report.unsafe, report.broken_rules, report.violations) == (True, (), ())
     plain = replay(case.pipeline, case.schedule, SPEC, program=program)
@@ -138,7 +140,7 @@ def test_a_broken_rule_is_a_failure_whatever_the_run_shows() -> None:
         case.pipeline.with_changes(capacity=2),
         case.schedule,
         SPEC,
-        unsafe=True,
+        ReplayOptions(unsafe=True),
         progress=said.append,
     )
     assert report.gradients_equal

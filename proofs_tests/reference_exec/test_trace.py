@@ -13,6 +13,7 @@ pytest.importorskip("torch", reason="torch is not installed")
 from bubbleproof.reference_exec.evidence.measured import measured_schedule
 from bubbleproof.reference_exec.models.footprint import footprint
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
+from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.reference_exec.runtime.compute import Compute
@@ -33,7 +34,7 @@ FAMILIES = (
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_action_leaves_the_bytes_that_the_model_says(family: str) -> None:
     found = member(family, p=2, m=4)
-    report = replay(found.pipeline, found.schedule, SPEC, seed=3)
+    report = replay(found.pipeline, found.schedule, SPEC, ReplayOptions(seed=3))
     assert report.ok, report.failures
     for trace, staircase in zip(report.traces, report.live_bytes, strict=True):
         assert trace.predicted == trace.live_bytes
@@ -86,7 +87,7 @@ def test_a_forward_that_is_recomputed_is_sampled_with_all_it_saved_and_without()
 @pytest.mark.parametrize("backend", ["virtual", "gloo"])
 def test_the_clock_runs_forward_and_messages_arrive_after_they_were_made(backend: str) -> None:
     found = member("1f1b", p=2, m=3)
-    report = replay(found.pipeline, found.schedule, SPEC, backend=backend)
+    report = replay(found.pipeline, found.schedule, SPEC, ReplayOptions(backend=backend))
     ended: dict[Action, int] = {}
     for trace in report.traces:
         assert min(trace.begin) >= 0
@@ -139,7 +140,9 @@ def test_a_measured_bar_begins_when_its_message_is_there() -> None:
 
 def test_collectives_that_replicas_add_are_drawn_from_their_begin_to_their_end() -> None:
     found = member("zb-h1", p=2, m=2)
-    report = replay(found.pipeline, found.schedule, SPEC, data_parallel=2, zero=ZERO_3)
+    report = replay(
+        found.pipeline, found.schedule, SPEC, ReplayOptions(data_parallel=2, zero=ZERO_3)
+    )
     names = [f"rank {rank} of replica {replica}" for replica in (0, 1) for rank in (0, 1)]
     assert [trace.name for trace in report.traces] == names
     problem, measured = measured_schedule(found.problem, found.schedule, report.traces)

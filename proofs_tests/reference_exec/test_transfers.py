@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.reference_exec.plans.transfer_rows import with_transfers
 from bubbleproof.reference_exec.replaying import NotVerified, replay
 from bubbleproof.theory.families.bpipe import BPipe
@@ -80,7 +81,9 @@ def test_random_choices_replay(seed: int) -> None:
     kind = ["mlp", "transformer"][seed % 2]
     for semantics in Semantics:
         spec = replace(TINY, kind=kind, seed=seed)
-        report = replay(case.pipeline, case.schedule, spec, seed=seed, semantics=semantics)
+        report = replay(
+            case.pipeline, case.schedule, spec, ReplayOptions(seed=seed, semantics=semantics)
+        )
         assert report.ok, str(report)
 
 

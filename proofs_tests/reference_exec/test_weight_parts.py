@@ -23,6 +23,7 @@ from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import Stage
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.replicated import replicated
+from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.reference_exec.pytorch.table import require_sayable
 from bubbleproof.reference_exec.replaying import NotVerified, replay
 from bubbleproof.reference_exec.runtime import weight_parts
@@ -243,7 +244,7 @@ def test_a_dropped_part_is_refused_and_shows_where_it_is_forced() -> None:
     short = without(case.schedule, "0W1#1")
     with pytest.raises(NotVerified, match="0W1#1 is missing"):
         replay(case.pipeline, short, TINY)
-    report = replay(case.pipeline, short, TINY, unsafe=True)
+    report = replay(case.pipeline, short, TINY, ReplayOptions(unsafe=True))
     assert report.broken_rules == ("complete", "dataflow")
     assert "left over: 0I1 without W#1" in report.stopped
     assert not report.gradients_equal
@@ -258,7 +259,7 @@ def test_a_repeated_part_is_refused_and_shows_where_it_is_forced() -> None:
     wrong = replace(case.schedule, program=twice)
     with pytest.raises(NotVerified, match="0W0#"):
         replay(case.pipeline, wrong, TINY)
-    report = replay(case.pipeline, wrong, TINY, unsafe=True)
+    report = replay(case.pipeline, wrong, TINY, ReplayOptions(unsafe=True))
     assert {"complete", "dataflow"} <= set(report.broken_rules)
     assert "0W0#0 runs twice" in report.stopped
     assert not report.ok
@@ -271,7 +272,7 @@ def test_parts_out_of_their_order_are_refused_and_right_all_the_same() -> None:
     wrong = replace(case.schedule, program=Program.from_orders(orders))
     with pytest.raises(NotVerified):
         replay(case.pipeline, wrong, TINY)
-    assert replay(case.pipeline, wrong, TINY, unsafe=True).gradients_equal
+    assert replay(case.pipeline, wrong, TINY, ReplayOptions(unsafe=True)).gradients_equal
 
 
 def test_a_gemm_that_is_forgotten_once_fails(monkeypatch: pytest.MonkeyPatch) -> None:

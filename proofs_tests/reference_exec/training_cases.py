@@ -9,15 +9,14 @@ from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.stepping import with_steps
 from bubbleproof.reference_exec.plans.training import Training
-from bubbleproof.reference_exec.replaying import replay
-from proofs_tests.reference_exec.cases import TINY, Case
+from proofs_tests.reference_exec.cases import TINY, Case, replay_with
 
 
 def trained(
     case: Case, training: Training, spec: ModelSpec = TINY, **options: object
 ) -> ReplayReport:
     """The replay of a training."""
-    return replay(case.pipeline, case.schedule, spec, training=training, **options)  # type: ignore[arg-type]  # tests pass what they mean
+    return replay_with(case.pipeline, case.schedule, spec, training=training, **options)
 
 
 def training_plan(case: Case, training: Training, spec: ModelSpec = TINY) -> ReplayPlan:

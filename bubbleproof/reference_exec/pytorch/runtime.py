@@ -24,6 +24,7 @@ from bubbleproof.reference_exec.plans.prepared import replay_plan
 from bubbleproof.reference_exec.plans.replay_limits import require_time_limit
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.replicated import replicated
+from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.reference_exec.pytorch import worker as torch_worker
 from bubbleproof.reference_exec.pytorch.table import (
     as_pytorch_adds,
@@ -118,7 +119,7 @@ def compare_with_torch_runtime(
     lowered = lower(pipeline.problem(), schedule) if program is None else program
     plan = replay_plan(replicated(pipeline, schedule, spec), lowered)
     require_sayable(plan)
-    ours = replay(pipeline, schedule, spec, program=lowered, semantics=semantics)
+    ours = replay(pipeline, schedule, spec, ReplayOptions(semantics=semantics), program=lowered)
     told = replace(plan, program=compute_part(lowered)) if is_lowered_by_torch else plan
     begun = time.perf_counter()
     results = run_torch_runtime(told, timeout=timeout, progress=progress)
