@@ -19,11 +19,14 @@ from bubbleproof.formats import UnusableInput, write_schedule
 from bubbleproof.formats.cluster_toml import ClusterFile, deployed_space
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.formats.schedule_file import ScheduleFile
-from bubbleproof.papers.pipemesh.mesh_operations import mesh_table
 from bubbleproof.papers.planning.joint_deployments import with_plan
 from bubbleproof.papers.planning.joint_plan import with_paper
 from bubbleproof.papers.planning.paper_choice import PaperChoice, PaperInput, iteration, known_of
-from bubbleproof.papers.planning.paper_deployments import chooses_deployments, deployment_of
+from bubbleproof.papers.planning.paper_deployments import (
+    chooses_deployments,
+    deployed_input,
+    deployment_of,
+)
 from bubbleproof.papers.planning.planner_list import paper_choice, require_paper
 from bubbleproof.papers.planning.shorter_orders import with_shorter_order
 from bubbleproof.planners import CandidateResult, Plan, PlanOptions, plan
@@ -103,7 +106,8 @@ def joined_deployments(
         has_collectives = chosen.run is not None and chosen.run.pipeline.choices.sharding
         inside = at.numbers.step_end - at.numbers.rest_end if has_collectives else 0
     elif not chooses_deployments(name):
-        chosen = paper_choice(name, PaperInput(space=deployed_space(file, at), table={}))
+        given = deployed_input(name, deployed_space(file, at), file.training, at)
+        chosen = paper_choice(name, given)
     else:
         own = deployment_of(name, counts, lambda one: deployed_space(file, one), cluster)
         if own is None:
@@ -135,7 +139,7 @@ def _mesh_choice(file: ClusterFile, at: CombinationCosts) -> PaperChoice:
 
     Others have theirs at the step's end, by the file's costs: their makespan is their cost here.
     """
-    given = PaperInput(space=deployed_space(file, at), table=mesh_table(file.training, at))
+    given = deployed_input("pipemesh", deployed_space(file, at), file.training, at)
     chosen = paper_choice("pipemesh", given)
     told = {"deployment": str(at.combination), **chosen.choice}
     return replace(chosen, choice=told, cost=iteration)

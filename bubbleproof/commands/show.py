@@ -10,7 +10,6 @@ from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.output import BROKEN, HOLDS, print_text, say
 from bubbleproof.commands.pytorch_words import chosen_version, handed_to
 from bubbleproof.commands.targets import require_writable, written_together
-from bubbleproof.commands.verify import verify_given
 from bubbleproof.formats import ScheduleFile, write_schedule, write_table, write_trace
 from bubbleproof.report.extras import require_drawing
 from bubbleproof.report.timeline import Window
@@ -19,7 +18,7 @@ from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pytorch_runtime import Version
 from bubbleproof.theory.pipelines.standstill import Standstill, standstill
 from bubbleproof.theory.pipelines.timing import UntimedProgram
-from bubbleproof.verify import Semantics
+from bubbleproof.verify.every_rule import check_every_rule
 
 PICTURES = ".html .svg .png .perfetto.json"
 FILES = ".json .csv .perfetto.json"
@@ -121,7 +120,7 @@ def _write_page(
     from bubbleproof.commands.verify import section_of
     from bubbleproof.report.page import ComparisonRow, ReportPage, write_page
 
-    verdict = verify_given(given, tuple(Semantics))
+    verdict = check_every_rule(given.to_judge)
     section = replace(
         section_of(given.name, given.problem, schedule, verdict, stopped=stopped), window=window
     )

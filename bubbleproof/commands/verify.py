@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.output import (
@@ -23,13 +22,12 @@ from bubbleproof.report.table_rows import ReplayRow, VerdictRow
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.standstill import Standstill
-from bubbleproof.verify import Rule, Semantics, Verdict, check_whole, join
-from bubbleproof.verify.candidates.cases import Cases, candidate_refusal
+from bubbleproof.verify import Semantics, Verdict, join
+from bubbleproof.verify.candidates.cases import Cases
+from bubbleproof.verify.candidates.certified_distance import CertifiedDistance, certified_distance
 from bubbleproof.verify.candidates.chosen import plain_of
-from bubbleproof.verify.certificates.certificate_rule import Certificate, refusal
-from bubbleproof.verify.communication.runtime_collectives import check_runtime_collectives
-from bubbleproof.verify.required import check_required
-from bubbleproof.verify.verdict import RuleDecision
+from bubbleproof.verify.certificates.certificate_rule import Certificate
+from bubbleproof.verify.every_rule import check_every_rule
 
 
 def run_verify(schedule: list[str], request: VerifyRequest) -> int:
@@ -44,12 +42,12 @@ def run_verify(schedule: list[str], request: VerifyRequest) -> int:
     semantics = parse_semantics(comm)
     given = read_schedule_input(schedule, dialect=request.dialect, problem=problem)
     proof = None if certificate is None else _proof(certificate, given)
-    verdict = verify_given(given, semantics)
+    verdict = check_every_rule(given.to_judge, semantics)
     if proof is None:
         return print_verdict(given.name, verdict, request, told_of(given))
-    standing = stand(given, verdict, proof)
-    verdict = join([verdict, Verdict(decisions=standing.decisions)])
-    return print_verdict(given.name, verdict, request, standing.sentence, standing.to_json())
+    found = distance_of(given, verdict, proof)
+    verdict = join([verdict, Verdict(decisions=found.decisions)])
+    return print_verdict(given.name, verdict, request, found.statement, distance_to_json(found))
 
 
 def print_verdict(
@@ -80,15 +78,6 @@ def _proof(certificate: str, given: ScheduleFile) -> Certificate | Cases:
     return read_proof(certificate, plain_of(given.pipeline), given.allowed)
 
 
-def _refusal(given: ScheduleFile, proof: Certificate | Cases) -> str | None:
-    """Why the proof does not show its bound; None where it does."""
-    if given.allowed is not None and given.pipeline is not None:
-        return candidate_refusal(plain_of(given.pipeline), given.allowed, proof)
-    if isinstance(proof, Cases):
-        return "the schedule comes without the choices that the cases are about"
-    return refusal(given.problem, proof)
-
-
 def parse_semantics(names: Sequence[str]) -> tuple[Semantics, ...]:
     """The named communication semantics; all of them when none is named."""
     known = {semantics.value: semantics for semantics in Semantics}
@@ -98,91 +87,24 @@ def parse_semantics(names: Sequence[str]) -> tuple[Semantics, ...]:
     return tuple(known[name] for name in names) or tuple(Semantics)
 
 
-def verify_given(given: ScheduleFile, semantics: Sequence[Semantics]) -> Verdict:
-    """Rules 1 to 8 of the schedule (or its left-shifted program).
-
-    A program with its own SEND and RECV is judged as it is; others are lowered first, which needs
-    every task in its place.
-    """
-    made = given.compute if given.schedule is None else given.schedule
-    verdict = check_whole(given.problem, made, lowered=given.lowered, semantics=semantics)
-    if given.table is not None and given.collectives:
-        cells = check_runtime_collectives(given.problem, given.table)
-        verdict = join([verdict, Verdict(decisions=(cells,))])
-    if given.pipeline is None:
-        return verdict
-    requirement = check_required(given.pipeline, given.problem)
-    return join([verdict, Verdict(decisions=(requirement,))])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CertifiedDistance:
-    """How a schedule of the given value (ticks, None without times) stands to a certified bound."""
-
-    certificate: Certificate | Cases
-    decisions: tuple[RuleDecision, ...]
-    value: int | None
-    unit: str
-    is_over_choices: bool = False
-
-    @property
-    def is_proved(self) -> bool:
-        return all(decision.ok for decision in self.decisions)
-
-    @property
-    def gap(self) -> int | None:
-        """Ticks above a bound that is proved."""
-        if self.value is None or not self.is_proved:
-            return None
-        return self.value - self.certificate.bound
-
-    @property
-    def sentence(self) -> str:
-        """One line for people."""
-        name, value = self.certificate.objective, f"{self.value} {self.unit}"
-        scope = "over these choices" if self.is_over_choices else "for this shape"
-        if self.gap is None:
-            return f"{name}: nothing is proved about how good the schedule is"
-        if self.gap == 0:
-            return f"optimal {scope}: {name} {value}, and no schedule has less"
-        off, bound = f"within {self.gap} {self.unit} of optimal {scope}", self.certificate.bound
-        return f"{off}: {name} {value}, and no schedule is below {bound}"
-
-    def to_json(self) -> dict[str, object]:
-        """The same for programs."""
-        return {
-            "kind": type(self.certificate).__name__.lower(),
-            "objective": self.certificate.objective,
-            "bound": self.certificate.bound,
-            "ok": self.is_proved,
-            "value": self.value,
-            "gap": self.gap,
-            "statement": self.sentence,
-        }
-
-
-def stand(
+def distance_of(
     given: ScheduleFile, verdict: Verdict, certificate: Certificate | Cases
 ) -> CertifiedDistance:
-    """Rule 9 for the certificate, and that a schedule without fault is not below its bound."""
-    name, bound, value = certificate.objective, certificate.bound, None
-    if verdict.measured is not None and all(decision.ok for decision in verdict.decisions):
-        is_makespan = name == "makespan"
-        value = verdict.measured.makespan if is_makespan else verdict.measured.span_idle
-    why = _refusal(given, certificate)
-    if why is None and value is not None and value < bound:
-        why = (
-            f"the schedule's {name} is {value}, below the bound {bound} that the certificate "
-            "claims for all schedules"
-        )
-    decision = RuleDecision.of_sentences(Rule.CERTIFICATE, [] if why is None else [why])
-    return CertifiedDistance(
-        certificate=certificate,
-        decisions=(decision,),
-        value=value,
-        unit=given.problem.unit,
-        is_over_choices=given.allowed is not None,
-    )
+    """How near the schedule is to what the certificate proves."""
+    return certified_distance(given.problem, given.pipeline, given.allowed, verdict, certificate)
+
+
+def distance_to_json(found: CertifiedDistance) -> dict[str, object]:
+    """The distance for programs."""
+    return {
+        "kind": type(found.certificate).__name__.lower(),
+        "objective": found.certificate.objective,
+        "bound": found.certificate.bound,
+        "ok": found.is_proved,
+        "value": found.value,
+        "gap": found.gap,
+        "statement": found.statement,
+    }
 
 
 def section_of(

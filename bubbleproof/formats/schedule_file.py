@@ -14,6 +14,7 @@ from bubbleproof.theory.pipelines.links import with_messages_in_order
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift, rough_times
 from bubbleproof.verify.communication.matching import compute_part
+from bubbleproof.verify.every_rule import GivenSchedule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -75,6 +76,17 @@ class ScheduleFile:
         if self.collectives is None or not (self.has_communication or self.collectives):
             return None
         return with_cells(self.program, self.collectives)
+
+    @property
+    def to_judge(self) -> GivenSchedule:
+        """What ``verify`` judges of it."""
+        return GivenSchedule(
+            problem=self.problem,
+            made=self.compute if self.schedule is None else self.schedule,
+            lowered=self.lowered,
+            cells=self.table if self.collectives else None,
+            pipeline=self.pipeline,
+        )
 
     @property
     def compute(self) -> Program:

@@ -74,7 +74,7 @@ def at_the_picture_and_the_verdict() -> None:
         status, row = of_run()
         assert (status, row["verdict"]) == (130, "not run")
     vars(run)["draw"], vars(run)["replay_given"] = draw, replay_given
-    vars(run)["verify_given"] = interrupting(vars(run)["verify_given"], 1)
+    vars(run)["check_every_rule"] = interrupting(vars(run)["check_every_rule"], 1)
     status, row = of_run()
     assert (status, row["verdict"], row["measured"]) == (130, "not run", "interrupted")
 

@@ -19,7 +19,8 @@ from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.sharding import Sharding
-from bubbleproof.theory.pipelines.timing import Deadlock, left_shift, step_ticks
+from bubbleproof.theory.pipelines.step_time import step_ticks
+from bubbleproof.theory.pipelines.timing import Deadlock, left_shift
 from bubbleproof.verify import check
 from proofs_tests.cases import shapes
 from proofs_tests.random_choices import combined, sharded

@@ -17,7 +17,7 @@ from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedRecomput
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.shaping import shaped
-from bubbleproof.theory.pipelines.timing import step_ticks
+from bubbleproof.theory.pipelines.step_time import step_ticks
 from bubbleproof.verify import check_whole
 from proofs_tests.patience import PATIENCE
 from proofs_tests.planners.first_looks import FIRST_LOOKS

@@ -25,7 +25,8 @@ from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import Candidate
 from bubbleproof.theory.pipelines.sharding import Sharding
-from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift, step_ticks
+from bubbleproof.theory.pipelines.step_time import step_ticks
+from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

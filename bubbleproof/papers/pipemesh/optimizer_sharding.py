@@ -16,7 +16,8 @@ from bubbleproof.theory.pipelines.extension import tasks_of_stage
 from bubbleproof.theory.pipelines.lowering import with_rows
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.sharding import ADDERS, FORWARDS, Sharding
-from bubbleproof.theory.pipelines.timing import left_shift, step_ticks
+from bubbleproof.theory.pipelines.step_time import step_ticks
+from bubbleproof.theory.pipelines.timing import left_shift
 
 
 def with_optimizer_sharding(pipeline: Pipeline, schedule: Schedule, ticks: int) -> int | None:

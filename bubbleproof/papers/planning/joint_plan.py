@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from bubbleproof.papers.planning.paper_choice import AcceptedSchedule, PaperChoice
+from bubbleproof.papers.planning.paper_choice import BETTER, AcceptedSchedule, PaperChoice
 from bubbleproof.planners.looks import FirstSearch, first_look
 from bubbleproof.planners.outcome import (
     Ground,
@@ -92,7 +92,7 @@ def _beside(
         run = min(run, better, key=lambda one: one.ticks)
         better = None
     values = {one.candidate: one.value for one in listed}
-    for name, one in ((chosen.paper, run), (f"{chosen.paper}, as it should be", better)):
+    for name, one in ((chosen.paper, run), (f"{chosen.paper}{BETTER}", better)):
         if one is None:
             continue
         value = None if one.candidate is None else values.get(one.candidate)

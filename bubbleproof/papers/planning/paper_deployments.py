@@ -20,9 +20,10 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from bubbleproof.costs.cluster import Cluster
-from bubbleproof.costs.combinations import CombinationCosts
+from bubbleproof.costs.combinations import CombinationCosts, TrainingJob
 from bubbleproof.papers.bpipe.bpipe_planner import predicted_ticks as of_bpipe
 from bubbleproof.papers.mepipe.mepipe_planner import predicted_ticks as of_mepipe
+from bubbleproof.papers.pipemesh.mesh_operations import mesh_table
 from bubbleproof.papers.planning.paper_choice import PaperInput
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
@@ -99,3 +100,13 @@ def with_transfers(given: PaperInput, one: CombinationCosts, cluster: Cluster) -
         "transfer_between_nodes": between,
     }
     return PaperInput(space=replace(given.space, allowed=allowed), table=table)
+
+
+def deployed_input(
+    paper: str, space: PlanSpace, training: TrainingJob, at: CombinationCosts
+) -> PaperInput:
+    """What a paper's planner is given of a deployment whose pipelines have this space."""
+    if paper == "pipemesh":
+        return PaperInput(space=space, table=mesh_table(training, at))
+    given = PaperInput(space=space, table={})
+    return with_transfers(given, at, training.cluster) if paper == "bpipe" else given

@@ -170,9 +170,3 @@ def find_cycle(num_nodes: int, before: Ints, after: Ints) -> list[int]:
         seen[node] = len(seen)
         node = blocker[node]
     return [n for n, position in seen.items() if position >= seen[node]]
-
-
-def step_ticks(problem: Problem, schedule: Schedule) -> int:
-    """From the first start to the last end of all resources, hosts and NICs included."""
-    ticks = problem.duration[problem.locate(schedule.program.actions)]
-    return int((schedule.start + ticks).max() - schedule.start.min())

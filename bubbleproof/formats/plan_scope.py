@@ -1,0 +1,173 @@
+"""What a plan is judged by, derived anew from a file: its space, and what its proofs must bound.
+
+The file is the one that ``--problem`` names or, in its place, the text that the plan carries. Of a
+file that starts from a model and a cluster the deployments are derived by ``costs``: the proofs
+have to bound the candidates of every one, and what counts is the iteration.
+
+Pipelines that a plan has beside the file's shapes come from papers. What derives them anew is
+passed in (``PaperPipelines``): no paper is known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from bubbleproof.costs.combinations import CombinationCosts, TrainingJob
+from bubbleproof.formats.bundle_json import read_bundle, read_deployment_bundles
+from bubbleproof.formats.cluster_deployments import Deployments, all_counted, deployments
+from bubbleproof.formats.cluster_toml import ClusterFile, is_cluster_file, read_cluster_file
+from bubbleproof.formats.errors import UnusableInput
+from bubbleproof.formats.files import FilePath
+from bubbleproof.formats.plan_json import PlanFile
+from bubbleproof.formats.problem_toml import ProblemFile, read_problem
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.plan_space import PlanSpace
+from bubbleproof.verify.candidates.bundle import (
+    BundleVerdict,
+    DeploymentSpace,
+    check_bundle,
+    check_deployments,
+)
+from bubbleproof.verify.candidates.plan_rule import Anew, GivenPlan, no_deployment
+from bubbleproof.verify.candidates.plan_verdict import ChoicesScope, DeploymentsScope
+
+PaperTables = Mapping[str, Mapping[str, object]]  # [paper.NAME] by NAME
+
+
+class PaperPipelines(Protocol):
+    """What derives a paper's pipeline of a name anew; ``ValueError`` where there is none."""
+
+    def of_problem(self, name: str, space: PlanSpace, tables: PaperTables) -> Pipeline:
+        """That of a problem file, from its space and its tables."""
+
+    def of_deployment(
+        self, name: str, space: PlanSpace, training: TrainingJob, at: CombinationCosts
+    ) -> Pipeline:
+        """That of a deployment of a model on a cluster, whose pipelines have this space."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ChoicesToBound:
+    """The candidates of a space, which a bundle of proofs has to bound."""
+
+    scope: ChoicesScope
+
+    def check(self, certificate: FilePath) -> BundleVerdict:
+        """Read the proofs and hold them against all candidates."""
+        return check_bundle(self.scope.space, read_bundle(certificate, self.scope.space))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DeploymentsToBound:
+    """The candidates of every deployment of a file that starts from a model."""
+
+    deployments: Deployments
+
+    @property
+    def scope(self) -> DeploymentsScope:
+        return DeploymentsScope(
+            deployed=self.deployments.deployed, num_not_legal=self.deployments.num_not_legal
+        )
+
+    def check(self, certificate: FilePath) -> BundleVerdict:
+        """Read the proofs and hold them against all deployments."""
+        bundles = read_deployment_bundles(certificate, self.deployments)
+        return check_deployments(self.deployments.deployed, bundles)
+
+
+ToBound = ChoicesToBound | DeploymentsToBound
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PlanQuestion:
+    """A plan to judge, what its proofs have to bound, and what derives its pipelines beside."""
+
+    plan: GivenPlan
+    bound: ToBound
+    anew: Anew
+
+
+def bound_of_file(source: FilePath) -> ToBound:
+    """What proofs of a problem file's plan have to bound."""
+    if is_cluster_file(source):
+        file = read_cluster_file(source)
+        return DeploymentsToBound(deployments=deployments(file, all_counted(file)))
+    return ChoicesToBound(scope=ChoicesScope(space=_planned(read_problem(source), source)))
+
+
+def plan_question(
+    plan: PlanFile, papers: PaperPipelines, source: FilePath | None = None, *, is_whole: bool = True
+) -> PlanQuestion:
+    """What a plan is judged by; ``source`` is a problem file in place of the text in the plan.
+
+    Without ``is_whole`` the deployments of a text in the plan are not derived: enough where no
+    proofs are judged.
+    """
+    if source is not None and is_cluster_file(source):
+        return _of_cluster(read_cluster_file(source), plan, papers)
+    if source is not None:
+        return _of_problem(read_problem(source), source, plan, papers)
+    if plan.cluster is None:
+        return _of_problem(plan.problem, plan.name, plan, papers)
+    if is_whole:
+        return _of_cluster(plan.cluster, plan, papers)
+    question = _of_problem(plan.problem, plan.name, plan, papers)
+    return replace(question, anew=_anew_in(plan.cluster, plan, question.plan.at.space, papers))
+
+
+def _planned(file: ProblemFile, source: FilePath) -> PlanSpace:
+    if file.plan is None:
+        raise UnusableInput("plan", "this table, such as chunks = [1, 2]", "nothing", str(source))
+    return file.plan
+
+
+def _of_problem(
+    file: ProblemFile, source: FilePath, plan: PlanFile, papers: PaperPipelines
+) -> PlanQuestion:
+    alone = _planned(file, source)
+    space = plan.beside(alone)
+    return PlanQuestion(
+        plan=_given(plan, no_deployment(space)),
+        bound=ChoicesToBound(scope=ChoicesScope(space=space)),
+        anew=lambda name: papers.of_problem(name, alone, file.paper),
+    )
+
+
+def _of_cluster(file: ClusterFile, plan: PlanFile, papers: PaperPipelines) -> PlanQuestion:
+    every = deployments(file, all_counted(file))
+    own = next((one for one in every.deployed if one.name == plan.deployment), None)
+    if own is None:
+        expected = f"a deployment of {file.name}"
+        raise UnusableInput("deployment", expected, plan.deployment or "nothing", plan.name)
+    at = replace(own, space=plan.beside(own.space))
+    return PlanQuestion(
+        plan=_given(plan, at),
+        bound=DeploymentsToBound(deployments=every.with_space(own.name, at.space)),
+        anew=_anew_in(file, plan, own.space, papers),
+    )
+
+
+def _anew_in(file: ClusterFile, plan: PlanFile, space: PlanSpace, papers: PaperPipelines) -> Anew:
+    """What derives the pipelines beside the shapes of a plan's deployment."""
+    alone = replace(space, others=())
+
+    def anew(name: str) -> Pipeline:
+        counts = (one for one in all_counted(file) if str(one.combination) == plan.deployment)
+        at = next(counts, None)
+        if at is None:
+            raise ValueError(f"{plan.deployment} is no deployment of {file.name}")
+        return papers.of_deployment(name, alone, file.training, at)
+
+    return anew
+
+
+def _given(plan: PlanFile, at: DeploymentSpace) -> GivenPlan:
+    return GivenPlan(
+        at=at,
+        winner=plan.winner,
+        pipeline=plan.schedule.pipeline,
+        problem=plan.schedule.problem,
+        schedule=plan.schedule.schedule,
+    )
