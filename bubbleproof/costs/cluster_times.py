@@ -43,7 +43,6 @@ from bubbleproof.theory.pipelines.layer_cuts import Cut
 
 ELEMENT = 2  # bytes of a number on its way between cards
 GB_PER_MS = 1e6  # bytes in a millisecond at 1 GB/s
-THIRD = 1 / 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,14 +100,14 @@ def cluster_times(model: Transformer, at: Deployment, cluster: Cluster) -> Clust
     """The times of a deployment on a cluster."""
     once = work(model, at.of_microbatch, cluster.runs, cluster.card.cards_per_node)
     times, among = kernel_times(once, cluster.constants), _Replicas(at=at, cluster=cluster)
-    embedding, head = float(times.embedding), float(times.head) * THIRD
+    embedding, head = float(times.embedding_each_way), float(times.head_each_pass)
     late = min(float(times.weight_backward), float(times.backward))
     layer = Passes(
         forward=float(times.forward),
         input_backward=float(times.backward) - late,
         weight_backward=late,
     )
-    before = Passes(forward=embedding / 2, weight_backward=embedding / 2)
+    before = Passes(forward=embedding, weight_backward=embedding)
     behind = Passes(forward=head, input_backward=head, weight_backward=head)
     copied = head_weights(model, at, is_copied=at.pipeline > 1)
     return ClusterTimes(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
@@ -14,8 +15,13 @@ from bubbleproof.costs.times.allocated import allocated
 from bubbleproof.costs.times.iteration import iteration_plan, steps_of
 from bubbleproof.costs.times.kernels import step_times
 from bubbleproof.costs.times.software import software
+from bubbleproof.formats.cluster_toml import read_cluster_file
+from bubbleproof.theory.families import family
+from bubbleproof.theory.model.measures import measure
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.costs.cluster_cases import CARDS, MODEL
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "llama-13b-64xA100.toml"
 ONE = Deployment(sequence=256, accounting="fused", data=4)
 DENSE = 4 * 256 * 256 + 3 * 256 * 512 + 2 * 256  # weights of a layer
 # Bytes that a layer keeps of a token: two norms, q, k, v, attention, output, 4 x 512 and down, in
@@ -38,6 +44,39 @@ def test_stages_take_what_an_iteration_is_estimated_from(pipeline: int) -> None:
         assert part.forward == pytest.approx(ticks.forward[stage, 0] / 1000, abs=4)
         assert part.backward == pytest.approx(ticks.backward[stage, 0] / 1000, abs=8)
         assert part.input_backward + part.weight_backward == part.backward
+
+
+@pytest.mark.parametrize("sizes", [(1, 32, 2, 1), (2, 8, 4, 1), (1, 8, 8, 0), (8, 2, 4, 1)])
+def test_estimate_and_plan_tell_the_same_iteration_of_a_deployment(
+    sizes: tuple[int, int, int, int],
+) -> None:
+    """In all that both take (ZeRO 0 and 1): up to the rounding to a microsecond of each layer."""
+    tensor, data, pipeline, zero = sizes
+    job = read_cluster_file(EXAMPLE).training
+    at = job.deployment.with_changes(tensor=tensor, data=data, pipeline=pipeline, zero=zero)
+    cluster, microbatches = job.cluster, job.samples // data
+    estimated = iteration_plan(
+        job.model,
+        at,
+        microbatches=microbatches,
+        runs=cluster.runs,
+        constants=cluster.constants,
+        cards_per_node=cluster.card.cards_per_node,
+    )
+    found = cluster_layers(job.model, at, cluster)
+    cut = found.cuts[0]
+    parts = [found.layers.stage(cut, stage) for stage in range(pipeline)]
+    planned = Pipeline(
+        num_ranks=pipeline,
+        num_microbatches=microbatches,
+        forward=tuple(part.forward for part in parts),
+        backward=tuple(part.backward for part in parts),
+        latency=found.latency,
+    )
+    problem = planned.problem()
+    ticks = measure(problem, family("1f1b").schedule(planned, problem)).makespan + found.step_end
+    rounded = job.model.layers * 2 * (microbatches + pipeline)  # half a microsecond each, twice
+    assert ticks == pytest.approx(estimated.milliseconds() * 1000, abs=rounded)
 
 
 def test_zero_3_waits_for_weights_and_zero_2_for_gradients() -> None:

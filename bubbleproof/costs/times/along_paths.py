@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from bubbleproof.costs.times.critical_paths import Path, graph, longest_path
-from bubbleproof.costs.times.iteration import HALF, stage_times, steps_of
+from bubbleproof.costs.times.iteration import stage_times, steps_of
 from bubbleproof.costs.times.job_rows import JobRow
 from bubbleproof.costs.times.kernels import KernelTimes, kernel_times, step_times
 from bubbleproof.costs.times.work import Floats, MicrobatchWork, Step, stacked, work
@@ -104,8 +104,8 @@ def predicted(of: JobColumns, along: Sequence[Path], constants: Mapping[str, Flo
     rows = np.arange(len(of.rows))
     ends_at = counts["ends_at"].astype(np.int64)
     last = Step(**{f.name: getattr(of.steps, f.name)[ends_at, rows] for f in fields(Step)})
-    ends = HALF * (counts["first_forwards"] + counts["first_backwards"]) * times.embedding
-    ends = ends + (counts["last_forwards"] + 2 * counts["last_backwards"]) / 3 * times.head
+    ends = (counts["first_forwards"] + counts["first_backwards"]) * times.embedding_each_way
+    ends = ends + (counts["last_forwards"] + 2 * counts["last_backwards"]) * times.head_each_pass
     layers = counts["forwards"] * times.forward + counts["backwards"] * times.backward
     return np.asarray(
         of.layers * layers

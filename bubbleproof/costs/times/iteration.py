@@ -27,7 +27,6 @@ from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 NS_PER_MS = 1_000_000
-HALF = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,15 +118,13 @@ def stage_times(
 ) -> tuple[list[Floats], list[Floats]]:
     """Forward and backward of each stage, one microbatch: its layers, each kind with how many of
     it there are, and what the ends have more.
-
-    Embedding: half of it each way. Head: a third forward.
     """
     forward = [np.asarray(sum(n * times.forward for times, n in own)) for own in kinds]
     backward = [np.asarray(sum(n * times.backward for times, n in own)) for own in kinds]
-    forward[0] = forward[0] + HALF * ends.embedding
-    backward[0] = backward[0] + HALF * ends.embedding
-    forward[-1] = forward[-1] + ends.head / 3
-    backward[-1] = backward[-1] + 2 * ends.head / 3
+    forward[0] = forward[0] + ends.embedding_each_way
+    backward[0] = backward[0] + ends.embedding_each_way
+    forward[-1] = forward[-1] + ends.head_each_pass
+    backward[-1] = backward[-1] + 2 * ends.head_each_pass
     return forward, backward
 
 

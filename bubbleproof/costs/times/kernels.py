@@ -58,6 +58,16 @@ class KernelTimes:
     message: Floats
     latency: Floats
 
+    @property
+    def embedding_each_way(self) -> Floats:
+        """What the embedding adds to the first stage's forward, and to its backward."""
+        return self.embedding / 2
+
+    @property
+    def head_each_pass(self) -> Floats:
+        """What the head adds to the last stage's forward, and twice to its backward."""
+        return self.head * THIRD
+
 
 def kernel_times(work: MicrobatchWork, c: Constants) -> KernelTimes:
     """How long each pass takes; see the module's text."""
