@@ -46,7 +46,7 @@ def run_verify(schedule: list[str], request: VerifyRequest) -> int:
     if proof is None:
         return print_verdict(given.name, verdict, request, told_of(given))
     found = distance_of(given, verdict, proof)
-    verdict = join([verdict, Verdict(decisions=found.decisions)])
+    verdict = join([verdict, Verdict(decisions=(found.decision,))])
     return print_verdict(given.name, verdict, request, found.statement, distance_to_json(found))
 
 

@@ -24,14 +24,14 @@ class CertifiedDistance:
     """How a schedule of the given value (ticks, None without times) stands to a certified bound."""
 
     certificate: Certificate | Cases
-    decisions: tuple[RuleDecision, ...]
+    decision: RuleDecision
     value: int | None
     unit: str
     is_over_choices: bool = False
 
     @property
     def is_proved(self) -> bool:
-        return all(decision.ok for decision in self.decisions)
+        return self.decision.ok
 
     @property
     def gap(self) -> int | None:
@@ -78,7 +78,7 @@ def certified_distance(
     decision = RuleDecision.of_sentences(Rule.CERTIFICATE, [] if why is None else [why])
     return CertifiedDistance(
         certificate=certificate,
-        decisions=(decision,),
+        decision=decision,
         value=value,
         unit=problem.unit,
         is_over_choices=allowed is not None,

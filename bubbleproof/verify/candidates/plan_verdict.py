@@ -89,11 +89,6 @@ class PlanDistance:
     value: int | None
 
     @property
-    def is_bounded(self) -> bool:
-        """Whether there is a value and a bound of it."""
-        return self.gap is not None
-
-    @property
     def gap(self) -> int | None:
         """Ticks above the bound."""
         bound = self.proved.bound
@@ -102,18 +97,18 @@ class PlanDistance:
     @property
     def statement(self) -> str:
         """One line for people."""
-        proved, scope, unit = self.proved, self.scope, self.scope.unit
+        proved, scope, gap = self.proved, self.scope, self.gap
         if proved.refusals or proved.bound is None:
             return "nothing is proved about how good the plan is"
-        if self.value is None or self.gap is None:
-            least = f"{proved.bound:,} {unit}"
+        if gap is None:
+            least = f"{proved.bound:,} {scope.unit}"
             return f"no {scope.thing} over {scope.over} is below {least} ({self.by})"
-        value = f"{self.value:,} {unit}"
-        if self.gap <= 0:
+        value = f"{proved.bound + gap:,} {scope.unit}"
+        if gap <= 0:
             best = f"optimal over {scope.over}: {value}"
             return f"{best}, and no {scope.thing} has less ({self.by})"
         return (
-            f"within {self.gap:,} {unit} of optimal over {scope.over}: {value}, "
+            f"within {gap:,} {scope.unit} of optimal over {scope.over}: {value}, "
             f"and no {scope.thing} is below {proved.bound:,} ({self.by})"
         )
 
