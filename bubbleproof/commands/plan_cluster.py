@@ -55,16 +55,11 @@ from bubbleproof.costs.combinations import CombinationCosts
 from bubbleproof.formats import UnusableInput, write_table
 from bubbleproof.formats.bundle_json import write_deployment_bundles
 from bubbleproof.formats.cluster_deployments import all_counted, deployments
-from bubbleproof.formats.cluster_toml import (
-    ClusterFile,
-    deployed_space,
-    deployed_text,
-    is_cluster_file,
-    read_cluster_file,
-)
+from bubbleproof.formats.cluster_toml import ClusterFile, is_cluster_file, read_cluster_file
+from bubbleproof.formats.deployed_problem import deployed_file, deployed_space, deployed_text
 from bubbleproof.formats.errors import about
 from bubbleproof.formats.files import write_text
-from bubbleproof.formats.problem_toml import ProblemFile, problem_file_of_text
+from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.papers.planning.planner_list import require_paper
 from bubbleproof.planners import Plan, PlanOptions
 from bubbleproof.planners.cluster_planned import ClusterPlan
@@ -146,7 +141,7 @@ def _answer(
     found, shown = joined_deployments(paper, file, counts, found, options)
     assert found.winner is not None
     assert found.plan is not None
-    deployed = problem_file_of_text(deployed_text(file, found.winner), name=file.name)
+    deployed = deployed_file(file, found.winner)
     return _Answer(
         file=file,
         deployed=deployed,

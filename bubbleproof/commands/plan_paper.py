@@ -16,7 +16,8 @@ from pathlib import Path
 from bubbleproof.commands.results import with_claims
 from bubbleproof.costs.combinations import CombinationCosts
 from bubbleproof.formats import UnusableInput, write_schedule
-from bubbleproof.formats.cluster_toml import ClusterFile, deployed_space
+from bubbleproof.formats.cluster_toml import ClusterFile
+from bubbleproof.formats.deployed_problem import deployed_space
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.papers.planning.joint_deployments import with_plan

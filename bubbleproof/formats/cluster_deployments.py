@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bubbleproof.costs.combinations import CombinationCosts, combinations, counted
-from bubbleproof.formats.cluster_toml import ClusterFile, deployed_problem, deployed_space
+from bubbleproof.formats.cluster_toml import ClusterFile
+from bubbleproof.formats.deployed_problem import deployed_problem, deployed_space
 from bubbleproof.formats.errors import values_at
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.verify.candidates.bundle import DeploymentSpace

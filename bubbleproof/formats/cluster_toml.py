@@ -1,22 +1,20 @@
-"""Problem files that start from a model and a cluster, and the problem file of one deployment.
+"""Problem files that start from a model and a cluster.
 
-``read_cluster_file`` reads the tables of ``formats.cluster_layout``. ``deployed_content`` is the
-problem file of one combination: the same keys that a measured one has (``bubbleproof profile``),
-with ``[layers]`` in microseconds and bytes, for ``plan``, ``solve`` and ``replay`` to take.
+``read_cluster_file`` reads the tables of ``formats.cluster_layout``; the problem of one of their
+deployments is told by ``formats.deployed_problem``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import lcm
 from pathlib import Path
 from typing import Any
 
 from bubbleproof.costs import Deployment
 from bubbleproof.costs.cluster import Cluster
-from bubbleproof.costs.cluster_layers import ClusterLayers
-from bubbleproof.costs.combinations import CombinationCosts, Lists, TrainingJob
+from bubbleproof.costs.combinations import Lists, TrainingJob
 from bubbleproof.costs.times.cards import Card, cards
 from bubbleproof.costs.times.constants import starts
 from bubbleproof.formats.cluster_layout import ClusterFileLayout, ClusterLayout, ClusterPlanLayout
@@ -24,16 +22,13 @@ from bubbleproof.formats.errors import UnusableInput, about, quoted, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
 from bubbleproof.formats.hardware_toml import known_hardware, read_hardware
 from bubbleproof.formats.model_toml import model_of
-from bubbleproof.formats.printable import harmless
-from bubbleproof.formats.problem_toml import problem_of, problem_text
+from bubbleproof.formats.plan_layout import PlanLayout
 from bubbleproof.formats.sizes_and_rates import Units
 from bubbleproof.formats.toml_text import parse_toml
 from bubbleproof.formats.validation import validate
-from bubbleproof.theory.pipelines.layer_cuts import BALANCED, EVEN, LayerPart
-from bubbleproof.theory.pipelines.plan_space import PlanSpace, require_listed
+from bubbleproof.theory.pipelines.layer_cuts import BALANCED, EVEN
+from bubbleproof.theory.pipelines.plan_space import require_listed
 
-KEYS = ("forward", "input_backward", "weight_backward", "activation", "static")
-NAMES = {"input_backward": "input", "weight_backward": "weight"}
 CARD = {
     "flops": ("tflops", 1e12),
     "memory": ("memory_gib", 2**30),
@@ -51,7 +46,7 @@ MOST_SHARES = 64  # so many microseconds are little of what a layer takes
 class ClusterFile:
     """What such a file says; ``time_limit`` in seconds. ``plan`` has the shapes of a pipeline.
 
-    ``text`` is all of it, as it was read.
+    ``plan`` has them as they are told, ``shapes`` as they are read; ``text`` is all of the file.
     """
 
     name: str
@@ -59,6 +54,7 @@ class ClusterFile:
     training: TrainingJob
     lists: Lists
     plan: Mapping[str, object]
+    shapes: PlanLayout
     time_limit: int | None
     text: str = ""
 
@@ -119,6 +115,7 @@ def cluster_file_of_text(text: str, *, name: str) -> ClusterFile:
         ),
         lists=_lists(layout.plan),
         plan=_shapes(layout.plan),
+        shapes=layout.plan,
         time_limit=layout.solve.time_limit,
         text=text,
     )
@@ -203,80 +200,3 @@ def _shares(layout: ClusterPlanLayout) -> int:
         expected = f"numbers of slices that all divide one of {MOST_SHARES} or less"
         raise UnusableInput("plan.slices", expected, f"{layout.slices}, which divide {found}")
     return found
-
-
-def deployed_content(
-    numbers: ClusterLayers,
-    *,
-    ranks: int,
-    microbatches: int,
-    name: str,
-    description: str = "",
-    plan: Mapping[str, object] | None = None,
-) -> dict[str, object]:
-    """The problem file of one deployment."""
-    layers = numbers.layers
-    return {
-        "name": name,
-        "description": description,
-        "unit": "us",
-        "memory_unit": "bytes",
-        "ranks": ranks,
-        "microbatches": microbatches,
-        "layers": {
-            "number": layers.number,
-            "cuts": list(layers.kinds),
-            **_part(layers.layer),
-            "embedding": _part(layers.embedding),
-            "head": _part(layers.head),
-        },
-        "memory": {"capacity": numbers.capacity, "message": numbers.message},
-        "links": {"latency": numbers.latency},
-        "plan": dict(plan or {"chunks": [1]}),
-    }
-
-
-def deployed_problem(file: ClusterFile, one: CombinationCosts) -> dict[str, object]:
-    """The content of the problem file of one deployment of a cluster file."""
-    assert one.numbers is not None
-    training, at = file.training, one.combination
-    return deployed_content(
-        one.numbers,
-        ranks=at.pipeline,
-        microbatches=one.microbatches,
-        name=file.name,
-        description=f"{_model_name(training)} on {training.cluster.cards} cards, {at}",
-        plan=file.plan,
-    )
-
-
-def _model_name(training: TrainingJob) -> str:
-    return harmless(training.model.name) or "a model"
-
-
-def deployed_text(file: ClusterFile, one: CombinationCosts) -> str:
-    """The problem file of one deployment of a cluster file."""
-    assert one.numbers is not None
-    training, at, model = file.training, one.combination, _model_name(file.training)
-    shared = f", each sample on {at.context} cards" if at.context > 1 else ""
-    shared += f", experts over {at.expert} replicas" if at.expert > 1 else ""
-    remarks = (
-        f"{model}, {training.samples} samples of {training.deployment.sequence} tokens on "
-        f"{training.cluster.cards} cards:",
-        f"tensor {at.tensor}, data {at.data}, pipeline {at.pipeline}, micro-batches of "
-        f"{at.micro_batch}, ZeRO {at.zero}, recompute scope {at.scope}{shared}.",
-        f"Estimated, not measured. A step takes {one.numbers.step_end} us more than its pipeline.",
-    )
-    return problem_text(deployed_problem(file, one), remarks)
-
-
-def deployed_space(file: ClusterFile, one: CombinationCosts) -> PlanSpace:
-    """The shapes of a deployment's pipeline, as its problem file tells them."""
-    space = problem_of(deployed_problem(file, one), name=file.name).plan
-    assert space is not None
-    return space
-
-
-def _part(part: LayerPart) -> dict[str, int]:
-    found = asdict(part)
-    return {NAMES.get(key, key): found[key] for key in KEYS}

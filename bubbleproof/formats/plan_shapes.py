@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 from bubbleproof.formats.errors import UnusableInput, quoted, values_at
@@ -122,6 +123,21 @@ def plan_space(
         expected = f"{table}.input and {table}.weight, which a split backward needs"
         raise UnusableInput("plan.backward", expected, "neither")
     plain = pipeline.with_changes(split_backward=False)
+    return listed_space(given, plain, own, allowed, layers)
+
+
+def listed_space(
+    given: PlanLayout,
+    plain: Pipeline,
+    own: Sequence[Backward],
+    allowed: AllowedChoices | None,
+    layers: Layers | None,
+) -> PlanSpace:
+    """The space of the shapes that a table lists; ``own`` where it lists no backwards.
+
+    Raises ``UnusableInput`` for lists that are empty or too long.
+    """
+    backward = own if given.backward is None else [_listed(value) for value in given.backward]
     with values_at("plan"):
         return PlanSpace(
             pipeline=plain,

@@ -38,6 +38,9 @@ class LayerPart:
     static: int = 0
 
 
+PARTS = tuple(field.name for field in fields(LayerPart))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layers:
     """``number`` layers alike, the embedding before them and the head behind.
@@ -56,7 +59,7 @@ class Layers:
     def stage(self, cut: Cut, stage: int) -> LayerPart:
         """What a stage of the cut takes and holds."""
         sums = {}
-        for name in (field.name for field in fields(LayerPart)):
+        for name in PARTS:
             sums[name] = cut[stage] * getattr(self.layer, name)
             if stage == 0:
                 sums[name] += getattr(self.embedding, name)

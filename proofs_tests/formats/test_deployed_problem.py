@@ -1,0 +1,96 @@
+"""A deployment's space, made of its numbers, against the one that its problem file tells."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bubbleproof.costs.combinations import CombinationCosts
+from bubbleproof.formats.cluster_deployments import all_counted
+from bubbleproof.formats.cluster_toml import ClusterFile, cluster_file_of_text
+from bubbleproof.formats.deployed_problem import (
+    deployed_content,
+    deployed_file,
+    deployed_space,
+    deployed_text,
+    space_of_layers,
+)
+from bubbleproof.formats.problem_toml import problem_file_of_text, problem_of
+from bubbleproof.theory.pipelines.plan_space import PlanSpace
+
+EXAMPLE = Path("examples/llama-13b-64xA100.toml").read_text(encoding="utf-8")
+SHAPES = """
+[plan]
+pipeline = [1, 4, 8]
+zero = [1]
+chunks = [1, 2]
+placements = ["loop", "wave", "bidirectional", [0, 1, 2, 3]]
+backward = ["split", "whole", [true, false, true, false]]
+slices = [1, 2]
+"""
+
+
+def outcome(make: object) -> PlanSpace | str | None:
+    """What is made, or why it cannot be."""
+    assert callable(make)
+    try:
+        found = make()
+    except ValueError as why:
+        return str(why)
+    assert isinstance(found, PlanSpace)
+    return found
+
+
+def file_of(plan: str = "", samples: int = 512) -> ClusterFile:
+    text = EXAMPLE.partition("[plan]")[0].replace("samples = 512", f"samples = {samples}")
+    return cluster_file_of_text(text + plan, name="small")
+
+
+@pytest.mark.parametrize(
+    ("plan", "samples"),
+    [
+        ("[plan]\nzero = [0, 1]", 512),
+        (SHAPES, 512),
+        ("[plan]\npipeline = [2, 4]\njitter = {straggler = [3, 20]}", 512),  # rank 3 of 2 or of 4
+        ("[plan]\nzero = [1]\nmicro_batch = [1]", 1 << 24),  # more microbatches than are taken
+    ],
+)
+def test_the_space_is_what_the_problem_file_tells(plan: str, samples: int) -> None:
+    file = file_of(plan, samples)
+    counts = [one for one in all_counted(file) if one.numbers is not None]
+    assert counts
+    for one in counts:
+        told = outcome(lambda one=one: deployed_file(file, one).plan)
+        assert outcome(lambda one=one: deployed_space(file, one)) == told
+
+
+def test_the_text_of_the_problem_says_the_same() -> None:
+    file = file_of(SHAPES)
+    counts = [one for one in all_counted(file) if one.combination.pipeline == 4]
+    one = next(one for one in counts if one.numbers is not None)
+    told = problem_file_of_text(deployed_text(file, one), name=file.name)
+    assert told == deployed_file(file, one)
+
+
+@pytest.mark.parametrize("value", [-1, 1 << 53])
+def test_a_number_that_no_file_tells_is_refused_by_its_place(value: int) -> None:
+    file = file_of()
+    one = next(one for one in all_counted(file) if one.numbers is not None)
+    assert one.numbers is not None
+    numbers = replace(one.numbers, capacity=value)
+    content = deployed_content(numbers, ranks=1, microbatches=1, name="small")
+    for make in (
+        lambda: problem_of(content, name="small").plan,
+        lambda: space_of_layers(numbers, file.shapes, ranks=1, microbatches=1),
+    ):
+        assert str(outcome(make)).startswith("memory.capacity: expected a whole number")
+
+
+def test_a_combination_without_numbers_has_no_problem() -> None:
+    file = file_of()
+    none: CombinationCosts = next(one for one in all_counted(file_of(samples=7)))
+    assert none.numbers is None
+    with pytest.raises(ValueError, match="not divisible"):
+        deployed_space(file, none)
