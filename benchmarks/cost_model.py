@@ -1,8 +1,8 @@
 """What the model of times says of rows it was not fitted to, as a page and a picture.
 
-``python -m benchmarks.cost_model ROWS.csv... --write docs/cost-model.md``: the rows of each card's
-files are fitted and cross-validated (``costs.times.cross_validation``); files of the same software
-are taken together. The picture stands beside the page. Takes some minutes.
+``python -m benchmarks.cost_model ROWS.csv... --write docs/measured/cost-model.md``: the rows of
+each card's files are fitted and cross-validated (``costs.times.cross_validation``); files of the
+same software are taken together. The picture stands beside the page. Takes some minutes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What ``pip install bubbleproof`` brings, why, and how large it is: docs/dependencies.md.
+"""What ``pip install bubbleproof`` brings, why, and how large it is.
 
-    python -m benchmarks.dependencies [--write docs/dependencies.md]
+    python -m benchmarks.dependencies [--write docs/reference/dependencies.md]
 
 The packages are those that pyproject.toml names and those that these ask for; sizes are those of
 the files installed here, with the bytecode that pip compiles. What the page says around the tables

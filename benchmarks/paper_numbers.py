@@ -1,4 +1,4 @@
-"""A printed number beside ours: how a page of ``docs/papers`` shows it.
+"""A printed number beside ours: how a page of ``docs/measured/papers`` shows it.
 
 ``ours`` is computed without the printed number that it stands beside; where it cannot be, ``why``
 says what is missing. The deviation is of ours from the printed number, in percent of it.

@@ -1,5 +1,6 @@
-"""The papers' tables beside ours: ``python -m benchmarks.paper_tables NAME --write docs/papers``.
+"""The papers' tables beside ours.
 
+``python -m benchmarks.paper_tables NAME --write docs/measured/papers`` makes a page.
 Without a NAME all of ``PAGES`` are made; without ``--write`` they are printed. Each page is a
 function of no arguments in a module of its own.
 """

@@ -1,7 +1,7 @@
 """``verify`` over every table that PyTorch's pipelining schedules generate.
 
-    python -m benchmarks.pytorch_tables [--max-ranks 8] [--json] [--write docs/pytorch-tables.md]
-                                        [--cases DIR] [--no-run]
+    python -m benchmarks.pytorch_tables [--max-ranks 8] [--json] [--cases DIR] [--no-run]
+                                        [--write docs/measured/pytorch-tables.md]
 
 Each schedule class of ``torch.distributed.pipelining`` lays out its table for p up to the limit,
 for several m (fewer than p, p, not divided by p, multiples) and v = 1 to 4; sizes that PyTorch

@@ -1,7 +1,7 @@
 """Exported tables trained by PyTorch's own runtime on gloo, with and without ``scale_grads``.
 
     python -m benchmarks.pytorch_training [-p 4] [-m 8] [--only zb-v,bfs]
-                                          [--write docs/pytorch-training.md]
+                                          [--write docs/measured/pytorch-training.md]
 
 Each schedule is written as ``bubbleproof convert`` writes it, of computations alone and with
 messages for the torch that is installed, loaded by ``_PipelineScheduleRuntime._load_csv`` and run

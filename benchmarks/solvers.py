@@ -1,7 +1,7 @@
 """The solver benchmark: every named instance through every engine, beside two plain encodings.
 
     python -m benchmarks.solvers [--engines auto,cpsat,...] [--time-limit 60] [--only PATTERN]
-                                 [--workers 1] [--threads 2] [--write docs/solvers.md]
+                                 [--workers 1] [--threads 2] [--write docs/measured/solvers.md]
 
 Instances run in order of their number of tasks. An engine other than ``auto`` that ran out of time
 on two instances of a group is skipped on the larger ones of that group, after five instances on

@@ -1,4 +1,4 @@
-"""The page ``docs/pytorch-tables.md``: what was found, every number of it from ``Findings``."""
+"""The page ``pytorch-tables.md``: what was found, every number of it from ``Findings``."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ ASSUMPTIONS = "## What these numbers assume"
 PYTORCH_OWN = ("", "sender", "deferred")  # "before use" is a placement of ours
 
 
-def page(found: Findings, before: str = "", target: str = "docs/pytorch-tables.md") -> str:
+def page(found: Findings, before: str = "", target: str = "docs/measured/pytorch-tables.md") -> str:
     """The whole page as Markdown, for the file ``target``.
 
     What the page ``before`` says of its assumptions is kept.
     """
-    assumptions = before.partition(f"\n{ASSUMPTIONS}\n\n")[2] or "See docs/pytorch-tables.md.\n"
+    kept = before.partition(f"\n{ASSUMPTIONS}\n\n")[2]
+    assumptions = kept or "See docs/measured/pytorch-tables.md.\n"
     arguments = f"--max-ranks {found.max_ranks} --write {target}"
     versions = ", ".join(f"{name} {number}" for name, number in found.versions.items())
     parts = [

@@ -6,7 +6,7 @@ LLAMA of 48 layers (42B) and of 96 (84B) with (PP, TP) = (8, 8), global batch 12
 samples of 4096 tokens; a rank is one tensor-parallel group, bytes are those of one of its GPUs.
 
 - layers, activation and capacity as ``papers.tpipe.tpipe_memory`` says, which gives Figure 8's
-  numbers (docs/papers/tpipe.md); embedding and head on the first and last rank;
+  numbers (docs/measured/papers/tpipe.md); embedding and head on the first and last rank;
 - ticks (us): FLOPs at half of an A100's 312 TFLOPS, since the paper prints no time;
 - the host: gradients of 4 bytes a parameter over the 32 GB/s of section 6.1, quantized weights of
   one byte back; the host's step is what makes the gradients' off-load and the step as long as

@@ -29,11 +29,11 @@ from proofs_tests.shown import PYTHON, normal, session
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-PAGES = (README, *sorted((ROOT / "docs").glob("*.md")))
+PAGES = (README, *sorted((ROOT / "docs").glob("*/*.md")))
 PLAIN = {"NO_COLOR": "1", "COLUMNS": "120"}
 MOST_BYTES = 6 * 1024  # of the README
 BLOCK = re.compile(r"```console\n\$ (bubbleproof [^\n]*)\n(.*?)```", re.DOTALL)
-QUOTE = re.compile(r"(<!-- quoted( grid)? from (docs/[\w.-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+QUOTE = re.compile(r"(<!-- quoted( grid)? from (docs/[\w./-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]+)\)")
 
 

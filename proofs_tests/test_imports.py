@@ -1,4 +1,4 @@
-"""Who may import whom (docs/design.md §5), read from the syntax tree of every file."""
+"""Who may import whom (docs/guide/design.md §5), read from the syntax tree of every file."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Certificates of optimality in JSON, for ``bubbleproof verify SCHEDULE --certificate FILE``.
 
-The file is one object, its layout fixed by ``docs/schemas/certificate-1.json``::
+The file is one object, its layout fixed by ``docs/reference/schemas/certificate-1.json``::
 
     {
       "format": "bubbleproof/certificate",

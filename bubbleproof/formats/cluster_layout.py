@@ -39,7 +39,7 @@
                                  # default: both
     chunks = [1, 2]              # and the shapes of a pipeline, as in any plan
 
-The schema is ``docs/schemas/cluster-1.json``.
+The schema is ``docs/reference/schemas/cluster-1.json``.
 """
 
 from __future__ import annotations

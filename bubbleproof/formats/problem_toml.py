@@ -83,7 +83,7 @@
 
 Memory is counted in ``memory_unit``; where that is ``bytes``, a string may carry a unit (B kB MB
 GB TB KiB MiB GiB TiB). Every number is whole. An unknown key is an error. The schema is
-``docs/schemas/problem-1.json``.
+``docs/reference/schemas/problem-1.json``.
 """
 
 from __future__ import annotations

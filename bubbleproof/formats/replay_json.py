@@ -1,6 +1,6 @@
 """Replays in JSON: what a run of a schedule showed, for ``bubbleproof replay ... -o FILE.json``.
 
-The file is one object, its layout fixed by ``docs/schemas/replay-1.json``::
+The file is one object, its layout fixed by ``docs/reference/schemas/replay-1.json``::
 
     {
       "format": "bubbleproof/replay",

@@ -1,6 +1,6 @@
 """Schedules in our own JSON: a schedule together with the problem that it solves.
 
-The file is one object, its layout fixed by ``docs/schemas/schedule-2.json``::
+The file is one object, its layout fixed by ``docs/reference/schemas/schedule-2.json``::
 
     {
       "format": "bubbleproof/schedule",

@@ -1,4 +1,4 @@
-"""The checker: does this schedule solve this problem? Rules 1 to 5 and 8 of docs/design.md §3.
+"""The checker: does this schedule solve this problem? docs/guide/design.md §3, rules 1 to 5 and 8.
 
     1 complete      every (task, resource) pair of the problem stands exactly once, no other does
     2 placed        no task stands on a resource it does not occupy; on all of its resources it

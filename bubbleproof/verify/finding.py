@@ -9,7 +9,7 @@ from bubbleproof.theory.model.actions import NONE
 
 
 class Rule(Enum):
-    """The rules of docs/design.md §3; a rule's value is the sentence it states."""
+    """The rules of docs/guide/design.md §3; a rule's value is the sentence it states."""
 
     COMPLETE = "every required task exactly once, nothing foreign"
     PLACED = "each task on its own resources, at one time"

@@ -3,8 +3,8 @@
 ``theory`` turns a Pipeline into a Problem in columns. A dependency or a memory event forgotten
 there would pass every rule, since rules judge schedules of the Problem as it is. So this module
 says what each action of a training step needs and does once more, from the definitions
-(docs/design.md §2), action by action and by the actions' text, and ``differences`` compares the
-two. It calls nothing of what it judges.
+(docs/guide/design.md §2), action by action and by the actions' text, and ``differences`` compares
+the two. It calls nothing of what it judges.
 
 With a(g) the activation of stage g, in memory units, on the rank that runs it:
 

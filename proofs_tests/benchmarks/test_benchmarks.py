@@ -37,7 +37,7 @@ from benchmarks.torch_tables import (
 )
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "pytorch-tables.md").read_text()
+PAGE = (ROOT / "docs" / "measured" / "pytorch-tables.md").read_text()
 MAX_RANKS = 3
 
 needs_the_page_version = pytest.mark.skipif(

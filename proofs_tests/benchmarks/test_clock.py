@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.markdown import CLOCK
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "measured"
 PAGES = ("mutants", "optimality", "solver-gaps", "solvers", "solvers-plain", "unseen")
 
 

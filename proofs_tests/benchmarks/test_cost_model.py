@@ -12,7 +12,7 @@ from bubbleproof.costs.times.constants import NAMES
 from bubbleproof.formats.hardware_toml import CALIBRATED, read_hardware
 from proofs_tests.costs.measured_cases import B200
 
-DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
+DOCS = Path(__file__).resolve().parent.parent.parent / "docs" / "measured"
 KEPT = DOCS / "cost-model.md"
 
 

@@ -1,4 +1,4 @@
-"""docs/dependencies.md names what pyproject.toml asks for, and says why."""
+"""docs/reference/dependencies.md names what pyproject.toml asks for, and says why."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.dependencies import END, ROOT, WHY, main, packages, requirements, tables
 
-PAGE = ROOT / "docs" / "dependencies.md"
+PAGE = ROOT / "docs" / "reference" / "dependencies.md"
 
 
 def test_the_page_has_a_row_for_each_dependency_and_a_table_for_each_extra() -> None:

@@ -15,7 +15,7 @@ from bubbleproof.planners import plan
 from proofs_tests.planners.first_looks import FIRST_LOOKS
 from proofs_tests.sized import sized
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "papers"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "measured" / "papers"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.toml"))
 # What MEPipe chooses is a candidate of its file, and their first looks take longest.
 OTHERS = [name for name in NAMES if not name.startswith("mepipe")]

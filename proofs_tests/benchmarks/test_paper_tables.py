@@ -11,7 +11,7 @@ from benchmarks.paper_numbers import Number, number_table, percent, shown, summa
 from benchmarks.paper_tables import PAGES, main, page_of
 from benchmarks.tpipe_page import depth_numbers, memory_numbers
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "papers"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "measured" / "papers"
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -18,7 +18,7 @@ from proofs_tests.reference_exec.cases import TINY
 
 pytestmark = pytest.mark.torch
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[2] / "docs" / "measured"
 
 
 def test_the_installed_torch_has_what_is_told_of_its_version() -> None:

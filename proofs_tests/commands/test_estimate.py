@@ -51,7 +51,7 @@ def test_rows_of_one_node_and_of_many_in_one_file(command: Run) -> None:
     """The constants that come with the package were fitted to these rows, among others.
 
     The second and third are of the shapes that took less than theirs with fewer samples
-    (docs/cost-model.md): about a third off.
+    (docs/measured/cost-model.md): about a third off.
     """
     rows = json.loads(command("estimate", "a100.csv", "--hardware", "A100-80GB", "--json").out)
     measured = [float(line.split(",")[-1]) for line in A100.splitlines()[1:]]

@@ -32,7 +32,7 @@ def test_help_names_every_semantics(command: Run) -> None:
 
 def test_one_launch_queue_a_rank_stops_what_a_stream_a_pair_lets_through(command: Run) -> None:
     # LoopedBFS of PyTorch at p=3 v=2 m=6 with deferred receives.
-    table = str(EXAMPLES.parent / "docs" / "launch-order.csv")
+    table = str(EXAMPLES / "launch-order.csv")
     assert command("verify", table, "--comm", "buffered", "--comm", "pair-stream").status == 0
     answer = command("verify", table, "--comm", "launch-order")
     assert answer.status == 1

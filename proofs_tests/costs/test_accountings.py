@@ -63,7 +63,7 @@ def test_pipemesh_table_2_operation_by_operation() -> None:
     s, h = known.sequence, known.model.hidden
     at = Deployment(sequence=s, accounting="pipemesh")
     wide = Fraction(16, 3)
-    # The table gives Linear.Down the output of a wider layer; 2 sbh is what sums up (docs/papers).
+    # The table gives Linear.Down the output of a wider layer; 2 sbh is what sums up (papers).
     rows: dict[str, tuple[Fraction | int, Fraction | int]]
     rows = {"query": (2, 2), "key": (Fraction(1, 4), Fraction(1, 4)), "up": (wide, wide),
             "gate": (wide, wide), "down": (wide, 2), "output": (2, 2)}  # fmt: skip

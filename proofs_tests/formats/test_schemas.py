@@ -17,7 +17,7 @@ from bubbleproof.formats import (
 )
 from bubbleproof.formats.cluster_layout import cluster_schema
 
-SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
+SCHEMAS = Path(__file__).parents[2] / "docs" / "reference" / "schemas"
 
 
 @pytest.mark.parametrize(

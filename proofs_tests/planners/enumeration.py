@@ -4,9 +4,9 @@
 
 prints, for so many random instances, the value of the plan and of the enumeration (they are equal
 where the planner is right) with what each took; ``--write`` writes it to
-``docs/plan-enumeration.md``. The exit status is 1 where they differ anywhere. The enumeration goes
-through all candidates and choices (``joint_instances``, ``every_choice``) and asks a plain CP-SAT
-model of each concrete pipeline whether it has anything below the best so far.
+``docs/measured/plan-enumeration.md``. The exit status is 1 where they differ anywhere. The
+enumeration goes through all candidates and choices (``joint_instances``, ``every_choice``) and asks
+a plain CP-SAT model of each concrete pipeline whether it has anything below the best so far.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from proofs_tests.planners.every_choice import every_choice
 from proofs_tests.planners.joint_instances import Instance, instance
 from proofs_tests.solvers.plain_model import optimum
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "plan-enumeration.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "measured" / "plan-enumeration.md"
 EVERY_NUMBER = 40
 
 
@@ -164,7 +164,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """Print the table; 1 where plan and enumeration differ."""
     parser = argparse.ArgumentParser(prog="proofs_tests.planners.enumeration")
     parser.add_argument("count", type=int, nargs="?", default=EVERY_NUMBER, help="instances")
-    parser.add_argument("--write", action="store_true", help="write docs/plan-enumeration.md")
+    parser.add_argument("--write", action="store_true", help="write the page")
     given = parser.parse_args(words)
     found = []
     for row in rows(given.count):

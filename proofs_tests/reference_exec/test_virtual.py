@@ -33,7 +33,7 @@ from proofs_tests.reference_exec.cases import (
 )
 
 ALL = tuple(Semantics)
-TABLE = Path(__file__).parents[2] / "docs" / "launch-order.csv"
+TABLE = Path(__file__).parents[2] / "examples" / "launch-order.csv"
 WAVE = Pipeline(num_ranks=2, num_microbatches=3, num_chunks=2, placement="wave")
 
 

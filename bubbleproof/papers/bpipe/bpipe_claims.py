@@ -3,7 +3,7 @@
 Symbols: p ranks (= stages), m microbatches, v chunks per rank, s a stage, mu(s) the most
 activations it saves, mu_opt = ceil((p+2)/2), tF tB t the ticks of a forward, a backward and a
 transfer. The paper writes m >> p; where a formula needs enough microbatches the domain says how
-many. Transfers in flight count on both ranks (docs/design.md §2). Eq. 4 to 12, the numbers of
+many. Transfers in flight count on both ranks (docs/guide/design.md §2). Eq. 4 to 12, the numbers of
 Appendix B and what follows from the tables are in ``bpipe_bytes``.
 
 Source: Kim et al., "BPipe: Memory-Balanced Pipeline Parallelism for Training Large Language Models"

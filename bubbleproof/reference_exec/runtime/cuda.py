@@ -1,10 +1,10 @@
 """A GPU as a ``Device``: a stream per lane, events between them, pinned memory on the host.
 
 What is stated here of streams and of the caching allocator is CUDA's and torch's documentation;
-``docs/gpu.md`` says what was run. Computation runs on the stream that is current when the device is
-opened (torch's default). Memory belongs to the stream it was allocated on: a tensor of another lane
-is recorded for computation before it is let go (``use``), so that its memory is not given out again
-while a kernel still reads it.
+``docs/reference/gpu.md`` says what was run. Computation runs on the stream that is current when
+the device is opened (torch's default). Memory belongs to the stream it was allocated on: a tensor
+of another lane is recorded for computation before it is let go (``use``), so that its memory is not
+given out again while a kernel still reads it.
 
 All calls into ``torch.cuda`` go through ``api``, which the tests replace by one that keeps account
 of what comes after what.

@@ -1,8 +1,9 @@
 """HiGHS, called through the C interface of the library that OR-tools brings.
 
 OR-tools' own interfaces to it cannot stop it early; PuLP's pass it no first schedule and need a
-second copy of it (docs/dependencies.md). The C interface does both: it takes values to start from,
-and asks in a callback whether to stop. Constants are those of ``highs_c_api.h``.
+second copy of it (docs/reference/dependencies.md). The C interface does both: it
+takes values to start from, and asks in a callback whether to stop. Constants are those of
+``highs_c_api.h``.
 """
 
 from __future__ import annotations

@@ -20,8 +20,9 @@ A rank holds a unit from F to the end of B or W, and no more units than the full
 published order. With many microbatches the order is found for fewer and periods are inserted where
 it repeats (``lengthening``).
 
-The rankings are ours, found by comparing with exact optima (docs/optimality.md). Where F and I keep
-a published sequence (V-Half, V-Min, ZB-H2) no list schedule beat the slides at p <= 6, m <= 3p.
+The rankings are ours, found by comparing with exact optima (docs/measured/optimality.md). Where
+F and I keep a published sequence (V-Half, V-Min, ZB-H2) no list schedule beat the slides at
+p <= 6, m <= 3p.
 """
 
 from __future__ import annotations

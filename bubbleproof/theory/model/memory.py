@@ -1,8 +1,8 @@
 """Memory: the load of each store over time.
 
 A store's load starts at its base and changes at the memory events. At equal times releases come
-before acquisitions (docs/design.md §2); so the highest load at an instant is the load after all its
-events, and a peak counts the running forward.
+before acquisitions (docs/guide/design.md §2); so the highest load at an instant is the load after
+all its events, and a peak counts the running forward.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Symbols: p ranks, m microbatches, v chunks per rank, s slices per sample, stages g = 0..p*v-1.
 ``problem_of`` is the one place where a pipeline becomes tasks. First those of the computation, by
-the rules of a training step (docs/design.md §2) below; then what is chosen adds its own, each by
-the text of its module: ``transfers``, ``activation_offload``, ``recompute``, ``state_offload``,
+the rules of a training step (docs/guide/design.md §2) below; then what is chosen adds its own, each
+by the text of its module: ``transfers``, ``activation_offload``, ``recompute``, ``state_offload``,
 ``sharding``; last, overlapped pairs become one task each (``overlaps``).
 
 Dependencies

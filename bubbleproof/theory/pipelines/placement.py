@@ -1,7 +1,7 @@
 """Placements: which rank holds which stage.
 
 With p ranks and v chunks per rank there are p*v stages g = 0..p*v-1; chunk c of a rank is the stage
-with g div p = c. Three named placements (docs/design.md):
+with g div p = c. Three named placements (docs/guide/design.md):
 
 - ``loop``: stage g on rank g mod p (Megatron's interleaving).
 - ``wave``: even chunks on g mod p, odd chunks on p-1-(g mod p) (V shape, Hanayo, ZB-V, DualPipeV).

@@ -20,7 +20,7 @@ runtime needs has to be in it:
     from 2.9 on.
 
 All differences between versions are told here: read from the sources of torch 2.6.0 to 2.15.0
-(``docs/pytorch-versions.md`` is made from them).
+(``docs/measured/pytorch-versions.md`` is made from them).
 """
 
 from __future__ import annotations

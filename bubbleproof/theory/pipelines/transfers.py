@@ -9,7 +9,7 @@ store of the source:
 - precedences: EVICT after F, LOAD after EVICT, B after LOAD;
 - memory: EVICT adds a to the target at its start and takes a from the source at its end; LOAD
   adds a to the source at its start and takes a from the target at its end. So a transfer in flight
-  counts on both ends (docs/design.md §2).
+  counts on both ends (docs/guide/design.md §2).
 
 A *wait* is a precedence by which an author makes sure that there is room; the checker measures
 whether there is.
