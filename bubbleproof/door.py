@@ -7,7 +7,7 @@ taken, one thing that holds both does (a family's member, what ``read`` gives fo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from bubbleproof.arguments import (
     ProblemLike,
@@ -27,6 +27,7 @@ from bubbleproof.theory.families import register as register
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 if TYPE_CHECKING:
+    from bubbleproof.door_judge import AnyPlan, Proofs
     from bubbleproof.formats import ScheduleFile
     from bubbleproof.papers.claims.claim import PaperClaim
     from bubbleproof.papers.theorems import TheoremProof
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from bubbleproof.solvers.result import Result
     from bubbleproof.theory.model.measures import Measures
     from bubbleproof.theory.model.schedule import Program
+    from bubbleproof.verify.candidates.plan_verdict import PlanVerdict
     from bubbleproof.verify.verdict import Verdict
 
 
@@ -133,8 +135,29 @@ def _published(problem: ProblemLike) -> list[tuple[str, Program]]:
     return published_programs(problem) if isinstance(problem, Pipeline) else []
 
 
-def check(problem: ProblemLike | FamilyMember | ScheduleFile, schedule: object = None) -> Verdict:
+@overload
+def check(
+    problem: ProblemLike | FamilyMember | ScheduleFile | AnyPlan,
+    schedule: object = None,
+    *,
+    certificate: None = None,
+) -> Verdict: ...
+
+
+@overload
+def check(problem: AnyPlan, schedule: None = None, *, certificate: Proofs) -> PlanVerdict: ...
+
+
+def check(
+    problem: ProblemLike | FamilyMember | ScheduleFile | AnyPlan,
+    schedule: object = None,
+    *,
+    certificate: Proofs | None = None,
+) -> Verdict | PlanVerdict:
     """Decide every rule for a schedule: rules 1 to 5, 7 and 8, and 6 once it is lowered.
+
+    Of a plan, what ``plan`` gives or what ``read`` gives for its file: the rules of its schedule,
+    and that the winner is one of the candidates; with its proofs also how good that is.
 
     Parameters
     ----------
@@ -143,19 +166,31 @@ def check(problem: ProblemLike | FamilyMember | ScheduleFile, schedule: object =
         ``read`` gives for a schedule.
     schedule
         A ``Schedule`` or a ``Result``, where ``problem`` holds none.
+    certificate
+        Of a plan: the file of its proofs, or the plan's own ``bundle``.
 
     Returns
     -------
     Verdict
         A failed check returns its violations in it, it does not raise.
+    PlanVerdict
+        With a certificate: ``verdict``, and the ``distance`` (ticks) of the plan to what was
+        proved; ``statement`` says it in a sentence.
 
     Raises
     ------
     TypeError
         For anything else.
     ValueError
-        For a result or a file without a schedule.
+        For a result or a file without a schedule, a plan without a winner, and proofs that cannot
+        be read.
     """
+    if hasattr(problem, "winner"):
+        from bubbleproof.door_judge import check_certified, check_plan
+
+        return check_plan(problem) if certificate is None else check_certified(problem, certificate)
+    if certificate is not None:
+        raise wrong(problem, "plan", "what plan gives, or a plan file that was read", asker="check")
     from bubbleproof.verify import check_whole
 
     given, found, _ = pair_of(problem, schedule, asker="check")

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bubbleproof.arguments import FilePath, ProblemLike, pair_of, path_text, text
 from bubbleproof.theory.families import FamilyMember
 
 if TYPE_CHECKING:
+    from bubbleproof.door_judge import AnyPlan
     from bubbleproof.formats import ProblemFile, ScheduleFile
+    from bubbleproof.formats.plan_json import PlanFile
 
 
-def read(path: FilePath) -> ProblemFile | ScheduleFile:
+def read(path: FilePath) -> ProblemFile | ScheduleFile | PlanFile:
     """What a file says.
 
     Parameters
     ----------
     path
-        A problem (.toml), or a schedule (.json, or PyTorch's table in .csv).
+        A problem (.toml), a schedule (.json, or PyTorch's table in .csv), or a plan (.json, or its
+        folder).
 
     Returns
     -------
-    ProblemFile or ScheduleFile
+    ProblemFile, ScheduleFile or PlanFile
         A schedule file serves wherever a problem and its schedule are taken.
 
     Raises
@@ -33,8 +37,11 @@ def read(path: FilePath) -> ProblemFile | ScheduleFile:
     """
     from bubbleproof.commands.inputs import read_schedule_input
     from bubbleproof.formats import read_problem, read_schedule
+    from bubbleproof.formats.plan_json import is_plan_file, read_plan
 
     name = path_text(path, asker="read")
+    if is_plan_file(name):
+        return read_plan(Path(name) / "plan.json" if Path(name).is_dir() else name)
     if name.lower().endswith(".toml"):
         return read_problem(name)
     if name.lower().endswith(".json"):
@@ -46,19 +53,24 @@ def read(path: FilePath) -> ProblemFile | ScheduleFile:
 
 def write(
     path: FilePath,
-    problem: ProblemLike | FamilyMember | ScheduleFile,
+    problem: ProblemLike | FamilyMember | ScheduleFile | AnyPlan,
     schedule: object = None,
     *,
     name: str = "",
 ) -> None:
-    """Write a schedule, replacing the file whole or not at all.
+    """Write a schedule, replacing the file whole or not at all; or a plan into a folder.
+
+    A plan's folder has what ``bubbleproof plan -o`` writes for ``verify``: ``plan.json`` and
+    ``schedule.json``, of a model on a cluster also ``problem.toml`` and ``schedule.csv``; and the
+    proofs of what was planned, ``certificate.json``.
 
     Parameters
     ----------
     path
-        With its problem (.json), as PyTorch's table (.csv), or as a trace (.perfetto.json).
+        With its problem (.json), as PyTorch's table (.csv), or as a trace (.perfetto.json); of a
+        plan a folder, which is made where it is missing.
     problem, schedule
-        As ``check`` takes them.
+        As ``check`` takes them, plans too.
     name
         What the file calls the schedule.
 
@@ -67,8 +79,14 @@ def write(
     TypeError
         For what is no path, no schedule or no name.
     ValueError
-        For another ending, and for what the format cannot say.
+        For another ending, for what the format cannot say, for a plan without a winner, and for
+        one that was made of no problem file.
     """
+    if hasattr(problem, "winner"):
+        from bubbleproof.door_judge import write_plan
+
+        write_plan(path_text(path, asker="write"), problem)
+        return
     from bubbleproof.formats import ScheduleFile, write_schedule, write_table, write_trace
 
     target, name = path_text(path, asker="write"), text(name, "name", asker="write")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from bubbleproof.arguments import number, path_text, whole, wrong
@@ -12,6 +14,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 if TYPE_CHECKING:
     from bubbleproof.planners import Plan, PlanOptions
     from bubbleproof.planners.cluster_planned import ClusterPlan
+    from bubbleproof.planners.planned import PlanSource
 
 PlanItem = TypeVar("PlanItem")
 
@@ -87,7 +90,7 @@ def plan(
     found = read_problem(path)
     if found.plan is None:
         raise ValueError(f"plan: {problem} has no table [plan], such as chunks = [1, 2]")
-    return search(found.plan, options)
+    return replace(search(found.plan, options), source=_source(path))
 
 
 def _of_cluster(path: str, options: PlanOptions) -> ClusterPlan:
@@ -97,7 +100,15 @@ def _of_cluster(path: str, options: PlanOptions) -> ClusterPlan:
     from bubbleproof.planners.cluster_planning import plan_cluster
 
     file = read_cluster_file(path)
-    return plan_cluster(all_counted(file), lambda one: deployed_space(file, one), options)
+    found = plan_cluster(all_counted(file), lambda one: deployed_space(file, one), options)
+    return replace(found, source=_source(path))
+
+
+def _source(path: str) -> PlanSource:
+    """The file that is planned, for ``check`` and ``write``."""
+    from bubbleproof.planners.planned import PlanSource
+
+    return PlanSource(name=Path(path).stem, text=Path(path).read_text(encoding="utf-8"))
 
 
 def _list(given: Sequence[PlanItem], name: str) -> Sequence[PlanItem]:

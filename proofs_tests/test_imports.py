@@ -38,11 +38,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "arguments": {"theory"},
     "door": {
         "arguments", "theory", "papers", "verify", "solvers", "reference_exec", "formats", "report",
-        "commands",
+        "commands", "door_judge",
+    },
+    "door_judge": {
+        "arguments", "theory", "verify", "papers", "planners", "formats",
     },
     "door_costs": {"arguments", "costs", "formats"},
     "door_plan": {"arguments", "theory", "costs", "planners", "formats"},
-    "door_files": {"arguments", "theory", "formats", "commands"},
+    "door_files": {"arguments", "theory", "formats", "commands", "door_judge"},
     "__init__": {"door", "door_costs", "door_files", "door_plan", "theory", "solvers", "verify"},
     "cli": {"commands", "reference_exec"},
     "__main__": {"cli"},

@@ -46,9 +46,11 @@ from bubbleproof.commands.plan_results import (
 )
 from bubbleproof.commands.shared_options import PlanRequest
 from bubbleproof.commands.targets import written_together
-from bubbleproof.formats import UnusableInput, write_schedule
+from bubbleproof.formats import UnusableInput
 from bubbleproof.formats.bundle_json import write_bundle
-from bubbleproof.formats.plan_json import write_plan
+from bubbleproof.formats.cluster_toml import ClusterFile
+from bubbleproof.formats.plan_folder import write_plan_folder
+from bubbleproof.formats.plan_json import PlanFile
 from bubbleproof.formats.problem_toml import ProblemFile, read_problem
 from bubbleproof.parallel import open_executor
 from bubbleproof.planners import Plan, PlanOptions, plan
@@ -169,26 +171,31 @@ def print_plan(
         print_text(found.reason)
 
 
-def write_plan_files(
-    folder: Path,
-    problem: str,
+def plan_file(
+    text: str,
     file: ProblemFile,
     found: Plan,
-    of_cluster: tuple[str, str] | None = None,
-) -> None:
-    """The plan and its schedule, for ``verify``; ``of_cluster`` as ``write_plan`` has it."""
+    cluster: ClusterFile | None = None,
+    deployment: str | None = None,
+) -> PlanFile:
+    """What is written of a plan; ``text`` is its problem file's."""
     assert found.winner is not None
-    schedule = plan_schedule(file, found)
-    write_schedule(folder / "schedule.json", schedule)
-    write_plan(
-        folder / "plan.json",
+    return PlanFile(
         name=file.name,
-        problem=Path(problem).read_text(encoding="utf-8"),
+        text=text,
+        problem=file,
         winner=found.winner.candidate,
-        schedule=schedule,
-        of_cluster=of_cluster,
+        schedule=plan_schedule(file, found),
+        cluster=cluster,
+        deployment=deployment,
         others=found.space.others,
     )
+
+
+def write_plan_files(folder: Path, problem: str, file: ProblemFile, found: Plan) -> None:
+    """The plan and its schedule, for ``verify``."""
+    text = Path(problem).read_text(encoding="utf-8")
+    write_plan_folder(folder, plan_file(text, file, found))
 
 
 def _write(

@@ -34,10 +34,10 @@ from bubbleproof.commands.output import BROKEN, print_json, print_table, print_t
 from bubbleproof.commands.plan import (
     EXIT,
     options_of,
+    plan_file,
     require_targets,
     run_plan,
     workers_of,
-    write_plan_files,
     write_plan_page,
 )
 from bubbleproof.commands.plan_paper import (
@@ -52,13 +52,12 @@ from bubbleproof.commands.plan_results import Timed, deployed_rows, timed_candid
 from bubbleproof.commands.shared_options import PlanRequest
 from bubbleproof.commands.targets import written_together
 from bubbleproof.costs.combinations import CombinationCosts
-from bubbleproof.formats import UnusableInput, write_table
 from bubbleproof.formats.bundle_json import write_deployment_bundles
 from bubbleproof.formats.cluster_deployments import all_counted, deployments
 from bubbleproof.formats.cluster_toml import ClusterFile, is_cluster_file, read_cluster_file
 from bubbleproof.formats.deployed_problem import deployed_file, deployed_space, deployed_text
 from bubbleproof.formats.errors import about
-from bubbleproof.formats.files import write_text
+from bubbleproof.formats.plan_folder import write_plan_folder
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.papers.planning.planner_list import require_paper
 from bubbleproof.planners import Plan, PlanOptions
@@ -68,7 +67,6 @@ from bubbleproof.planners.outcome import Outcome
 from bubbleproof.report.deployment_corners import deployment_corners
 from bubbleproof.report.page import ReportPage
 from bubbleproof.report.plan_page import ranked_table
-from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.nearest_shape import nearest_change
 
 LETTERS = (
@@ -216,25 +214,13 @@ def _shape_rows(of: _Answer) -> list[tuple[str, str]]:
 
 def _write(folder: Path, of: _Answer) -> None:
     """The winner's problem, plan, schedule, page and PyTorch table."""
-    problem = folder / "problem.toml"
-    write_text(problem, deployed_text(of.file, of.winner))
-    of_cluster = of.file.text, str(of.winner.combination)
-    write_plan_files(folder, str(problem), of.deployed, of.plan, of_cluster)
-    assert of.plan.winner is not None
-    assert of.plan.winner.schedule is not None
-    made = of.plan.winner.schedule.program
-    _write_table(folder / "schedule.csv", made, of.deployed.pipeline.num_ranks)
+    text = deployed_text(of.file, of.winner)
+    plan = plan_file(text, of.deployed, of.plan, of.file, str(of.winner.combination))
+    for lost in write_plan_folder(folder, plan):
+        say(lost)
     if of.shown is not None:
         write_paper_schedule(folder, of.deployed, of.shown)
     write_plan_page(folder, lambda: _report(of))
-
-
-def _write_table(path: Path, program: Program, ranks: int) -> None:
-    """What the ranks compute, as a PyTorch table, where that has words for it."""
-    try:
-        write_table(path, program.take(program.resource < ranks))
-    except UnusableInput as why:
-        say(f"no {path.name}: {why}")
 
 
 def _report(of: _Answer) -> ReportPage:

@@ -13,13 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bubbleproof.commands.results import with_claims
 from bubbleproof.costs.combinations import CombinationCosts
 from bubbleproof.formats import UnusableInput, write_schedule
 from bubbleproof.formats.cluster_toml import ClusterFile
 from bubbleproof.formats.deployed_problem import deployed_space
 from bubbleproof.formats.problem_toml import ProblemFile
-from bubbleproof.formats.schedule_file import ScheduleFile
+from bubbleproof.formats.schedule_file import ScheduleFile, with_claims
 from bubbleproof.papers.planning.joint_deployments import with_plan
 from bubbleproof.papers.planning.joint_plan import with_paper
 from bubbleproof.papers.planning.paper_choice import PaperChoice, PaperInput, iteration, known_of

@@ -8,17 +8,16 @@ from math import inf
 
 import numpy as np
 
-from bubbleproof.commands.results import with_claims
 from bubbleproof.formats.bundle_json import candidate_to_json
+from bubbleproof.formats.plan_folder import winner_schedule
 from bubbleproof.formats.problem_toml import ProblemFile
-from bubbleproof.formats.schedule_file import ScheduleFile
+from bubbleproof.formats.schedule_file import ScheduleFile, with_claims
 from bubbleproof.planners import CandidateResult, Plan
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.jitter import Jitter, jitter, jitter_seconds
 from bubbleproof.report.amounts import Scale, ticks
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.schedule import Schedule
-from bubbleproof.theory.pipelines.shaping import shaped
 
 Timed = Mapping[str, Jitter]  # by the candidate's text
 COLUMNS = ("candidate", "makespan", "bound", "peak", "expected", "95 %", "status", "why")
@@ -229,13 +228,12 @@ def plan_schedule(file: ProblemFile, found: Plan) -> ScheduleFile:
     assert winner.pipeline is not None
     assert winner.schedule is not None
     assert winner.measured is not None
-    claimed = with_claims(winner.schedule, winner.measured)
-    return ScheduleFile.of(
-        winner.pipeline.problem(),
-        claimed,
-        pipeline=winner.pipeline,
-        name=f"{file.name}, {winner.candidate}",
-        allowed=shaped(found.space, winner.candidate).allowed,
+    return winner_schedule(
+        f"{file.name}, {winner.candidate}",
+        found.space,
+        winner.candidate,
+        winner.pipeline,
+        with_claims(winner.schedule, winner.measured),
     )
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from bubbleproof.commands.inputs import ProblemInput
 from bubbleproof.commands.output import counted, measures_to_json
 from bubbleproof.solvers import ProofOrigin, Result, Status
-from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.model.schedule import ClaimedNumber, Schedule
 from bubbleproof.verify.candidates.cases import Cases
 from bubbleproof.verify.certificates.certificate_rule import Certificate
 from bubbleproof.verify.certificates.one_machine import OneMachine
@@ -152,13 +150,3 @@ def _certificate_to_json(
     if isinstance(certificate, Cases):
         return {"kind": "cases", "cases": certificate.num_shown, "bound": certificate.bound}
     return {"kind": type(certificate).__name__.lower(), "bound": certificate.bound}
-
-
-def with_claims(schedule: Schedule, measured: Measures) -> Schedule:
-    """The schedule with its measured numbers as claims, for ``verify`` to confirm."""
-    claims: dict[str, ClaimedNumber] = {
-        "makespan": measured.makespan,
-        "idle_ratio": measured.idle_ratio,
-        "peak_memory": measured.peak_memory,
-    }
-    return Schedule(program=schedule.program, start=schedule.start, claims=claims)

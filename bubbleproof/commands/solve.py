@@ -15,11 +15,12 @@ from bubbleproof.commands.output import (
     print_table,
     say,
 )
-from bubbleproof.commands.results import certified, result_rows, result_to_json, with_claims
+from bubbleproof.commands.results import certified, result_rows, result_to_json
 from bubbleproof.commands.shared_options import DemandOptions, SearchOptions, SolveOutput
 from bubbleproof.commands.targets import written_together
 from bubbleproof.formats import ScheduleFile, write_certificate, write_schedule
 from bubbleproof.formats.cases_json import write_proof
+from bubbleproof.formats.schedule_file import with_claims
 from bubbleproof.planners.case_proofs import shown_by_cases
 from bubbleproof.solvers import ProofOrigin, Result, SolveOptions, Status, solve
 from bubbleproof.solvers.demands import Demands

@@ -18,7 +18,7 @@ from pathlib import Path
 from bubbleproof.commands.output import HOLDS, UNDECIDED
 from bubbleproof.commands.shared_options import VerifyRequest
 from bubbleproof.commands.verify import parse_semantics, print_verdict, run_verify
-from bubbleproof.formats.plan_json import FORMAT, PlanFile, read_plan
+from bubbleproof.formats.plan_json import PlanFile, is_plan_file, read_plan
 from bubbleproof.formats.plan_scope import bound_of_file, plan_question
 from bubbleproof.verify.candidates.plan_verdict import (
     DeploymentsScope,
@@ -41,15 +41,7 @@ def run_verify_any(schedule: list[str], request: VerifyRequest) -> int:
 
 def is_plan(name: str, certificate: str | None) -> bool:
     """Whether this names a plan: its file, its folder, or a problem file with a bundle."""
-    path = Path(name)
-    if path.is_dir():
-        return True
-    if path.suffix == ".toml":
-        return certificate is not None
-    if path.suffix != ".json" or not path.is_file():
-        return False
-    with path.open(encoding="utf-8", errors="replace") as file:
-        return f'"{FORMAT}"' in file.read(200)
+    return is_plan_file(name) or (Path(name).suffix == ".toml" and certificate is not None)
 
 
 def run_verify_plan(name: str, request: VerifyRequest) -> int:

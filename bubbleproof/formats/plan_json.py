@@ -21,8 +21,8 @@ nothing open.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -47,7 +47,6 @@ from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 FORMAT = "bubbleproof/plan"
 VERSION = 1
 SIZE_LIMIT = 256 * MEBIBYTE
-CLUSTER_KEYS = ("cluster", "deployment")
 
 
 class PlanFileLayout(Layout):
@@ -68,11 +67,12 @@ class PlanFileLayout(Layout):
 class PlanFile:
     """What a plan file says; ``problem`` has a space that ``winner`` may or may not be of.
 
-    ``cluster`` is the file that starts from a model, where the plan went through deployments.
-    ``others`` stand beside that space's shapes.
+    ``text`` is that of the problem's file; ``cluster`` is the file that starts from a model, where
+    the plan went through deployments. ``others`` stand beside that space's shapes.
     """
 
     name: str
+    text: str
     problem: ProblemFile
     winner: Candidate
     schedule: ScheduleFile
@@ -85,35 +85,35 @@ class PlanFile:
         return replace(space, others=self.others)
 
 
-def write_plan(
-    path: FilePath,
-    *,
-    name: str,
-    problem: str,
-    winner: Candidate,
-    schedule: ScheduleFile,
-    of_cluster: tuple[str, str] | None = None,
-    others: Sequence[tuple[str, Pipeline]] = (),
-) -> None:
-    """Write a plan; ``problem`` is its problem file's text.
-
-    ``of_cluster`` are the text of the file that starts from a model, and the deployment's name. An
-    existing file is replaced whole or not at all.
-    """
+def write_plan(path: FilePath, plan: PlanFile) -> None:
+    """Write a plan; an existing file is replaced whole or not at all."""
     with about(path):
-        more = {} if of_cluster is None else dict(zip(CLUSTER_KEYS, of_cluster, strict=True))
+        of_cluster: dict[str, object] = {}
+        if plan.cluster is not None:
+            of_cluster = {"cluster": plan.cluster.text, "deployment": plan.deployment}
         content = {
             "format": FORMAT,
             "version": VERSION,
-            "name": name,
-            "problem": problem,
-            **more,
-            "winner": candidate_to_json(winner),
-            "schedule": schedule_content(schedule),
+            "name": plan.name,
+            "problem": plan.text,
+            **of_cluster,
+            "winner": candidate_to_json(plan.winner),
+            "schedule": schedule_content(plan.schedule),
         }
-        if others:
-            content["others"] = {each: pipeline_to_json(pipeline) for each, pipeline in others}
+        if plan.others:
+            content["others"] = {each: pipeline_to_json(other) for each, other in plan.others}
         write_text(path, render_json(content, table_keys=TABLES))
+
+
+def is_plan_file(path: FilePath) -> bool:
+    """Whether this is a folder, taken for a plan's, or a JSON file that says to be a plan."""
+    where = Path(path)
+    if where.is_dir():
+        return True
+    if where.suffix != ".json" or not where.is_file():
+        return False
+    with where.open(encoding="utf-8", errors="replace") as file:
+        return f'"{FORMAT}"' in file.read(200)
 
 
 def read_plan(path: FilePath) -> PlanFile:
@@ -139,6 +139,7 @@ def read_plan(path: FilePath) -> PlanFile:
             schedule = schedule_of(layout.schedule)
         return PlanFile(
             name=layout.name,
+            text=layout.problem,
             problem=problem,
             winner=candidate_of(layout.winner),
             schedule=schedule,

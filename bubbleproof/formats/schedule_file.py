@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from bubbleproof.formats.pytorch_csv import CollectiveCell, with_cells
 from bubbleproof.theory.model.actions import COMMUNICATION_KINDS
+from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import ClaimedNumber, Program, Schedule
 from bubbleproof.theory.pipelines.allowed import AllowedChoices
@@ -104,3 +105,13 @@ class ScheduleFile:
     def timed_roughly(self) -> Schedule:
         """The schedule or, where there are no times, rough ones (``timing.rough_times``)."""
         return self.schedule or rough_times(self.problem, self.compute)
+
+
+def with_claims(schedule: Schedule, measured: Measures) -> Schedule:
+    """The schedule with its measured numbers as claims, for ``verify`` to confirm."""
+    claims: dict[str, ClaimedNumber] = {
+        "makespan": measured.makespan,
+        "idle_ratio": measured.idle_ratio,
+        "peak_memory": measured.peak_memory,
+    }
+    return Schedule(program=schedule.program, start=schedule.start, claims=claims)

@@ -16,7 +16,7 @@ from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_bound import quick_claim
 from bubbleproof.planners.known_schedules import KnownSchedule
 from bubbleproof.planners.outcome import Outcome, solved_outcome, unsolved_outcome
-from bubbleproof.planners.planned import Plan
+from bubbleproof.planners.planned import NO_FILE, Plan, PlanSource
 from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shaping import NotLegalError, ShapedPipeline, shaped
@@ -163,6 +163,7 @@ class ClusterPlan:
     seconds: float
     bundled: Mapping[str, tuple[CandidateBound, ...]]
     reason: str = ""
+    source: PlanSource = NO_FILE
 
     def __repr__(self) -> str:
         told = self.status.name.lower()

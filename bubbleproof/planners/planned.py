@@ -106,6 +106,17 @@ class CandidateResult:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanSource:
+    """The problem file that was planned, by its name and text; empty where there was none."""
+
+    name: str = ""
+    text: str = ""
+
+
+NO_FILE = PlanSource()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Plan:
     """The outcome; ``judged`` has every candidate of the space in its order.
@@ -122,6 +133,7 @@ class Plan:
     least_capacity: int | None
     seconds: float
     reason: str = ""
+    source: PlanSource = NO_FILE
 
     def __repr__(self) -> str:
         found = "" if self.winner is None else f", {self.winner.candidate}: {self.value}"

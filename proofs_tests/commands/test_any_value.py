@@ -29,7 +29,7 @@ from bubbleproof.formats.bundle_json import write_bundle, write_deployment_bundl
 from bubbleproof.formats.cases_json import write_proof
 from bubbleproof.formats.cluster_deployments import all_counted, deployments
 from bubbleproof.formats.cluster_toml import cluster_file_of_text
-from bubbleproof.formats.plan_json import write_plan
+from bubbleproof.formats.plan_json import PlanFile, write_plan
 from bubbleproof.formats.problem_toml import problem_file_of_text
 from bubbleproof.testing.strategies import random_program
 from bubbleproof.theory.model.actions import Action
@@ -173,10 +173,11 @@ def a_bundle(proof: CandidateProof | None) -> Make:
 def a_plan(folder: Folder) -> tuple[str, str, str | None]:
     assert SPACE is not None
     bundled = a_bundle(TASK)(folder)[0]
-    write_plan(
-        folder / "plan.json", name="small", problem=TOML, winner=CANDIDATE,
+    plan = PlanFile(
+        name="small", text=TOML, problem=problem_file_of_text(TOML, name="p"), winner=CANDIDATE,
         schedule=schedule(FOUND.pipeline), others=(("other", FOUND.pipeline),),
     )  # fmt: skip
+    write_plan(folder / "plan.json", plan)
     return "plan.json", "plan.json", bundled
 
 

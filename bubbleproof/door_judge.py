@@ -1,0 +1,156 @@
+"""Plans at the door: ``check`` judges them with their proofs, ``write`` writes their folder."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from bubbleproof.arguments import FilePath, path_text, wrong
+from bubbleproof.formats.bundle_json import write_bundle, write_deployment_bundles
+from bubbleproof.formats.cluster_deployments import all_counted, deployments
+from bubbleproof.formats.cluster_toml import cluster_file_of_text
+from bubbleproof.formats.deployed_problem import deployed_text
+from bubbleproof.formats.plan_folder import winner_schedule, write_plan_folder
+from bubbleproof.formats.plan_json import PlanFile
+from bubbleproof.formats.plan_scope import ChoicesToBound, PlanQuestion, plan_question
+from bubbleproof.formats.problem_toml import problem_file_of_text
+from bubbleproof.formats.schedule_file import ScheduleFile, with_claims
+from bubbleproof.papers.planning import derived
+from bubbleproof.planners.cluster_planned import ClusterPlan
+from bubbleproof.planners.planned import CandidateResult, Plan
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.plan_space import PlanSpace
+from bubbleproof.verify.candidates.bundle import BundleVerdict, CandidateBound, check_bundle
+from bubbleproof.verify.candidates.plan_rule import GivenPlan, no_deployment
+from bubbleproof.verify.candidates.plan_verdict import (
+    ChoicesScope,
+    PlanVerdict,
+    check_distance,
+    check_winner,
+)
+from bubbleproof.verify.every_rule import check_every_rule
+from bubbleproof.verify.verdict import Verdict
+
+AnyPlan = Plan | ClusterPlan | PlanFile
+Proofs = FilePath | tuple[CandidateBound, ...]
+
+
+def check_plan(given: object) -> Verdict:
+    """All rules of a plan's schedule, and that it is one of the winning candidate's."""
+    question, schedule = _question(_plan(given, "check"), is_whole=False)
+    return check_winner(question.plan, check_every_rule(schedule.to_judge), question.anew)
+
+
+def check_certified(given: object, certificate: object) -> PlanVerdict:
+    """The same with the proofs of all candidates, and how near the plan is to what they show."""
+    plan = _plan(given, "check")
+    question, schedule = _question(plan, is_whole=True)
+    checked = check_winner(question.plan, check_every_rule(schedule.to_judge), question.anew)
+    proved = _proved(question, certificate)
+    return check_distance(question.plan, checked, question.bound.scope, proved)
+
+
+def write_plan(folder: str, given: object) -> None:
+    """The plan's folder, and the proofs of what was planned here as ``certificate.json``."""
+    plan = _plan(given, "write")
+    file, where = _file(plan, "write"), Path(folder)
+    where.mkdir(parents=True, exist_ok=True)
+    write_plan_folder(where, file)
+    proofs = where / "certificate.json"
+    if isinstance(plan, Plan):
+        write_bundle(proofs, plan.space, plan.bundle, name=file.name)
+    elif isinstance(plan, ClusterPlan) and file.cluster is not None and plan.plan is not None:
+        every = deployments(file.cluster, all_counted(file.cluster))
+        every = every.with_space(str(file.deployment), plan.plan.space)
+        write_deployment_bundles(proofs, every, plan.bundles(every.deployed), name=file.name)
+
+
+def _plan(given: object, asker: str) -> AnyPlan:
+    if isinstance(given, Plan | ClusterPlan | PlanFile):
+        return given
+    raise wrong(given, "plan", "what plan gives, or a plan file that was read", asker=asker)
+
+
+def _proved(question: PlanQuestion, certificate: object) -> BundleVerdict:
+    """What a file of proofs shows, or a plan's own ``bundle``."""
+    if not isinstance(certificate, tuple):
+        return question.bound.check(path_text(certificate, asker="check"))
+    if not isinstance(question.bound, ChoicesToBound):
+        raise TypeError("check: the certificate of a plan of deployments is a file, got a tuple")
+    for one in certificate:
+        if not isinstance(one, CandidateBound):
+            raise wrong(one, "certificate", "a file or a plan's bundle", asker="check")
+    return check_bundle(question.bound.scope.space, certificate)
+
+
+def _question(plan: AnyPlan, *, is_whole: bool) -> tuple[PlanQuestion, ScheduleFile]:
+    """What a plan is judged by, derived from its problem file where there is one."""
+    if isinstance(plan, Plan) and not plan.source.text:
+        return _of_space(plan.space, _winner(plan, "check"))
+    file = _file(plan, "check")
+    return plan_question(file, derived, is_whole=is_whole), file.schedule
+
+
+def _of_space(space: PlanSpace, winner: CandidateResult) -> tuple[PlanQuestion, ScheduleFile]:
+    """Of a plan that was made of a ``Pipeline``, its space."""
+    schedule = _schedule("plan", space, winner)
+    given = GivenPlan(
+        at=no_deployment(space),
+        winner=winner.candidate,
+        pipeline=schedule.pipeline,
+        problem=schedule.problem,
+        schedule=schedule.schedule,
+    )
+    bound = ChoicesToBound(scope=ChoicesScope(space=space))
+    return PlanQuestion(plan=given, bound=bound, anew=_no_file), schedule
+
+
+def _no_file(name: str) -> Pipeline:
+    raise ValueError(f"the plan was made of no file, which would tell of {name}")
+
+
+def _file(plan: AnyPlan, asker: str) -> PlanFile:
+    """The plan as a file has it. Raises ``ValueError`` where nothing was found, or made of none."""
+    if isinstance(plan, PlanFile):
+        return plan
+    if not plan.source.text:
+        hint = 'plan a problem file: bp.plan("problem.toml")'
+        raise ValueError(f"{asker}: the plan was made of no problem file; {hint}")
+    if isinstance(plan, Plan):
+        return _of_text(plan.source.text, plan.source.name, plan, asker)
+    if plan.plan is None or plan.winner is None:
+        raise ValueError(f"{asker}: the plan has no winner: {plan.status.name}")
+    cluster = cluster_file_of_text(plan.source.text, name=plan.source.name)
+    own = _of_text(deployed_text(cluster, plan.winner), cluster.name, plan.plan, asker)
+    return replace(own, cluster=cluster, deployment=str(plan.winner.combination))
+
+
+def _of_text(text: str, name: str, plan: Plan, asker: str) -> PlanFile:
+    problem, winner = problem_file_of_text(text, name=name), _winner(plan, asker)
+    return PlanFile(
+        name=problem.name,
+        text=text,
+        problem=problem,
+        winner=winner.candidate,
+        schedule=_schedule(problem.name, plan.space, winner),
+        others=plan.space.others,
+    )
+
+
+def _winner(plan: Plan, asker: str) -> CandidateResult:
+    if plan.winner is None:
+        raise ValueError(f"{asker}: the plan has no winner: {plan.status.name}")
+    return plan.winner
+
+
+def _schedule(name: str, space: PlanSpace, winner: CandidateResult) -> ScheduleFile:
+    assert winner.pipeline is not None
+    assert winner.schedule is not None
+    assert winner.measured is not None
+    return winner_schedule(
+        f"{name}, {winner.candidate}",
+        space,
+        winner.candidate,
+        winner.pipeline,
+        with_claims(winner.schedule, winner.measured),
+    )

@@ -1,0 +1,52 @@
+"""The folder of a plan: the plan, its schedule and, of a model on a cluster, the winner's problem.
+
+``plan.json`` and ``schedule.json`` are what ``verify`` reads. Of a plan of deployments the winner's
+problem file stands beside (``problem.toml``, for ``plan``, ``solve`` and ``replay``), and what its
+ranks compute as a PyTorch table (``schedule.csv``), where that has words for it.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from bubbleproof.formats.errors import UnusableInput
+from bubbleproof.formats.files import write_text
+from bubbleproof.formats.plan_json import PlanFile, write_plan
+from bubbleproof.formats.pytorch_writer import write_table
+from bubbleproof.formats.schedule_file import ScheduleFile
+from bubbleproof.formats.schedule_json import write_schedule
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
+from bubbleproof.theory.pipelines.shaping import NotLegalError, shaped
+
+
+def winner_schedule(
+    name: str, space: PlanSpace, winner: Candidate, pipeline: Pipeline, schedule: Schedule
+) -> ScheduleFile:
+    """The schedule of a plan's winner; ``pipeline`` has its choices fixed."""
+    allowed = None
+    with suppress(NotLegalError):  # what is no candidate is written too, and then refused
+        allowed = shaped(space, winner).allowed
+    problem = pipeline.problem()
+    return ScheduleFile.of(problem, schedule, pipeline=pipeline, name=name, allowed=allowed)
+
+
+def write_plan_folder(folder: Path, plan: PlanFile) -> tuple[str, ...]:
+    """Write a plan into a folder that is there; what could not be written is told."""
+    write_schedule(folder / "schedule.json", plan.schedule)
+    write_plan(folder / "plan.json", plan)
+    if plan.cluster is None:
+        return ()
+    write_text(folder / "problem.toml", plan.text)
+    return _write_table(folder / "schedule.csv", plan)
+
+
+def _write_table(path: Path, plan: PlanFile) -> tuple[str, ...]:
+    program = plan.schedule.program
+    try:
+        write_table(path, program.take(program.resource < plan.problem.pipeline.num_ranks))
+    except UnusableInput as why:
+        return (f"no {path.name}: {why}",)
+    return ()
