@@ -7,10 +7,8 @@ priority is known to become ready before so much of the duration of the other ha
 is a program; left-shifting times it and ``verify`` judges it.
 
 A run gets stuck when memory is full of microbatches none of which can go on. Then it begins anew
-and is careful, by the banker's algorithm (Dijkstra 1965): a task that acquires starts only if
-afterwards the microbatches under way could still be completed one after another, the one begun
-first first. What a microbatch may come to hold in a store is what it holds at most when it runs
-alone, so a careful run ends wherever microbatches can run one by one.
+and is careful, with a bank for all stores (``theory.orders.bankers``): then it ends wherever
+microbatches can run one by one.
 """
 
 from __future__ import annotations
@@ -25,10 +23,12 @@ from itertools import product
 import numpy as np
 
 from bubbleproof.solvers.bounds import Bounds
-from bubbleproof.solvers.starts import rows
-from bubbleproof.theory.model.actions import ActionTable, Ints, Kind
+from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.orders.bankers import StoreBank, StoreOfMicrobatch
+from bubbleproof.theory.orders.ready_lists import ReadyLists
+from bubbleproof.theory.orders.task_lists import load_changes, program_of_lists, task_lists
 
 PATIENCE = (Fraction(2, 3), Fraction(0))  # of a task's duration
 MOST_LISTED = 100_000  # tasks started in all runs, which takes a second or so
@@ -57,12 +57,12 @@ def greedy_programs(
             if is_enough() or (found and started >= most_tasks):
                 return
             run = _Dispatch(setting, priority, limit, patience, is_careful=is_careful)
-            program = run.run()
-            started += run.done
-            if program is not None:
+            is_done = run.run()
+            started += problem.num_tasks - run.left
+            if is_done:
                 found += 1
-                yield program
-            if program is not None or limit is not None:
+                yield program_of_lists(problem, run.orders)
+            if is_done or limit is not None:
                 break
 
 
@@ -85,47 +85,33 @@ class _Setting:
     """
 
     def __init__(self, problem: Problem, bounds: Bounds) -> None:
-        n, events, occupancy = problem.num_tasks, problem.events, problem.occupancy
+        events = problem.events
         self.problem = problem
-        self.duration: list[int] = problem.duration.tolist()
-        self.resources: list[list[int]] = [[] for _ in range(n)]
-        for task, resource in zip(
-            occupancy.task.tolist(), occupancy.resource.tolist(), strict=True
-        ):
-            self.resources[task].append(resource)
-        self.after: list[list[tuple[int, int]]] = [[] for _ in range(n)]
-        for before, later, lag in rows(bounds.edges):
-            self.after[before].append((later, lag))
-        self.waiting: list[int] = np.bincount(bounds.edges.after, minlength=n).tolist()
-        self.acquires: list[list[tuple[int, int]]] = [[] for _ in range(n)]
-        self.releases: list[list[tuple[int, int]]] = [[] for _ in range(n)]
-        columns = (events.task, events.at_end, events.store, events.delta)
-        for task, at_end, store, delta in zip(*(c.tolist() for c in columns), strict=True):
-            (self.releases if at_end else self.acquires)[task].append((store, delta))
-        homes = [{self.resources[t][0] for t in np.unique(events.task[events.store == s]).tolist()}
+        self.tasks = task_lists(problem, bounds.edges)
+        self.acquires, self.releases = load_changes(problem)
+        home = self.tasks.home
+        homes = [{home[t] for t in np.unique(events.task[events.store == s]).tolist()}
                  for s in range(len(problem.stores))]  # fmt: skip
         self.is_shared = [
             len(used) > 1 or any(len(homes[store]) > 1 for store, _ in released)
-            for used, released in zip(self.resources, self.releases, strict=True)
+            for used, released in zip(self.tasks.homes, self.releases, strict=True)
         ]
         self.slot, self.step, self.limits = _in_flight(problem)
         self.microbatch: list[int] = problem.actions.microbatch.tolist()
         self.heads: list[int] = bounds.heads.tolist()
 
     @cached_property
-    def alone(self) -> dict[tuple[int, int], list[int]]:
-        """By (store, microbatch): how much it holds at most when it runs alone, in how many
-        acquisitions."""
-        found: dict[tuple[int, int], list[int]] = {}
-        load: Counter[tuple[int, int]] = Counter()
-        ends = [head + size for head, size in zip(self.heads, self.duration, strict=True)]
+    def alone(self) -> dict[StoreOfMicrobatch, tuple[int, int]]:
+        """How much it holds at most when it runs alone, in how many acquisitions."""
+        found: dict[StoreOfMicrobatch, tuple[int, int]] = {}
+        load: Counter[StoreOfMicrobatch] = Counter()
+        ends = [head + size for head, size in zip(self.heads, self.tasks.ticks, strict=True)]
         for task in sorted(range(len(ends)), key=lambda t: (self.heads[t], ends[t])):
             for store, delta in self.acquires[task]:
                 key = store, self.microbatch[task]
                 load[key] += delta
-                peak = found.setdefault(key, [0, 0])
-                peak[0] = max(peak[0], load[key])
-                peak[1] += delta > 0
+                peak, times = found.get(key, (0, 0))
+                found[key] = max(peak, load[key]), times + (delta > 0)
             for store, delta in self.releases[task]:
                 load[store, self.microbatch[task]] += delta
         return found
@@ -146,8 +132,8 @@ def _in_flight(problem: Problem) -> tuple[list[int], list[int], list[list[int] |
     return slot.tolist(), step.tolist(), limits
 
 
-class _Dispatch:
-    """One run of the event loop with one priority and one in-flight limit per counter."""
+class _Dispatch(ReadyLists):
+    """One run with one priority and one in-flight limit per counter."""
 
     def __init__(
         self,
@@ -158,81 +144,29 @@ class _Dispatch:
         *,
         is_careful: bool = False,
     ) -> None:
+        super().__init__(setting.tasks, priority)
         problem = setting.problem
-        self.setting, self.priority, self.limit = setting, priority, limit
-        self.bank = _Bank(setting) if is_careful else None
+        self.setting, self.limit = setting, limit
+        self.bank = StoreBank(setting.alone, Counter(setting.microbatch)) if is_careful else None
         self.load = [store.base for store in problem.stores]
         self.room = [store.capacity for store in problem.stores]
-        self.waiting = setting.waiting.copy()
         self.in_flight = [0] * (max(setting.slot, default=0) + 1)
-        self.earliest = [0] * problem.num_tasks
-        self.ready: list[list[tuple[int, int]]] = [[] for _ in problem.resources]
         # For each resource (time, priority, task) that is to become ready.
         self.coming: list[list[tuple[int, int, int]]] = [[] for _ in problem.resources]
         waits = problem.duration * patience.numerator // patience.denominator
         self.patience: list[int] = waits.tolist()
-        self.busy = [False] * len(problem.resources)
-        self.orders: list[list[int]] = [[] for _ in problem.resources]
-        # (time, phase, task): phase 0 a task ends, phase 1 its inputs have arrived.
-        self.queue = [(0, 1, task) for task, count in enumerate(self.waiting) if not count]
-        self.touched: set[int] = set()  # resources at which a task may have become startable
         self.refused: set[int] = set()  # resources that passed over a ready task
-        self.done = 0
 
-    def run(self) -> Program | None:
-        """The order per resource, or None when the run gets stuck."""
-        heapq.heapify(self.queue)
-        while self.queue:
-            now = self.queue[0][0]
-            while self.queue and self.queue[0][0] == now:
-                _, phase, task = heapq.heappop(self.queue)
-                if phase:
-                    first = self.setting.resources[task][0]
-                    heapq.heappush(self.ready[first], (self.priority[task], task))
-                    self.touched.add(first)
-                else:
-                    self._finish(task, now)
-            touched, self.touched = sorted(self.touched), set()
-            for resource in touched:
-                if self.ready[resource] and not self.busy[resource]:
-                    self._start_best(resource, now)
-        problem = self.setting.problem
-        return _program(problem, self.orders) if self.done == problem.num_tasks else None
-
-    def _finish(self, task: int, now: int) -> None:
-        self.done += 1
-        if self.bank is not None:
-            self.bank.end(self.setting.microbatch[task])
-        for resource in self.setting.resources[task]:
-            self.busy[resource] = False
-            self.touched.add(resource)
-        for store, delta in self.setting.releases[task]:
-            self.load[store] += delta
-            if self.bank is not None:
-                self.bank.hold(store, self.setting.microbatch[task], delta)
-        if self.setting.is_shared[task]:
-            self.touched |= self.refused
-        for later, lag in self.setting.after[task]:
-            self.earliest[later] = max(self.earliest[later], now + lag)
-            self.waiting[later] -= 1
-            if not self.waiting[later]:
-                heapq.heappush(self.queue, (self.earliest[later], 1, later))
-
-    def _start_best(self, resource: int, now: int) -> None:
-        """Start the first ready task that fits; the ones passed over stay ready."""
-        refused, candidates = [], self.ready[resource]
-        while candidates:
-            entry = heapq.heappop(candidates)
-            if self._fits(entry[1]):
-                if self._waits(resource, entry, now):
-                    refused.append(entry)
-                else:
-                    self._start(entry[1], now)
-                break
-            refused.append(entry)
-        for entry in refused:
-            heapq.heappush(candidates, entry)
-        (self.refused.add if refused else self.refused.discard)(resource)
+    def chosen(self, resource: int, now: int) -> int | None:
+        """The first ready task that fits, unless a better one is worth waiting for."""
+        if not self.ready[resource]:
+            return None
+        entry, is_refused = self.first_fitting(resource)
+        if entry is not None and self._waits(resource, entry, now):
+            heapq.heappush(self.ready[resource], entry)
+            entry, is_refused = None, True
+        (self.refused.add if is_refused else self.refused.discard)(resource)
+        return None if entry is None else entry[1]
 
     def _waits(self, resource: int, entry: tuple[int, int], now: int) -> bool:
         """Whether a better task that fits is to become ready soon."""
@@ -240,11 +174,12 @@ class _Dispatch:
         coming = [one for one in self.coming[resource] if one[0] > now]
         self.coming[resource] = coming
         until = now + self.patience[task]
-        return any(time < until and p < priority and self._fits(t) for time, p, t in coming)
+        return any(time < until and p < priority and self.fits(t) for time, p, t in coming)
 
-    def _fits(self, task: int) -> bool:
+    def fits(self, task: int) -> bool:
+        """Whether its resources are free, no limit is reached, and its memory is there."""
         setting, slot = self.setting, self.setting.slot[task]
-        if any(self.busy[resource] for resource in setting.resources[task]):
+        if any(self.is_busy[resource] for resource in self.tasks.homes[task]):
             return False
         opens = self.limit is not None and setting.step[task] > 0
         if opens and self.limit is not None and self.in_flight[slot] >= self.limit[slot]:
@@ -257,72 +192,34 @@ class _Dispatch:
             if free < 0 or (
                 self.bank is not None
                 and delta > 0
-                and not self.bank.is_safe(store, setting.microbatch[task], delta, free)
+                and not self.bank.allows(store, setting.microbatch[task], delta, free)
             ):
                 return False
         return True
 
-    def _start(self, task: int, now: int) -> None:
+    def begun(self, task: int, end: int) -> None:
+        """Count what it takes, and foresee what waits for it alone."""
         setting = self.setting
         self.in_flight[setting.slot[task]] += setting.step[task]
         for store, delta in setting.acquires[task]:
-            self.load[store] += delta
-            if self.bank is not None:
-                self.bank.hold(store, setting.microbatch[task], delta)
-        for resource in setting.resources[task]:
-            self.busy[resource] = True
-            self.orders[resource].append(task)
-        end = now + setting.duration[task]
-        heapq.heappush(self.queue, (end, 0, task))
-        for later, lag in setting.after[task] if self.patience[task] else ():
-            if self.waiting[later] == 1:
-                ready = max(self.earliest[later], end + lag)
+            self._change(task, store, delta)
+        for later, lag in self.tasks.after[task] if self.patience[task] else ():
+            if self.waits[later] == 1:
+                ready = max(self.arrival[later], end + lag)
                 entry = ready, self.priority[later], later
-                self.coming[setting.resources[later][0]].append(entry)
+                self.coming[self.tasks.home[later]].append(entry)
 
+    def ended(self, task: int) -> None:
+        """Count what it gives back, and let others look again at what they refused."""
+        setting = self.setting
+        if self.bank is not None:
+            self.bank.end(setting.microbatch[task])
+        for store, delta in setting.releases[task]:
+            self._change(task, store, delta)
+        if setting.is_shared[task]:
+            self.touched |= self.refused
 
-class _Bank:
-    """What each microbatch under way holds in each store, and may come to hold."""
-
-    def __init__(self, setting: _Setting) -> None:
-        self.alone = setting.alone
-        self.begun: dict[int, None] = {}  # microbatches under way, in the order of their beginning
-        self.held: Counter[tuple[int, int]] = Counter()
-        self.acquired: Counter[tuple[int, int]] = Counter()
-        self.left: Counter[int] = Counter(setting.microbatch)
-
-    def hold(self, store: int, microbatch: int, delta: int) -> None:
-        """A task of the microbatch changed what it holds."""
-        self.begun.setdefault(microbatch)
-        self.held[store, microbatch] += delta
-        self.acquired[store, microbatch] += delta > 0
-
-    def end(self, microbatch: int) -> None:
-        """A task of the microbatch ended."""
-        self.left[microbatch] -= 1
-        if not self.left[microbatch]:
-            self.begun.pop(microbatch, None)
-
-    def is_safe(self, store: int, microbatch: int, delta: int, free: int) -> bool:
-        """Whether all under way can be completed in turn, ``free`` being left after the task."""
-        order = [*self.begun] if microbatch in self.begun else [*self.begun, microbatch]
-        for other in order:
-            key = store, other
-            if (alone := self.alone.get(key)) is None:
-                continue
-            held, times = self.held[key], self.acquired[key]
-            if other == microbatch:
-                held, times = held + delta, times + 1
-            if times < alone[1] and alone[0] - held > free:
-                return False
-            free += held
-        return True
-
-
-def _program(problem: Problem, orders: list[list[int]]) -> Program:
-    task: Ints = np.array([t for order in orders for t in order], dtype=np.int64)
-    actions: ActionTable = problem.actions.take(task)
-    return Program(
-        actions=actions,
-        resource=np.repeat(np.arange(len(orders)), [len(order) for order in orders]),
-    )
+    def _change(self, task: int, store: int, delta: int) -> None:
+        self.load[store] += delta
+        if self.bank is not None:
+            self.bank.change(store, self.setting.microbatch[task], delta)

@@ -30,7 +30,6 @@ from bubbleproof.solvers.listing import LISTED
 from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
 from bubbleproof.solvers.stretch import (
     LONGEST_PERIOD,
-    Band,
     find_band,
     first_microbatches,
     period_bound,
@@ -39,6 +38,7 @@ from bubbleproof.solvers.stretch import (
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.orders.periods import Band
 from bubbleproof.theory.pipelines.timing import left_shift
 
 LEAST_MICROBATCHES = 16  # from here on short instances are worth their while

@@ -1,9 +1,8 @@
 """Large m: solve a short instance whose middle repeats, then insert periods.
 
-A schedule of m0 identical microbatches has a *band* from j to k with period (R, P) when in every
-class (kind, stage, slice) the start of microbatch i + R is that of i plus P ticks, for all i with
-j <= i and i + R < k. Inserting n further periods there gives starts for m0 + n R microbatches with
-a makespan longer by n P. Whether they are a schedule is for the checker to say, at the real m.
+In a schedule of m0 identical microbatches the starts of every class (kind, stage, slice) may have a
+band in which they repeat (``theory.orders.periods``). Whether what is lengthened there is a
+schedule is for the checker to say, at the real m.
 
 Short schedules come from ``solvers.large``. P per R is at least the *period bound*: the work
 of one microbatch on the busiest resource, and its whole lifecycle in a store divided by how many
@@ -12,8 +11,6 @@ may be there at once (the cyclic form of the memory edges).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -21,20 +18,11 @@ import numpy as np
 from bubbleproof.solvers.part_of_problem import part_of
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.orders.periods import Band, bands, longest, with_periods
 from bubbleproof.theory.pipelines.timing import earliest_starts
 from bubbleproof.verify.certificates.index_order import IndexOrder
 
 LONGEST_PERIOD = 8  # microbatches
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Band:
-    """From microbatch ``first`` to ``last`` - 1 the starts repeat: + ``ticks`` per ``count``."""
-
-    first: int
-    last: int
-    count: int
-    ticks: int
 
 
 def first_microbatches(problem: Problem, count: int) -> Problem:
@@ -82,35 +70,17 @@ def _stay(one: Problem, first: int, last: int) -> int:
 def find_band(starts: Ints) -> Band | None:
     """The band of shortest period in ``starts[c, j]`` (ticks), more than two periods long.
 
-    Of several it is the longest: a run of steps that are equal for all classes at once.
+    Of several it is the longest.
     """
-    microbatches = starts.shape[1]
-    for count in range(1, min(LONGEST_PERIOD, microbatches // 3) + 1):
-        steps = starts[:, count:] - starts[:, :-count]
-        same = (steps == steps[:1]).all(axis=0)
-        best: Band | None = None
-        for first, last in _runs(same, steps[0]):
-            band = Band(first=first, last=last + count, count=count, ticks=int(steps[0, first]))
-            if last - first > count and (best is None or last - first > best.last - best.first):
-                best = band
+    for count in range(1, min(LONGEST_PERIOD, starts.shape[1] // 3) + 1):
+        best = longest(band for band in bands(starts, count) if band.last - band.first > 2 * count)
         if best is not None:
             return best
     return None
 
 
-def _runs(same: np.ndarray, steps: Ints) -> Iterator[tuple[int, int]]:
-    """Maximal ranges [first, last) in which ``same`` is true and ``steps`` constant."""
-    first = None
-    for j in range(len(same) + 1):
-        if first is not None and (j == len(same) or not same[j] or steps[j] != steps[first]):
-            yield first, j
-            first = None
-        if j < len(same) and first is None and same[j]:
-            first = j
-
-
 def stretched(starts: Ints, band: Band, microbatches: int) -> Ints:
-    """Starts ``[c, j]`` for that many microbatches, periods inserted in the middle of the band.
+    """Starts ``[c, j]`` for that many microbatches, periods inserted in the band.
 
     Raises ``ValueError`` where the difference is negative or no multiple of ``band.count``.
     """
@@ -120,9 +90,4 @@ def stretched(starts: Ints, band: Band, microbatches: int) -> Ints:
             f"{starts.shape[1]} microbatches can be lengthened by multiples of {band.count}, "
             f"got {microbatches}"
         )
-    cut = band.first + (band.last - band.first - band.count) // 2
-    period = starts[:, cut : cut + band.count]
-    shift = band.ticks * np.arange(added)
-    inserted = (period[:, None, :] + shift[None, :, None]).reshape(len(starts), -1)
-    tail = starts[:, cut:] + band.ticks * added
-    return np.concatenate([starts[:, :cut], inserted, tail], axis=1)
+    return with_periods(starts, band, added)

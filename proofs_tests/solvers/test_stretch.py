@@ -15,13 +15,13 @@ from bubbleproof.solvers import ProofOrigin, SolveOptions, Status, solve
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
 from bubbleproof.solvers.stretch import (
-    Band,
     find_band,
     first_microbatches,
     period_bound,
     stretched,
 )
 from bubbleproof.theory.families import family
+from bubbleproof.theory.orders.periods import Band
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
 from proofs_tests.patience import PATIENCE

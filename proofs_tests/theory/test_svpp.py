@@ -9,7 +9,7 @@ import pytest
 
 from bubbleproof.theory.families import family, member
 from bubbleproof.theory.families.svpp import SVPP, least_forwards, most_forwards
-from bubbleproof.theory.families.svpp_orders import _ListScheduler, group_sizes
+from bubbleproof.theory.families.svpp_orders import group_sizes, grouped_order
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -113,8 +113,7 @@ def plain_orders(pipeline: Pipeline) -> int:
     """The makespan where a last group that is not full shares nothing."""
     sizes = [pipeline.num_ranks, pipeline.num_microbatches - pipeline.num_ranks]
     problem, limit = pipeline.problem(), most_forwards(pipeline)
-    p, v = pipeline.num_ranks, pipeline.num_chunks
-    program, _ = _ListScheduler(p, v, 1, sizes, is_split=False, limit=limit).run()
+    program, _ = grouped_order(pipeline.with_changes(backward=1).problem(), sizes, limit)
     return measure(problem, left_shift(problem, program)).makespan
 
 

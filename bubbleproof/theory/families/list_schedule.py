@@ -5,67 +5,63 @@ time everything is mirrored: a task is ready when all that wait for it have run,
 it would give back. A unit is held from the task that takes it to the one that gives it back; no
 rank holds more than ``limit`` units.
 
-A run may get stuck with memory full of what cannot go on. Then it begins anew and is careful: a
-task that takes units starts only if afterwards every microbatch i can still be completed once its
-predecessors are, that is if what the rank holds of i and later ones, plus what i still lacks on the
-rank, is at most ``limit`` (as in ``svpp_orders``). Microbatches of two directions count in turn.
+A run may get stuck with memory full of what cannot go on. Then it begins anew and is careful, with
+a bank on each rank (``orders.bankers``). Microbatches of two directions stand in line in turn.
 """
 
 from __future__ import annotations
 
-import heapq
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from bubbleproof.theory.families.slides import taken_and_given
 from bubbleproof.theory.model.actions import Ints
-from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.problem import Edges, Problem
+from bubbleproof.theory.orders.bankers import RankBank
+from bubbleproof.theory.orders.ready_lists import ReadyLists
+from bubbleproof.theory.orders.task_lists import TaskLists, task_lists
 from bubbleproof.theory.pipelines.placement import num_downward
 
 
 class MirroredLists(NamedTuple):
     """A problem as lists, in one direction of time; ``job`` counts microbatches in turn."""
 
-    problem: Problem
-    ticks: list[int]
+    tasks: TaskLists
     rank: list[int]
     job: list[int]
     taken: list[int]
     given: list[int]
-    after: list[list[tuple[int, int]]]
-    waits: list[int]
     lacking: list[list[int]]  # by rank and job: units still to be taken for good
 
 
 def mirrored(problem: Problem, *, is_backwards: bool, is_bidirectional: bool) -> MirroredLists:
     """The problem for ``list_starts``, forwards or backwards in time."""
     taken, given = taken_and_given(problem)
-    before, after = problem.edges.before, problem.edges.after
-    microbatch = problem.actions.microbatch
-    count = int(microbatch.max()) + 1
-    half = num_downward(count)
+    edges, microbatch = problem.edges, problem.actions.microbatch
+    half = num_downward(int(microbatch.max()) + 1)
     in_turn = np.where(microbatch < half, 2 * microbatch, 2 * (microbatch - half) + 1)
     job = in_turn if is_bidirectional else microbatch
     if is_backwards:
-        before, after, taken, given = after, before, given, taken
+        edges = Edges(before=edges.after, after=edges.before, lag=edges.lag)
+        taken, given = given, taken
         job = int(job.max()) - job
-    following: list[list[tuple[int, int]]] = [[] for _ in taken]
-    columns = (before.tolist(), after.tolist(), problem.edges.lag.tolist())
-    for first, later, lag in zip(*columns, strict=True):
-        following[first].append((later, lag))
+    rank = problem.rank_of_task.tolist()
     lacking = np.zeros((problem.num_ranks, int(job.max()) + 1), dtype=np.int64)
     for_good = np.where(np.array(given) == 0, taken, 0)
     np.add.at(lacking, (problem.rank_of_task, job), for_good)
     return MirroredLists(
-        problem=problem,
-        ticks=problem.duration.tolist(),
-        rank=problem.rank_of_task.tolist(),
+        tasks=replace(
+            task_lists(problem, edges),
+            homes=[[place] for place in rank],  # no other resource counts
+            home=rank,
+            num_resources=problem.num_ranks,
+        ),
+        rank=rank,
         job=job.tolist(),
         taken=taken,
         given=given,
-        after=following,
-        waits=np.bincount(after, minlength=problem.num_tasks).tolist(),
         lacking=lacking.tolist(),
     )
 
@@ -77,99 +73,48 @@ def list_starts(given: MirroredLists, ranking: Ints, limit: int) -> Ints:
     recomputed.
     """
     places = ranking.tolist()
-    found = _Run(given, places, limit, is_careful=False).starts()
-    if found is None:
-        found = _Run(given, places, limit, is_careful=True).starts()
-    assert found is not None, "a careful run does not get stuck"
-    return found
+    for is_careful in (False, True):
+        run = _RankedRun(given, places, limit, is_careful=is_careful)
+        if run.run():
+            return np.array(run.start, dtype=np.int64)
+    raise AssertionError("a careful run does not get stuck")
 
 
-class _Run:
-    """One run of all ranks; events are ends of tasks and tasks that become ready."""
+class _RankedRun(ReadyLists):
+    """One run of all ranks, with room for ``limit`` units on each."""
 
     def __init__(
         self, given: MirroredLists, ranking: list[int], limit: int, *, is_careful: bool
     ) -> None:
-        self.given, self.ranking, self.limit, self.is_careful = given, ranking, limit, is_careful
-        ranks = given.problem.num_ranks
-        self.waits = list(given.waits)
-        self.arrival = [0] * len(ranking)
-        self.start = [-1] * len(ranking)
-        self.lacking = [list(row) for row in given.lacking]
-        self.held_of = [[0] * len(row) for row in self.lacking]
-        self.held, self.oldest, self.free_at = [0] * ranks, [0] * ranks, [0] * ranks
-        self.ready: list[list[tuple[int, int]]] = [[] for _ in self.held]
-        # (time, has it only become ready?, task); ends come before what becomes ready
-        self.events = [(0, True, task) for task, count in enumerate(self.waits) if not count]
+        super().__init__(given.tasks, ranking)
+        self.limit, self.is_careful = limit, is_careful
+        self.banks = [RankBank(row) for row in given.lacking]
+        self.bank = [self.banks[place] for place in given.rank]  # by task
+        self.job, self.taken, self.given = given.job, given.taken, given.given
 
-    def starts(self) -> Ints | None:
-        heapq.heapify(self.events)
-        events, rank = self.events, self.given.rank
-        while events:
-            now, touched = events[0][0], set()
-            while events and events[0][0] == now:
-                _, is_ready, task = heapq.heappop(events)
-                touched.add(rank[task])
-                if is_ready:
-                    heapq.heappush(self.ready[rank[task]], (self.ranking[task], task))
-                else:
-                    self._finish(task, now)
-            for place in sorted(touched):
-                if self.free_at[place] <= now and (chosen := self._choose(place)) is not None:
-                    self._start(place, chosen, now)
-        return None if -1 in self.start else np.array(self.start, dtype=np.int64)
+    def chosen(self, resource: int, now: int) -> int | None:
+        """The first ready task that has room."""
+        del now
+        if not self.ready[resource]:
+            return None
+        entry, _ = self.first_fitting(resource)
+        return None if entry is None else entry[1]
 
-    def _choose(self, rank: int) -> int | None:
-        """Take the first ready task that has room; the ones passed over stay ready."""
-        ready, passed = self.ready[rank], []
-        chosen: int | None = None
-        while ready and chosen is None:
-            entry = heapq.heappop(ready)
-            if self._has_room(rank, entry[1]):
-                chosen = entry[1]
-            else:
-                passed.append(entry)
-        for entry in passed:
-            heapq.heappush(ready, entry)
-        return chosen
+    def fits(self, task: int) -> bool:
+        """Whether its rank has room for what it takes."""
+        units, bank = self.taken[task], self.bank[task]
+        if not units or bank.load + units > self.limit:
+            return not units
+        settled = 0 if self.given[task] else units
+        return not self.is_careful or bank.allows(self.job[task], units, settled, self.limit)
 
-    def _has_room(self, rank: int, task: int) -> bool:
-        units = self.given.taken[task]
-        load = self.held[rank] + units
-        if not units or load > self.limit or not self.is_careful:
-            return load <= self.limit or not units
-        lacking, held_of = self.lacking[rank], self.held_of[rank]
-        job, settled = self.given.job[task], 0 if self.given.given[task] else units
-        oldest = self.oldest[rank]
-        while oldest < job and not held_of[oldest] + lacking[oldest]:
-            oldest += 1
-        self.oldest[rank] = oldest
-        for other in range(oldest, len(lacking)):
-            own = other == job
-            if load + lacking[other] - settled * own > self.limit:
-                return False
-            load -= held_of[other] + units * own
-            if load <= 0:
-                return True
-        return True
+    def begun(self, task: int, end: int) -> None:
+        """Take its units."""
+        del end
+        if units := self.taken[task]:
+            self.bank[task].take(self.job[task], units, 0 if self.given[task] else units)
 
-    def _start(self, rank: int, task: int, now: int) -> None:
-        units, job = self.given.taken[task], self.given.job[task]
-        if units:
-            self.held[rank] += units
-            self.held_of[rank][job] += units
-            self.lacking[rank][job] -= 0 if self.given.given[task] else units
-        self.start[task] = now
-        self.free_at[rank] = now + self.given.ticks[task]
-        heapq.heappush(self.events, (self.free_at[rank], False, task))
-
-    def _finish(self, task: int, now: int) -> None:
-        rank, units = self.given.rank[task], self.given.given[task]
-        if units:
-            self.held[rank] -= units
-            self.held_of[rank][self.given.job[task]] -= units
-        for later, lag in self.given.after[task]:
-            self.arrival[later] = max(self.arrival[later], now + lag)
-            self.waits[later] -= 1
-            if not self.waits[later]:
-                heapq.heappush(self.events, (self.arrival[later], True, later))
+    def ended(self, task: int) -> None:
+        """Give units back."""
+        if units := self.given[task]:
+            self.bank[task].give(self.job[task], units)

@@ -6,11 +6,10 @@ of one microbatch's actions, repeats every 6 ticks, and it fits when the F and I
 differ modulo 6. The four passes over the ranks advance by a constant number of ticks per hop: the
 slower they go, the longer activations live, and the lifespan divided by 6 is the peak.
 
-*Squeezing* keeps the order of F and I and gives up the clock: each rank runs its next F or I as
-soon as its input is there and, for F, fewer than ``limit`` activations are held; otherwise it runs
-the oldest W that waits. This cannot get stuck: take the earliest F or I of the building blocks'
-clock that has not run. Its inputs have, and it is next on its rank. An I runs. An F finds room
-after the waiting W's, because in the building blocks' order fewer than ``limit`` microbatches are
+*Squeezing* keeps the order of F and I and gives up the clock: W fills the waits, eagerly and within
+``limit`` activations (``orders.weight_filling``). It cannot get stuck: take the earliest F or I of
+the building blocks' clock that has not run. Its inputs have, and it is next on its rank. An I runs.
+An F finds room after the waiting W's, because in that order fewer than ``limit`` microbatches are
 between F and I when it comes (``open_at_most``).
 
 Then slides (``families.slides``) move actions past each other where the run begins and ends: the
@@ -22,7 +21,7 @@ Source: Qi et al., "Pipeline Parallelism with Controllable Memory" (NeurIPS 2024
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,8 +30,12 @@ from bubbleproof.theory.families.few_microbatches import improved_order
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.orders.weight_filling import (
+    WeightFilling,
+    main_lists,
+    parts_of_inputs,
+)
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.timing import successors
 
 PERIOD = 6  # unit ticks of one microbatch on a rank: F, I and W of two chunks
 
@@ -107,64 +110,26 @@ class RepeatedBlock(VShape):
 
 def squeezed_order(pipeline: Pipeline, block: BuildingBlock) -> Program:
     """The block repeated for every microbatch, squeezed at unit ticks."""
-    return _Squeeze(pipeline.problem(), block).program()
+    problem = pipeline.problem()
+    tasks = main_lists(problem)
+    unit = replace(
+        tasks,
+        ticks=[1] * problem.num_tasks,
+        after=[[(later, 0) for later, _ in row] for row in tasks.after],
+    )
+    mains = [_sequence(problem, block, rank) for rank in range(problem.num_ranks)]
+    run = WeightFilling(unit, mains, parts_of_inputs(problem), block.limit)
+    if not run.run():
+        raise ValueError("the block cannot be squeezed: no rank has an action to run next")
+    return program_of_tasks(problem, run.orders)
 
 
-class _Squeeze:
-    """A run of all ranks in unit ticks; the order in which they act is the program."""
-
-    def __init__(self, problem: Problem, block: BuildingBlock) -> None:
-        self.problem, self.limit = problem, block.limit
-        self.kind = problem.actions.kind.tolist()
-        self.sequences = [self._sequence(block, rank) for rank in range(problem.num_ranks)]
-        self.next = [0] * problem.num_ranks
-        self.held = [0] * problem.num_ranks
-        self.weights: list[list[int]] = [[] for _ in self.sequences]
-        self.done: list[list[int]] = [[] for _ in self.sequences]
-        order, first = successors(problem.num_tasks, problem.edges.before)
-        self.followers = problem.edges.after[order].tolist()
-        self.first = first.tolist()
-        self.waiting = np.bincount(problem.edges.after, minlength=problem.num_tasks).tolist()
-
-    def _sequence(self, block: BuildingBlock, rank: int) -> list[int]:
-        """The F and I tasks of a rank in the order of the repeated block."""
-        actions = self.problem.actions
-        tasks = np.flatnonzero(
-            (self.problem.rank_of_task == rank) & actions.is_kind(Kind.F, Kind.I)
-        )
-        starts = np.array([block.forward, block.backward])
-        is_backward = (actions.kind[tasks] == Kind.I).astype(np.int64)
-        clock = starts[is_backward, actions.stage[tasks]] + PERIOD * actions.microbatch[tasks]
-        ordered: list[int] = tasks[np.argsort(clock, kind="stable")].tolist()
-        return ordered
-
-    def program(self) -> Program:
-        left = self.problem.num_tasks
-        while left:
-            acted = [(r, self._pick(r)) for r in range(len(self.sequences))]
-            ran = [(rank, task) for rank, task in acted if task is not None]
-            if not ran:
-                raise ValueError("the block cannot be squeezed: no rank has an action to run next")
-            for rank, task in ran:
-                self._finish(rank, task)
-            left -= len(ran)
-        return program_of_tasks(self.problem, self.done)
-
-    def _pick(self, rank: int) -> int | None:
-        """What the rank runs in this tick: its next F or I, else its oldest W, else nothing."""
-        sequence, at = self.sequences[rank], self.next[rank]
-        if at < len(sequence):
-            task = sequence[at]
-            has_room = self.kind[task] != Kind.F or self.held[rank] < self.limit
-            if has_room and not self.waiting[task]:
-                self.next[rank] += 1
-                return task
-        return self.weights[rank].pop(0) if self.weights[rank] else None
-
-    def _finish(self, rank: int, task: int) -> None:
-        self.done[rank].append(task)
-        self.held[rank] += (self.kind[task] == Kind.F) - (self.kind[task] == Kind.W)
-        for follower in self.followers[self.first[task] : self.first[task + 1]]:
-            self.waiting[follower] -= 1
-            if self.kind[follower] == Kind.W:
-                self.weights[rank].append(follower)
+def _sequence(problem: Problem, block: BuildingBlock, rank: int) -> list[int]:
+    """The F and I tasks of a rank in the order of the repeated block."""
+    actions = problem.actions
+    tasks = np.flatnonzero((problem.rank_of_task == rank) & actions.is_kind(Kind.F, Kind.I))
+    starts = np.array([block.forward, block.backward])
+    is_backward = (actions.kind[tasks] == Kind.I).astype(np.int64)
+    clock = starts[is_backward, actions.stage[tasks]] + PERIOD * actions.microbatch[tasks]
+    ordered: list[int] = tasks[np.argsort(clock, kind="stable")].tolist()
+    return ordered

@@ -1,0 +1,1 @@
+"""How orders are found and lengthened: list scheduling, and periods that repeat."""

@@ -1,0 +1,122 @@
+"""List scheduling from lists of what is ready.
+
+Time moves from one event to the next: a task ends, or the inputs of one have arrived. When all that
+happens at an instant has happened, each resource that it concerned and that is free takes one of
+its ready tasks. Which one is the rule of a subclass (``chosen``), which also keeps account of what
+tasks take and give back. A task that takes no time ends at the same instant, after every resource
+has had its turn. The result are an order per resource and a start per task; a run that no event can
+move on before all is done is *stuck*, and ``bankers`` says how a rule avoids that.
+
+``fixed_lists`` differs in kind: there each resource has its queues from the beginning and knows
+when their heads will come, so it may wait for one.
+"""
+
+from __future__ import annotations
+
+import heapq
+from abc import ABC, abstractmethod
+
+from bubbleproof.theory.orders.task_lists import TaskLists
+
+
+class ReadyLists(ABC):
+    """One run. Of several resources that a task occupies the first is the one that takes it.
+
+    ``priority`` of a task is its place among the ready ones, the least first. Each resource has so
+    many ``lists`` of them, and ``queue`` is the number of a task's list among those of all.
+    """
+
+    def __init__(
+        self,
+        tasks: TaskLists,
+        priority: list[int],
+        queue: list[int] | None = None,
+        lists: int = 1,
+    ) -> None:
+        self.tasks, self.priority = tasks, priority
+        self.queue = queue or tasks.home
+        self.ready: list[list[tuple[int, int]]] = [[] for _ in range(lists * tasks.num_resources)]
+        self.waits = tasks.waits.copy()
+        self.arrival = [0] * len(tasks.ticks)  # of the last input that is known
+        self.start = [-1] * len(tasks.ticks)
+        self.orders: list[list[int]] = [[] for _ in range(tasks.num_resources)]
+        self.is_busy = [False] * tasks.num_resources
+        self.left = len(tasks.ticks)
+        self.touched: set[int] = set()  # resources at which a task may have become startable
+        # (time, has it only become ready?, task): ends come before what becomes ready
+        self.events = [(0, True, task) for task, count in enumerate(self.waits) if not count]
+
+    @abstractmethod
+    def chosen(self, resource: int, now: int) -> int | None:
+        """The task that a free resource takes now, out of its list; None to let it idle."""
+
+    @abstractmethod
+    def begun(self, task: int, end: int) -> None:
+        """Account for a task that has started and will end at ``end``."""
+
+    @abstractmethod
+    def ended(self, task: int) -> None:
+        """Account for a task that has ended."""
+
+    @abstractmethod
+    def fits(self, task: int) -> bool:
+        """Whether a ready task may start now, at a free resource."""
+
+    def run(self) -> bool:
+        """Whether all tasks have run; else it got stuck."""
+        events, home, ready = self.events, self.tasks.home, self.ready
+        queue, priority, is_busy = self.queue, self.priority, self.is_busy
+        heapq.heapify(events)
+        while events:
+            now = events[0][0]
+            while events and events[0][0] == now:
+                _, is_ready, task = heapq.heappop(events)
+                if is_ready:
+                    heapq.heappush(ready[queue[task]], (priority[task], task))
+                    self.touched.add(home[task])
+                else:
+                    self._end(task, now)
+            touched, self.touched = sorted(self.touched), set()
+            for resource in touched:
+                if not is_busy[resource] and (taken := self.chosen(resource, now)) is not None:
+                    self._begin(taken, now)
+        return not self.left
+
+    def first_fitting(self, queue: int) -> tuple[tuple[int, int] | None, bool]:
+        """Take the first of a list that fits, if any, and say whether one was passed over.
+
+        Those passed over stay in the list.
+        """
+        ready, passed = self.ready[queue], []
+        found = None
+        while ready and found is None:
+            if self.fits(ready[0][1]):
+                found = heapq.heappop(ready)
+            else:
+                passed.append(heapq.heappop(ready))
+        for entry in passed:
+            heapq.heappush(ready, entry)
+        return found, bool(passed)
+
+    def _begin(self, task: int, now: int) -> None:
+        self.start[task] = now
+        for resource in self.tasks.homes[task]:
+            self.is_busy[resource] = True
+            self.orders[resource].append(task)
+        end = now + self.tasks.ticks[task]
+        heapq.heappush(self.events, (end, False, task))
+        self.begun(task, end)
+
+    def _end(self, task: int, now: int) -> None:
+        self.left -= 1
+        for resource in self.tasks.homes[task]:
+            self.is_busy[resource] = False
+            self.touched.add(resource)
+        self.ended(task)
+        waits, arrival = self.waits, self.arrival
+        for later, lag in self.tasks.after[task]:
+            if now + lag > arrival[later]:
+                arrival[later] = now + lag
+            waits[later] -= 1
+            if not waits[later]:
+                heapq.heappush(self.events, (arrival[later], True, later))
