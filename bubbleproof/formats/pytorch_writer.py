@@ -20,7 +20,7 @@ from bubbleproof.formats.pytorch_csv import KINDS, CollectiveCell, with_cells
 from bubbleproof.theory.model.actions import COMMUNICATION_KINDS, NONE, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.links import is_message, program_without_messages
+from bubbleproof.theory.pipelines.messages_in_programs import is_message, program_without_messages
 from bubbleproof.theory.pipelines.pytorch_runtime import (
     NEWEST,
     REDUCES_SINCE,

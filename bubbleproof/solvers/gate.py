@@ -19,7 +19,8 @@ from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
-from bubbleproof.verify.certificates.certificate_rule import Certificate, check_certificate
+from bubbleproof.verify.certificates.certificate_decision import check_certificate
+from bubbleproof.verify.certificates.certificate_rule import Certificate
 from bubbleproof.verify.check import check
 from bubbleproof.verify.verdict import Verdict
 

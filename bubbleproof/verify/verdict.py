@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from bubbleproof.theory.model.measures import Measures
 from bubbleproof.verify.finding import Rule
+
+if TYPE_CHECKING:  # a verdict holds what was measured, and measures nothing
+    from bubbleproof.theory.model.measures import Measures
 
 SHOWN = 3  # counterexamples kept per kind of offence; all are counted
 

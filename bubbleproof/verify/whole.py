@@ -7,8 +7,11 @@ from dataclasses import replace
 
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.theory.pipelines.links import program_without_messages, with_messages_in_order
 from bubbleproof.theory.pipelines.lowering import lower, with_rows
+from bubbleproof.theory.pipelines.messages_in_programs import (
+    program_without_messages,
+    with_messages_in_order,
+)
 from bubbleproof.verify.check import check, check_program
 from bubbleproof.verify.communication.matching import check_communication, compute_part
 from bubbleproof.verify.communication.semantics import Semantics

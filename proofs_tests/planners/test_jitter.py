@@ -17,7 +17,7 @@ from bubbleproof.theory.model.actions import Action, ActionTable
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.problem import Problem, Resource
 from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.theory.pipelines.links import with_messages_in_order
+from bubbleproof.theory.pipelines.messages_in_programs import with_messages_in_order
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.spread import MOST_SAMPLES, Spread

@@ -15,7 +15,8 @@ from bubbleproof.solvers.starts import schedule_of_starts
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.certificate import Drup
-from bubbleproof.verify.certificates.certificate_rule import Certificate, check_certificate
+from bubbleproof.verify.certificates.certificate_decision import check_certificate
+from bubbleproof.verify.certificates.certificate_rule import Certificate
 from bubbleproof.verify.check import check
 from proofs_tests.patience import ended, in_time
 from proofs_tests.sized import sized

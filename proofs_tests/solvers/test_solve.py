@@ -29,7 +29,7 @@ from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import check
-from bubbleproof.verify.certificates.certificate_rule import check_certificate
+from bubbleproof.verify.certificates.certificate_decision import check_certificate
 from proofs_tests.patience import PATIENCE
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -15,8 +15,9 @@ from bubbleproof.solvers.solving import solve
 from bubbleproof.theory.families import families, published_programs
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.choices import Choices
-from bubbleproof.theory.pipelines.links import Link, without_messages
+from bubbleproof.theory.pipelines.links import Link
 from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.messages_in_programs import without_messages
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import check, check_communication, check_whole

@@ -15,7 +15,8 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import Rule
 from bubbleproof.verify.certificates import drup_replay
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
-from bubbleproof.verify.certificates.certificate_rule import Certificate, check_certificate
+from bubbleproof.verify.certificates.certificate_decision import check_certificate
+from bubbleproof.verify.certificates.certificate_rule import Certificate
 from bubbleproof.verify.certificates.index_order import index_order
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from proofs_tests.solvers.best_machine import best_machine

@@ -17,7 +17,7 @@ from bubbleproof.solvers.proofs import refute
 from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
-from bubbleproof.verify.certificates.certificate_rule import check_certificate
+from bubbleproof.verify.certificates.certificate_decision import check_certificate
 from bubbleproof.verify.certificates.drup_replay import DrupReplay, Literal
 from bubbleproof.verify.certificates.index_order import index_order
 from proofs_tests.patience import in_time

@@ -23,7 +23,7 @@ from bubbleproof.planners.looks import SearchOutcome
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.layer_cuts import EVEN
-from bubbleproof.theory.pipelines.links import with_messages_in_order
+from bubbleproof.theory.pipelines.messages_in_programs import with_messages_in_order
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import WHOLE, Candidate, PlanSpace
 from bubbleproof.theory.pipelines.step_time import step_ticks

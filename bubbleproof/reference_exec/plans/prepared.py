@@ -44,8 +44,8 @@ from bubbleproof.reference_exec.plans.verification import (
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.theory.model.actions import Action
 from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.theory.pipelines.links import without_messages
 from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.messages_in_programs import without_messages
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import UntimedProgram
 from bubbleproof.verify.check import check

@@ -31,7 +31,7 @@ from bubbleproof.theory.families.v_memory import VHalf, VMin
 from bubbleproof.theory.families.zb_h import ZeroBubbleH1, ZeroBubbleH2
 from bubbleproof.theory.families.zb_v import ZeroBubbleV
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.links import with_messages_in_order
+from bubbleproof.theory.pipelines.messages_in_programs import with_messages_in_order
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 __all__ = [

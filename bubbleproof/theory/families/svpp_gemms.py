@@ -26,7 +26,7 @@ from bubbleproof.theory.orders.weight_filling import (
     main_lists,
     parts_of_inputs,
 )
-from bubbleproof.theory.pipelines.links import without_messages
+from bubbleproof.theory.pipelines.messages_in_programs import without_messages
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
 

@@ -12,8 +12,6 @@ from bubbleproof.verify.certificates.certificate import Drup, drup_refusal
 from bubbleproof.verify.certificates.one_machine import OneMachine, one_machine_refusal
 from bubbleproof.verify.certificates.one_store import OneStore, one_store_refusal
 from bubbleproof.verify.certificates.volume import Volume, volume_refusal
-from bubbleproof.verify.finding import Rule
-from bubbleproof.verify.verdict import RuleDecision
 
 Certificate = OneMachine | OneStore | Volume | Drup
 
@@ -27,9 +25,3 @@ def refusal(problem: Problem, certificate: Certificate) -> str | None:
     if isinstance(certificate, Volume):
         return volume_refusal(problem, certificate)
     return one_machine_refusal(problem, certificate)
-
-
-def check_certificate(problem: Problem, certificate: Certificate) -> RuleDecision:
-    """Accept the certificate, or say why it does not prove its bound."""
-    why = refusal(problem, certificate)
-    return RuleDecision.of_sentences(Rule.CERTIFICATE, [] if why is None else [why])

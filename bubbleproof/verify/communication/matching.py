@@ -19,7 +19,10 @@ from collections.abc import Sequence
 from bubbleproof.theory.model.actions import COMMUNICATION_KINDS
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.links import program_without_messages, without_messages
+from bubbleproof.theory.pipelines.messages_in_programs import (
+    program_without_messages,
+    without_messages,
+)
 from bubbleproof.verify.communication.deadlock import deadlock
 from bubbleproof.verify.communication.semantics import Semantics
 from bubbleproof.verify.communication.steps import Steps
