@@ -126,9 +126,13 @@ def grid_numbers() -> list[Number]:
             for kind, of in (("listed in Table 2", listed), ("of the grid", rows)):
                 same = sum(row[1] == _scope((row[2], row[3])[which - 2]) for row in of)
                 found.append(
-                    Number(name=f"{name}: points {kind} as printed", printed=str(len(of)),
-                           ours=same, why=text)
-                )  # fmt: skip
+                    Number(
+                        name=f"{name}: points {kind} as printed",
+                        printed=str(len(of)),
+                        ours=same,
+                        why=text,
+                    )
+                )
     ours = {
         (name, point.tensor, point.pipeline, point.micro_batch)
         for name in TABLE_2
@@ -137,9 +141,10 @@ def grid_numbers() -> list[Number]:
     }
     marked = Number(
         name="configurations that Table 7 marks BPipe, which need transfers in ours",
-        printed=str(len(MARKED)), ours=len({*MARKED} & ours),
+        printed=str(len(MARKED)),
+        ours=len({*MARKED} & ours),
         why=f"the second reading; by it {len(ours - {*MARKED})} others need them that ran without",
-    )  # fmt: skip
+    )
     return [*found, marked]
 
 
@@ -153,9 +158,17 @@ _NEAREST_TEXT = (
 def grid_table() -> str:
     """Table 2 beside both readings, and the points that differ outside of it."""
     header = (
-        "model", "t", "p", "d", "microbatch", "printed", "20 bytes", "18 bytes and the rest",
-        "with transfers", "GB/s needed, of",
-    )  # fmt: skip
+        "model",
+        "t",
+        "p",
+        "d",
+        "microbatch",
+        "printed",
+        "20 bytes",
+        "18 bytes and the rest",
+        "with transfers",
+        "GB/s needed, of",
+    )
     rows = [_grid_row(name, *row) for name in TABLE_2 for row in compared(name) if any(row[1:])]
     return markdown_table(header, rows)
 

@@ -91,30 +91,45 @@ def appendix_numbers() -> list[Number]:
     attention = bandwidth(MIDDLE, point, "attention", forward)
     return [
         Number(
-            name="bytes of a transfer, GPT-3 96B (6)-mb2, GB", printed="3.48",
-            ours=saved_bytes(MIDDLE, point, "attention") / GIGA, why="Eq. 5, tensor by tensor",
+            name="bytes of a transfer, GPT-3 96B (6)-mb2, GB",
+            printed="3.48",
+            ours=saved_bytes(MIDDLE, point, "attention") / GIGA,
+            why="Eq. 5, tensor by tensor",
         ),
         Number(
-            name="bandwidth, attention recomputed, GB/s", printed="24.25", ours=attention,
+            name="bandwidth, attention recomputed, GB/s",
+            printed="24.25",
+            ours=attention,
             why="Eq. 8 with Table 3's 143.37 ms; printed from the rounded 3.48 GB it is 24.27",
         ),
         Number(
-            name="bandwidth, nothing recomputed, GB/s", printed="100.31", ours=none,
+            name="bandwidth, nothing recomputed, GB/s",
+            printed="100.31",
+            ours=none,
             why="Eq. 7 with the same forward",
         ),
         Number(
-            name="bandwidth of NVLink or InfiniBand reached, GB/s", printed="not printed",
-            ours=None, why=NOT_PRINTED,
+            name="bandwidth of NVLink or InfiniBand reached, GB/s",
+            printed="not printed",
+            ours=None,
+            why=NOT_PRINTED,
         ),
-    ]  # fmt: skip
+    ]
 
 
 def rate_table() -> str:
     """Rates, what they must be, and what transfers cost a step."""
     header = (
-        "model", "scope", "GB moved", "printed transfer", "GB/s reached", "GB/s needed (Eq. 7-9)",
-        "(Eq. 10-12)", "1F1B", "with transfers",
-    )  # fmt: skip
+        "model",
+        "scope",
+        "GB moved",
+        "printed transfer",
+        "GB/s reached",
+        "GB/s needed (Eq. 7-9)",
+        "(Eq. 10-12)",
+        "1F1B",
+        "with transfers",
+    )
     return markdown_table(header, [_rate_row(row) for row in ROWS])
 
 
@@ -162,10 +177,13 @@ def stage_bytes(name: str, point: GridPoint, scope: str, *, is_balanced: bool) -
     setting = NAMES[name]
     costs = model_costs(setting.model, point.deployment(scope, "bpipe", setting.sequence))
     pipeline = Pipeline(
-        num_ranks=point.pipeline, num_microbatches=point.microbatches, forward=1, backward=2,
+        num_ranks=point.pipeline,
+        num_microbatches=point.microbatches,
+        forward=1,
+        backward=2,
         activation=int(saved_bytes(setting, point, scope)),
         static=tuple(stage.state_bytes for stage in costs.stages),
-    )  # fmt: skip
+    )
     every = dict.fromkeys(range(point.pipeline), 1)
     run = balanced_run(pipeline, every, None) if is_balanced else plain_run(pipeline, None, None)
     assert isinstance(run, AcceptedSchedule)
@@ -190,35 +208,42 @@ def figure_numbers() -> list[Number]:
     lacking = "what the allocator and the loss take is not printed"
     return [
         Number(
-            name="Figure 3: first less last stage, microbatches", printed="7",
+            name="Figure 3: first less last stage, microbatches",
+            printed="7",
             ours=Fraction(held[0] - held[-1] - _state_difference(), 1) / saved,
             why="the peaks of 1F1B's schedule",
         ),
         Number(
-            name="Figure 3: first less last stage, GiB", printed="37",
-            ours=7 * saved / GIB, why=f"Eq. 1 and 4: 7 A_0; measured by the authors, and {lacking}",
+            name="Figure 3: first less last stage, GiB",
+            printed="37",
+            ours=7 * saved / GIB,
+            why=f"Eq. 1 and 4: 7 A_0; measured by the authors, and {lacking}",
         ),
         Number(
-            name="the same with the weights of both, GiB", printed="37",
+            name="the same with the weights of both, GiB",
+            printed="37",
             ours=Fraction(held[0] - held[-1], GIB),
             why="the first has the positions' weights beside what both have",
         ),
         Number(
-            name="Figure 3: the last stage over the first, %", printed="50",
+            name="Figure 3: the last stage over the first, %",
+            printed="50",
             ours=Fraction(100 * held[-1], held[0]),
             why='"up to half"; by Eq. 1 and 20 bytes a weight',
         ),
         Number(
-            name="Figure 8: difference between stages without balancing, GiB", printed="25",
+            name="Figure 8: difference between stages without balancing, GiB",
+            printed="25",
             ours=Fraction(max(plain) - min(plain), GIB),
             why=f'"larger than"; GPT-3 134B (4)-mb2 by built schedules; {lacking}',
         ),
         Number(
-            name="Figure 8: with balancing, GiB", printed="10",
+            name="Figure 8: with balancing, GiB",
+            printed="10",
             ours=Fraction(max(balanced) - min(balanced), GIB),
             why=f"the same with every pair balanced; {lacking}",
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _state_difference() -> int:

@@ -123,16 +123,31 @@ def _summary(parts: Sequence[Part]) -> str:
             fitted = [each for each in part[1] if is_kind(each)]
             judged = [each for each in part[2] if is_kind(each)]
             if judged:
-                rows.append((
-                    name, len(judged), len({each.fold for each in judged}),
-                    percent(mean_error(fitted)), percent(mean_error(judged)),
-                    len(regrets(judged)), percent(_mean(regrets(fitted))),
-                    percent(_mean(regrets(judged))),
-                ))  # fmt: skip
+                rows.append(
+                    (
+                        name,
+                        len(judged),
+                        len({each.fold for each in judged}),
+                        percent(mean_error(fitted)),
+                        percent(mean_error(judged)),
+                        len(regrets(judged)),
+                        percent(_mean(regrets(fitted))),
+                        percent(_mean(regrets(judged))),
+                    )
+                )
     return markdown_table(
-        ("rows", "number", "folds", "mean error, fitted to all", "mean error, left out", "jobs",
-         "regret, fitted to all", "regret, left out"), rows,
-    )  # fmt: skip
+        (
+            "rows",
+            "number",
+            "folds",
+            "mean error, fitted to all",
+            "mean error, left out",
+            "jobs",
+            "regret, fitted to all",
+            "regret, left out",
+        ),
+        rows,
+    )
 
 
 def _mean(values: dict[tuple[object, ...], float]) -> float:
@@ -145,11 +160,17 @@ def _by_cluster(parts: Sequence[Part]) -> str:
         for each in part[2]:
             groups[each.row.model.name, each.row.gpus].append(each)
     rows = [
-        (name, gpus, len(own), percent(mean_error(own)),
-         percent(float(np.mean([each.error for each in own]))),
-         percent(max(abs(each.error) for each in own)), percent(_mean(regrets(own))))
+        (
+            name,
+            gpus,
+            len(own),
+            percent(mean_error(own)),
+            percent(float(np.mean([each.error for each in own]))),
+            percent(max(abs(each.error) for each in own)),
+            percent(_mean(regrets(own))),
+        )
         for (name, gpus), own in sorted(groups.items())
-    ]  # fmt: skip
+    ]
     header = ("model", "cards", "rows", "mean error", "mean signed error", "largest", "regret")
     return markdown_table(header, rows)
 
@@ -203,18 +224,25 @@ def _memory(parts: Sequence[Part]) -> str:
         "or a block. The largest difference from the measured peaks is "
         f"{100 * worst:.2f} %.\n\n"
     )
-    rows = [(f"{found:.2f}", f"{measured:.2f}", f"{100 * (found / measured - 1):.2f} %")
-            for found, measured in pairs]  # fmt: skip
+    rows = [
+        (f"{found:.2f}", f"{measured:.2f}", f"{100 * (found / measured - 1):.2f} %")
+        for found, measured in pairs
+    ]
     return text + markdown_table(("counted GiB", "measured GiB", "difference"), rows)
 
 
 def _constants(found: Calibration) -> str:
     scopes = f"one node recomputes {found.scope_one_node}, many nodes {found.scope_many_nodes}"
     rows = [
-        (each.name, f"{found.constants[each.name]:.4g}", each.unit, each.meaning,
-         "rows" if each.name in found.fitted else "where fits start")
+        (
+            each.name,
+            f"{found.constants[each.name]:.4g}",
+            each.unit,
+            each.meaning,
+            "rows" if each.name in found.fitted else "where fits start",
+        )
         for each in CONSTANTS
-    ]  # fmt: skip
+    ]
     told = f"{found.rows} rows, {len(found.fitted)} constants fitted"
     head = f"\n{found.card.title}, {told}; {scopes}:\n\n"
     return head + markdown_table(("constant", "value", "unit", "meaning", "from"), rows)

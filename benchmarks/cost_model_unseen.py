@@ -125,8 +125,17 @@ def section(by: Calibration) -> str:
     flat = [each for own in groups.values() for each in own]
     rows = [(*cut, len(own), *_judged(own)) for cut, own in groups.items()]
     rows += [("all", "", "", len(flat), *_judged(flat))]
-    header = ("model", "cut", "tokens", "rows", "mean error", "mean signed error", "largest",
-              "memory, mean", "memory, largest")  # fmt: skip
+    header = (
+        "model",
+        "cut",
+        "tokens",
+        "rows",
+        "mean error",
+        "mean signed error",
+        "largest",
+        "memory, mean",
+        "memory, largest",
+    )
     head, first = TEXTS[by.card.name]
     median = 100 * float(np.median([abs(each.error) for each in flat]))
     table = markdown_table(header, rows)
@@ -135,8 +144,14 @@ def section(by: Calibration) -> str:
 
 def _cut(row: JobRow) -> tuple[str, ...]:
     at = row.at
-    sizes = {"t": at.tensor, "c": at.context, "e": at.expert, "d": at.data, "p": at.pipeline,
-             "v": row.chunks}  # fmt: skip
+    sizes = {
+        "t": at.tensor,
+        "c": at.context,
+        "e": at.expert,
+        "d": at.data,
+        "p": at.pipeline,
+        "v": row.chunks,
+    }
     told = [f"{name}={size}" for name, size in sizes.items() if size > 1]
     told += [f"recomputes {at.scope}"] if row.tells_scope else []
     return f"{row.model.name}, {row.model.layers} layers", " ".join(told), f"{at.sequence}"

@@ -74,9 +74,11 @@ def packages(names: Sequence[str], known: frozenset[str] = frozenset()) -> list[
             continue
         here = _installed(name)
         found[key] = Package(
-            name=name, version=here.version if here else "", why=WHY.get(key, why),
+            name=name,
+            version=here.version if here else "",
+            why=WHY.get(key, why),
             size=_size(here) if here else None,
-        )  # fmt: skip
+        )
         waiting += [(asked, f"asked for by {name}") for asked in _asked_by(here)]
     return list(found.values())
 

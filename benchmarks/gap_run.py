@@ -43,10 +43,15 @@ def pipeline_of(row: dict[str, str]) -> Pipeline:
     is_split = row["split"] == "1"
     named = dict(zip(names if is_split else ("forward", "backward"), columns, strict=True))
     return Pipeline(
-        num_ranks=ranks, num_microbatches=int(row["m"]), num_chunks=chunks,
-        placement=row["placement"], split_backward=is_split, latency=int(row["latency"]),
-        capacity=int(row["cap"]), **named,  # type: ignore[arg-type]  # ticks per stage alone
-    )  # fmt: skip
+        num_ranks=ranks,
+        num_microbatches=int(row["m"]),
+        num_chunks=chunks,
+        placement=row["placement"],
+        split_backward=is_split,
+        latency=int(row["latency"]),
+        capacity=int(row["cap"]),
+        **named,  # type: ignore[arg-type]  # ticks per stage alone
+    )
 
 
 def measured(pipeline: Pipeline, seconds: float, threads: int) -> dict[str, object]:

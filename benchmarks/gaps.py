@@ -41,9 +41,13 @@ def measured(folder: Path, name: str, settings: argparse.Namespace) -> dict[str,
     command += ["--time-limit", str(settings.time_limit), "--threads", str(settings.threads)]
     try:
         done = subprocess.run(
-            command, env={**os.environ, "PYTHONPATH": str(folder)}, capture_output=True, text=True,
-            timeout=3 * settings.time_limit + PATIENCE, check=False,
-        )  # fmt: skip
+            command,
+            env={**os.environ, "PYTHONPATH": str(folder)},
+            capture_output=True,
+            text=True,
+            timeout=3 * settings.time_limit + PATIENCE,
+            check=False,
+        )
     except subprocess.TimeoutExpired:
         return None
     found: dict[str, Any] | None = json.loads(done.stdout) if done.returncode == 0 else None

@@ -113,7 +113,12 @@ def _imbalance() -> list[Headline]:
         "Figure 8: with balancing, GiB": "the same balanced, GiB",
     }
     return [
-        Headline(name=wanted[one.name], printed=one.printed, schedules=Fraction(one.ours or 0),
-                 why=one.why)
-        for one in figure_numbers() if one.name in wanted
-    ]  # fmt: skip
+        Headline(
+            name=wanted[one.name],
+            printed=one.printed,
+            schedules=Fraction(one.ours or 0),
+            why=one.why,
+        )
+        for one in figure_numbers()
+        if one.name in wanted
+    ]

@@ -75,9 +75,13 @@ def _times(name: str) -> tuple[ClusterTimes, Deployment]:
     cluster = Cluster(card=known.card, cards=GPUS, constants=known.constants)
     context = CONTEXT if name == "1f1b" else 1
     at = Deployment(
-        sequence=SEQUENCE, pipeline=RANKS, context=context, zero=1,
-        data=GPUS // (RANKS * context), accounting="fused",
-    )  # fmt: skip
+        sequence=SEQUENCE,
+        pipeline=RANKS,
+        context=context,
+        zero=1,
+        data=GPUS // (RANKS * context),
+        accounting="fused",
+    )
     return cluster_times(known_model("mepipe-llama-13b").model, at, cluster), at
 
 

@@ -65,10 +65,17 @@ def split_pipeline(
     """Split with the given ticks of F, I, W; uneven ones with a tick of latency."""
     forward, inputs, weights = times
     return Pipeline(
-        num_ranks=p, num_microbatches=m, split_backward=True, capacity=cap, forward=forward,
-        input_backward=inputs, weight_backward=weights, latency=0 if times == EQUAL else 1,
-        num_chunks=num_chunks, placement="loop" if num_chunks == 1 else "wave",
-    )  # fmt: skip
+        num_ranks=p,
+        num_microbatches=m,
+        split_backward=True,
+        capacity=cap,
+        forward=forward,
+        input_backward=inputs,
+        weight_backward=weights,
+        latency=0 if times == EQUAL else 1,
+        num_chunks=num_chunks,
+        placement="loop" if num_chunks == 1 else "wave",
+    )
 
 
 def split() -> Iterator[Instance]:

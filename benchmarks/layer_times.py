@@ -87,9 +87,12 @@ def shapes() -> Iterator[Shape]:
             for micro_batch in MICRO_BATCHES:
                 if micro_batch * sequence <= MOST_TOKENS:
                     yield Shape(
-                        hidden=hidden, heads=heads, sequence=sequence,
-                        micro_batch=micro_batch, tensor=tensor,
-                    )  # fmt: skip
+                        hidden=hidden,
+                        heads=heads,
+                        sequence=sequence,
+                        micro_batch=micro_batch,
+                        tensor=tensor,
+                    )
 
 
 def timed(run: Callable[[], object], repeats: int) -> list[float]:

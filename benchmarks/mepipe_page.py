@@ -82,10 +82,20 @@ def page() -> str:
     every = [*table_6(), *table_7(), *table_9()]
     return "".join(
         [
-            HEAD, summary(every), SIX, number_table(table_6()), "\n", headed_table(),
-            SEVEN, number_table(table_7()), NINE, number_table(table_9()), BUSY, busy_table(),
+            HEAD,
+            summary(every),
+            SIX,
+            number_table(table_6()),
+            "\n",
+            headed_table(),
+            SEVEN,
+            number_table(table_7()),
+            NINE,
+            number_table(table_9()),
+            BUSY,
+            busy_table(),
         ]
-    )  # fmt: skip
+    )
 
 
 def _at(p: int, replicas: int, batch: int) -> dict[str, int]:
@@ -118,11 +128,14 @@ def table_6() -> list[Number]:
     found = []
     for p, context, replicas, batch, ratio, _ in TABLE_6:
         found.append(
-            Number(name=f"({p}, {context}, {replicas}): bubble", printed=ratio,
-                   ours=100 * dapple(_at(p, replicas, batch)),
-                   why=f"1F1B with {batch // replicas} samples" + (
-                       "; 15.8 % is printed cut off" if p == 4 else ""))
-        )  # fmt: skip
+            Number(
+                name=f"({p}, {context}, {replicas}): bubble",
+                printed=ratio,
+                ours=100 * dapple(_at(p, replicas, batch)),
+                why=f"1F1B with {batch // replicas} samples"
+                + ("; 15.8 % is printed cut off" if p == 4 else ""),
+            )
+        )
     need = [memory(p, context, replicas) for p, context, replicas, *_ in TABLE_6]
     last = drawn("3772.9", given=(8, 16, 4), wanted=(8, 32, 4))
     return [
@@ -144,32 +157,41 @@ def table_6() -> list[Number]:
 def headed_table() -> str:
     """Table 6 as headed."""
     rows = [
-        (f"({p}, {first}, {second})", ratio,
-         f"{float(100 * dapple(_at(p, second, batch))):.1f} %",
-         f"{float(100 * dapple(_at(p, first, batch))):.1f} %")
+        (
+            f"({p}, {first}, {second})",
+            ratio,
+            f"{float(100 * dapple(_at(p, second, batch))):.1f} %",
+            f"{float(100 * dapple(_at(p, first, batch))):.1f} %",
+        )
         for p, first, second, batch, ratio, _ in TABLE_6
-    ]  # fmt: skip
+    ]
     return markdown_table(("row", "printed", "as (PP, CP, DP)", "as headed (PP, DP, CP)"), rows)
 
 
 def table_7() -> list[Number]:
     """As headed."""
     found = [
-        Number(name=f"({p}, {replicas}, {context}): bubble", printed=ratio,
-               ours=100 * dapple(_at(p, replicas, batch)), why=f"1F1B with {batch // replicas}")
+        Number(
+            name=f"({p}, {replicas}, {context}): bubble",
+            printed=ratio,
+            ours=100 * dapple(_at(p, replicas, batch)),
+            why=f"1F1B with {batch // replicas}",
+        )
         for p, replicas, context, batch, ratio, _ in TABLE_7
-    ]  # fmt: skip
+    ]
     first = TABLE_7[0]
-    found.append(
-        Number(name="(8, 8, 1): time, ms", printed=first[5], ours=None, why=MEASURED)
-    )  # fmt: skip
+    found.append(Number(name="(8, 8, 1): time, ms", printed=first[5], ours=None, why=MEASURED))
     for p, replicas, context, batch, _, time in TABLE_7[1:]:
         ours = drawn(first[5], given=(8, 4, 1), wanted=(p, batch // replicas, context))
         found.append(
-            Number(name=f"({p}, {replicas}, {context}): time, ms", printed=time, ours=ours,
-                   why="the first row's work in 1F1B's makespan, context parallelism for nothing: "
-                       "what is missing are its messages and its smaller kernels (Figure 9)")
-        )  # fmt: skip
+            Number(
+                name=f"({p}, {replicas}, {context}): time, ms",
+                printed=time,
+                ours=ours,
+                why="the first row's work in 1F1B's makespan, context parallelism for nothing: "
+                "what is missing are its messages and its smaller kernels (Figure 9)",
+            )
+        )
     return found
 
 
@@ -186,19 +208,35 @@ def table_9() -> list[Number]:
         for name, at in zip(NAMES, row, strict=True):
             rate = teraflops(at)
             found += [
-                Number(name=f"{name} on {where}: ms", printed=str(at["ms"]), ours=None,
-                       why=MEASURED),
-                Number(name=f"{name} on {where}: TFLOPS", printed=str(at["tenths"] / 10), ours=rate,
-                       why="the model's products, whole squares of the attention, over the time"),
-            ]  # fmt: skip
+                Number(
+                    name=f"{name} on {where}: ms", printed=str(at["ms"]), ours=None, why=MEASURED
+                ),
+                Number(
+                    name=f"{name} on {where}: TFLOPS",
+                    printed=str(at["tenths"] / 10),
+                    ours=rate,
+                    why="the model's products, whole squares of the attention, over the time",
+                ),
+            ]
     mfu = 100 * teraflops(cells[4]) / 330
-    found.append(Number(name="Llama 13B: share of 330 TFLOPS (section 1)", printed="35 %",
-                        ours=mfu, why="the row above over Table 9's FLOPS"))  # fmt: skip
+    found.append(
+        Number(
+            name="Llama 13B: share of 330 TFLOPS (section 1)",
+            printed="35 %",
+            ours=mfu,
+            why="the row above over Table 9's FLOPS",
+        )
+    )
     for name, one, other in zip(NAMES, A100, RTX, strict=True):
         ratio = cost_ratio({"A100": int(one), "RTX": int(other)})
-        found.append(Number(name=f"{name}: cost-effectiveness (section 7.6)", printed="2.5",
-                            ours=ratio, why="four servers at 150,000 dollars and eight at 30,000, "
-                            "times the iterations"))  # fmt: skip
+        found.append(
+            Number(
+                name=f"{name}: cost-effectiveness (section 7.6)",
+                printed="2.5",
+                ours=ratio,
+                why="four servers at 150,000 dollars and eight at 30,000, times the iterations",
+            )
+        )
     return found
 
 
@@ -212,7 +250,16 @@ def busy_table() -> str:
                 continue
             idle = idle_ratio("svpp-w")({"p": p, "m": n, "s": s, "f": f})
             busy = teraflops(at) / (1 - idle)
-            rows.append((name, s, SEQUENCE // s, f, f"{float(100 * idle):.1f} %",
-                         f"{at['tenths'] / 10}", f"{float(busy):.1f}"))  # fmt: skip
+            rows.append(
+                (
+                    name,
+                    s,
+                    SEQUENCE // s,
+                    f,
+                    f"{float(100 * idle):.1f} %",
+                    f"{at['tenths'] / 10}",
+                    f"{float(busy):.1f}",
+                )
+            )
     header = ("model", "slices", "tokens of one", "f", "idle", "TFLOPS printed", "while busy")
     return markdown_table(header, rows)

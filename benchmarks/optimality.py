@@ -90,9 +90,11 @@ def parameters(size: Size) -> dict[str, int]:
     """The parameters of a size that its family takes."""
     name, p, m, v, s = size
     options = families()[name].options
-    return {"p": p, "m": m} | ({"v": v} if "v" in options else {}) | (
-        {"s": s} if "s" in options else {}
-    )  # fmt: skip
+    return (
+        {"p": p, "m": m}
+        | ({"v": v} if "v" in options else {})
+        | ({"s": s} if "s" in options else {})
+    )
 
 
 def decide(size: Size, time_limit: float) -> Case:
@@ -118,9 +120,20 @@ def decide(size: Size, time_limit: float) -> Case:
             verdict = "open"
     known, source = authors(name, p, m, v, s) or (None, "")
     case = Case(
-        family=name, p=p, m=m, v=v, s=s, published=published, peak=max(measured.peak_activations),
-        known=known, source=source, best=best, bound=bound, verdict=verdict, reason="",
-    )  # fmt: skip
+        family=name,
+        p=p,
+        m=m,
+        v=v,
+        s=s,
+        published=published,
+        peak=max(measured.peak_activations),
+        known=known,
+        source=source,
+        best=best,
+        bound=bound,
+        verdict=verdict,
+        reason="",
+    )
     reason = REASONS.get(name)
     if case.excess and reason is not None and reason.holds(parameters(size), published):
         return replace(case, reason=reason.text)

@@ -73,9 +73,13 @@ def deployment(given: Configuration) -> Deployment:
     """The parallel sizes of Table IV with the paper's accounting, attention computed again."""
     row = TABLE[given.row]
     return Deployment(
-        tensor=8, pipeline=int(row["P"]), data=int(row["D"]), zero=1,
-        sequence=known_model(given.model).sequence, accounting="pipemesh",
-    )  # fmt: skip
+        tensor=8,
+        pipeline=int(row["P"]),
+        data=int(row["D"]),
+        zero=1,
+        sequence=known_model(given.model).sequence,
+        accounting="pipemesh",
+    )
 
 
 def operations(given: Configuration, forward: int) -> list[tuple[str, int, int]]:
@@ -94,8 +98,11 @@ def parameters(given: Configuration) -> int:
 def problem_text_of(given: Configuration) -> str:
     """The problem file."""
     model, at, row, megatron = (
-        known_model(given.model).model, deployment(given), TABLE[given.row], TABLE[given.row + 1]
-    )  # fmt: skip
+        known_model(given.model).model,
+        deployment(given),
+        TABLE[given.row],
+        TABLE[given.row + 1],
+    )
     microbatches = int(row["B"] / row["D"])
     layers = model.layers // at.pipeline
     step = lcm(*given.chunks)
@@ -109,8 +116,11 @@ def problem_text_of(given: Configuration) -> str:
     lines = [
         *head(
             f"PipeMesh Table IV: {given.model} with T, P, D = 8, {at.pipeline}, {at.data}.",
-            "benchmarks.pipemesh_files", f"PipeMesh {given.name}", ranks=at.pipeline,
-            microbatches=microbatches, ticks=(forward, backward),
+            "benchmarks.pipemesh_files",
+            f"PipeMesh {given.name}",
+            ranks=at.pipeline,
+            microbatches=microbatches,
+            ticks=(forward, backward),
         ),
         "[memory]",
         f"capacity = {int((megatron['gpu'] + ROUNDED) * GIB)}",
@@ -127,7 +137,7 @@ def problem_text_of(given: Configuration) -> str:
         f"communication = {round(row['M'] * row['dp'] * 1000 / 2)}",
         "own_shard = false",
         "operations = [",
-    ]  # fmt: skip
+    ]
     for name, saved, ticks in operations(given, forward // layers):
         lines.append(
             f'  {{ name = "{name}", activation = {saved}, ticks = {ticks}, count = {layers} }},'

@@ -25,12 +25,17 @@ SHARES = {4: Fraction("0.844"), 8: Fraction("0.909"), 12: Fraction("0.869")}  # 
 HOST = {3: "73.5", 7: "216.9", 11: "213.4", 15: "240.0"}
 # What section VI-A says of a layer: the operations recomputed, and in how many layers of a chunk.
 AGAIN: dict[int, dict[str, Fraction]] = {
-    4: {**dict.fromkeys(("norm 1", "norm 2", "gelu", "dropout"), Fraction(1)),
-        "query": Fraction(1, 3)},
-    8: {**dict.fromkeys(("norm 1", "norm 2", "silu", "product"), Fraction(1)),
-        "key": Fraction(3, 4), "value": Fraction(3, 4)},
+    4: {
+        **dict.fromkeys(("norm 1", "norm 2", "gelu", "dropout"), Fraction(1)),
+        "query": Fraction(1, 3),
+    },
+    8: {
+        **dict.fromkeys(("norm 1", "norm 2", "silu", "product"), Fraction(1)),
+        "key": Fraction(3, 4),
+        "value": Fraction(3, 4),
+    },
     12: dict.fromkeys(("norm", "norm 1", "norm 2", "gelu"), Fraction(1)),
-}  # fmt: skip
+}
 PLANNED = ", as the planner recomputes; the paper does not say what it does here"
 
 

@@ -46,9 +46,18 @@ from bubbleproof.theory.pipelines.pytorch_runtime import REDUCES_SINCE
 from bubbleproof.verify.communication.matching import compute_part
 
 FAMILIES = (
-    "1f1b", "gpipe", "interleaved", "bfs", "zb-h1", "zb-h2", "zb-v", "v-half", "v-min", "hanayo",
+    "1f1b",
+    "gpipe",
+    "interleaved",
+    "bfs",
+    "zb-h1",
+    "zb-h2",
+    "zb-v",
+    "v-half",
+    "v-min",
+    "hanayo",
     "dualpipev",
-)  # fmt: skip
+)
 CHUNKED = ("interleaved", "bfs")
 FORMS = ("compute_only", "compute_comms")
 SPEC = ModelSpec(kind="llama", hidden=16, layers=1, heads=2, kv_heads=1, sequence=8)

@@ -77,9 +77,14 @@ def main(
 ) -> None:
     """Measure and print; see the module's text."""
     spec = ModelSpec(
-        kind=model, hidden=hidden, layers=layers, heads=heads, sequence=sequence, batch=1,
+        kind=model,
+        hidden=hidden,
+        layers=layers,
+        heads=heads,
+        sequence=sequence,
+        batch=1,
         dtype="float32",
-    )  # fmt: skip
+    )
     found = member(family, p=ranks, m=microbatches)
     lowered = lower(found.problem, found.schedule)
     plan = replay_plan(replicated(found.pipeline, found.schedule, spec), lowered)

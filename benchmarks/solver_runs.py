@@ -60,9 +60,13 @@ def measure(instance: Instance, engine: str, limit: float, threads: int) -> Run:
     if result.status is Status.OPTIMAL:
         proof = "certificate" if result.proof is ProofOrigin.CERTIFICATE else "engine"
     return Run(
-        instance=instance.name, engine=engine, value=result.value, bound=result.best_bound,
-        proof=proof, seconds=seconds,
-    )  # fmt: skip
+        instance=instance.name,
+        engine=engine,
+        value=result.value,
+        bound=result.best_bound,
+        proof=proof,
+        seconds=seconds,
+    )
 
 
 def _measure_plain(instance: Instance, engine: str, seconds: float) -> Run:

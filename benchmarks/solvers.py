@@ -121,9 +121,11 @@ def measure_all(
 
 
 def page(
-    chosen: Sequence[Instance], engines: Sequence[str], runs: dict[tuple[str, str], Run],
+    chosen: Sequence[Instance],
+    engines: Sequence[str],
+    runs: dict[tuple[str, str], Run],
     settings: Settings,
-) -> str:  # fmt: skip
+) -> str:
     """The whole page."""
     named = "" if tuple(engines) == USUAL else f' --engines "{",".join(engines)}"'
     named += f' --only "{settings.only}"' if settings.only else ""

@@ -55,11 +55,14 @@ T-Recomp's doubled messages are not printed; nor was AdaPipe's own text at hand.
 def sections() -> str:
     """The part of the page."""
     saved = [
-        Number(name=f"{v} chunks, model state saved", printed=PRINTED[v],
-               ours=state_saved({"v": v}),
-               why=f"{v - 1} of {v} chunks, two thirds of the state of each")
+        Number(
+            name=f"{v} chunks, model state saved",
+            printed=PRINTED[v],
+            ours=state_saved({"v": v}),
+            why=f"{v - 1} of {v} chunks, two thirds of the state of each",
+        )
         for v in CHUNKS
-    ]  # fmt: skip
+    ]
     longer = [
         f"{100 * float(adapipe_over_trecomp({'p': 8, 'm': 32, 'v': v}) - 1):.1f} %" for v in (6, 12)
     ]

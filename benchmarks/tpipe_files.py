@@ -73,8 +73,11 @@ def problem_text_of(given: Configuration) -> str:
     lines = [
         *head(
             f"T-Pipe Figure 8: LLAMA of {given.layers} layers with (PP, TP) = (8, 8), batch 128.",
-            "benchmarks.tpipe_files", f"T-Pipe {given.name}", ranks=RANKS,
-            microbatches=MICROBATCHES, ticks=(forward, backward),
+            "benchmarks.tpipe_files",
+            f"T-Pipe {given.name}",
+            ranks=RANKS,
+            microbatches=MICROBATCHES,
+            ticks=(forward, backward),
         ),
         "[memory]",
         f"capacity = {CAPACITY}",
@@ -91,7 +94,7 @@ def problem_text_of(given: Configuration) -> str:
         f"offload = {offload}",
         f"step = {int(STEPS * backward) - offload}",
         f"upload = {-(-parameters // PCIE)}",
-    ]  # fmt: skip
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -95,10 +95,14 @@ def depth_numbers() -> list[Number]:
         )
     ratios = (("1F1B", "2.4"), ("1F1B+R=50%", "1.5"))
     found += [
-        Number(name=f"TPipe ALL over {name}, layers", printed=f"{printed}x",
-               ours=Fraction(depths["TPipe ALL"], depths[name]), why="of the depths above")
+        Number(
+            name=f"TPipe ALL over {name}, layers",
+            printed=f"{printed}x",
+            ours=Fraction(depths["TPipe ALL"], depths[name]),
+            why="of the depths above",
+        )
         for name, printed in ratios
-    ]  # fmt: skip
+    ]
     return found
 
 

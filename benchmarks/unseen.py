@@ -29,9 +29,11 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 KINDS = ("plain", "both ways", "lengths", "mixed")
 EVERY_NUMBER = 67
 RESTS = {
-    ProofOrigin.CERTIFICATE: "a certificate", ProofOrigin.ARGUMENT: "a certificate",
-    ProofOrigin.ENGINE: "an engine's word", None: "open",
-}  # fmt: skip
+    ProofOrigin.CERTIFICATE: "a certificate",
+    ProofOrigin.ARGUMENT: "a certificate",
+    ProofOrigin.ENGINE: "an engine's word",
+    None: "open",
+}
 SIZES = ((2, 4), (2, 6), (3, 4), (3, 6), (4, 4), (4, 6), (4, 8))  # ranks, microbatches
 
 

@@ -155,13 +155,21 @@ def hand_built() -> Case:
     texts = [t.format(j) for t in _HAND_TASKS for j in range(m)]
     number = {text: i for i, text in enumerate(texts)}
     pairs = [
-        (number[t.format(j)], r) for t, (_, where) in _HAND_TASKS.items() for j in range(m)
+        (number[t.format(j)], r)
+        for t, (_, where) in _HAND_TASKS.items()
+        for j in range(m)
         for r in where
-    ]  # fmt: skip
-    edges = [(number[a.format(j)], number[b.format(j)], lag) for a, b, lag in _HAND_EDGES
-             for j in range(m)]  # fmt: skip
-    events = [(number[t.format(j)], end, store, delta) for t, end, store, delta in _HAND_EVENTS
-              for j in range(m)]  # fmt: skip
+    ]
+    edges = [
+        (number[a.format(j)], number[b.format(j)], lag)
+        for a, b, lag in _HAND_EDGES
+        for j in range(m)
+    ]
+    events = [
+        (number[t.format(j)], end, store, delta)
+        for t, end, store, delta in _HAND_EVENTS
+        for j in range(m)
+    ]
     problem = Problem(
         resources=(
             Resource(name="rank 0", rank=0),
@@ -173,12 +181,18 @@ def hand_built() -> Case:
         duration=np.repeat([ticks for ticks, _ in _HAND_TASKS.values()], m),
         occupancy=Occupancy(task=_column(pairs, 0), resource=_column(pairs, 1)),
         edges=Edges(before=_column(edges, 0), after=_column(edges, 1), lag=_column(edges, 2)),
-        stores=(Store(name="memory of rank 0", base=2), Store(name="memory of rank 1"),
-                Store(name="host", base=1)),
+        stores=(
+            Store(name="memory of rank 0", base=2),
+            Store(name="memory of rank 1"),
+            Store(name="host", base=1),
+        ),
         events=MemoryEvents(
-            task=_column(events, 0), at_end=_column(events, 1).astype(np.bool_),
-            store=_column(events, 2), delta=_column(events, 3)),
-    )  # fmt: skip
+            task=_column(events, 0),
+            at_end=_column(events, 1).astype(np.bool_),
+            store=_column(events, 2),
+            delta=_column(events, 3),
+        ),
+    )
     return Case(name="hand-built", problem=problem, schedule=left_shift(problem, _hand_program()))
 
 

@@ -20,6 +20,10 @@ def run_alone(work: Callable[[], None]) -> None:
     code = f"from {work.__module__} import {work.__name__}\n{work.__name__}()\n"
     done = subprocess.run(
         [sys.executable, "-c", code],
-        cwd=ROOT, capture_output=True, text=True, check=False, timeout=PATIENCE,
-    )  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
     assert done.returncode == 0, done.stderr

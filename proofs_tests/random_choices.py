@@ -137,7 +137,10 @@ def sharded(m: int, random: Random, least: int = 0) -> Sharding:
 
     return Sharding(
         zero=random.randint(1, 3),
-        gather=zero_or(random, 2, 2, least), reduce=zero_or(random, 3, 3, least),
-        parameter=zero_or(random, 1, 1), gradient=zero_or(random, 1, 1),
-        enqueue=sizes(), dequeue=sizes(),
-    )  # fmt: skip
+        gather=zero_or(random, 2, 2, least),
+        reduce=zero_or(random, 3, 3, least),
+        parameter=zero_or(random, 1, 1),
+        gradient=zero_or(random, 1, 1),
+        enqueue=sizes(),
+        dequeue=sizes(),
+    )

@@ -29,9 +29,14 @@ CERTIFICATES = (
     "verify.certificates.volume",
 )
 _QUIET = {
-    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
-    tokenize.ENCODING, tokenize.ENDMARKER,
-}  # fmt: skip
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENCODING,
+    tokenize.ENDMARKER,
+}
 
 
 def code_lines(source: str) -> int:
@@ -161,9 +166,26 @@ def participles() -> dict[str, list[str]]:
 
 
 _IRREGULAR = {
-    "Built", "Cut", "Drawn", "Found", "Given", "Held", "Kept", "Known", "Look", "Made", "Met",
-    "Run", "Seen", "Sent", "Set", "Shown", "Split", "Taken", "Told",
-}  # fmt: skip
+    "Built",
+    "Cut",
+    "Drawn",
+    "Found",
+    "Given",
+    "Held",
+    "Kept",
+    "Known",
+    "Look",
+    "Made",
+    "Met",
+    "Run",
+    "Seen",
+    "Sent",
+    "Set",
+    "Shown",
+    "Split",
+    "Taken",
+    "Told",
+}
 
 
 def _public_names(path: Path) -> Iterator[tuple[str, bool]]:

@@ -16,9 +16,23 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "bubbleproof"
 # What these return is to be judged, by a check that stays.
 JUDGED = {
-    "check", "check_certificate", "value_of", "left_shift", "measured", "solve", "search", "refute",
-    "loads", "recv", "get", "isend", "irecv", "post", "spec_from_file_location", "import_module",
-}  # fmt: skip
+    "check",
+    "check_certificate",
+    "value_of",
+    "left_shift",
+    "measured",
+    "solve",
+    "search",
+    "refute",
+    "loads",
+    "recv",
+    "get",
+    "isend",
+    "irecv",
+    "post",
+    "spec_from_file_location",
+    "import_module",
+}
 LISTED = {
     ("reference_exec/saved.py", "key in self._needs"): "the next line looks the key up",
     (

@@ -78,8 +78,12 @@ def output_of_a_process(command: str) -> str:
     """The same, of a process of its own."""
     done = subprocess.run(
         [sys.executable, "-m", "bubbleproof", *shlex.split(command)[1:]],
-        cwd=ROOT, env={**os.environ, **PLAIN}, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        env={**os.environ, **PLAIN},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return _stripped(done.stdout)
 
 

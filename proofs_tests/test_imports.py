@@ -77,9 +77,21 @@ def imported_modules(source: str, module: str) -> set[str]:
 
 # The parts of the executor; each may import those before it.
 EXECUTOR = (
-    "bits", "broken", "flop_count", "reachable", "ledger", "births", "saved", "models", "plans",
-    "runtime", "evidence", "drivers", "replaying", "pytorch",
-)  # fmt: skip
+    "bits",
+    "broken",
+    "flop_count",
+    "reachable",
+    "ledger",
+    "births",
+    "saved",
+    "models",
+    "plans",
+    "runtime",
+    "evidence",
+    "drivers",
+    "replaying",
+    "pytorch",
+)
 
 
 def files() -> list[Path]:

@@ -146,18 +146,28 @@ def test_the_page_counts_those_that_mean_the_same_apart(monkeypatch: pytest.Monk
 
 def test_mutants_of_tested_code_are_killed() -> None:
     done = run(
-        "--count", "6", "--seed", "2", "--files", "verify/capacity.py",
-        "--tests", "proofs_tests/verify/test_check.py",
-    )  # fmt: skip
+        "--count",
+        "6",
+        "--seed",
+        "2",
+        "--files",
+        "verify/capacity.py",
+        "--tests",
+        "proofs_tests/verify/test_check.py",
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "6 are killed" in done.stdout
 
 
 def test_a_mutant_that_no_test_calls_is_alive() -> None:
     done = run(
-        "--count", "2", "--files", "theory/pipelines/replication.py",
-        "--tests", "proofs_tests/verify/test_check.py",
-    )  # fmt: skip
+        "--count",
+        "2",
+        "--files",
+        "theory/pipelines/replication.py",
+        "--tests",
+        "proofs_tests/verify/test_check.py",
+    )
     assert done.returncode == 1, done.stdout + done.stderr
     assert "not called: theory/pipelines/replication.py" in done.stdout
     assert "2 live: 0.0 % killed" in done.stdout

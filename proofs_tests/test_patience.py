@@ -47,8 +47,9 @@ def names_of_times(scope: ast.AST) -> set[str]:
     timed: set[str] = set()
     for node in ast.walk(scope):
         if isinstance(node, ast.Assign) and tells_time(node.value, timed):
-            timed |= {n.id for target in node.targets for n in ast.walk(target)
-                      if isinstance(n, ast.Name)}  # fmt: skip
+            timed |= {
+                n.id for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)
+            }
     return timed
 
 
@@ -130,7 +131,7 @@ def test_no_outcome_depends_on_the_clock(path: Path) -> None:
         "improve(problem, bounds, None, time.perf_counter() + 60)",
         "Budget(deadline=30)",
     ],
-)  # fmt: skip
+)
 def test_what_depends_on_the_clock_is_found(source: str) -> None:
     assert len(faults(source.replace("ASSERT", "assert"))) == 1
 

@@ -121,10 +121,24 @@ def _elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     What Python's library has taken note of is changed too; what it, torch and pytest use stays.
     """
     used_by_others = {
-        "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_DIRECTORY", "WNOHANG", "AF_UNIX", "SCM_RIGHTS",
-        "epoll", "poll", "SIGKILL", "fork", "uname", "CLOCK_MONOTONIC", "clock_gettime", "setsid",
-        "getuid", "register_at_fork",
-    }  # fmt: skip
+        "O_CLOEXEC",
+        "O_NOFOLLOW",
+        "O_NONBLOCK",
+        "O_DIRECTORY",
+        "WNOHANG",
+        "AF_UNIX",
+        "SCM_RIGHTS",
+        "epoll",
+        "poll",
+        "SIGKILL",
+        "fork",
+        "uname",
+        "CLOCK_MONOTONIC",
+        "clock_gettime",
+        "setsid",
+        "getuid",
+        "register_at_fork",
+    }
     for module, names in LACKING.items():
         for name in set(names) - used_by_others:
             monkeypatch.delattr(module, name, raising=False)

@@ -34,8 +34,11 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     code = f"from setuptools import build_meta; build_meta.build_wheel({str(target)!r})"
     subprocess.run(
         [sys.executable, "-c", code],
-        cwd=sources, capture_output=True, check=True, timeout=PATIENCE,
-    )  # fmt: skip
+        cwd=sources,
+        capture_output=True,
+        check=True,
+        timeout=PATIENCE,
+    )
     (wheel,) = target.glob("*.whl")
     with ZipFile(wheel) as packed:
         packed.extractall(target)

@@ -34,13 +34,19 @@ INSTANCES: dict[str, Pipeline] = {
     "latency-p4-m8": LATE,
     "latency-p4-m16": LATE.with_changes(num_microbatches=16),
     "released-at-I-p4-m8": Pipeline(
-        num_ranks=4, num_microbatches=8, capacity=8, split_backward=True, latency=1, forward=10,
-        input_backward=11, weight_backward=8, activation=2, released_at_input=1,
+        num_ranks=4,
+        num_microbatches=8,
+        capacity=8,
+        split_backward=True,
+        latency=1,
+        forward=10,
+        input_backward=11,
+        weight_backward=8,
+        activation=2,
+        released_at_input=1,
     ),
-    "interleaved-p4-m8-cap8": Pipeline(
-        num_ranks=4, num_microbatches=8, num_chunks=2, capacity=8
-    ),
-}  # fmt: skip
+    "interleaved-p4-m8-cap8": Pipeline(num_ranks=4, num_microbatches=8, num_chunks=2, capacity=8),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,15 @@ from pathlib import Path
 
 from bubbleproof.commands.claims_record import Record, readings_of, verdict_of
 
-_STATES = ("not reproducible", "contradicts itself", "arithmetic holds", "arithmetic refuted",
-           "holds", "refuted", "proved")  # fmt: skip
+_STATES = (
+    "not reproducible",
+    "contradicts itself",
+    "arithmetic holds",
+    "arithmetic refuted",
+    "holds",
+    "refuted",
+    "proved",
+)
 INTRODUCTION = """\
 A claim has one or several readings: what its sentence can mean, with the place of the paper that
 supports it and the premises that are part of it. Proved: a theorem of `bubbleproof prove` implies a

@@ -35,9 +35,16 @@ _VERDICTS = {
     "NOT_REPRODUCIBLE": "not reproducible",
 }
 _OF_THE_DECIDING = (
-    "relation", "domain", "theorem", "slack", "standing", "checked", "total", "tight",
+    "relation",
+    "domain",
+    "theorem",
+    "slack",
+    "standing",
+    "checked",
+    "total",
+    "tight",
     "counterexample",
-)  # fmt: skip
+)
 
 
 def record(claim: PaperClaim, decision: ClaimDecision | None = None) -> Record:

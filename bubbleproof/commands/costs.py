@@ -187,12 +187,14 @@ def _print(found: ModelCosts) -> None:
         [
             *((f"FLOPs {name}", _tera(value)) for name, value in _flops(found.flops).items()),
             *((f"saved bytes, scope {s}", _gib(b)) for s, b in found.saved_bytes.items()),
-            ("saved before and behind the layers",
-             f"{_gib(found.embedding_saved)} and {_gib(found.head_saved)}"),
+            (
+                "saved before and behind the layers",
+                f"{_gib(found.embedding_saved)} and {_gib(found.head_saved)}",
+            ),
             ("message to the next stage", _gib(found.message_bytes)),
             ("state bytes (weights, gradients, optimizer)", _gib(found.state_bytes)),
         ],
-    )  # fmt: skip
+    )
 
 
 def _tera(value: object) -> str:

@@ -148,7 +148,7 @@ def _mesh_choice(file: ClusterFile, at: CombinationCosts) -> PaperChoice:
 def _nothing(name: str, why: str) -> PaperChoice:
     return PaperChoice(
         paper=name, choice={"deployment": None}, executable=False, value=None, run=None, note=why
-    )  # fmt: skip
+    )
 
 
 def paper_to_json(

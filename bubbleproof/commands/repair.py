@@ -29,11 +29,33 @@ from bubbleproof.solvers.repair_search import Repair, RepairedRow, repair
 
 SHOWN = 12
 KEYS = (  # of the JSON object; null where nothing was found
-    "moves", "is_fewest", "is_shortest", "moved", "added", "dropped", "kept_orders", "scope",
-    "name", "status", "statement", "objective", "value", "proof", "reason", "makespan", "peak",
-    "lower_bound", "engine_bound", "peak_bound", "gap", "origin", "certificate", "chosen",
-    "measured", "seconds",
-)  # fmt: skip
+    "moves",
+    "is_fewest",
+    "is_shortest",
+    "moved",
+    "added",
+    "dropped",
+    "kept_orders",
+    "scope",
+    "name",
+    "status",
+    "statement",
+    "objective",
+    "value",
+    "proof",
+    "reason",
+    "makespan",
+    "peak",
+    "lower_bound",
+    "engine_bound",
+    "peak_bound",
+    "gap",
+    "origin",
+    "certificate",
+    "chosen",
+    "measured",
+    "seconds",
+)
 SCOPE = "status and bound are about all schedules of the problem, whatever they move"
 
 

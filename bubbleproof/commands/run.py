@@ -201,9 +201,13 @@ def _finish(
         tell(f"replaying it on {backend} with {counted(source.problem.num_ranks, 'rank')}")
         replayed, replay_status = replayed_by(given, backend, where, quiet=json)
     finished = _Finished(
-        source=source, result=result, file=given, compared=compared, verdict=verdict,
+        source=source,
+        result=result,
+        file=given,
+        compared=compared,
+        verdict=verdict,
         replayed=replayed,
-    )  # fmt: skip
+    )
     tell("writing the schedule, the picture and the page")
     make_folder(str(where / "schedule.json"))
     write_schedule(where / "schedule.json", file)
@@ -256,9 +260,11 @@ def compare(file: ProblemFile, item: ComparedFamily) -> PublishedComparison:
     except ValueError as error:
         return PublishedComparison(row=ComparisonRow.refused(item.label, str(error)), section=None)
     verdict = check(problem, schedule)
-    proof = "every rule holds" if verdict.ok else "violates " + " ".join(
-        rule.name.lower() for rule in verdict.broken
-    )  # fmt: skip
+    proof = (
+        "every rule holds"
+        if verdict.ok
+        else "violates " + " ".join(rule.name.lower() for rule in verdict.broken)
+    )
     return PublishedComparison(
         row=ComparisonRow.of(item.label, problem, schedule, proof=proof),
         section=section_of(item.label, problem, schedule, verdict),

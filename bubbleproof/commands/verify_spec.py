@@ -14,9 +14,7 @@ from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, 
 from bubbleproof.verify.finding import Finding, Rule
 from bubbleproof.verify.spec import Number, breaches, measures, plain_problem, plain_schedule
 
-DECIDED = (
-    Rule.COMPLETE, Rule.PLACED, Rule.DEPENDENCIES, Rule.EXCLUSIVE, Rule.MEMORY, Rule.CLAIMS
-)  # fmt: skip
+DECIDED = (Rule.COMPLETE, Rule.PLACED, Rule.DEPENDENCIES, Rule.EXCLUSIVE, Rule.MEMORY, Rule.CLAIMS)
 OTHERS = tuple(rule for rule in Rule if rule not in DECIDED)
 NOT_DECIDED = "not decided"
 

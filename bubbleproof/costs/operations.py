@@ -135,11 +135,23 @@ def _latent_inputs(model: Transformer) -> tuple[LayerOperation, ...]:
         if rank:
             down = (model.hidden, rank + more)
             found += [
-                LayerOperation(name=f"{name} down", block="attention", weights=down,
-                          split_weights=False, kept=rank + more, split="sequence"),
-                LayerOperation(name=f"{name} norm", block="attention", vectors=rank, kept=rank,
-                          split="sequence", statistics=1),
-            ]  # fmt: skip
+                LayerOperation(
+                    name=f"{name} down",
+                    block="attention",
+                    weights=down,
+                    split_weights=False,
+                    kept=rank + more,
+                    split="sequence",
+                ),
+                LayerOperation(
+                    name=f"{name} norm",
+                    block="attention",
+                    vectors=rank,
+                    kept=rank,
+                    split="sequence",
+                    statistics=1,
+                ),
+            ]
         shared = model.heads * model.rope_width if more else 0  # not made by the linear
         up = (rank or model.hidden, width - shared)
         found.append(LayerOperation(name=name, block="attention", weights=up, kept=width))

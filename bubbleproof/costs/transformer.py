@@ -33,9 +33,18 @@ LARGEST = 1 << 32  # of any other number of a shape
 _POSITIVE = ("layers", "hidden", "heads", "feed_forward", "vocabulary", "norms")
 _LATENT = ("query_rank", "rope_width")  # only with kv_rank
 _NATURAL = (
-    "kv_heads", "head_width", "positions", "experts", "experts_per_token", "shared_feed_forward",
-    "dense_layers", "dense_feed_forward", "kv_rank", "value_head_width", *_LATENT,
-)  # fmt: skip
+    "kv_heads",
+    "head_width",
+    "positions",
+    "experts",
+    "experts_per_token",
+    "shared_feed_forward",
+    "dense_layers",
+    "dense_feed_forward",
+    "kv_rank",
+    "value_head_width",
+    *_LATENT,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,9 +170,13 @@ class Transformer:
     def dense(self) -> Transformer:
         """The model as if all its layers were as its first, dense ones."""
         return self.with_changes(
-            experts=0, experts_per_token=0, shared_feed_forward=0, dense_layers=0,
-            dense_feed_forward=0, feed_forward=self.dense_feed_forward,
-        )  # fmt: skip
+            experts=0,
+            experts_per_token=0,
+            shared_feed_forward=0,
+            dense_layers=0,
+            dense_feed_forward=0,
+            feed_forward=self.dense_feed_forward,
+        )
 
     def kinds(self, layers: int, *, is_first: bool) -> tuple[tuple[Transformer, int], ...]:
         """The layers of a stage: as models of one kind of layer, with how many of it.

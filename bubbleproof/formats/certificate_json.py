@@ -204,17 +204,20 @@ def certificate_content(
     match certificate:
         case OneMachine():
             body: dict[str, object] = {
-                "kind": "one-machine", **claim,
+                "kind": "one-machine",
+                **claim,
                 "resource": problem.resources[certificate.resource].name,
                 "tasks": [texts[task] for task in certificate.tasks],
-            }  # fmt: skip
+            }
         case OneStore():
             body = {
-                "kind": "one-store", **claim,
+                "kind": "one-store",
+                **claim,
                 "resource": problem.resources[certificate.resource].name,
                 "store": problem.stores[certificate.store].name,
-                "begin": certificate.begin, "end": certificate.end,
-            }  # fmt: skip
+                "begin": certificate.begin,
+                "end": certificate.end,
+            }
         case Volume():
             store = problem.stores[certificate.store].name
             body = {"kind": "volume", **claim, "store": store}

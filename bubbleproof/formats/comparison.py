@@ -82,10 +82,13 @@ def comparison_pipeline(
     new = shape.with_changes(placement=family.places(shape)).stage_ranks
     cut = {name: _cut_rows(getattr(pipeline, name), old, new, chunks) for name in CUT}
     plain: dict[str, object] = {
-        "placement": "loop", "split_backward": False, "overlaps": (), "weight_parts": (),
+        "placement": "loop",
+        "split_backward": False,
+        "overlaps": (),
+        "weight_parts": (),
         "weight_workspace": _workspace(pipeline, old, new),
         "message": max(column(pipeline.message).tolist()),  # no smaller where stages are cut
-    }  # fmt: skip
+    }
     return family.fitted(pipeline.with_changes(num_chunks=chunks, **plain, **cut))
 
 

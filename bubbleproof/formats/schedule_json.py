@@ -108,8 +108,9 @@ class ScheduleLayout1(AnyScheduleLayout):
 
 
 VERSIONS: dict[int, type[ScheduleLayout] | type[ScheduleLayout1]] = {
-    1: ScheduleLayout1, 2: ScheduleLayout,
-}  # fmt: skip
+    1: ScheduleLayout1,
+    2: ScheduleLayout,
+}
 
 
 def schedule_schema(version: int = 2) -> dict[str, object]:

@@ -52,9 +52,12 @@ def chart_panel(axes: Axes, view: Timeline, *, inches: tuple[float, float]) -> N
         _rectangles(axes, bars, name=f"bars-{kind.name}-{chunk}", colour=colour)
         if seam:
             _rectangles(
-                axes, bars, name=f"seams-{kind.name}-{chunk}", colour=darker(colour),
+                axes,
+                bars,
+                name=f"seams-{kind.name}-{chunk}",
+                colour=darker(colour),
                 most_ticks=seam / tick,
-            )  # fmt: skip
+            )
     for spans, name in ((view.clashes, "clashes"), (view.waiting, "waiting")):
         _frames(axes, spans, name)
     _numbers(axes, view, points_per_tick=tick, points_per_row=inches[1] / rows * _POINTS)
@@ -83,9 +86,15 @@ def _seam_width(view: Timeline, points_per_tick: float) -> float:
 def _frames(axes: Axes, spans: Spans, name: str) -> None:
     """What no correct schedule has, in hatched frames."""
     _rectangles(
-        axes, spans, name=name, colour="none", edge=1.2, thickness=1.0, edge_colour=CLASH,
+        axes,
+        spans,
+        name=name,
+        colour="none",
+        edge=1.2,
+        thickness=1.0,
+        edge_colour=CLASH,
         hatch="////",
-    )  # fmt: skip
+    )
 
 
 def _rectangles(

@@ -52,8 +52,10 @@ def deployment_corners(points: Sequence[Corner], *, unit: str, capacity: int) ->
         }
 
     line = places(lower_left(points)) | {
-        "mode": "lines", "name": "not beaten in both", "line": {"shape": "hv", "color": LINE},
-    }  # fmt: skip
+        "mode": "lines",
+        "name": "not beaten in both",
+        "line": {"shape": "hv", "color": LINE},
+    }
     data: list[Json] = [line]
     for is_found, name, symbol, color in (
         (False, "no schedule is left of it or below", "circle-open", CORNER),
@@ -61,9 +63,12 @@ def deployment_corners(points: Sequence[Corner], *, unit: str, capacity: int) ->
     ):
         data.append(
             places([point for point in points if point.is_found is is_found])
-            | {"mode": "markers", "name": name,
-               "marker": {"symbol": symbol, "color": color, "size": 10 if is_found else 6}}
-        )  # fmt: skip
+            | {
+                "mode": "markers",
+                "name": name,
+                "marker": {"symbol": symbol, "color": color, "size": 10 if is_found else 6},
+            }
+        )
     at = capacity / scale.divisor
     layout: dict[str, Json] = {
         "height": HEIGHT,
@@ -74,10 +79,17 @@ def deployment_corners(points: Sequence[Corner], *, unit: str, capacity: int) ->
         "xaxis": {"type": "log", "title": {"text": f"iteration ({plural(unit)})"}},
         "yaxis": {"title": {"text": f"of a card ({scale.name})"}, "rangemode": "tozero"},
         "shapes": [
-            {"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": at, "y1": at,
-             "line": {"dash": "dot", "color": "#777777"}}
+            {
+                "type": "line",
+                "x0": 0,
+                "x1": 1,
+                "xref": "paper",
+                "y0": at,
+                "y1": at,
+                "line": {"dash": "dot", "color": "#777777"},
+            }
         ],
-    }  # fmt: skip
+    }
     note = (
         "A mark for each deployment that fits: found, at its iteration and the bytes of the "
         "fullest card; hollow, at its bound and what one microbatch needs. Dotted: the memory of "

@@ -109,9 +109,14 @@ def _published(axes: Axes, published: Sequence[FrontPoint], scale: Scale) -> Non
         label = "published, numbered by peak" if number == 1 else None
         axes.plot(*where, "D", color=_POINT, markersize=4, label=label)
         axes.annotate(
-            str(number), where, xytext=(0, 5 if number % 2 else -5), textcoords="offset points",
-            fontsize=7, ha="center", va="bottom" if number % 2 else "top",
-        )  # fmt: skip
+            str(number),
+            where,
+            xytext=(0, 5 if number % 2 else -5),
+            textcoords="offset points",
+            fontsize=7,
+            ha="center",
+            va="bottom" if number % 2 else "top",
+        )
         lines.append(f"{number}  {', '.join(names)}")
     axes.text(1.02, 1.0, "\n".join(lines), transform=axes.transAxes, va="top", fontsize=8)
 

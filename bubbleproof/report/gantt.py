@@ -51,9 +51,15 @@ STYLE = {
 
 
 _LEGEND: dict[str, Any] = {
-    "frameon": False, "fontsize": 8, "handlelength": 1.1, "handleheight": 0.9,
-    "columnspacing": 1.3, "handletextpad": 0.45, "borderpad": 0, "borderaxespad": 0,
-}  # fmt: skip
+    "frameon": False,
+    "fontsize": 8,
+    "handlelength": 1.1,
+    "handleheight": 0.9,
+    "columnspacing": 1.3,
+    "handletextpad": 0.45,
+    "borderpad": 0,
+    "borderaxespad": 0,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

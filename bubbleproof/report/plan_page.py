@@ -89,25 +89,36 @@ def trades(
         and not any(other[0] < place[0] and other[1] <= place[1] for other in places)
     ]
     line: dict[str, Json] = {
-        "type": "scatter", "mode": "lines", "name": "not beaten in both",
+        "type": "scatter",
+        "mode": "lines",
+        "name": "not beaten in both",
         "x": [peak for peak, _ in front],
         "y": [value for _, value in front],
         "line": {"shape": "hv", "color": _FRONT},
-    }  # fmt: skip
+    }
     marks: dict[str, Json] = {
-        "type": "scatter", "mode": "markers", "name": "candidate",
+        "type": "scatter",
+        "mode": "markers",
+        "name": "candidate",
         "x": [peak for peak, _ in places],
         "y": [value for _, value in places],
         "text": [point.name for point in points],
         "hovertemplate": "%{text}<br>%{y} at %{x}<extra></extra>",
         "marker": {"color": [_FRONT if one in front else _POINT for one in places], "size": 8},
-    }  # fmt: skip
+    }
     shapes: list[Json] = []
     if memory.limit is not None:
         shapes.append(
-            {"type": "line", "x0": memory.limit, "x1": memory.limit, "y0": 0, "y1": 1,
-             "yref": "paper", "line": {"dash": "dot", "color": "#777777"}}
-        )  # fmt: skip
+            {
+                "type": "line",
+                "x0": memory.limit,
+                "x1": memory.limit,
+                "y0": 0,
+                "y1": 1,
+                "yref": "paper",
+                "line": {"dash": "dot", "color": "#777777"},
+            }
+        )
     layout = _layout(420) | {
         "xaxis": {"title": {"text": memory.title}},
         "yaxis": {"title": {"text": f"makespan ({plural(unit)})"}},
@@ -124,20 +135,30 @@ def bands(points: Sequence[PlanPoint], *, unit: str, explained: str) -> str:
     names: list[Json] = [point.name for point in timed]
     low, high = ([getattr(point, name) for point in timed] for name in ("p5", "p95"))
     band: dict[str, Json] = {
-        "type": "bar", "orientation": "h", "name": "5 % to 95 %", "y": names, "base": low,
+        "type": "bar",
+        "orientation": "h",
+        "name": "5 % to 95 %",
+        "y": names,
+        "base": low,
         "x": [b - a for a, b in zip(low, high, strict=True)],
         "marker": {"color": _BAND, "opacity": 0.55},
-    }  # fmt: skip
+    }
     nominal: dict[str, Json] = {
-        "type": "scatter", "mode": "markers", "name": "nominal", "y": names,
+        "type": "scatter",
+        "mode": "markers",
+        "name": "nominal",
+        "y": names,
         "x": [point.value for point in timed],
         "marker": {"symbol": "line-ns-open", "size": 16, "color": _FRONT},
-    }  # fmt: skip
+    }
     mean: dict[str, Json] = {
-        "type": "scatter", "mode": "markers", "name": "expected", "y": names,
+        "type": "scatter",
+        "mode": "markers",
+        "name": "expected",
+        "y": names,
         "x": [point.expected for point in timed],
         "marker": {"symbol": "circle", "size": 7, "color": _POINT},
-    }  # fmt: skip
+    }
     layout = _layout(len(timed) * _ROW + _MARGIN) | {
         "xaxis": {"title": {"text": f"makespan ({plural(unit)})"}},
         "yaxis": {"autorange": "reversed", "automargin": True, "type": "category"},

@@ -90,8 +90,10 @@ class _Setting:
         self.tasks = task_lists(problem, bounds.edges)
         self.acquires, self.releases = load_changes(problem)
         home = self.tasks.home
-        homes = [{home[t] for t in np.unique(events.task[events.store == s]).tolist()}
-                 for s in range(len(problem.stores))]  # fmt: skip
+        homes = [
+            {home[t] for t in np.unique(events.task[events.store == s]).tolist()}
+            for s in range(len(problem.stores))
+        ]
         self.is_shared = [
             len(used) > 1 or any(len(homes[store]) > 1 for store, _ in released)
             for used, released in zip(self.tasks.homes, self.releases, strict=True)

@@ -21,9 +21,12 @@ from bubbleproof.verify.candidates.relaxation import relaxation
 
 RECOMPUTE, EVICT, OFFLOAD = "recompute", "evict", "offload"
 _WHAT = {
-    Kind.R: RECOMPUTE, Kind.EVICT: EVICT, Kind.LOAD: EVICT,
-    Kind.OFFLOAD: OFFLOAD, Kind.RELOAD: OFFLOAD,
-}  # fmt: skip
+    Kind.R: RECOMPUTE,
+    Kind.EVICT: EVICT,
+    Kind.LOAD: EVICT,
+    Kind.OFFLOAD: OFFLOAD,
+    Kind.RELOAD: OFFLOAD,
+}
 
 
 class PipelineVariants:
@@ -165,8 +168,9 @@ class PipelineVariants:
     @staticmethod
     def _clash(one: Option, other: Option) -> bool:
         same_sample = one.microbatch == other.microbatch or NONE in (
-            one.microbatch, other.microbatch,
-        )  # fmt: skip
+            one.microbatch,
+            other.microbatch,
+        )
         same_slice = one.slice == other.slice or RECOMPUTE in (one.what, other.what)
         return one.what != other.what and same_sample and same_slice
 

@@ -62,8 +62,9 @@ class Windows:
         self.bounds: tuple[list[int], list[int]] = ([UNKNOWN] * nodes, [UNKNOWN] * nodes)
         self.causes: tuple[list[int], list[int]] = ([GIVEN] * nodes, [GIVEN] * nodes)
         self.paths: tuple[list[list[Path]], list[list[Path]]] = (
-            [[] for _ in range(nodes)], [[] for _ in range(nodes)],
-        )  # fmt: skip
+            [[] for _ in range(nodes)],
+            [[] for _ in range(nodes)],
+        )
         self.events: list[Event] = []
         self.failure: Event | None = None
         self.suppositions: list[_Supposition] = []

@@ -107,9 +107,11 @@ def channels_in_order(orders: Orders, stage_rank: tuple[int, ...]) -> bool:
 def test_crossed_programs_are_crossed_by_a_second_route(surveys: dict[str, ScheduleSurvey]) -> None:
     crossed = 0
     for name, survey in surveys.items():
-        example = survey.communication["deferred"].smallest.get(CROSSED) if (
-            "deferred" in survey.communication
-        ) else None  # fmt: skip
+        example = (
+            survey.communication["deferred"].smallest.get(CROSSED)
+            if ("deferred" in survey.communication)
+            else None
+        )
         if example is None:
             continue
         crossed += 1

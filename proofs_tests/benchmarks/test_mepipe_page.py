@@ -54,8 +54,13 @@ def test_times_are_drawn_by_slots_and_work() -> None:
 
 def test_rates_are_in_the_order_of_the_table() -> None:
     assert [(at["gpus"], at["ms"]) for at in runs()] == [
-        (32, 3216), (32, 6131), (32, 16167), (64, 3171), (64, 5852), (64, 17043),
-    ]  # fmt: skip
+        (32, 3216),
+        (32, 6131),
+        (32, 16167),
+        (64, 3171),
+        (64, 5852),
+        (64, 17043),
+    ]
     rates = [one for one in table_9() if "TFLOPS" in one.name and one.name.startswith("Llama")]
     for one in rates[:6]:
         assert one.deviation is not None

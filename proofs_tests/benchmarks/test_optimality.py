@@ -28,9 +28,20 @@ from proofs_tests.patience import PATIENCE
 
 def case(**changes: object) -> Case:
     made = Case(
-        family="x", p=2, m=2, v=1, s=1, published=9, peak=2, known=None, source="", best=9,
-        bound=9, verdict="optimal", reason="",
-    )  # fmt: skip
+        family="x",
+        p=2,
+        m=2,
+        v=1,
+        s=1,
+        published=9,
+        peak=2,
+        known=None,
+        source="",
+        best=9,
+        bound=9,
+        verdict="optimal",
+        reason="",
+    )
     return replace(made, **changes)  # type: ignore[arg-type]  # fields by name
 
 

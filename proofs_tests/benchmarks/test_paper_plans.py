@@ -67,9 +67,14 @@ def test_mepipes_bytes_are_those_of_its_accounting(
     name: str, layers: int, hidden: int, heads: int, kv_heads: int, feed_forward: int, billions: int
 ) -> None:
     model = transformer(
-        "llama", layers=layers, hidden=hidden, heads=heads, kv_heads=kv_heads,
-        feed_forward=feed_forward, vocabulary=32000,
-    )  # fmt: skip
+        "llama",
+        layers=layers,
+        hidden=hidden,
+        heads=heads,
+        kv_heads=kv_heads,
+        feed_forward=feed_forward,
+        vocabulary=32000,
+    )
     given = file_of(name)
     p = given.pipeline.num_ranks
     # All that the operations put out but for SiLU and the gated product, 16 bits each.

@@ -20,9 +20,17 @@ def _server_that_has_loaded_pytorch_s_pipelines() -> None:
 
 def test_it_tells_all_times_of_each_round(capsys: pytest.CaptureFixture[str]) -> None:
     replay_speed.main(
-        ranks=2, microbatches=2, hidden=8, layers=1, heads=2, sequence=4, repeats=2, steps=3,
-        family="zb-h1", json=True,
-    )  # fmt: skip
+        ranks=2,
+        microbatches=2,
+        hidden=8,
+        layers=1,
+        heads=2,
+        sequence=4,
+        repeats=2,
+        steps=3,
+        family="zb-h1",
+        json=True,
+    )
     told = json.loads(capsys.readouterr().out)
     assert set(told["ratios"]) == {OURS, UNCOUNTED}
     assert set(told["ratios"][OURS]) == set(replay_speed.TIMES)

@@ -23,9 +23,11 @@ from proofs_tests.patience import PATIENCE
 from proofs_tests.solvers.brute_force import least_span_idle
 
 TINY = Instance(
-    name="tiny", group="unsplit", in_table=True,
+    name="tiny",
+    group="unsplit",
+    in_table=True,
     pipeline=Pipeline(num_ranks=2, num_microbatches=2, capacity=1),
-)  # fmt: skip
+)
 # One microbatch at a time: 2 * (1 + 1 + 2 + 2).
 TINY_OPTIMUM = 12
 

@@ -65,14 +65,23 @@ from proofs_tests.sized import sized
 
 STRIDE = sized(4, full=1)
 CHOSEN = Pipeline(
-    num_ranks=2, num_microbatches=2, num_chunks=2, forward=2, backward=(2, 4, 2, 4),
-    activation=(3, 2, 2, 1), static=1, capacity=(9, None), message=1, bandwidth=2, latency=1,
+    num_ranks=2,
+    num_microbatches=2,
+    num_chunks=2,
+    forward=2,
+    backward=(2, 4, 2, 4),
+    activation=(3, 2, 2, 1),
+    static=1,
+    capacity=(9, None),
+    message=1,
+    bandwidth=2,
+    latency=1,
     links=(Link(ranks=(0, 1), latency=2, bandwidth=3, duplex="full"),),
     recompute=Recompute(samples=((0, 1),), kept=1, duration=1),
     evictions=(Eviction(stage=0, microbatch=0, source=0, target=1, duration=1),),
     offloads=(ActivationOffload(stage=1, microbatch=0, offload=1, reload=1),),
     host_capacity=8,
-)  # fmt: skip
+)
 PLAIN = plain_of(CHOSEN)
 ALLOWED = AllowedChoices(
     recompute=AllowedRecompute(stages=(0,), kept=1, duration=1, per_microbatch=True),
@@ -80,14 +89,16 @@ ALLOWED = AllowedChoices(
     offload=AllowedOffloads(stages=(1,), offload=1, reload=1, host_capacity=8),
 )
 SHARDED = PLAIN.with_changes(
-    split_backward=True, weight_parts=((1,), (), (1,), ()),
+    split_backward=True,
+    weight_parts=((1,), (), (1,), ()),
     weight_workspace=((1,), (1,), (2,), (1,)),
     sharding=Sharding(zero=3, gather=1, reduce=2, parameter=1, enqueue=(1, 1)),
-)  # fmt: skip
+)
 HOSTED = PLAIN.with_changes(
-    overlaps=(((0, 1), (0, 0)),), state_offload=StateOffload(stages=(1,), weight=1),
+    overlaps=(((0, 1), (0, 0)),),
+    state_offload=StateOffload(stages=(1,), weight=1),
     waits=((Action.parse("1F0"), Action.parse("1F1")),),
-)  # fmt: skip
+)
 TOML = """ranks = 2
 microbatches = 2
 [durations]
@@ -174,9 +185,13 @@ def a_plan(folder: Folder) -> tuple[str, str, str | None]:
     assert SPACE is not None
     bundled = a_bundle(TASK)(folder)[0]
     plan = PlanFile(
-        name="small", text=TOML, problem=problem_file_of_text(TOML, name="p"), winner=CANDIDATE,
-        schedule=schedule(FOUND.pipeline), others=(("other", FOUND.pipeline),),
-    )  # fmt: skip
+        name="small",
+        text=TOML,
+        problem=problem_file_of_text(TOML, name="p"),
+        winner=CANDIDATE,
+        schedule=schedule(FOUND.pipeline),
+        others=(("other", FOUND.pipeline),),
+    )
     write_plan(folder / "plan.json", plan)
     return "plan.json", "plan.json", bundled
 
@@ -259,17 +274,26 @@ def test_any_value_at_any_place_of_a_replay_is_read_or_refused(tmp_path: Path) -
 
 # Files that ended in a traceback: a kind and a version that are no text and no number.
 BUNDLE = {
-    "format": "bubbleproof/plan-certificate", "version": 1,
-    "candidates": [{
-        "chunks": 1, "placement": "loop", "backward": "whole", "slices": 1, "bound": 24,
-        "certificate": {"kind": {}},
-    }],
-}  # fmt: skip
+    "format": "bubbleproof/plan-certificate",
+    "version": 1,
+    "candidates": [
+        {
+            "chunks": 1,
+            "placement": "loop",
+            "backward": "whole",
+            "slices": 1,
+            "bound": 24,
+            "certificate": {"kind": {}},
+        }
+    ],
+}
 PLAN = {
-    "format": "bubbleproof/plan", "version": 1, "problem": TOML,
+    "format": "bubbleproof/plan",
+    "version": 1,
+    "problem": TOML,
     "winner": {"chunks": 1, "placement": "loop", "backward": "whole", "slices": 1},
     "schedule": {"format": "bubbleproof/schedule", "version": []},
-}  # fmt: skip
+}
 
 
 def test_a_kind_and_a_version_inside_a_file_are_named(command: Run, tmp_path: Path) -> None:

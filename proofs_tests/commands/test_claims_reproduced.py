@@ -45,11 +45,16 @@ Orders = Callable[[str], list[Order]]
 CLAIMS = {
     claim.id: claim
     for module in (
-        mepipe_table3, mepipe_svpp, mepipe_model, mepipe_evaluation, mepipe_vpp, tpipe_claims,
+        mepipe_table3,
+        mepipe_svpp,
+        mepipe_model,
+        mepipe_evaluation,
+        mepipe_vpp,
+        tpipe_claims,
         pipemesh_claims,
     )
     for claim in module.CLAIMS
-}  # fmt: skip
+}
 LIMIT = 200  # cases of a reading, among which is the one that rejects it
 
 
@@ -193,9 +198,7 @@ def window(orders: list[Order], at: Params, kind: str) -> int:
 SHOWN: dict[str, tuple[str, Callable[[Params, list[Order]], Fraction]]] = {
     "tpipe.sec2.3.skew": (
         "interleaved",
-        lambda at, o: Fraction(
-            held(o[0], range(at["p"])), held(o[0], range(at["p"], 2 * at["p"]))
-        ),
+        lambda at, o: Fraction(held(o[0], range(at["p"])), held(o[0], range(at["p"], 2 * at["p"]))),
     ),
     "tpipe.appA.eq1-defined": (
         "tpipe",
@@ -215,7 +218,7 @@ SHOWN: dict[str, tuple[str, Callable[[Params, list[Order]], Fraction]]] = {
         "pipemesh",
         lambda at, o: Fraction(next_chunk(o[0], "B", at["p"], at["k"])),
     ),
-}  # fmt: skip
+}
 
 COLLECTIVES = {
     "pipemesh.eq2.windows": (1, 5),

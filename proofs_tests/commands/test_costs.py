@@ -39,8 +39,9 @@ def test_the_keys_of_the_contract(command: Run) -> None:
 
 def test_parameters_are_those_of_bpipe(command: Run) -> None:
     """Table 4's configuration and Eq. 4 to 6, with L l b h / p = 52428800 (examples/)."""
-    found = told(command, "gpt3-13b", "pipeline=8", "micro_batch=1", "sequence=2048",
-                 "accounting=bpipe")  # fmt: skip
+    found = told(
+        command, "gpt3-13b", "pipeline=8", "micro_batch=1", "sequence=2048", "accounting=bpipe"
+    )
     unit = 40 * 2048 * 5120 // 8
     assert found["saved_bytes"] == {
         "none": unit * (34 + 80),
@@ -118,9 +119,12 @@ def test_a_deployment_is_written_as_a_problem(command: Run, cluster: Path, tmp_p
     ],
 )
 def test_what_is_refused(
-    command: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: tuple[str, ...],
+    command: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    words: tuple[str, ...],
     message: str,
-) -> None:  # fmt: skip
+) -> None:
     monkeypatch.chdir(tmp_path)
     answer = command("costs", *words)
     assert answer.status == 2

@@ -28,9 +28,16 @@ def problem(folder: Path, more: str = "") -> str:
 def test_orders_are_kept_and_the_answer_is_verified(command: Run, tmp_path: Path) -> None:
     target = tmp_path / "s.json"
     answer = command(
-        "solve", problem(tmp_path), "--require", "0F2 < 0B0", "--forbid", "1B0<1F1", "--json",
-        "-o", str(target),
-    )  # fmt: skip
+        "solve",
+        problem(tmp_path),
+        "--require",
+        "0F2 < 0B0",
+        "--forbid",
+        "1B0<1F1",
+        "--json",
+        "-o",
+        str(target),
+    )
     assert answer.status == 0, answer.err
     found = json.loads(answer.out)
     assert found["makespan"] >= 12
@@ -54,9 +61,16 @@ def test_a_part_of_a_schedule_is_kept(command: Run, tmp_path: Path) -> None:
 
 def test_infeasible_input_says_what_contradicts_what(command: Run, tmp_path: Path) -> None:
     answer = command(
-        "solve", problem(tmp_path), "--require", "0F0<0F1", "--require", "0F1<0F0",
-        "--require", "1F0<1F1", "--json",
-    )  # fmt: skip
+        "solve",
+        problem(tmp_path),
+        "--require",
+        "0F0<0F1",
+        "--require",
+        "0F1<0F0",
+        "--require",
+        "1F0<1F1",
+        "--json",
+    )
     found = json.loads(answer.out)
     assert (answer.status, found["status"]) == (1, "INFEASIBLE")
     assert found["causes"] == [

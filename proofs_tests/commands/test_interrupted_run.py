@@ -92,9 +92,12 @@ def test_a_replay_ends_with_all_its_processes_and_one_line() -> None:
     # rank 1 of the gloo driver stands ready when its line is printed: all processes are there
     caller = subprocess.Popen(
         [sys.executable, "-m", "bubbleproof", *_WORDS, "--backend", "gloo"],
-        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         start_new_session=True,
-    )  # fmt: skip
+    )
     assert caller.stderr is not None
     heard = caller.stderr.readline() + caller.stderr.readline()
     family = descendants(caller.pid)

@@ -215,9 +215,12 @@ def test_workers_end_in_the_middle_of_a_call(tmp_path: Path) -> None:
     script = tmp_path / "caller.py"
     script.write_text(_CALLER)
     caller = subprocess.Popen(
-        [sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [sys.executable, script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         start_new_session=True,
-    )  # fmt: skip
+    )
     assert caller.stdout is not None
     assert caller.stdout.readline() + caller.stdout.readline() == "begun\nbegun\n"
     os.killpg(caller.pid, signal.SIGINT)  # as a terminal does: the workers get it too
@@ -249,8 +252,11 @@ sys.argv = ["bubbleproof", "measure", "1f1b", "p=2", "m=2"]
 def test_ctrl_c_while_the_command_is_loaded_is_one_line(entry: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", _LOADING.format(entry=entry)],
-        capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr == "bubbleproof: interrupted\n"
 

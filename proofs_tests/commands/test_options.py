@@ -41,13 +41,29 @@ MODEL = (
     "--sequence", 6, "--batch", 3, "--vocabulary", 11, "--tied", "--dtype", "float32",
 )  # fmt: skip
 SPEC = ModelSpec(
-    kind="llama", hidden=16, layers=(1, 2), heads=4, kv_heads=2, sequence=6, batch=3,
-    vocabulary=11, tied=True, dtype="float32",
-)  # fmt: skip
+    kind="llama",
+    hidden=16,
+    layers=(1, 2),
+    heads=4,
+    kv_heads=2,
+    sequence=6,
+    batch=3,
+    vocabulary=11,
+    tied=True,
+    dtype="float32",
+)
 LLAMA = ModelOptions(
-    model="llama", hidden=16, layers="1,2", heads=4, kv_heads=2, sequence=6, batch=3,
-    vocabulary=11, tied=True, dtype="float32",
-)  # fmt: skip
+    model="llama",
+    hidden=16,
+    layers="1,2",
+    heads=4,
+    kv_heads=2,
+    sequence=6,
+    batch=3,
+    vocabulary=11,
+    tied=True,
+    dtype="float32",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,19 +215,28 @@ def test_every_option_of_replay_arrives(command: Run, monkeypatch: pytest.Monkey
     full = ReplayRequest(
         schedule=["x.csv"],
         run=RunOptions(
-            backend="gloo", device="cuda", seed=7, unsafe=True, no_count_bytes=True,
-            no_count_work=True, dialect="old",
+            backend="gloo",
+            device="cuda",
+            seed=7,
+            unsafe=True,
+            no_count_bytes=True,
+            no_count_work=True,
+            dialect="old",
         ),
         model=LLAMA,
         training=TrainingOptions(
-            steps=3, optimizer="adam", learning_rate=0.5, barrier=True, data_parallel=4,
+            steps=3,
+            optimizer="adam",
+            learning_rate=0.5,
+            barrier=True,
+            data_parallel=4,
             zero="2,norm=1",
         ),
         communication=CommunicationOptions(
             comm="rendezvous", timeout=9.0, debug_headers=True, torchrun=True
         ),
         output=ReplayOutput(output=["a.html", "b.json"], json=True),
-    )  # fmt: skip
+    )
     assert seen == [plain, full]
     assert full.model.spec() == SPEC
     assert full.training.levels() == ZeroLevels.parse("2,norm=1")
@@ -241,14 +266,19 @@ def test_every_option_of_profile_arrives(command: Run, monkeypatch: pytest.Monke
         ProfileRequest(
             output="x.toml",
             pipeline=PipelineOptions(
-                ranks=3, microbatches=5, chunks=2, placement="wave", whole=True, latency=4,
+                ranks=3,
+                microbatches=5,
+                chunks=2,
+                placement="wave",
+                whole=True,
+                latency=4,
                 capacity="1 GiB",
             ),
             measurement=MeasurementOptions(device="cuda", warmup=1, repeats=2, tick="10us"),
             model=LLAMA,
             json=True,
         )
-    ]  # fmt: skip
+    ]
 
 
 def test_every_option_of_solve_arrives(command: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,16 +299,24 @@ def test_every_option_of_solve_arrives(command: Run, monkeypatch: pytest.MonkeyP
         (
             "x.toml",
             SearchOptions(
-                engine="sat", objective="peak", within=9, time_limit=0.5, seed=3, threads=1,
+                engine="sat",
+                objective="peak",
+                within=9,
+                time_limit=0.5,
+                seed=3,
+                threads=1,
                 certified=True,
             ),
             DemandOptions(
-                require=["0F1<0B0", "0F2<0B0"], forbid=["0F3<0F2"], keep="a.json",
-                keep_ranks="0,1", keep_until=8,
+                require=["0F1<0B0", "0F2<0B0"],
+                forbid=["0F3<0F2"],
+                keep="a.json",
+                keep_ranks="0,1",
+                keep_until=8,
             ),
             SolveOutput(output="b.json", certificate="c.json", json=True),
         )
-    ]  # fmt: skip
+    ]
 
 
 def test_the_models_defaults_are_those_of_the_spec() -> None:

@@ -25,9 +25,16 @@ def problem(folder: Path) -> str:
 def test_the_front_with_its_schedules_and_picture(command: Run, tmp_path: Path) -> None:
     picture, folder = tmp_path / "front.svg", tmp_path / "points"
     answer = command(
-        "pareto", problem(tmp_path), "--workers", "1", "-o", str(picture),
-        "--schedules", str(folder), "--json",
-    )  # fmt: skip
+        "pareto",
+        problem(tmp_path),
+        "--workers",
+        "1",
+        "-o",
+        str(picture),
+        "--schedules",
+        str(folder),
+        "--json",
+    )
     assert answer.status == 0, answer.err
     found = json.loads(answer.out)
     assert found["is_exact"] is True

@@ -192,9 +192,13 @@ def test_what_is_no_plan_is_refused_in_a_line(
     ],
 )
 def test_what_cannot_be_done_is_refused_before_anything_is_written(
-    command: Run, problem: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    words: tuple[object, ...], said: str,
-) -> None:  # fmt: skip
+    command: Run,
+    problem: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[object, ...],
+    said: str,
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("taken").write_text("mine")
     Path("folder.json").mkdir()

@@ -55,9 +55,18 @@ def test_the_best_of_the_papers_kind_is_the_plan_and_written(command: Run, tmp_p
         "[paper.pipemesh]\nparameters = 25\nreplicas = 3\ncommunication = 300\n"
     )
     answer = command(
-        "plan", path, "--paper", "pipemesh", "--time-limit", "2", "-o", out, "--json",
-        "--certificate", proofs,
-    )  # fmt: skip
+        "plan",
+        path,
+        "--paper",
+        "pipemesh",
+        "--time-limit",
+        "2",
+        "-o",
+        out,
+        "--json",
+        "--certificate",
+        proofs,
+    )
     assert answer.status == 0, answer.err
     found = json.loads(answer.out)
     paper, winner = found["paper"], found["winner"]

@@ -105,8 +105,11 @@ def test_page_and_json_tell_the_same_of_every_claim(command: Run, tmp_path: Path
     page = tmp_path / "claims.md"
     words = ["claims", "--audit", "--quick", "--limit", "2", "--workers", "1"]
     found = json.loads(command(*words, "--write", page, "--json").out)["claims"]
-    rows = [re.split(r"(?<!\\) \| ", line[2:-2]) for line in page.read_text().splitlines()
-            if line.startswith("| ") and not line.startswith("| claim")]  # fmt: skip
+    rows = [
+        re.split(r"(?<!\\) \| ", line[2:-2])
+        for line in page.read_text().splitlines()
+        if line.startswith("| ") and not line.startswith("| claim")
+    ]
     assert [row[0] for row in rows] == [claim["id"] for claim in found]
     for (_, source, statement, read, verdict), claim in zip(rows, found, strict=True):
         texts = [claim[name].replace("|", "\\|") for name in ("source", "statement")]

@@ -140,8 +140,11 @@ def test_a_deadlock_is_shown_until_it_stands_still(command: Run, tmp_path: Path)
     answer = command("show", path)
     assert answer.status == 1
     assert answer.out.splitlines() == [
-        "time    0  1", "rank 0  F0 .  [0B0]", "rank 1  .  F0 [1B1]", *WAITS,
-    ]  # fmt: skip
+        "time    0  1",
+        "rank 0  F0 .  [0B0]",
+        "rank 1  .  F0 [1B1]",
+        *WAITS,
+    ]
     assert answer.err == "deadlock: 1F1 waits for 1B1 waits for 1F1\n"
 
 

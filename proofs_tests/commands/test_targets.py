@@ -117,12 +117,12 @@ def test_what_cannot_be_written_is_told_before_anything_is_read(
     os.mkfifo(f"pipe{ending}")
     target, why = {
         "under a file": (f"file/x{ending}", "file, which is none"),
-        "of the other kind": ("file", "which is none") if is_folder else (
-            f"folder{ending}", "expected a regular file to write, found a folder"
-        ),
+        "of the other kind": ("file", "which is none")
+        if is_folder
+        else (f"folder{ending}", "expected a regular file to write, found a folder"),
         "a pipe": (f"pipe{ending}", "which is none" if is_folder else "found a device or a pipe"),
         "read-only": (f"new/x{ending}", f"found {tmp_path} is read-only"),
-    }[bad]  # fmt: skip
+    }[bad]
     if bad == "read-only":
         monkeypatch.setattr(os, "access", lambda *_: False)
     before = lines(tmp_path)

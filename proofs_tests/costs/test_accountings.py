@@ -65,8 +65,14 @@ def test_pipemesh_table_2_operation_by_operation() -> None:
     wide = Fraction(16, 3)
     # The table gives Linear.Down the output of a wider layer; 2 sbh is what sums up (papers).
     rows: dict[str, tuple[Fraction | int, Fraction | int]]
-    rows = {"query": (2, 2), "key": (Fraction(1, 4), Fraction(1, 4)), "up": (wide, wide),
-            "gate": (wide, wide), "down": (wide, 2), "output": (2, 2)}  # fmt: skip
+    rows = {
+        "query": (2, 2),
+        "key": (Fraction(1, 4), Fraction(1, 4)),
+        "up": (wide, wide),
+        "gate": (wide, wide),
+        "down": (wide, 2),
+        "output": (2, 2),
+    }
     operations = {o.name: o for o in layer_operations(known.model)}
     for name, (products, kept) in rows.items():
         assert operation_flops(operations[name], known.model, at).forward == products * s * h**2
@@ -98,8 +104,9 @@ def test_mepipe_static_memory() -> None:
 
 def test_tpipe_keeps_the_inputs_of_columns_whole() -> None:
     """Of T-Pipe's (PP, TP) = (8, 8): norm outputs, 2 x 2 sbh, lie whole on each of the 8 ranks."""
-    model = transformer("llama", layers=48, hidden=8192, heads=64, feed_forward=24576,
-                        vocabulary=32000)  # fmt: skip
+    model = transformer(
+        "llama", layers=48, hidden=8192, heads=64, feed_forward=24576, vocabulary=32000
+    )
     split = Deployment(tensor=8, sequence=4096, micro_batch=2, accounting="pipemesh")
     unit = 4096 * 2 * 8192
     whole = layer_saved(model, split.with_changes(accounting="tpipe"))

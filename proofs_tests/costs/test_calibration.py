@@ -64,8 +64,10 @@ def test_known_constants_are_found_again(truth: Calibration) -> None:
     # Not memory: rows say as well that there are more passes over it. Few rows show the kernels.
     for name, near in (("matmul", 0.05), ("launch", 0.05), ("group", 0.15), ("kernels", 0.2)):
         assert found.constants[name] == pytest.approx(truth.constants[name], rel=near), name
-    errors = [HeldOutEstimate(row=row, fold="", estimated=time)
-              for row, time in zip(rows, estimated_ms(rows, found), strict=True)]  # fmt: skip
+    errors = [
+        HeldOutEstimate(row=row, fold="", estimated=time)
+        for row, time in zip(rows, estimated_ms(rows, found), strict=True)
+    ]
     assert mean_error(errors) < 0.02  # what starts and spreads hold back
     assert mean_error([replace(each, estimated=2 * each.estimated) for each in errors]) > 0.9
 

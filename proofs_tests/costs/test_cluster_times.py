@@ -34,9 +34,13 @@ def test_stages_take_what_an_iteration_is_estimated_from(pipeline: int) -> None:
     """``estimate`` makes stages of the same passes: forward and full backward, to a microsecond."""
     at = Deployment(sequence=256, accounting="fused", pipeline=pipeline, data=4 // pipeline)
     whole = iteration_plan(
-        MODEL, at, microbatches=4, runs=software("megatron-core"), constants=CARDS.constants,
+        MODEL,
+        at,
+        microbatches=4,
+        runs=software("megatron-core"),
+        constants=CARDS.constants,
         cards_per_node=2,
-    ).pipeline  # fmt: skip
+    ).pipeline
     layers = cluster_layers(MODEL, at, CARDS).layers
     for stage in range(pipeline):
         part = layers.stage((4 // pipeline,) * pipeline, stage)

@@ -102,7 +102,7 @@ def test_a_measured_column_is_not_looked_at_unless_asked_for(poison: str) -> Non
         (f'{HEAD}\n"8', "line 2 is no comma-separated values"),
         (f"{HEAD}\n" + "9" * 200_000, "line 2 is no comma-separated values"),
     ],
-)  # fmt: skip
+)
 def test_bad_rows_are_one_line(text: str, told: str) -> None:
     with pytest.raises(ValueError, match=told) as refused:
         rows_of(text, measured=True)

@@ -115,8 +115,9 @@ def test_experts_products_and_bytes_overlap_in_part() -> None:
     constants = starts(card("b200"))
     once = replace(
         work(MODEL, AT, CORE, 8),
-        expert=np.asarray(constants["matmul"] * 1e9), expert_thin=np.asarray(0.0),
-    )  # fmt: skip
+        expert=np.asarray(constants["matmul"] * 1e9),
+        expert_thin=np.asarray(0.0),
+    )
     alike = np.asarray(constants["memory"] * 1e6)
     assert grouped(once, np.asarray(0.0), constants) == pytest.approx(0.0)
     assert grouped(once, alike, constants) == pytest.approx(2 ** (2 / 3) - 1)
@@ -168,14 +169,17 @@ def test_stages_take_the_times_of_their_layers() -> None:
         ({"kv_rank": 64, "kv_heads": 2}, "kv_heads must be heads 8 with kv_rank, got 2"),
         ({"shared_feed_forward": 64}, "shared_feed_forward need experts"),
         ({"dense_layers": 1}, "dense_layers and dense_feed_forward go together"),
-        ({"dense_layers": 9, "dense_feed_forward": 64, "experts": 2, "experts_per_token": 1},
-         "dense_layers must be at most layers 4, got 9"),
+        (
+            {"dense_layers": 9, "dense_feed_forward": 64, "experts": 2, "experts_per_token": 1},
+            "dense_layers must be at most layers 4, got 9",
+        ),
     ],
-)  # fmt: skip
+)
 def test_shapes_that_are_none(changes: dict[str, int], told: str) -> None:
     with pytest.raises(ValueError, match=told):
-        transformer("llama", layers=4, hidden=64, heads=8, feed_forward=128, vocabulary=9,
-                    **changes)  # fmt: skip
+        transformer(
+            "llama", layers=4, hidden=64, heads=8, feed_forward=128, vocabulary=9, **changes
+        )
 
 
 def test_latent_attention_of_nothing_more_is_that_of_all_heads() -> None:

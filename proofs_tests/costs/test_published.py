@@ -46,9 +46,17 @@ def test_every_model_tells_its_source() -> None:
     ("name", "billions"),
     # Brown et al. 2020, Table 2.1, prints sizes to two or three digits and counts a vocabulary and
     # positions; BPipe and PipeMesh name their models so.
-    [("gpt3-2.7b", 2.7), ("gpt3-6.7b", 6.7), ("gpt3-13b", 13), ("gpt3-175b", 175),
-     ("gpt3-96b", 96), ("gpt3-134b", 134), ("pipemesh-gpt3-58b", 58), ("pipemesh-llama2-55b", 55)],
-)  # fmt: skip
+    [
+        ("gpt3-2.7b", 2.7),
+        ("gpt3-6.7b", 6.7),
+        ("gpt3-13b", 13),
+        ("gpt3-175b", 175),
+        ("gpt3-96b", 96),
+        ("gpt3-134b", 134),
+        ("pipemesh-gpt3-58b", 58),
+        ("pipemesh-llama2-55b", 55),
+    ],
+)
 def test_rounded_sizes_are_near(name: str, billions: float) -> None:
     total = float(parameters(known_models()[name].model).total)
     assert total == pytest.approx(billions * 1e9, rel=0.02)

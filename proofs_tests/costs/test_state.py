@@ -45,8 +45,9 @@ def test_a_rank_holds_one_head_of_keys_at_least() -> None:
     """Falcon 7B has one head of keys and values: not divided over tensor ranks; 71 heads, so 71."""
     model = known_model("falcon-7b").model
     h, w = model.hidden, model.head_width
-    found = stage_weights(model, Deployment(tensor=71, sequence=71), layers=1, is_first=False,
-                          is_last=False).total  # fmt: skip
+    found = stage_weights(
+        model, Deployment(tensor=71, sequence=71), layers=1, is_first=False, is_last=False
+    ).total
     # query and output h x 71 w over 71, key and value h x w each, up and down 4 h h over 71, norm.
     assert found == 2 * h * w + 2 * h * w + 8 * h * h // 71 + 2 * h
 

@@ -21,12 +21,30 @@ H, A, S, B = 1024, 16, 512, 2
 MODEL = transformer("gpt", layers=4, hidden=H, heads=A, vocabulary=50304, positions=S)
 FORWARD = 24 * B * S * H**2 + 4 * B * S**2 * H  # Narayanan et al., SC 2021, appendix
 NOTHING = dict.fromkeys(NAMES, 1e-12) | {
-    "matmul": 100.0, "memory": 1e30, "group": 1e30, "group_2": 1.0, "group_4": 1.0,
-    "message": 1e30, "gradient": 1e30, "network_group": 1e30, "network_gradient": 1e30, "odd": 1.0,
-}  # fmt: skip
+    "matmul": 100.0,
+    "memory": 1e30,
+    "group": 1e30,
+    "group_2": 1.0,
+    "group_4": 1.0,
+    "message": 1e30,
+    "gradient": 1e30,
+    "network_group": 1e30,
+    "network_gradient": 1e30,
+    "odd": 1.0,
+}
 RATES = [each.name for each in CONSTANTS if each.unit in ("TFLOP/s", "GB/s")]
-EFFORTS = ["half_side", "kernels", "launch", "wait", "collective", "scores", "stream",
-           "logits", "head", "iteration"]  # fmt: skip
+EFFORTS = [
+    "half_side",
+    "kernels",
+    "launch",
+    "wait",
+    "collective",
+    "scores",
+    "stream",
+    "logits",
+    "head",
+    "iteration",
+]
 
 
 def at(**changes: object) -> Deployment:
@@ -119,10 +137,17 @@ def test_chunks_divide_the_bubble() -> None:
     small = MODEL.with_changes(vocabulary=8)  # the head takes next to nothing
     f = float(passes(small, at(), NOTHING).forward)
     plans = [
-        iteration_plan(small, at(pipeline=2), microbatches=4, runs=GPT, constants=NOTHING,
-                       cards_per_node=NODE, chunks=chunks)
+        iteration_plan(
+            small,
+            at(pipeline=2),
+            microbatches=4,
+            runs=GPT,
+            constants=NOTHING,
+            cards_per_node=NODE,
+            chunks=chunks,
+        )
         for chunks in (1, 2)
-    ]  # fmt: skip
+    ]
     once, twice = (plan.milliseconds() for plan in plans)
     assert once == pytest.approx((24 + 6) * f, rel=0.01)
     assert twice == pytest.approx((24 + 3) * f, rel=0.01)
@@ -186,8 +211,13 @@ def test_one_stage_runs_its_microbatches_one_after_another() -> None:
     assert iteration(MODEL, at(), constants) == pytest.approx(float(wanted), rel=1e-6)
 
 
-CUTS = [at(), at(tensor=2, pipeline=2), at(tensor=8, data=2), at(tensor=16, scope="full"),
-        at(pipeline=4, data=4, scope="attention")]  # fmt: skip
+CUTS = [
+    at(),
+    at(tensor=2, pipeline=2),
+    at(tensor=8, data=2),
+    at(tensor=16, scope="full"),
+    at(pipeline=4, data=4, scope="attention"),
+]
 
 
 @pytest.mark.parametrize("cut", CUTS, ids=str)

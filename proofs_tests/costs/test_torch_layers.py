@@ -189,8 +189,16 @@ def counted_flops(layer: nn.Module, x: torch.Tensor) -> tuple[int, int]:
 
 def test_experts_compute_what_tokens_go_through() -> None:
     """Two of four experts for each token: their linears on twice the tokens, by torch's counter."""
-    model = transformer("mixture", layers=1, hidden=8, heads=2, feed_forward=12, vocabulary=1,
-                        experts=4, experts_per_token=2)  # fmt: skip
+    model = transformer(
+        "mixture",
+        layers=1,
+        hidden=8,
+        heads=2,
+        feed_forward=12,
+        vocabulary=1,
+        experts=4,
+        experts_per_token=2,
+    )
     at = Deployment(micro_batch=1, sequence=6)
     widths = {"up": (8, 12), "gate": (8, 12), "down": (12, 8)}
     experts = [

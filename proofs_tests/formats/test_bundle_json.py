@@ -22,14 +22,23 @@ from proofs_tests.patience import PATIENCE
 
 SPACE = PlanSpace(
     pipeline=Pipeline(
-        num_ranks=2, num_microbatches=3, forward=2, backward=4, input_backward=2,
-        weight_backward=2, activation=2, capacity=6, latency=1, message=1, bandwidth=1,
+        num_ranks=2,
+        num_microbatches=3,
+        forward=2,
+        backward=4,
+        input_backward=2,
+        weight_backward=2,
+        activation=2,
+        capacity=6,
+        latency=1,
+        message=1,
+        bandwidth=1,
     ),
     allowed=AllowedChoices(evict=AllowedEvictions(pairs=((0, 1),), duration=2)),
     chunks=(1, 2),
     placements=("loop", (0, 1, 1, 0)),
     backward=("whole", (True, False)),
-)  # fmt: skip
+)
 Content = dict[str, Any]  # a JSON object, whatever is in it
 
 
@@ -106,25 +115,39 @@ def test_a_changed_bundle_is_read_and_not_accepted(
 
 
 UNREADABLE: dict[str, tuple[Callable[[Content], object], str]] = {
-    "foreign": (lambda content: content["candidates"][0].update(chunks=7),
-                "candidates[0]: expected a candidate of the problem, found v=7 loop whole"),
-    "placement": (lambda content: content["candidates"][0].update(placement=[1, 0]),
-                  "candidates[0]: expected a candidate of the problem"),
-    "layers": (lambda content: content["candidates"][0].update(layers=[]),
-               "candidates[0]: expected a candidate of the problem"),
-    "negative": (lambda content: content["candidates"][0].update(bound=-1),
-                 "candidates[0].bound: expected a whole number of 0 or more, found -1"),
+    "foreign": (
+        lambda content: content["candidates"][0].update(chunks=7),
+        "candidates[0]: expected a candidate of the problem, found v=7 loop whole",
+    ),
+    "placement": (
+        lambda content: content["candidates"][0].update(placement=[1, 0]),
+        "candidates[0]: expected a candidate of the problem",
+    ),
+    "layers": (
+        lambda content: content["candidates"][0].update(layers=[]),
+        "candidates[0]: expected a candidate of the problem",
+    ),
+    "negative": (
+        lambda content: content["candidates"][0].update(bound=-1),
+        "candidates[0].bound: expected a whole number of 0 or more, found -1",
+    ),
     "key": (lambda content: content["candidates"][0].update(reason="so"), "found 'reason'"),
-    "missing": (lambda content: content["candidates"][0].pop("slices"),
-                "candidates[0].slices: expected this key, found nothing"),
-    "kind": (lambda content: first(content)["certificate"].update(kind="oath"),
-             ".certificate.kind: expected one of"),
-    "certificate": (lambda content: first(content)["certificate"].update(bound="9"),
-                    ".certificate.bound: expected a whole number"),
+    "missing": (
+        lambda content: content["candidates"][0].pop("slices"),
+        "candidates[0].slices: expected this key, found nothing",
+    ),
+    "kind": (
+        lambda content: first(content)["certificate"].update(kind="oath"),
+        ".certificate.kind: expected one of",
+    ),
+    "certificate": (
+        lambda content: first(content)["certificate"].update(bound="9"),
+        ".certificate.bound: expected a whole number",
+    ),
     "version": (lambda content: content.update(version=2), "version: expected"),
     "format": (lambda content: content.update(format="csv"), "format: expected"),
     "list": (lambda content: content.update(candidates={}), "candidates: expected a list"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("change", "message"), UNREADABLE.values(), ids=UNREADABLE)
@@ -139,10 +162,16 @@ def test_what_is_no_bundle_of_the_problem_is_named(
 
 def test_a_certificate_of_a_candidate_that_is_not_legal_is_refused(file: Path) -> None:
     odd = replace(SPACE, pipeline=SPACE.pipeline.with_changes(forward=3))
-    two = changed(file, lambda content: content.update(
-        candidates=[row for row in content["candidates"]
-                    if row["chunks"] == 2 and row["placement"] == "loop" and "certificate" in row]
-    ))  # fmt: skip
+    two = changed(
+        file,
+        lambda content: content.update(
+            candidates=[
+                row
+                for row in content["candidates"]
+                if row["chunks"] == 2 and row["placement"] == "loop" and "certificate" in row
+            ]
+        ),
+    )
     with pytest.raises(UnusableInput, match="a legal candidate, found forward 3 is not divisible"):
         read_bundle(two, odd)
 

@@ -60,9 +60,14 @@ def rank_totals(pipeline: Pipeline, column: str) -> list[int]:
 
 def test_unequal_slices_are_cut_each_on_its_own_and_weights_stay_whole() -> None:
     pipeline = Pipeline(
-        num_ranks=2, num_microbatches=1, num_slices=2, forward=((5, 8), (1, 2)),
-        split_backward=True, weight_backward=5, weight_parts=(2, 3),
-    )  # fmt: skip
+        num_ranks=2,
+        num_microbatches=1,
+        num_slices=2,
+        forward=((5, 8), (1, 2)),
+        split_backward=True,
+        weight_backward=5,
+        weight_parts=(2, 3),
+    )
     cut = comparison_pipeline(pipeline, family("svpp-w"), num_chunks=2)
     # 5 = 3 + 2 and 8 = 4 + 4 on rank 0; 1 = 1 + 0 and 2 = 1 + 1 on rank 1.
     assert cut.forward == ((3, 4), (1, 1), (2, 4), (0, 1))
@@ -74,9 +79,13 @@ def test_unequal_slices_are_cut_each_on_its_own_and_weights_stay_whole() -> None
 
 def test_workspace_is_kept_where_weights_are_not_cut() -> None:
     pipeline = Pipeline(
-        num_ranks=2, num_microbatches=1, split_backward=True, weight_backward=5,
-        weight_parts=(2, 3), weight_workspace=((1, 2), (4, 3)),
-    )  # fmt: skip
+        num_ranks=2,
+        num_microbatches=1,
+        split_backward=True,
+        weight_backward=5,
+        weight_parts=(2, 3),
+        weight_workspace=((1, 2), (4, 3)),
+    )
     # A W that is whole, and a full backward, hold the largest of their GEMMs'.
     for name in ("zb-h1", "1f1b"):
         assert comparison_pipeline(pipeline, family(name)).weight_workspace == ((2,), (4,))
@@ -88,9 +97,14 @@ def test_workspace_is_kept_where_weights_are_not_cut() -> None:
 @pytest.mark.parametrize("name", ["chimera", "dualpipe", "dualpipev", "zb-v", "v-half", "v-min"])
 def test_a_family_brings_its_own_placement_splits_and_overlaps(name: str) -> None:
     uneven = Pipeline(
-        num_ranks=4, num_microbatches=8, forward=(2, 4, 6, 8), backward=(4, 8, 12, 16),
-        input_backward=(2, 4, 6, 8), weight_backward=(2, 4, 6, 8), static=(10, 20, 30, 40),
-    )  # fmt: skip
+        num_ranks=4,
+        num_microbatches=8,
+        forward=(2, 4, 6, 8),
+        backward=(4, 8, 12, 16),
+        input_backward=(2, 4, 6, 8),
+        weight_backward=(2, 4, 6, 8),
+        static=(10, 20, 30, 40),
+    )
     chosen = family(name)
     fitted = comparison_pipeline(uneven, chosen)
     assert chosen.refusal(fitted) is None

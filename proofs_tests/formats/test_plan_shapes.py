@@ -113,9 +113,13 @@ def test_every_list_is_read(tmp_path: Path) -> None:
     file = read(text, tmp_path)
     assert file.rank_by == "p95"
     assert file.spread == Spread(
-        action_percent=7, rank_percent=0, straggler=(1, 20), slow_link=(0, 1, 50), samples=30,
+        action_percent=7,
+        rank_percent=0,
+        straggler=(1, 20),
+        slow_link=(0, 1, 50),
+        samples=30,
         seed=4,
-    )  # fmt: skip
+    )
 
 
 def test_layers_stand_for_ticks_and_memory(tmp_path: Path) -> None:
@@ -154,8 +158,7 @@ def test_the_spread_of_layers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ("chunks = []", "plan: "
-                        "chunks must list one value or more, each once"),
+        ("chunks = []", "plan: chunks must list one value or more, each once"),
         ("chunks = [1, 1]", "chunks must list one value or more, each once"),
         ("placements = []", "placements must list one value or more, each once"),
         ("backward = []", "backward must list one value or more, each once"),
@@ -168,16 +171,22 @@ def test_the_spread_of_layers(tmp_path: Path) -> None:
         ("backward = [[true]]", "one flag per rank (2), got 1 flags"),
         ('rank_by = "peak"', "plan.rank_by: expected"),
         ("chunk = [1]", "plan: expected one of the keys"),
-        ("jitter = {straggler = [2, 10]}",
-         "plan.jitter.straggler: expected a rank of 0 to 1, found 2"),
-        ("jitter = {slow_link = [0, 2, 10]}",
-         "plan.jitter.slow_link: expected a rank of 0 to 1, found 2"),
-        ("jitter = {slow_link = [0, 0, 10]}",
-         "slow_link must join two different ranks, got 0 and 0"),
+        (
+            "jitter = {straggler = [2, 10]}",
+            "plan.jitter.straggler: expected a rank of 0 to 1, found 2",
+        ),
+        (
+            "jitter = {slow_link = [0, 2, 10]}",
+            "plan.jitter.slow_link: expected a rank of 0 to 1, found 2",
+        ),
+        (
+            "jitter = {slow_link = [0, 0, 10]}",
+            "slow_link must join two different ranks, got 0 and 0",
+        ),
         ("jitter = {rank_percent = 101}", "rank_percent must be 0 to 100, got 101"),
         ("jitter = {samples = 1000000}", "samples must be 1 to 100000, got 1000000"),
     ],
-)  # fmt: skip
+)
 def test_a_plan_that_cannot_be_is_refused(table: str, message: str, tmp_path: Path) -> None:
     assert message in refusal(f"{SMALL}[plan]\n{table}\n", tmp_path)
 
@@ -214,23 +223,34 @@ def test_too_many_candidates_are_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("number = 5", "number = 1",
-         "layers.number: expected one per stage (2) or more, found 1"),
+        ("number = 5", "number = 1", "layers.number: expected one per stage (2) or more, found 1"),
         ("number = 5", "number = 0", "layers.number: expected a whole number of 1 or more"),
         ("number = 5\n", "", "layers.number: expected this key, found nothing"),
         ("input = 4\n", "", "layers.input: expected both input and weight, found nothing"),
         ("weight = 2\n", "", "layers.weight: expected both input and weight, found nothing"),
         ("input = 4\nweight = 2\n", "", "layers.backward: expected this key, found nothing"),
-        ("weight = 2\n", "weight = 2\nbackward = 7\n",
-         "layers.backward: expected input + weight = 6, found 7"),
-        ("[layers]", "activation = 3\n[layers]",
-         "memory.activation: expected nothing beside [layers], found a value"),
-        ("[layers]", "static = 3\n[layers]",
-         "memory.static: expected nothing beside [layers], found a value"),
-        ("[memory]", "[durations]\nforward = 1\nbackward = 2\n[memory]",
-         "durations: expected nothing beside [layers], found a table"),
+        (
+            "weight = 2\n",
+            "weight = 2\nbackward = 7\n",
+            "layers.backward: expected input + weight = 6, found 7",
+        ),
+        (
+            "[layers]",
+            "activation = 3\n[layers]",
+            "memory.activation: expected nothing beside [layers], found a value",
+        ),
+        (
+            "[layers]",
+            "static = 3\n[layers]",
+            "memory.static: expected nothing beside [layers], found a value",
+        ),
+        (
+            "[memory]",
+            "[durations]\nforward = 1\nbackward = 2\n[memory]",
+            "durations: expected nothing beside [layers], found a table",
+        ),
     ],
-)  # fmt: skip
+)
 def test_layers_that_cannot_be_are_refused(
     old: str, new: str, message: str, tmp_path: Path
 ) -> None:

@@ -62,9 +62,14 @@ REPORT = ReplayReport(
 def written(path: Path, report: ReplayReport = REPORT) -> dict[str, object]:
     found = member("1f1b", p=1, m=1, tF=1, tB=2)
     content = replay_content(
-        "tiny", report, ModelSpec(), found.problem, found.schedule,
-        machine=MACHINE, not_checked=("GPUs",),
-    )  # fmt: skip
+        "tiny",
+        report,
+        ModelSpec(),
+        found.problem,
+        found.schedule,
+        machine=MACHINE,
+        not_checked=("GPUs",),
+    )
     write_replay(path, content)
     loaded: dict[str, object] = json.loads(path.read_text())
     return loaded
@@ -78,8 +83,9 @@ def test_a_replay_is_loaded_again(tmp_path: Path) -> None:
     }
     # 0F0 takes 1 tick from 0, 0B0 takes 2 after it
     assert raw["predicted"] == {
-        "unit": "tick", "orders": {"rank 0": [["0F0", 0, 1], ["0B0", 1, 3]]},
-    }  # fmt: skip
+        "unit": "tick",
+        "orders": {"rank 0": [["0F0", 0, 1], ["0B0", 1, 3]]},
+    }
     again = tmp_path / "again.json"
     write_replay(again, read_replay(path))
     assert again.read_text() == path.read_text()

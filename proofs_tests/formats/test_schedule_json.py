@@ -121,8 +121,9 @@ def test_hand_built_problem_is_written_in_words(tmp_path: Path) -> None:
 
 def test_layout_has_every_field_of_a_pipeline() -> None:
     assert list(PipelineLayout.model_fields) == [
-        *(f.name for f in fields(Pipeline) if f.name != "choices"), "choices",
-    ]  # fmt: skip
+        *(f.name for f in fields(Pipeline) if f.name != "choices"),
+        "choices",
+    ]
     plain = PipelineLayout(num_ranks=1, num_microbatches=1)
     assert pipeline_from_layout(plain) == Pipeline(num_ranks=1, num_microbatches=1)
 
@@ -130,9 +131,12 @@ def test_layout_has_every_field_of_a_pipeline() -> None:
 def test_layout_has_every_choice() -> None:
     assert list(PipelineChoicesLayout.model_fields) == [field.name for field in fields(Choices)]
     kinds = {
-        "recompute": Recompute, "evictions": Eviction, "offloads": ActivationOffload,
-        "state_offload": StateOffload, "sharding": Sharding,
-    }  # fmt: skip
+        "recompute": Recompute,
+        "evictions": Eviction,
+        "offloads": ActivationOffload,
+        "state_offload": StateOffload,
+        "sharding": Sharding,
+    }
     for name, kind in kinds.items():
         told = PipelineChoicesLayout.model_json_schema()["properties"][name]
         layout = re.search(r"#/\$defs/(\w+)", str(told))
@@ -164,9 +168,11 @@ def test_a_file_of_version_1_is_read(tmp_path: Path) -> None:
         "overlaps": [["0F1", "0B0"]],
     }
     content = {
-        "format": "bubbleproof/schedule", "version": 1, "pipeline": shape,
+        "format": "bubbleproof/schedule",
+        "version": 1,
+        "pipeline": shape,
         "program": {"rank 0": [], "rank 1": []},
-    }  # fmt: skip
+    }
     path = tmp_path / "a.json"
     path.write_text(json.dumps(content))
     assert read_schedule(path).pipeline == Pipeline(

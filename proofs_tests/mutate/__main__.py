@@ -19,23 +19,55 @@ from proofs_tests.structure import PACKAGE, ROOT, imported, modules
 
 VERIFY = "proofs_tests/verify"
 SWEEPS = (  # of mutated schedules and programs, for minutes; what they kill others do too
-    "test_mutations", "test_agreement", "test_mutants", "test_compound_faults", "test_any_order",
+    "test_mutations",
+    "test_agreement",
+    "test_mutants",
+    "test_compound_faults",
+    "test_any_order",
     "test_spec_sweep",
-)  # fmt: skip
+)
 TESTS = (
-    *(str(path.relative_to(ROOT)) for path in sorted((ROOT / VERIFY).rglob("test_*.py"))
-      if path.stem not in SWEEPS),
-    *(f"proofs_tests/theory/test_{name}.py" for name in (
-        "actions", "timing", "problem", "memory", "lowering", "index_order", "forced_order",
-        "hypotheses", "pipeline", "parameters", "tpipe_offload", "tpipe_recompute",
-        "pipemesh_collectives", "bidirectional", "slides", "bpipe_transfers", "links", "layer_cuts",
-        "plan_space", "shaping", "overlaps", "measures", "value_types", "chosen", "problem_columns",
-        "standstill", "nearest_shape",
-    )),
+    *(
+        str(path.relative_to(ROOT))
+        for path in sorted((ROOT / VERIFY).rglob("test_*.py"))
+        if path.stem not in SWEEPS
+    ),
+    *(
+        f"proofs_tests/theory/test_{name}.py"
+        for name in (
+            "actions",
+            "timing",
+            "problem",
+            "memory",
+            "lowering",
+            "index_order",
+            "forced_order",
+            "hypotheses",
+            "pipeline",
+            "parameters",
+            "tpipe_offload",
+            "tpipe_recompute",
+            "pipemesh_collectives",
+            "bidirectional",
+            "slides",
+            "bpipe_transfers",
+            "links",
+            "layer_cuts",
+            "plan_space",
+            "shaping",
+            "overlaps",
+            "measures",
+            "value_types",
+            "chosen",
+            "problem_columns",
+            "standstill",
+            "nearest_shape",
+        )
+    ),
     "proofs_tests/papers/test_retiming.py",
     "proofs_tests/test_door.py",
     "proofs_tests/test_pickling.py",
-)  # fmt: skip
+)
 SAME_MEANING = "same"
 TUNED = (
     "Tests were added for what lived: of 204 that seeds 7 to 9 drew, 96.6 % had been killed "

@@ -20,10 +20,15 @@ def drawn(seed: int, operations: int) -> MeshNumbers:
     m = random.randint(p, 4 * p)
     forward = zero_or(random, 2, 9)
     mesh = QueueNumbers(
-        num_ranks=p, num_chunks=chunks, num_microbatches=m, replicas=random.randint(1, 4),
-        parameters=zero_or(random, 1, 30), forward=forward,
-        backward=forward + random.randint(0, 9), communication=zero_or(random, 1, 40),
-    )  # fmt: skip
+        num_ranks=p,
+        num_chunks=chunks,
+        num_microbatches=m,
+        replicas=random.randint(1, 4),
+        parameters=zero_or(random, 1, 30),
+        forward=forward,
+        backward=forward + random.randint(0, 9),
+        communication=zero_or(random, 1, 40),
+    )
     listed = tuple(
         RecomputedOperation(name=f"o{k}", size=random.randint(0, 6), ticks=random.randint(0, 3))
         for k in range(operations)
@@ -34,13 +39,22 @@ def drawn(seed: int, operations: int) -> MeshNumbers:
     low, high = least.total_bytes(base), most.total_bytes(full)
     budget = int(low + (high - low) * Fraction(random.randint(-1, 11), 10))
     plain = Pipeline(
-        num_ranks=p, num_microbatches=m, num_chunks=chunks, forward=mesh.forward,
-        backward=mesh.backward, activation=full,
-    )  # fmt: skip
+        num_ranks=p,
+        num_microbatches=m,
+        num_chunks=chunks,
+        forward=mesh.forward,
+        backward=mesh.backward,
+        activation=full,
+    )
     return MeshNumbers(
-        plain=plain, candidate=None, mesh=mesh, operations=listed, base=base, beside=0,
+        plain=plain,
+        candidate=None,
+        mesh=mesh,
+        operations=listed,
+        base=base,
+        beside=0,
         budget=None if random.random() < 0.1 else budget,
-    )  # fmt: skip
+    )
 
 
 SEEDS = sized(range(60), full=range(600))

@@ -72,7 +72,7 @@ CLAIMS = {
         # Two readings in one shard: one fails at once, the other late.
         read("twice", reading("early", ((1, 1, 1),)), reading("late", ((8, 30, 3),))),
     )
-}  # fmt: skip
+}
 
 
 def known() -> dict[str, PaperClaim]:

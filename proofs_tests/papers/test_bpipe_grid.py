@@ -81,8 +81,10 @@ def test_pairs_of_whole_nodes_have_the_share_of_a_gpu() -> None:
     # 16.2, and whole layers 7.6 (2 t / 34 of it).
     whole = point_of(8, 4, 1, 4, 128)
     assert [is_hidden(MIDDLE, whole, scope) for scope in ("none", "attention", "full")] == [
-        False, False, True,
-    ]  # fmt: skip
+        False,
+        False,
+        True,
+    ]
     half = point_of(4, 8, 1, 2, 128)
     assert all(is_hidden(MIDDLE, half, scope) for scope in ("none", "attention", "full"))
 
@@ -94,9 +96,15 @@ def test_transfers_hide_where_the_slowest_link_of_the_best_placement_carries_the
     # Attention needs 2.4 GB/s at this pace, whole layers 0.14 t.
     for node, within, between in ((2, 300, 100), (2, 3, 1), (4, 1, 4), (8, 3, 8), (3, 1, 9)):
         setting = Setting(
-            model=model, gpus=16, batch=32, node=node, memory=1 << 34, pace=Fraction(1, 100),
-            within=within * 10**9, between=between * 10**9,
-        )  # fmt: skip
+            model=model,
+            gpus=16,
+            batch=32,
+            node=node,
+            memory=1 << 34,
+            pace=Fraction(1, 100),
+            within=within * 10**9,
+            between=between * 10**9,
+        )
         for point in grid(setting):
             t, p, d, b = point.tensor, point.pipeline, point.data, point.micro_batch
             mesh = DeviceMesh(stages=p, tensor=t, replicas=d, node=node)

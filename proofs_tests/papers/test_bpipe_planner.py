@@ -28,9 +28,14 @@ RANKS = range(8)
 def space(capacity: int | None, *, transfer: int = 2, first: int = STATIC) -> PlanSpace:
     """Eight ranks, 16 microbatches of 2 + 4 ticks and 10 units, of which 1 stays recomputed."""
     pipeline = Pipeline(
-        num_ranks=8, num_microbatches=16, forward=2, backward=4, activation=10, capacity=capacity,
+        num_ranks=8,
+        num_microbatches=16,
+        forward=2,
+        backward=4,
+        activation=10,
+        capacity=capacity,
         static=(first, *[STATIC] * 7),
-    )  # fmt: skip
+    )
     allowed = AllowedChoices(
         evict=AllowedEvictions(pairs=tuple((r, 7 - r) for r in RANKS), duration=transfer),
         recompute=AllowedRecompute(stages=tuple(RANKS), kept=1),

@@ -29,19 +29,24 @@ SUM = Reading(
     name="as stated",
     support="a test",
     relation=Relation.EQUAL,
-    domain=domain("a, b in 1..4, a != b", where=lambda at: at["a"] != at["b"], a=range(1, 5),
-                b=range(1, 5)),
+    domain=domain(
+        "a, b in 1..4, a != b", where=lambda at: at["a"] != at["b"], a=range(1, 5), b=range(1, 5)
+    ),
     predicted=lambda _: Fraction(5),
     measured=lambda at: Fraction(at["a"] + at["b"]),
-)  # fmt: skip
+)
 
 
 def read(*readings: Reading) -> PaperClaim:
     """A claim with these readings."""
     return PaperClaim(
-        id="test.sum", paper="test", source="a test", statement="a + b is 5", quantity="a sum",
+        id="test.sum",
+        paper="test",
+        source="a test",
+        statement="a + b is 5",
+        quantity="a sum",
         readings=readings,
-    )  # fmt: skip
+    )
 
 
 SUMS = read(SUM)
@@ -57,10 +62,14 @@ def changed(
     """The claim in another reading alone."""
     return read(
         replace(
-            SUM, relation=relation, predicted=predicted, measured=measured, places=places,
+            SUM,
+            relation=relation,
+            predicted=predicted,
+            measured=measured,
+            places=places,
             domain=cases,
         )
-    )  # fmt: skip
+    )
 
 
 def test_the_smallest_counterexample_has_the_least_sum_and_then_the_least_first_value() -> None:
@@ -188,15 +197,17 @@ def test_a_schedule_that_an_earlier_claim_left_behind_is_still_seen() -> None:
     ("relation", "predicted", "places", "surviving"),
     [
         # Measured are 7/2 and 4 in turn. <= 4 is attained; 9/2 is not: 9/2 - 1/2 still covers 4.
-        (Relation.AT_MOST, "4", 0, set()), (Relation.AT_MOST, "9/2", 0, {-1}),
+        (Relation.AT_MOST, "4", 0, set()),
+        (Relation.AT_MOST, "9/2", 0, {-1}),
         (Relation.AT_MOST, "17/4", 0, {-1}),  # a step is 1/4: 17/4 - 1/4 = 4 covers all
-        (Relation.AT_LEAST, "7/2", 0, set()), (Relation.AT_LEAST, "3", 0, {1}),
+        (Relation.AT_LEAST, "7/2", 0, set()),
+        (Relation.AT_LEAST, "3", 0, {1}),
         # 3.7 covers both to 0 places; 4.7 loses 3.5 and 4, 2.7 both.
         (Relation.ABOUT, "3.7", 0, set()),
         # 3.5 rounds to 3 as well as to 4, so 3 would do for 3.5, not for 4.
         (Relation.ABOUT, "3.5", 0, set()),
     ],
-)  # fmt: skip
+)
 def test_a_mutant_one_step_beyond_survives_where_no_case_comes_near(
     relation: Relation, predicted: str, places: int, surviving: set[int]
 ) -> None:

@@ -27,13 +27,18 @@ ADDED = [
     *(
         claim
         for module in (
-            bpipe_placement, field_few, mepipe_configurations, mepipe_hanayo, mepipe_one_less,
-            mepipe_strategies, mepipe_vpp,
+            bpipe_placement,
+            field_few,
+            mepipe_configurations,
+            mepipe_hanayo,
+            mepipe_one_less,
+            mepipe_strategies,
+            mepipe_vpp,
         )
         for claim in module.CLAIMS
     ),
     *bpipe_claims.COUNTS,
-]  # fmt: skip
+]
 # PipeMesh's are decided in ``test_claims_pipemesh``; their ranges are their own, too.
 _OF_PIPEMESH = (pipemesh_deadlock, pipemesh_growth, pipemesh_planned)
 ADDED_IDS = {claim.id for claim in ADDED} | {c.id for each in _OF_PIPEMESH for c in each.CLAIMS}

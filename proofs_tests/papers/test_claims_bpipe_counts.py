@@ -70,8 +70,13 @@ def test_an_odd_number_of_stages_moves_the_second_replica_off_the_pairs() -> Non
     assert share_crossing(at, one_by_one) == Fraction(1, 2)
     # Pairs first: stages 0 4 1 3 of replica 0 on groups 0 to 3, of replica 1 on 4 to 7, two groups
     # a node; the stages 2 are on groups 8 and 9.
-    assert [nodes(at, pairs_first, s)[::2] for s in range(5)] == [[0, 2], [1, 3], [4, 4], [1, 3],
-                                                                  [0, 2]]  # fmt: skip
+    assert [nodes(at, pairs_first, s)[::2] for s in range(5)] == [
+        [0, 2],
+        [1, 3],
+        [4, 4],
+        [1, 3],
+        [0, 2],
+    ]
     assert share_crossing(at, pairs_first) == 0
 
 

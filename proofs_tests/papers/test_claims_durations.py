@@ -26,9 +26,13 @@ from bubbleproof.theory.pipelines.timing import left_shift
 
 def timed(orders: list[str], at: Params, placement: str = "loop") -> Measures:
     problem = Pipeline(
-        num_ranks=at["p"], num_microbatches=at["m"], num_chunks=at["v"], placement=placement,
-        forward=at["tF"], backward=at["tB"],
-    ).problem()  # fmt: skip
+        num_ranks=at["p"],
+        num_microbatches=at["m"],
+        num_chunks=at["v"],
+        placement=placement,
+        forward=at["tF"],
+        backward=at["tB"],
+    ).problem()
     program = Program.from_orders([order.split() for order in orders])
     return measure(problem, left_shift(problem, program))
 

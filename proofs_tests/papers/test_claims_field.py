@@ -97,20 +97,19 @@ def _hops(at: dict[str, int]) -> int:
         ("1f1b.idle-over-work", lambda at: Fraction(at["p"] - 1, at["m"] + at["p"] - 1)),
         ("1f1b.peak-of-rank", lambda at: Fraction(at["p"] - at["r"])),
         ("interleaved.bubble", lambda at: Fraction(at["p"] - 1, at["m"])),
-        ("zb-h1.bubble",
-         lambda at: Fraction((at["p"] - 1) * (at["tF"] + at["tI"] - 2 * at["tW"]))),
-        ("zb-h2.bubble",
-         lambda at: Fraction((at["p"] - 1) * (at["tF"] + at["tI"] - at["tW"]))),
+        ("zb-h1.bubble", lambda at: Fraction((at["p"] - 1) * (at["tF"] + at["tI"] - 2 * at["tW"]))),
+        ("zb-h2.bubble", lambda at: Fraction((at["p"] - 1) * (at["tF"] + at["tI"] - at["tW"]))),
         ("zb-h2.peak", lambda at: Fraction(2 * at["p"])),
         ("v-half.peak-rounded", lambda at: Fraction((at["p"] + 1) // 2, at["p"])),
         ("v-min.bubble", lambda at: Fraction(4 * at["p"] - 6)),
-        ("chimera.bubble",
-         lambda at: Fraction(at["p"] - 2, 2 * at["m"] + at["p"] - 1)),
+        ("chimera.bubble", lambda at: Fraction(at["p"] - 2, 2 * at["m"] + at["p"] - 1)),
         ("chimera.double-gaps", lambda at: Fraction(2 * (at["p"] - 2))),
-        ("dualpipe.bubble-general",
-         lambda at: Fraction(_hops(at) * (at["tF"] + 2 * at["tI"] - at["tW"]))),
+        (
+            "dualpipe.bubble-general",
+            lambda at: Fraction(_hops(at) * (at["tF"] + 2 * at["tI"] - at["tW"])),
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_formula_that_is_almost_right_is_refuted(name: str, mutant: NumberOf) -> None:
     assert decided(f"field.{name}").verdict is ClaimVerdict.HOLDS
     changed = replace(CLAIMS[f"field.{name}"].readings[0], predicted=mutant)

@@ -59,9 +59,11 @@ def test_what_of_the_paper_is_refuted_and_what_contradicts_itself() -> None:
     assert found == {
         ClaimVerdict.REFUTED: {"mepipe.table3.vpp.memory-many"},
         ClaimVerdict.CONTRADICTS_ITSELF: {
-            "mepipe.table6.header", "mepipe.abstract.speedup", "mepipe.table8.column",
+            "mepipe.table6.header",
+            "mepipe.abstract.speedup",
+            "mepipe.table8.column",
         },
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize(
@@ -70,13 +72,15 @@ def test_what_of_the_paper_is_refuted_and_what_contradicts_itself() -> None:
         ("table3.dapple.bubble-many", lambda at: Fraction(at["p"], at["p"] + at["m"])),
         ("table3.vpp.memory-corrected", lambda at: 1 + Fraction(at["p"] - 1, at["p"] * at["v"])),
         ("table3.hanayo.memory-few", lambda _: 1),
-        ("table3.svpp.bubble-few-reached",
-         lambda at: Fraction(at["p"] - 1, at["p"] - 1 + at["m"] * at["v"] * at["s"])),
+        (
+            "table3.svpp.bubble-few-reached",
+            lambda at: Fraction(at["p"] - 1, at["p"] - 1 + at["m"] * at["v"] * at["s"]),
+        ),
         ("table3.svpp.memory-few", lambda at: Fraction(at["m"], at["p"])),
         ("section-4.2.least-f", lambda at: Fraction(at["v"] * at["s"] + (at["p"] > 4))),
         ("section-4.3.children", lambda at: Fraction(at["k"] + at["c"] + at["k"] * at["c"] + 1)),
     ],
-)  # fmt: skip
+)
 def test_a_formula_that_is_almost_right_is_refuted(name: str, mutant: NumberOf) -> None:
     assert decided(f"mepipe.{name}").verdict is ClaimVerdict.HOLDS
     changed = replace(CLAIMS[f"mepipe.{name}"].reading(), predicted=mutant)

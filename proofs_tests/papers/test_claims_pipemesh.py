@@ -64,9 +64,7 @@ CONTRADICTED = {
 # Readings that fail beside one that holds.
 REJECTED = {
     # (M-1)P + 2(P-1) = 2 and the first of the 1F1B phase.
-    ("sec2A.consecutive", "before the first backward"): (
-        "p=2 m=4 v=1 r=0: claimed 2, measured 3"
-    ),
+    ("sec2A.consecutive", "before the first backward"): ("p=2 m=4 v=1 r=0: claimed 2, measured 3"),
     # Two ranks, M = 1, B = 2: e_1 (M-1) + 2(P-1) + 1 = 3 activations of two.
     ("sec4A.peak", "just that many, however few there are"): (
         "p=2 m=2 v=1 e=2 d=2 R=1 S=1 r=0: claimed 3, measured 2"
@@ -106,7 +104,7 @@ REJECTED = {
     # 2 * 0.156 + (2/3 + 8/6) * 0.844 = 2 of 1.6875 (2^30) parameters.
     ("tab4.parameters", "just that"): "row=4 share=844: claimed 27/10, measured 27/8",
     ("sec6A.llama2-sample", "8/3 h as a fraction"): "case=1: claimed 133/50, measured 1015/384",
-}  # fmt: skip
+}
 
 
 def test_ids_are_told_apart_and_there_are_enough() -> None:

@@ -68,9 +68,7 @@ REJECTED = {
     ("appD.eq6-large", "at least, on any number of ranks"): "p=2 m=2 r=0: claimed 4/3, measured 0",
     ("appD.eq8-large", "at least, on any number of ranks"): "p=2 m=2 r=0: claimed 5/3, measured 1",
     # 25 layers of 0.42578125 GiB are 10.6445, half a thousandth too little to be printed so.
-    ("sec6.2.1f1b", "by the same layer"): (
-        "p=8 m=64 layers=48: claimed 213/20, measured 2725/256"
-    ),
+    ("sec6.2.1f1b", "by the same layer"): ("p=8 m=64 layers=48: claimed 213/20, measured 2725/256"),
     # Gaps of 2 and 4 cells: of four chunks every second forward and every backward meets a taken
     # cell. Lives of 13, 34, 58, 79 units are 2 + 3 + 5 + 7 rounds of 12, never all at once: 16.
     ("sec6.4.finer", "on any number of ranks"): "p=5 v=4 m=15: claimed 11/15, measured 4/5",
@@ -78,7 +76,7 @@ REJECTED = {
     ("sec5.states", "attention scores kept, 131072 tokens"): (
         "tokens=131072: claimed 3, measured 4"
     ),
-}  # fmt: skip
+}
 
 
 def test_ids_are_told_apart_and_there_are_enough() -> None:
@@ -124,8 +122,14 @@ def test_depths_are_those_that_fit_and_no_deeper_one_does() -> None:
 def test_orders_of_magnitude_turn_at_the_roots_of_ten() -> None:
     # 10^2.5 is 316.2...
     assert [orders_of_magnitude(Fraction(x)) for x in (1, 3, 4, 316, 317, 3162, 3163)] == [
-        0, 0, 1, 2, 3, 3, 4,
-    ]  # fmt: skip
+        0,
+        0,
+        1,
+        2,
+        3,
+        3,
+        4,
+    ]
 
 
 def test_a_llama_of_405_billion_by_hand() -> None:

@@ -122,5 +122,8 @@ def test_no_claim_on_a_sweep_of_ranks_was_left_narrow() -> None:
         and not SEARCHED.search(reading.domain.text)
     ]
     assert narrow == [
-        "tpipe.sec4.2.small", "tpipe.sec6.4.finer", "pipemesh.sec3B.requirement", "pipemesh.eq3",
-    ]  # fmt: skip
+        "tpipe.sec4.2.small",
+        "tpipe.sec6.4.finer",
+        "pipemesh.sec3B.requirement",
+        "pipemesh.eq3",
+    ]

@@ -63,10 +63,16 @@ def test_a_wide_domain_holds_the_small_one_and_reaches_16_ranks_and_64_microbatc
 @pytest.mark.parametrize(
     "name",
     [
-        "field.gpipe.makespan", "field.1f1b.span-idle", "field.bfs.peak", "field.gpipe.peak",
-        "bpipe.mu", "bpipe.sec3.3.objective", "bpipe.alg1.minimum", "bpipe.sec3.5.fits",
+        "field.gpipe.makespan",
+        "field.1f1b.span-idle",
+        "field.bfs.peak",
+        "field.gpipe.peak",
+        "bpipe.mu",
+        "bpipe.sec3.3.objective",
+        "bpipe.alg1.minimum",
+        "bpipe.sec3.5.fits",
     ],
-)  # fmt: skip
+)
 def test_few_microbatches_remainders_and_odd_ranks_are_there(name: str) -> None:
     pairs = {(p, m) for p, m, *_ in named(name).table.tolist()}
     for p in (5, 7, 11, 15):

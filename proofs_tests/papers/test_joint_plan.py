@@ -38,11 +38,15 @@ def drawn(paper: str, seed: int) -> PaperInput:
     p, m = random.randint(2, 5), random.randint(1, 8)
     static = random.randint(21, 30)  # (12/4 + 4) 3 units of model state, and what else there is
     pipeline = Pipeline(
-        num_ranks=p, num_microbatches=m, forward=4 * zero_or(random, 1, 5),
-        backward=4 * zero_or(random, 1, 9), activation=8, static=static,
+        num_ranks=p,
+        num_microbatches=m,
+        forward=4 * zero_or(random, 1, 5),
+        backward=4 * zero_or(random, 1, 9),
+        activation=8,
+        static=static,
         capacity=random.choice([None, static + random.randint(8, 8 * p + 16)]),
         latency=random.choice([0, 0, 1]),
-    )  # fmt: skip
+    )
     again = AllowedRecompute(stages=tuple(range(p)), kept=4 * random.randint(0, 1))
     pairs = tuple((r, p - 1 - r) for r in range(p) if 2 * r != p - 1)
     evict = AllowedEvictions(pairs=pairs, duration=4 * zero_or(random, 1, 2))
@@ -64,14 +68,18 @@ def table(paper: str, random: Random) -> Mapping[str, object]:
         return {}
     if paper == "pipemesh":
         return {
-            "parameters": PARAMETERS, "replicas": REPLICAS,
-            "communication": random.randint(0, 60), "operations": [OPERATION],
-        }  # fmt: skip
+            "parameters": PARAMETERS,
+            "replicas": REPLICAS,
+            "communication": random.randint(0, 60),
+            "operations": [OPERATION],
+        }
     if paper == "tpipe":
         return {
-            "state": random.randint(2, 12), "offload": random.randint(0, 20),
-            "step": random.randint(0, 40), "upload": random.randint(0, 9),
-        }  # fmt: skip
+            "state": random.randint(2, 12),
+            "offload": random.randint(0, 20),
+            "step": random.randint(0, 40),
+            "upload": random.randint(0, 9),
+        }
     if paper == "bpipe":
         return {"tensor": 4, "transfer_between_nodes": 3}
     return {"temporary": random.randint(0, 9)}
@@ -166,11 +174,11 @@ def test_a_run_of_a_candidate_that_is_longer_there_stands_beside() -> None:
 
 def test_without_a_run_the_plan_is_as_it_was() -> None:
     space = drawn("tpipe", 0).space
-    nothing = PaperChoice(
-        paper="tpipe", choice={}, executable=False, note="", value=None, run=None
-    )  # fmt: skip
+    nothing = PaperChoice(paper="tpipe", choice={}, executable=False, note="", value=None, run=None)
     found = plan(space, FIRST_LOOKS)
     joint = with_paper(found, nothing)
     assert (joint.value, joint.lower_bound, joint.status) == (
-        found.value, found.lower_bound, found.status,
-    )  # fmt: skip
+        found.value,
+        found.lower_bound,
+        found.status,
+    )

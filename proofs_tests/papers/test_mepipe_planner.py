@@ -33,9 +33,16 @@ def space(
 ) -> PlanSpace:
     """Four ranks, 8 samples of 240 + 240 ticks and 960 units on each rank."""
     pipeline = Pipeline(
-        num_ranks=4, num_microbatches=8, forward=240, backward=240, input_backward=120,
-        weight_backward=120, activation=960, static=(first, 100, 100, 100), capacity=capacity,
-    )  # fmt: skip
+        num_ranks=4,
+        num_microbatches=8,
+        forward=240,
+        backward=240,
+        input_backward=120,
+        weight_backward=120,
+        activation=960,
+        static=(first, 100, 100, 100),
+        capacity=capacity,
+    )
     return PlanSpace(pipeline=pipeline, chunks=chunks, slices=slices, backward=backward)
 
 

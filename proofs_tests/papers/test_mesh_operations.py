@@ -29,10 +29,8 @@ def file_of(tmp_path: Path, link: int = 10, chunks: int = 1) -> ClusterFile:
 def at(training: TrainingJob, scope: str = "none", data: int = 2) -> CombinationCosts:
     found = counted(
         training,
-        Combination(
-            tensor=1, data=data, pipeline=4 // data, micro_batch=1, zero=1, scope=scope
-        ),
-    )  # fmt: skip
+        Combination(tensor=1, data=data, pipeline=4 // data, micro_batch=1, zero=1, scope=scope),
+    )
     assert not found.reason
     return found
 

@@ -82,8 +82,10 @@ def test_the_collectives_of_a_stage(
     problem = built(plan).problem()
     stages = falcon.plain.num_stages
     for kind, count in (
-        (Kind.UNSHARD, gathers), (Kind.REDUCE_GRAD, reductions), (Kind.RESHARD, frees),
-    ):  # fmt: skip
+        (Kind.UNSHARD, gathers),
+        (Kind.REDUCE_GRAD, reductions),
+        (Kind.RESHARD, frees),
+    ):
         assert int(problem.actions.is_kind(kind).sum()) == count * stages, kind
 
 
@@ -107,7 +109,12 @@ def test_where_nothing_fits_there_is_no_plan(falcon: MeshNumbers) -> None:
     size = own_plan(falcon).queue.size
     least = Fraction(8 * falcon.mesh.parameters)  # Z1's state alone
     small = type(falcon)(
-        plain=falcon.plain, candidate=falcon.candidate, mesh=falcon.mesh,
-        operations=falcon.operations, base=falcon.base, beside=falcon.beside, budget=int(least),
-    )  # fmt: skip
+        plain=falcon.plain,
+        candidate=falcon.candidate,
+        mesh=falcon.mesh,
+        operations=falcon.operations,
+        base=falcon.base,
+        beside=falcon.beside,
+        budget=int(least),
+    )
     assert variant_plan(small, size, Z1) is None

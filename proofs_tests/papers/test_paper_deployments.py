@@ -141,8 +141,10 @@ def enumerated_grid(file: ClusterFile) -> dict[tuple[int, ...], int]:
             continue
         cut = (8 // (p * v),) * (p * v)
         parts = [numbers.layers.stage(cut, stage) for stage in range(p * v)]
-        if any((part.forward % s, part.backward % s, part.activation % s) != (0, 0, 0)
-               for part in parts):  # fmt: skip
+        if any(
+            (part.forward % s, part.backward % s, part.activation % s) != (0, 0, 0)
+            for part in parts
+        ):
             continue
         n = 16 // d
         slots = n * v * s + p - 1 + (v - 1) * max(p - s * n, 0)

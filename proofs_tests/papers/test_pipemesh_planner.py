@@ -33,16 +33,25 @@ OPERATIONS = [
 def space(capacity: int | None, *, p: int = 3, m: int = 12, chunks: tuple[int, ...]) -> PlanSpace:
     """A rank of 60 and 120 ticks, 24 units of activation and 200 of model state (8 each of 25)."""
     pipeline = Pipeline(
-        num_ranks=p, num_microbatches=m, forward=60, backward=120, activation=24, static=200,
+        num_ranks=p,
+        num_microbatches=m,
+        forward=60,
+        backward=120,
+        activation=24,
+        static=200,
         capacity=capacity,
-    )  # fmt: skip
+    )
     return PlanSpace(pipeline=pipeline, chunks=chunks)
 
 
 def table(**changes: object) -> Mapping[str, object]:
     given = {
-        "parameters": 25, "replicas": 3, "communication": 300, "operations": OPERATIONS, **changes
-    }  # fmt: skip
+        "parameters": 25,
+        "replicas": 3,
+        "communication": 300,
+        "operations": OPERATIONS,
+        **changes,
+    }
     return {key: value for key, value in given.items() if value is not None}
 
 
@@ -97,11 +106,9 @@ def test_a_queue_that_adds_a_bubble_is_named_and_the_best_other_runs() -> None:
     troubled = []
     for m, capacity in product((4, 5, 7, 8), range(240, 330, 10)):
         given = PaperInput(
-            space=PlanSpace(
-                pipeline=space(capacity, m=m, chunks=(2,)).pipeline, chunks=(2,)
-            ),
+            space=PlanSpace(pipeline=space(capacity, m=m, chunks=(2,)).pipeline, chunks=(2,)),
             table=table(operations=[]),
-        )  # fmt: skip
+        )
         found = paper_choice("pipemesh", given)
         if found.choice["q"] is not None and not found.executable:
             troubled.append(found)

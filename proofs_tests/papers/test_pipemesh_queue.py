@@ -52,9 +52,15 @@ def test_the_table_of_the_paper_has_the_sequences_of_its_text() -> None:
     for p, chunks, m, q, forward, backward, late in rows:
         each = chunks * m
         mesh = QueueNumbers(
-            num_ranks=p, num_chunks=chunks, num_microbatches=m, replicas=3, parameters=1,
-            forward=forward // each, backward=backward // each, communication=late // 2,
-        )  # fmt: skip
+            num_ranks=p,
+            num_chunks=chunks,
+            num_microbatches=m,
+            replicas=3,
+            parameters=1,
+            forward=forward // each,
+            backward=backward // each,
+            communication=late // 2,
+        )
         queue = planned_queue(mesh, q)
         assert queue.enqueue == queue.dequeue == (q, m - q)
         assert queue.gradients == 1

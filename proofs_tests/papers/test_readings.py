@@ -79,9 +79,15 @@ def test_what_is_proved_goes_before_what_holds() -> None:
 def test_two_places_that_exclude_each_other_are_told_as_that() -> None:
     def both(first: str, second: str) -> PaperClaim:
         return contradicting(
-            "bpipe.speedup", "section 1", first, "Table 2", second,
-            "Both give the speed-up.", "times", case("printed", fast=10, slow=15),
-        )  # fmt: skip
+            "bpipe.speedup",
+            "section 1",
+            first,
+            "Table 2",
+            second,
+            "Both give the speed-up.",
+            "times",
+            case("printed", fast=10, slow=15),
+        )
 
     decision = decide(both("1.6", "slow/fast"))  # 15/10 = 3/2
     assert decision.verdict is ClaimVerdict.CONTRADICTS_ITSELF

@@ -32,9 +32,8 @@ def largest(given: MeshNumbers, stored: int) -> Queue | None:
     sizes = [
         q
         for q in given.mesh.queues
-        if given.budget is None
-        or planned_queue(given.mesh, q).total_bytes(stored) < given.budget
-    ]  # fmt: skip
+        if given.budget is None or planned_queue(given.mesh, q).total_bytes(stored) < given.budget
+    ]
     return planned_queue(given.mesh, max(sizes)) if sizes else None
 
 
@@ -118,8 +117,9 @@ def test_the_dynamic_program_is_exact_against_an_integer_program(seed: int) -> N
     more = given.mesh.passes * found.recomputed_ticks + found.queue.exposed_ticks
     assert more == least
     # What fits exactly is left out by the strict inequality of Eq. 6, and q need not be F(o).
-    ours = [given.mesh.passes * one.recomputed_ticks + one.queue.exposed_ticks
-            for one in plans(given)]  # fmt: skip
+    ours = [
+        given.mesh.passes * one.recomputed_ticks + one.queue.exposed_ticks for one in plans(given)
+    ]
     any_queue = integer_program(given, is_largest=False)
     assert any_queue is not None
     assert min(ours) <= any_queue <= least

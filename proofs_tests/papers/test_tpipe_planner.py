@@ -29,9 +29,14 @@ HOST = {"state": 2, "offload": 2, "step": 2, "upload": 2}
 def space(p: int, m: int, capacity: int | None, *, kept: int = 0) -> PlanSpace:
     """A rank takes 4 and 8 ticks and two activations of 1 a chunk, beside 4 units."""
     pipeline = Pipeline(
-        num_ranks=p, num_microbatches=m, forward=4, backward=8, activation=2, static=4,
+        num_ranks=p,
+        num_microbatches=m,
+        forward=4,
+        backward=8,
+        activation=2,
+        static=4,
         capacity=capacity,
-    )  # fmt: skip
+    )
     again = AllowedRecompute(stages=tuple(range(p)), kept=2 * kept)
     return PlanSpace(pipeline=pipeline, allowed=AllowedChoices(recompute=again), chunks=(1, 2))
 

@@ -109,8 +109,17 @@ def compared(number: int) -> Row:
 
 def table(rows: Sequence[Row]) -> str:
     return markdown_table(
-        ("instance", "ranks", "microbatches", "candidates", "choices", "plan", "enumeration",
-         "plan, s", "enumeration, s"),
+        (
+            "instance",
+            "ranks",
+            "microbatches",
+            "candidates",
+            "choices",
+            "plan",
+            "enumeration",
+            "plan, s",
+            "enumeration, s",
+        ),
         [
             (
                 row.number,
@@ -125,7 +134,7 @@ def table(rows: Sequence[Row]) -> str:
             )
             for row in rows
         ],
-    )  # fmt: skip
+    )
 
 
 def _value(ticks: int | None) -> str:
@@ -169,8 +178,10 @@ def main(words: Sequence[str] | None = None) -> int:
     found = []
     for row in rows(given.count):
         found.append(row)
-        sys.stderr.write(f"{row.number}: {row.found.value} {row.truth} {row.choices} choices, "
-                         f"{row.plan_seconds:.1f} s, {row.truth_seconds:.1f} s\n")  # fmt: skip
+        sys.stderr.write(
+            f"{row.number}: {row.found.value} {row.truth} {row.choices} choices, "
+            f"{row.plan_seconds:.1f} s, {row.truth_seconds:.1f} s\n"
+        )
     text = page(found)
     if given.write:
         PAGE.write_text(text, encoding="utf-8")

@@ -71,15 +71,22 @@ def _chosen(
     if evict is not None:
         ranks, pairs = pipeline.stage_ranks, dict(evict.pairs)
         evictions = tuple(
-            Eviction(stage=g, microbatch=j, source=ranks[g], target=pairs[ranks[g]],
-                     duration=evict.duration)
-            for (g, j), what in doing.items() if what == PEER
-        )  # fmt: skip
+            Eviction(
+                stage=g,
+                microbatch=j,
+                source=ranks[g],
+                target=pairs[ranks[g]],
+                duration=evict.duration,
+            )
+            for (g, j), what in doing.items()
+            if what == PEER
+        )
     if offload is not None:
         offloads = tuple(
             ActivationOffload(stage=g, microbatch=j, offload=offload.offload, reload=offload.reload)
-            for (g, j), what in doing.items() if what == HOST
-        )  # fmt: skip
+            for (g, j), what in doing.items()
+            if what == HOST
+        )
     return pipeline.with_changes(
         recompute=recompute,
         evictions=evictions,

@@ -135,9 +135,11 @@ def instance(number: int) -> Instance:
     found = Instance(
         chunks=random.choice([(1,), (1, 2), (2,)]) if is_small else (1,),
         placements=random.choice([("loop",), ("loop", "wave"), ("loop", "bidirectional")]),
-        backward=random.choice([("whole",), ("whole", "split"), ("split",),
-                                ("whole", (True,) + (False,) * (p - 1))])
-        if is_small else ("whole",),
+        backward=random.choice(
+            [("whole",), ("whole", "split"), ("split",), ("whole", (True,) + (False,) * (p - 1))]
+        )
+        if is_small
+        else ("whole",),
         num_microbatches=m,
         forward=_even(random, p, 2),
         input_backward=_even(random, p, 2),
@@ -147,7 +149,7 @@ def instance(number: int) -> Instance:
         capacity=2 * random.randint(2, 6) + random.randint(0, 2),
         latency=random.randint(0, 2),
         message=random.choice([0, 0, 2]),
-    )  # fmt: skip
+    )
     if kind in ("recompute", "both"):
         most = 3 if is_small and kind == "recompute" else 2
         again = random.sample(range(p), random.randint(1, min(p, most)))

@@ -46,8 +46,13 @@ def small_file(
     path = folder / "small.toml"
     path.write_text(
         TEXT.format(
-            layers=layers, cards=cards, memory=memory, link=link, network=network,
-            samples=samples, plan=plan,
+            layers=layers,
+            cards=cards,
+            memory=memory,
+            link=link,
+            network=network,
+            samples=samples,
+            plan=plan,
         )
-    )  # fmt: skip
+    )
     return read_cluster_file(path)

@@ -100,8 +100,9 @@ def test_a_search_that_is_stopped_has_the_best_so_far() -> None:
 
 
 def test_reasons_name_the_number() -> None:
-    lists = Lists(tensor=(1,), data=(1, 4), pipeline=(1, 4), micro_batch=(3, 1), zero=(0,),
-                  scope=("none",))  # fmt: skip
+    lists = Lists(
+        tensor=(1,), data=(1, 4), pipeline=(1, 4), micro_batch=(3, 1), zero=(0,), scope=("none",)
+    )
     roomy = with_memory(256 << 20)
     found = {str(one.combination): one.reason for one in all_counted(roomy, lists)}
     samples = "8 samples are not divisible by data x micro_batch"

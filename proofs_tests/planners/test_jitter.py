@@ -158,9 +158,14 @@ def test_an_order_that_is_shorter_on_paper_is_ranked_by_how_it_is_in_life() -> N
     spread = Spread(action_percent=20, rank_percent=0, samples=4000)
     hasty, calm = judged(HASTY, 1), judged(CALM, 2)
     found = Plan(
-        space=PlanSpace(pipeline=ONE), status=Status.FEASIBLE, judged=(calm, hasty), winner=hasty,
-        verdict=None, least_capacity=None, seconds=0.0,
-    )  # fmt: skip
+        space=PlanSpace(pipeline=ONE),
+        status=Status.FEASIBLE,
+        judged=(calm, hasty),
+        winner=hasty,
+        verdict=None,
+        least_capacity=None,
+        seconds=0.0,
+    )
     assert (hasty.value, calm.value) == (100, 101)
     assert found.ranked() == (hasty, calm)
     life = {one.candidate: jitter(UNEVEN, s, spread) for one, s in ((hasty, HASTY), (calm, CALM))}

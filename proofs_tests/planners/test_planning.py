@@ -25,8 +25,15 @@ from proofs_tests.patience import FOREVER, PATIENCE, ended
 
 SPACE = PlanSpace(
     pipeline=Pipeline(
-        num_ranks=2, num_microbatches=4, forward=(4, 6), backward=(8, 12), input_backward=(4, 6),
-        weight_backward=(4, 6), activation=2, capacity=4, latency=1,
+        num_ranks=2,
+        num_microbatches=4,
+        forward=(4, 6),
+        backward=(8, 12),
+        input_backward=(4, 6),
+        weight_backward=(4, 6),
+        activation=2,
+        capacity=4,
+        latency=1,
     ),
     allowed=AllowedChoices(
         recompute=AllowedRecompute(stages=(0,)), evict=AllowedEvictions(pairs=((0, 1),), duration=2)
@@ -34,7 +41,7 @@ SPACE = PlanSpace(
     chunks=(1, 2, 5),
     placements=("loop", "wave"),
     backward=("whole", "split"),
-)  # fmt: skip
+)
 OPTIONS = PlanOptions(time_limit=PATIENCE, threads=1)
 
 
@@ -52,8 +59,9 @@ def test_the_plan_says_of_each_candidate_what_became_of_it(found: Plan) -> None:
     # 4 ticks are not divisible by 5 chunks; one chunk has the same stages in a wave as in a loop.
     illegal = by_text["v=5 loop whole"]
     assert (illegal.status, str(illegal.reason)) == (
-        Outcome.NOT_LEGAL, "forward 4 is not divisible by 5",
-    )  # fmt: skip
+        Outcome.NOT_LEGAL,
+        "forward 4 is not divisible by 5",
+    )
     assert sum(not one.is_legal for one in found.judged) == 4
     assert str(by_text["v=1 wave split"].reason) == "the same pipeline as v=1 loop split"
     assert by_text["v=1 wave split"].bound == by_text["v=1 loop split"].bound
@@ -71,10 +79,17 @@ def test_the_winner_is_one_of_the_choices_and_its_proofs_are_accepted(found: Pla
     assert (verdict.refusals, verdict.bound) == ((), found.value)
     assert verdict.believed == found.believed
     given = Pipeline(
-        num_ranks=2, num_microbatches=4, forward=(4, 6), backward=(8, 12), input_backward=(4, 6),
-        weight_backward=(4, 6), activation=2, capacity=4, latency=1,
+        num_ranks=2,
+        num_microbatches=4,
+        forward=(4, 6),
+        backward=(8, 12),
+        input_backward=(4, 6),
+        weight_backward=(4, 6),
+        activation=2,
+        capacity=4,
+        latency=1,
         split_backward=winner.candidate.backward == "split",
-    )  # fmt: skip
+    )
     if winner.candidate.chunks == 1:
         assert foreign_choice(given, SPACE.allowed, winner.pipeline) is None
     assert winner.peak_memory is not None
@@ -125,9 +140,9 @@ def test_an_interruption_gives_the_best_so_far(is_interrupted: bool) -> None:
             raise KeyboardInterrupt
         stop.set()
 
-    found = ended(lambda: plan(WIDE, PlanOptions(
-        time_limit=FOREVER, threads=1, tell=tell, stop=stop
-    )))  # fmt: skip
+    found = ended(
+        lambda: plan(WIDE, PlanOptions(time_limit=FOREVER, threads=1, tell=tell, stop=stop))
+    )
     assert len(lines) == 1
     assert stop.is_set()
     assert found.reason == "interrupted: the best so far"
@@ -158,11 +173,17 @@ def test_one_that_is_stopped_before_it_began_knows_nothing() -> None:
 PLAIN = {
     "whole": Pipeline(num_ranks=2, num_microbatches=3, activation=(3, 5), static=(4, 1)),
     "split": Pipeline(
-        num_ranks=2, num_microbatches=3, activation=(3, 5), split_backward=True,
+        num_ranks=2,
+        num_microbatches=3,
+        activation=(3, 5),
+        split_backward=True,
         released_at_input=1,
     ),
     "residual": Pipeline(
-        num_ranks=2, num_microbatches=2, activation=(3, 5), split_backward=True,
+        num_ranks=2,
+        num_microbatches=2,
+        activation=(3, 5),
+        split_backward=True,
         released_at_input=-2,
     ),
     "chunks": Pipeline(num_ranks=2, num_microbatches=2, num_chunks=2, activation=(1, 2, 3, 4)),
@@ -170,12 +191,16 @@ PLAIN = {
     "both ways": Pipeline(
         num_ranks=2, num_microbatches=2, placement="bidirectional", activation=(1, 3), static=2
     ),
-}  # fmt: skip
+}
 # By hand: one microbatch at a time holds its activation on each stage of a rank.
 NEEDED = {
-    "whole": 4 + 3, "split": 5, "residual": 5 + 2, "chunks": 2 + 4, "slices": 3 + 3,
+    "whole": 4 + 3,
+    "split": 5,
+    "residual": 5 + 2,
+    "chunks": 2 + 4,
+    "slices": 3 + 3,
     "both ways": 2 + 2 + 3,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", PLAIN)
@@ -222,13 +247,20 @@ def test_counted_work_repeats(has_workers: bool) -> None:
     """Candidates leave gaps when the work is done: nothing but the count ends it."""
     hard = PlanSpace(
         pipeline=Pipeline(
-            num_ranks=4, num_microbatches=12, forward=(6, 8, 6, 8), backward=20, latency=1,
-            input_backward=10, weight_backward=(10, 8, 10, 8), activation=2, capacity=6,
+            num_ranks=4,
+            num_microbatches=12,
+            forward=(6, 8, 6, 8),
+            backward=20,
+            latency=1,
+            input_backward=10,
+            weight_backward=(10, 8, 10, 8),
+            activation=2,
+            capacity=6,
         ),
         chunks=(1, 2),
         placements=("loop", "wave"),
         backward=("whole", "split"),
-    )  # fmt: skip
+    )
     options = PlanOptions(time_limit=PATIENCE, work=0.15, threads=1)
 
     def answers() -> tuple[object, ...]:

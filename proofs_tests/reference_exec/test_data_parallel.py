@@ -58,18 +58,26 @@ def test_random_shapes_ticks_and_levels_replay() -> None:
             rereduce=choice.choice((None, 0, 2)),
         )
         made = mesh(
-            zero, p=p, v=v, m=m, e=e, d=d, ticks=ticks,
-            forward=choice.randint(1, 3), backward=choice.randint(1, 5),
+            zero,
+            p=p,
+            v=v,
+            m=m,
+            e=e,
+            d=d,
+            ticks=ticks,
+            forward=choice.randint(1, 3),
+            backward=choice.randint(1, 5),
             latency=choice.choice((0, 0, 2)),
-        )  # fmt: skip
+        )
         levels = [choice.randint(1, zero) for _ in range(3)]
         spec = replace(TINY, layers=tuple(choice.randint(1, 2) for _ in range(p * v)), seed=seed)
         report = run(
-            made, spec, data_parallel=choice.randint(1, 3), seed=seed,
-            zero=ZeroLevels(
-                default=levels[0], exceptions=(("norm", levels[1]), ("up", levels[2]))
-            ),
-        )  # fmt: skip
+            made,
+            spec,
+            data_parallel=choice.randint(1, 3),
+            seed=seed,
+            zero=ZeroLevels(default=levels[0], exceptions=(("norm", levels[1]), ("up", levels[2]))),
+        )
         assert report.ok, f"{p, v, m, e, d} {ticks} {levels}: {report}"
 
 

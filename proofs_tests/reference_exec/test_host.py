@@ -188,8 +188,11 @@ def test_an_activation_is_on_both_sides_while_it_moves() -> None:
     (result,) = run_virtual(case.plan())
     order = case.orders()[0]
     deltas = [after - before for before, after in pairwise((0, *result.live_bytes))]
-    first = {action: (deltas[i], deltas[order.index(action, i + 1)])
-             for i, action in enumerate(order) if action in order[i + 1 :]}  # fmt: skip
+    first = {
+        action: (deltas[i], deltas[order.index(action, i + 1)])
+        for i, action in enumerate(order)
+        if action in order[i + 1 :]
+    }
     assert first == {"0OFFLOAD0": (0, -728), "0RELOAD0": (728, 0)}
     begins, ends = order.index("0OFFLOAD0"), len(order) - order[::-1].index("0RELOAD0") - 1
     kept = [728 if begins <= place < ends else 0 for place in range(len(order))]

@@ -27,9 +27,10 @@ QUICK = [f for f in INJECTED if f.case in ("1f1b", "zb-h1") and f.room not in EL
 
 @pytest.mark.sweep
 @pytest.mark.parametrize(
-    "fault", sized(QUICK, full=INJECTED),
+    "fault",
+    sized(QUICK, full=INJECTED),
     ids=lambda fault: fault.name,
-)  # fmt: skip
+)
 def test_a_fault_is_seen_or_disclosed(fault: Injected) -> None:
     found = fault.outcome()
     assert found.verdict != "MISSED"

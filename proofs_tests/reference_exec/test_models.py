@@ -20,8 +20,11 @@ from bubbleproof.reference_exec.models.reference import (
     squared_error,
 )
 
-SPECS = [ModelSpec(kind=kind, dtype=dtype, layers=2) for kind in ("mlp", "transformer", "llama")
-         for dtype in ("float64", "float32")]  # fmt: skip
+SPECS = [
+    ModelSpec(kind=kind, dtype=dtype, layers=2)
+    for kind in ("mlp", "transformer", "llama")
+    for dtype in ("float64", "float32")
+]
 
 
 def backward(

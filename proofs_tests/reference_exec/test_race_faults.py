@@ -74,8 +74,13 @@ def _no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _received_into_memory_of_computation(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rank_messages.RankMessages, "_buffer", lambda self, shape: torch.empty(
-        shape, dtype=torch.float64, device=self._device.torch_device))  # fmt: skip
+    monkeypatch.setattr(
+        rank_messages.RankMessages,
+        "_buffer",
+        lambda self, shape: torch.empty(
+            shape, dtype=torch.float64, device=self._device.torch_device
+        ),
+    )
 
 
 def _gathers_before_their_room(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,9 +82,14 @@ def test_more_families_and_levels(levels: str | None) -> None:
 
 def test_random_programs_with_parts_of_w_run_sharded() -> None:
     pipeline = Pipeline(
-        num_ranks=2, num_microbatches=3, num_chunks=2, num_slices=2, split_backward=True,
-        weight_parts=((1, 1), (), (1, 1), (1,)), weight_backward=(2, 1, 2, 1),
-    )  # fmt: skip
+        num_ranks=2,
+        num_microbatches=3,
+        num_chunks=2,
+        num_slices=2,
+        split_backward=True,
+        weight_parts=((1, 1), (), (1, 1), (1,)),
+        weight_backward=(2, 1, 2, 1),
+    )
     for seed in range(3):
         case = random_case(pipeline, seed)
         whole_and_equal(run(case, ("3", "2,bias=3", "1")[seed], seed=seed))
@@ -154,9 +159,21 @@ def test_live_bytes_of_a_split_backward_by_hand() -> None:
     case = Case(pipeline=pipeline, problem=problem, schedule=schedule, lowered=schedule.program)
     _, plan = placed(case, "3", TINY)
     assert [str(a) for a in plan.order(0)] == [
-        "0UNSHARD", "0UNSHARD", "0F0", "0F1", "0RESHARD", "0UNSHARD.1", "0UNSHARD.1", "0I0",
-        "0W0", "0I1", "0RESHARD.1", "0W1", "0REDUCE_GRAD.2", "0REDUCE_GRAD.2",
-    ]  # fmt: skip
+        "0UNSHARD",
+        "0UNSHARD",
+        "0F0",
+        "0F1",
+        "0RESHARD",
+        "0UNSHARD.1",
+        "0UNSHARD.1",
+        "0I0",
+        "0W0",
+        "0I1",
+        "0RESHARD.1",
+        "0W1",
+        "0REDUCE_GRAD.2",
+        "0REDUCE_GRAD.2",
+    ]
     w, held, left = 1248, 728, 960
     changes = [w, 0, held, held, -w, w, 0, w, left - held, -left, left - held, -w, -left, 0, -w]
     expected = np.cumsum(changes).tolist()

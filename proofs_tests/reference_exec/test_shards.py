@@ -30,10 +30,16 @@ def test_live_bytes_of_each_action_by_hand() -> None:
     assert order.count("0RESHARD") == order.count("0RESHARD.1") == 1
     w = 1248
     changes: dict[str, list[tuple[int, ...]]] = {
-        "0UNSHARD": [(w,), (0,)], "0UNSHARD.1": [(w,), (0,)], "0RESHARD": [(-w,)],
-        "0RESHARD.1": [(-w,)], "0F0": [(728,)], "0F1": [(728,)], "0B0": [(w, -728)],
-        "0B1": [(-728,)], "0REDUCE_GRAD.1": [(0,), (-w,)],
-    }  # fmt: skip
+        "0UNSHARD": [(w,), (0,)],
+        "0UNSHARD.1": [(w,), (0,)],
+        "0RESHARD": [(-w,)],
+        "0RESHARD.1": [(-w,)],
+        "0F0": [(728,)],
+        "0F1": [(728,)],
+        "0B0": [(w, -728)],
+        "0B1": [(-728,)],
+        "0REDUCE_GRAD.1": [(0,), (-w,)],
+    }
     expected, live = [], 0
     for action in order:
         for change in changes[action].pop(0):

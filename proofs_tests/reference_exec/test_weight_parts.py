@@ -45,9 +45,16 @@ EXAMPLE = ModelSpec(
 def cut(p: int, m: int, s: int, parts: Sequence[int], v: int = 1) -> Pipeline:
     """F, I and W take 6 ticks each; W is cut into ``parts``, which add up to that."""
     return Pipeline(
-        num_ranks=p, num_microbatches=m, num_chunks=v, num_slices=s, split_backward=True,
-        forward=6, input_backward=6, weight_backward=6, weight_parts=tuple(parts),
-    )  # fmt: skip
+        num_ranks=p,
+        num_microbatches=m,
+        num_chunks=v,
+        num_slices=s,
+        split_backward=True,
+        forward=6,
+        input_backward=6,
+        weight_backward=6,
+        weight_parts=tuple(parts),
+    )
 
 
 def svpp_case(pipeline: Pipeline) -> Case:
@@ -165,9 +172,14 @@ def test_random_programs_with_parts_replay(seed: int) -> None:
     flags = tuple(tuple((g + j + seed) % 3 > 0 for j in range(3)) for g in range(4))
     rows = ((1, 1), (), (1, 1, 1), (2,))
     pipeline = Pipeline(
-        num_ranks=2, num_microbatches=3, num_chunks=2, placement="wave", split_backward=flags,
-        weight_backward=(2, 1, 3, 2), weight_parts=rows,
-    )  # fmt: skip
+        num_ranks=2,
+        num_microbatches=3,
+        num_chunks=2,
+        placement="wave",
+        split_backward=flags,
+        weight_backward=(2, 1, 3, 2),
+        weight_parts=rows,
+    )
     case = random_case(pipeline, seed)
     spec = replace(WIDE, kind=KINDS[seed], layers=(1, 2, 1, 2), vocabulary=5)
     assert_as_predicted(run(case, spec, seed=seed))
@@ -180,9 +192,13 @@ def test_parts_on_processes_replay() -> None:
 
 def test_parts_of_stages_that_a_host_updates_replay() -> None:
     pipeline = Pipeline(
-        num_ranks=2, num_microbatches=2, split_backward=True, weight_backward=2,
-        weight_parts=(1, 1), state_offload=StateOffload(stages=(1,)),
-    )  # fmt: skip
+        num_ranks=2,
+        num_microbatches=2,
+        split_backward=True,
+        weight_backward=2,
+        weight_parts=(1, 1),
+        state_offload=StateOffload(stages=(1,)),
+    )
     report = run(random_case(pipeline, 0))
     assert report.ok, report.failures
     assert report.weights_equal

@@ -98,9 +98,12 @@ def test_the_predicted_work_by_hand() -> None:
 
 def test_parts_of_a_w_share_its_gemms() -> None:
     pipeline = Pipeline(
-        num_ranks=1, num_microbatches=1, split_backward=True, weight_backward=3,
+        num_ranks=1,
+        num_microbatches=1,
+        split_backward=True,
+        weight_backward=3,
         weight_parts=(1, 1, 1),
-    )  # fmt: skip
+    )
     case = random_case(pipeline, 0)
     plan = case.plan(replace(TINY, kind="transformer", hidden=8))
     (row,) = predicted_work(plan)
@@ -228,8 +231,12 @@ def test_a_stage_whose_w_does_nothing_is_told() -> None:
     report = run(case, own("convolved"))
     assert report.ok, report.failures
     assert report.weight_backward[0] == "stage 0: I makes all 2 gradients, W none"
-    w = [rank.predicted[n] for rank in report.work for n, a in enumerate(rank.actions)
-         if str(a).startswith("0W")]  # fmt: skip
+    w = [
+        rank.predicted[n]
+        for rank in report.work
+        for n, a in enumerate(rank.actions)
+        if str(a).startswith("0W")
+    ]
     assert w == [ActionWork(0, 0)] * 3
 
 

@@ -17,9 +17,13 @@ def bars(row: Ints, start: Ints, end: Ints, kind: Ints, lane: Ints | None = None
     zero = np.zeros(len(row), dtype=np.int64)
     actions = ActionTable.of(kind, 0, np.arange(len(row)))
     return Bars(
-        row=row, start=start, end=end, chunk=zero, lane=zero if lane is None else lane,
+        row=row,
+        start=start,
+        end=end,
+        chunk=zero,
+        lane=zero if lane is None else lane,
         actions=actions,
-    )  # fmt: skip
+    )
 
 
 def painted(found: Bars, num_rows: int, total: int) -> Ints:
@@ -65,8 +69,10 @@ def test_a_sort_that_never_runs_longest_is_seen() -> None:
     start = end - length
     found = cells_of(
         bars(np.zeros(200, dtype=np.int64), start, end, kind),
-        window=(0, 400), num_rows=1, cell_ticks=4,
-    )  # fmt: skip
+        window=(0, 400),
+        num_rows=1,
+        cell_ticks=4,
+    )
     drawn = painted(found, 1, 400)[0]
     assert ((drawn == int(Kind.W)).sum(), (drawn == int(Kind.F)).sum()) == (100, 300)
 

@@ -26,9 +26,14 @@ def words(path: Path) -> str:
 
 def test_published_points_are_named_once_per_place(tmp_path: Path) -> None:
     path = draw_front(
-        tmp_path / "a.svg", FRONT, PUBLISHED, title="here & there", unit="tick",
-        memory_unit="activation", capacity=6,
-    )  # fmt: skip
+        tmp_path / "a.svg",
+        FRONT,
+        PUBLISHED,
+        title="here & there",
+        unit="tick",
+        memory_unit="activation",
+        capacity=6,
+    )
     text = words(path)
     assert "1  1f1b, svpp" in text
     assert "2  gpipe" in text

@@ -63,10 +63,14 @@ def test_measured_and_predicted_stand_beside_each_other() -> None:
     for figure in found.values():
         plotly.graph_objects.Figure(figure)  # plotly knows every key
     spans = {
-        name: sorted((b, x) for bar in found[name]["data"] if bar["type"] == "bar"  # type: ignore[attr-defined]  # JSON
-                     for b, x in zip(bar["base"], bar["x"], strict=True))
+        name: sorted(
+            (b, x)
+            for bar in found[name]["data"]
+            if bar["type"] == "bar"  # type: ignore[attr-defined]  # JSON
+            for b, x in zip(bar["base"], bar["x"], strict=True)
+        )
         for name in ("measured", "predicted")
-    }  # fmt: skip
+    }
     assert spans["measured"] == [(0, 8), (15, 25)]  # in microseconds, see TRACE
     assert spans["predicted"] == [(0, 1), (1, 2)]  # in ticks: tF = 1, tB = 2
 

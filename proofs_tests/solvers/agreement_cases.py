@@ -74,9 +74,11 @@ class Linked:
             stores=[Store(name=f"memory {g}", capacity=self.capacity) for g in ranks],
             events=[
                 (f"{g}{kind}{j}", kind == "B", g, -1 if kind == "B" else 1)
-                for g in ranks for j in range(self.num_microbatches) for kind in "FB"
+                for g in ranks
+                for j in range(self.num_microbatches)
+                for kind in "FB"
             ],
-        )  # fmt: skip
+        )
 
 
 linked = st.builds(

@@ -70,9 +70,14 @@ class _Search:
         self.stores = [(store.base, store.capacity) for store in problem.stores]
         events = problem.events
         self.changes = list(
-            zip(events.task.tolist(), events.at_end.tolist(), events.store.tolist(),
-                events.delta.tolist(), strict=True)
-        )  # fmt: skip
+            zip(
+                events.task.tolist(),
+                events.at_end.tolist(),
+                events.store.tolist(),
+                events.delta.tolist(),
+                strict=True,
+            )
+        )
         # Without a pause in which nothing runs and nothing is under way, no schedule is longer.
         self.horizon = sum(self.ticks) + sum(max(0, lag) for lag in edges.lag.tolist())
         self.limit = self.horizon if most is None else most

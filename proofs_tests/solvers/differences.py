@@ -78,6 +78,14 @@ def other_number(problem: Problem) -> Problem:
 
 
 DIFFERENCES: list[Callable[[Problem], Problem]] = [
-    longer_task, other_lag, missing_edge, edge_across, other_delta, other_store, other_moment,
-    missing_event, other_resource, other_number,
-]  # fmt: skip
+    longer_task,
+    other_lag,
+    missing_edge,
+    edge_across,
+    other_delta,
+    other_store,
+    other_moment,
+    missing_event,
+    other_resource,
+    other_number,
+]

@@ -69,9 +69,12 @@ class Exhaustive:
         self.at_start: list[list[tuple[int, int]]] = [[] for _ in self.tasks]
         self.at_end: list[list[tuple[int, int]]] = [[] for _ in self.tasks]
         for task, at_end, store, delta in zip(
-            events.task.tolist(), events.at_end.tolist(), events.store.tolist(),
-            events.delta.tolist(), strict=True,
-        ):  # fmt: skip
+            events.task.tolist(),
+            events.at_end.tolist(),
+            events.store.tolist(),
+            events.delta.tolist(),
+            strict=True,
+        ):
             (self.at_end if at_end else self.at_start)[task].append((store, delta))
         edges = problem.edges
         rows = zip(edges.before.tolist(), edges.after.tolist(), edges.lag.tolist(), strict=True)
@@ -139,9 +142,15 @@ class Exhaustive:
                 work[home] += self.ticks[task]
         self.order = sorted(self.tasks, key=lambda task: self.ticks[task] > 0)
         first = State(
-            now=-margin, to_come=(1 << len(self.tasks)) - 1, low=low, high=[NEVER] * len(low),
-            free=[-margin] * len(work), work=work, ending=(), load=[b for b, _ in self.stores],
-        )  # fmt: skip
+            now=-margin,
+            to_come=(1 << len(self.tasks)) - 1,
+            low=low,
+            high=[NEVER] * len(low),
+            free=[-margin] * len(work),
+            work=work,
+            ending=(),
+            load=[b for b, _ in self.stores],
+        )
         return tuple(self.begun) if self._visit(first) else None
 
     def _visit(self, state: State) -> bool:

@@ -41,8 +41,10 @@ PROBLEM = SMALL.problem()
 
 def in_turn(pipeline: Pipeline) -> tuple[str, Program]:
     """One microbatch after the other, under its name."""
-    rows = [[Action.parse(f"{g}{kind}{j}") for j in range(pipeline.num_microbatches)
-             for kind in "FB"] for g in range(pipeline.num_ranks)]  # fmt: skip
+    rows = [
+        [Action.parse(f"{g}{kind}{j}") for j in range(pipeline.num_microbatches) for kind in "FB"]
+        for g in range(pipeline.num_ranks)
+    ]
     return "in turn", Program.from_orders(rows)
 
 

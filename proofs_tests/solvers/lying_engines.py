@@ -318,8 +318,18 @@ def results() -> Cases:
         yield f"result: {what}", told(lambda make=make: shown(make()))  # type: ignore[misc]  # a lie
 
 
-PARTS = (one_search, uncontradicted, certificates, objectives, large, choices, repairs, reasons,
-         command, results)  # fmt: skip
+PARTS = (
+    one_search,
+    uncontradicted,
+    certificates,
+    objectives,
+    large,
+    choices,
+    repairs,
+    reasons,
+    command,
+    results,
+)
 
 if __name__ == "__main__":
     sys.stdout.write(json.dumps({name: what for part in PARTS for name, what in part()}))

@@ -67,9 +67,11 @@ def _add_precedences(
     model: cp_model.CpModel, problem: Problem, start: list[cp_model.IntVar], ticks: list[int]
 ) -> None:
     for before, after, lag in zip(
-        problem.edges.before.tolist(), problem.edges.after.tolist(), problem.edges.lag.tolist(),
+        problem.edges.before.tolist(),
+        problem.edges.after.tolist(),
+        problem.edges.lag.tolist(),
         strict=True,
-    ):  # fmt: skip
+    ):
         model.add(start[after] >= start[before] + ticks[before] + lag)
 
 

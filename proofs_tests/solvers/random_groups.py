@@ -15,9 +15,11 @@ from bubbleproof.theory.model.problem import Problem, Resource, Store
 from proofs_tests.solvers.small import Task, by_hand
 
 SHAPES = (
-    (("0F", 0), ("0B", 0)), (("0F", 0), ("0B", 0)), (("0F", 0), ("0I", 0), ("0W", 0)),
+    (("0F", 0), ("0B", 0)),
+    (("0F", 0), ("0B", 0)),
+    (("0F", 0), ("0I", 0), ("0W", 0)),
     (("0F", 0), ("1F", 1), ("1B", 1), ("0B", 0)),
-)  # fmt: skip
+)
 MOST_TASKS = 12
 Change = tuple[str, bool, int, int]  # of which task, at its end?, store, delta
 

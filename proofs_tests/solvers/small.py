@@ -84,9 +84,12 @@ def by_hand(
         edges=Edges(before=arcs[:, 0], after=arcs[:, 1], lag=arcs[:, 2]),
         stores=tuple(stores),
         events=MemoryEvents(
-            task=changes[:, 0], at_end=changes[:, 1].astype(np.bool_), store=changes[:, 2],
-            delta=changes[:, 3]),
-    )  # fmt: skip
+            task=changes[:, 0],
+            at_end=changes[:, 1].astype(np.bool_),
+            store=changes[:, 2],
+            delta=changes[:, 3],
+        ),
+    )
 
 
 RANK_AND_LINK = (Resource(name="rank 0", rank=0), Resource(name="link"))

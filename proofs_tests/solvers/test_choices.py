@@ -135,11 +135,16 @@ def test_forgetting_whose_transfer_is_whose_only_lowers_the_optimum(case: Case) 
 # Where order costs, found at random: two ranks, three microbatches, off-load and reload 4 ticks.
 LAST_IN_FIRST_OUT = (
     Pipeline(
-        num_ranks=2, num_microbatches=3, forward=(2, 1), backward=(3, 2), latency=1,
-        activation=2, capacity=(4, 2),
+        num_ranks=2,
+        num_microbatches=3,
+        forward=(2, 1),
+        backward=(3, 2),
+        latency=1,
+        activation=2,
+        capacity=(4, 2),
     ),
     AllowedChoices(offload=AllowedOffloads(stages=(0, 1), offload=4, reload=4)),
-)  # fmt: skip
+)
 
 
 def optimum_in_order(variants: Variants, order: Symmetry) -> int:
@@ -279,9 +284,15 @@ def test_bpipe_like_evictions_are_optimal_where_a_plain_model_leaves_a_gap() -> 
 
 # Room for 6 where 8 are wanted: windows and engines improve it in turn, and no bound closes it.
 TIGHT = Pipeline(
-    num_ranks=8, num_microbatches=16, split_backward=True, capacity=6,
-    forward=4, input_backward=5, weight_backward=5, latency=1,
-)  # fmt: skip
+    num_ranks=8,
+    num_microbatches=16,
+    split_backward=True,
+    capacity=6,
+    forward=4,
+    input_backward=5,
+    weight_backward=5,
+    latency=1,
+)
 
 
 @pytest.mark.parametrize("work", [0.05, sized(0.2, full=4.0)])

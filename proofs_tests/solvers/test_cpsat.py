@@ -40,13 +40,24 @@ def broken_without(
 WIDE = Pipeline(num_ranks=2, num_microbatches=4).problem()
 TWO_CHUNKS = Pipeline(num_ranks=2, num_microbatches=4, num_chunks=2, capacity=3).problem()
 IN_PARTS = Pipeline(
-    num_ranks=2, num_microbatches=4, split_backward=True, activation=2, released_at_input=1,
-    capacity=3, forward=1, input_backward=2, weight_backward=3,
-).problem()  # fmt: skip
+    num_ranks=2,
+    num_microbatches=4,
+    split_backward=True,
+    activation=2,
+    released_at_input=1,
+    capacity=3,
+    forward=1,
+    input_backward=2,
+    weight_backward=3,
+).problem()
 MIXED = Pipeline(
-    num_ranks=1, num_microbatches=4, split_backward=((True, False, True, False),), capacity=1,
-    input_backward=1, weight_backward=1,
-).problem()  # fmt: skip
+    num_ranks=1,
+    num_microbatches=4,
+    split_backward=((True, False, True, False),),
+    capacity=1,
+    input_backward=1,
+    weight_backward=1,
+).problem()
 
 
 def test_dependencies_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,11 +137,14 @@ def test_a_store_never_falls_below_zero_though_it_has_no_capacity(
     problem = by_hand(
         [("0F0", 3, (0,)), ("1F0", 1, (1,)), ("0OFFLOAD0", 1, (2,))],
         [("0F0", "0OFFLOAD0", 0)],
-        resources=[Resource(name="rank 0", rank=0), Resource(name="rank 1", rank=1),
-                   RANK_AND_LINK[1]],
+        resources=[
+            Resource(name="rank 0", rank=0),
+            Resource(name="rank 1", rank=1),
+            RANK_AND_LINK[1],
+        ],
         stores=[Store(name="host")],
         events=[("0OFFLOAD0", False, 0, 1), ("1F0", True, 0, -1)],
-    )  # fmt: skip
+    )
     # 1F0 ends with the off-load's start, at 3.
     assert optimum(problem) == 3
     assert broken_without("add_memory", problem, monkeypatch) == (Rule.MEMORY,)

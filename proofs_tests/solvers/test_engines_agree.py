@@ -137,7 +137,12 @@ def test_unary_links_of_either_kind(is_duplex: bool, optimum: int) -> None:
     # 0F 1, messages 1..4 and 4..7, 1F1 and 1B1 7..9, its message 9..12, 0B1 12..13. One link for
     # both ways: 0F 1, four messages of 3, 0B1 1.
     source = Linked(
-        num_ranks=2, num_microbatches=2, forward=1, backward=1, message=3, is_duplex=is_duplex,
+        num_ranks=2,
+        num_microbatches=2,
+        forward=1,
+        backward=1,
+        message=3,
+        is_duplex=is_duplex,
         capacity=2,
-    )  # fmt: skip
+    )
     assert set(answers(source.problem(), "makespan").values()) == {str(optimum)}

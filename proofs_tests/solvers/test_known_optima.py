@@ -65,9 +65,15 @@ def test_split(
 ) -> None:
     forward, inputs, weights = times
     pipeline = Pipeline(
-        num_ranks=p, num_microbatches=m, split_backward=True, latency=latency, capacity=cap,
-        forward=forward, input_backward=inputs, weight_backward=weights,
-    )  # fmt: skip
+        num_ranks=p,
+        num_microbatches=m,
+        split_backward=True,
+        latency=latency,
+        capacity=cap,
+        forward=forward,
+        input_backward=inputs,
+        weight_backward=weights,
+    )
     result = solve(pipeline.problem())
     assert (result.status, result.makespan) == (Status.OPTIMAL, optimum)
 
@@ -75,9 +81,17 @@ def test_split(
 def test_released_in_parts() -> None:
     # Of 2 units 1 is released after I, room for 8: 283, where the one-machine bound ends at 265.
     pipeline = Pipeline(
-        num_ranks=4, num_microbatches=8, split_backward=True, latency=1, capacity=8, forward=10,
-        input_backward=11, weight_backward=8, activation=2, released_at_input=1,
-    )  # fmt: skip
+        num_ranks=4,
+        num_microbatches=8,
+        split_backward=True,
+        latency=1,
+        capacity=8,
+        forward=10,
+        input_backward=11,
+        weight_backward=8,
+        activation=2,
+        released_at_input=1,
+    )
     problem = pipeline.problem()
     result = solve(problem)
     assert best_machine(problem, lower_bounds(problem)).bound == 265

@@ -59,7 +59,7 @@ FAULTS = {
     "result: optimal above its bound": "12 is above the bound 11",
     "result: infeasible with a schedule": "INFEASIBLE, but a schedule was found",
     "result: optimal without a schedule": "OPTIMAL, but no schedule was found",
-}  # fmt: skip
+}
 # A refused certificate proves nothing: the result stands on the others (the one-machine bound of
 # 78, propagation's of 80) or on an engine's word, and its reason tells of what was refused.
 WORD = "OPTIMAL 80 bound 80 ENGINE, 78 is certified; a certificate of makespan >= "
@@ -71,19 +71,22 @@ REFUSED_PROOFS = {
     "of the SAT engine": (WORD, "80 (sat) was refused", "do not refute makespan 79"),
     "in place of makespan's": (
         "OPTIMAL 80 bound 80 CERTIFICATE, 80 is certified; a certificate of makespan >= ",
-        "79 (bounds) was refused", "do not prove a bound of 79",
+        "79 (bounds) was refused",
+        "do not prove a bound of 79",
     ),
     # Whatever is chosen, the rank computes for 1 + 1 + 2 + 2 ticks.
     "of the floor of all choices": (
         "OPTIMAL 10 bound 10 ENGINE, 6 is certified; a certificate of makespan >= ",
-        "99 (bounds) was refused", "do not prove a bound of 99",
+        "99 (bounds) was refused",
+        "do not prove a bound of 99",
     ),
     # Rank 0 starts first and ends last: of 80 ticks it works 8 * (2 + 4).
     "in place of span_idle's": (
         "OPTIMAL 32 bound 32 CERTIFICATE, 32 is certified; a certificate of span_idle >= ",
-        "78 (bounds) was refused", "it is about makespan",
+        "78 (bounds) was refused",
+        "it is about makespan",
     ),
-}  # fmt: skip
+}
 # Nothing known contradicts these: true as far as they go, or by name the engine's word.
 RETURNED = {
     "a poor schedule": "FEASIBLE 22 bound 12",

@@ -22,9 +22,15 @@ from bubbleproof.verify.check import check
 def loop(p: int, v: int, m: int, ticks: tuple[int, int, int], room: int) -> Pipeline:
     """A split backward, no latency, room for ``room`` activations."""
     return Pipeline(
-        num_ranks=p, num_chunks=v, num_microbatches=m, split_backward=True, forward=ticks[0],
-        input_backward=ticks[1], weight_backward=ticks[2], capacity=room,
-    )  # fmt: skip
+        num_ranks=p,
+        num_chunks=v,
+        num_microbatches=m,
+        split_backward=True,
+        forward=ticks[0],
+        input_backward=ticks[1],
+        weight_backward=ticks[2],
+        capacity=room,
+    )
 
 
 def makespan(problem: Problem, program: Program) -> int:
@@ -100,12 +106,19 @@ def test_every_program_is_a_schedule_of_the_problem(placement: str, is_split: bo
     for _ in range(12):
         p, v = int(rng.integers(2, 5)), int(rng.integers(2, 4))
         pipeline = Pipeline(
-            num_ranks=p, num_chunks=v, num_microbatches=int(rng.integers(2, 9)),
-            num_slices=int(rng.integers(1, 3)), placement=placement, split_backward=is_split,
-            latency=int(rng.integers(0, 3)), forward=int(rng.integers(0, 5)),
-            backward=int(rng.integers(0, 9)), input_backward=int(rng.integers(0, 5)),
-            capacity=int(rng.integers(v, 3 * p * v)), activation=int(rng.integers(0, 3)),
-        )  # fmt: skip
+            num_ranks=p,
+            num_chunks=v,
+            num_microbatches=int(rng.integers(2, 9)),
+            num_slices=int(rng.integers(1, 3)),
+            placement=placement,
+            split_backward=is_split,
+            latency=int(rng.integers(0, 3)),
+            forward=int(rng.integers(0, 5)),
+            backward=int(rng.integers(0, 9)),
+            input_backward=int(rng.integers(0, 5)),
+            capacity=int(rng.integers(v, 3 * p * v)),
+            activation=int(rng.integers(0, 3)),
+        )
         problem = pipeline.problem()
         least = lower_bounds(problem).best.bound
         for program in merged_programs(problem, least):

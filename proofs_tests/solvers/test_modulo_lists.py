@@ -17,12 +17,18 @@ PIPELINES = {
     ),
     "V": Pipeline(num_ranks=3, num_microbatches=12, num_chunks=2, placement="wave", capacity=4),
     "V split": Pipeline(
-        num_ranks=4, num_microbatches=24, num_chunks=2, placement="wave", capacity=6,
-        split_backward=True, forward=(2, 3, 2, 2, 2, 5, 2, 2), latency=1,
+        num_ranks=4,
+        num_microbatches=24,
+        num_chunks=2,
+        placement="wave",
+        capacity=6,
+        split_backward=True,
+        forward=(2, 3, 2, 2, 2, 5, 2, 2),
+        latency=1,
     ),
     "chunks": Pipeline(num_ranks=4, num_microbatches=16, num_chunks=3, capacity=14),
     "bandwidth": Pipeline(num_ranks=3, num_microbatches=9, capacity=3, message=2, bandwidth=2),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", PIPELINES)

@@ -53,9 +53,15 @@ def test_makespan_then_peak_and_peak_equal_exhaustive_search(pipeline: Pipeline)
 def test_the_makespan_leaves_room_that_only_the_second_objective_uses() -> None:
     # ZB-H2's room for 8 is not needed at the least makespan 265: 6 do, and 5 cost time.
     pipeline = Pipeline(
-        num_ranks=4, num_microbatches=8, split_backward=True, latency=1, capacity=8, forward=10,
-        input_backward=11, weight_backward=8,
-    )  # fmt: skip
+        num_ranks=4,
+        num_microbatches=8,
+        split_backward=True,
+        latency=1,
+        capacity=8,
+        forward=10,
+        input_backward=11,
+        weight_backward=8,
+    )
     result = solve(pipeline.problem(), SolveOptions(objective="makespan-then-peak"))
     assert (result.status, result.makespan, result.peak) == (Status.OPTIMAL, 265, 6)
     assert (result.proof, result.lower_bound) == (ProofOrigin.CERTIFICATE, 265)

@@ -38,18 +38,29 @@ def split(
 ) -> Pipeline:
     """Split backward, latency 1 where uneven; ``part``: half of 2 units go with I, half with W."""
     return Pipeline(
-        num_ranks=p, num_microbatches=m, split_backward=True, capacity=room,
-        forward=ticks[0], input_backward=ticks[1], weight_backward=ticks[2],
-        latency=int(ticks == UNEVEN), activation=1 + part, released_at_input=int(part),
-    )  # fmt: skip
+        num_ranks=p,
+        num_microbatches=m,
+        split_backward=True,
+        capacity=room,
+        forward=ticks[0],
+        input_backward=ticks[1],
+        weight_backward=ticks[2],
+        latency=int(ticks == UNEVEN),
+        activation=1 + part,
+        released_at_input=int(part),
+    )
 
 
 def folded(room: int, *, is_split: bool, placement: str = "wave") -> Pipeline:
     """Four ranks with two chunks each, 8 microbatches, tF = 1, tB = 2 or tI = tW = 1."""
     return Pipeline(
-        num_ranks=4, num_microbatches=8, num_chunks=2, placement=placement,
-        split_backward=is_split, capacity=room,
-    )  # fmt: skip
+        num_ranks=4,
+        num_microbatches=8,
+        num_chunks=2,
+        placement=placement,
+        split_backward=is_split,
+        capacity=room,
+    )
 
 
 def proved(problem: Problem, certificate: Certificate | None) -> int:

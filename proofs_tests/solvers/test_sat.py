@@ -30,13 +30,24 @@ LATE = Pipeline(num_ranks=4, num_microbatches=8, forward=2, backward=4, latency=
 # Two chunks share a store, a store is released in parts, microbatches differ.
 TWO_CHUNKS = Pipeline(num_ranks=2, num_microbatches=4, num_chunks=2, capacity=3).problem()
 IN_PARTS = Pipeline(
-    num_ranks=2, num_microbatches=4, split_backward=True, activation=2, released_at_input=1,
-    capacity=3, forward=2, input_backward=2, weight_backward=3,
-).problem()  # fmt: skip
+    num_ranks=2,
+    num_microbatches=4,
+    split_backward=True,
+    activation=2,
+    released_at_input=1,
+    capacity=3,
+    forward=2,
+    input_backward=2,
+    weight_backward=3,
+).problem()
 MIXED = Pipeline(
-    num_ranks=1, num_microbatches=4, split_backward=((True, False, True, False),), capacity=1,
-    input_backward=1, weight_backward=1,
-).problem()  # fmt: skip
+    num_ranks=1,
+    num_microbatches=4,
+    split_backward=((True, False, True, False),),
+    capacity=1,
+    input_backward=1,
+    weight_backward=1,
+).problem()
 
 
 def clauses(most: int = 10_000) -> OrderClauses:
@@ -140,13 +151,22 @@ def test_exclusion_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_links_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     # Two off-loads share a link: 1 + 3 + 3 + 1 ticks.
     problem = by_hand(
-        [(f"{g}{kind}0", ticks, (home,)) for g in (0, 1)
-         for kind, ticks, home in (("F", 1, g), ("OFFLOAD", 3, 2), ("B", 1, g))],
-        [(f"{g}{a}0", f"{g}{b}0", 0) for g in (0, 1) for a, b in (("F", "OFFLOAD"),
-                                                                  ("OFFLOAD", "B"))],
-        resources=[Resource(name="rank 0", rank=0), Resource(name="rank 1", rank=1),
-                   RANK_AND_LINK[1]],
-    )  # fmt: skip
+        [
+            (f"{g}{kind}0", ticks, (home,))
+            for g in (0, 1)
+            for kind, ticks, home in (("F", 1, g), ("OFFLOAD", 3, 2), ("B", 1, g))
+        ],
+        [
+            (f"{g}{a}0", f"{g}{b}0", 0)
+            for g in (0, 1)
+            for a, b in (("F", "OFFLOAD"), ("OFFLOAD", "B"))
+        ],
+        resources=[
+            Resource(name="rank 0", rank=0),
+            Resource(name="rank 1", rank=1),
+            RANK_AND_LINK[1],
+        ],
+    )
     assert optimum("sat", problem) == 8
     assert broken_without("add_links", problem, monkeypatch) == (Rule.EXCLUSIVE,)
 
@@ -221,11 +241,14 @@ def test_a_store_never_falls_below_zero_though_it_has_no_capacity() -> None:
     problem = by_hand(
         [("0F0", 3, (0,)), ("1F0", 1, (1,)), ("0OFFLOAD0", 1, (2,))],
         [("0F0", "0OFFLOAD0", 0)],
-        resources=[Resource(name="rank 0", rank=0), Resource(name="rank 1", rank=1),
-                   RANK_AND_LINK[1]],
+        resources=[
+            Resource(name="rank 0", rank=0),
+            Resource(name="rank 1", rank=1),
+            RANK_AND_LINK[1],
+        ],
         stores=[Store(name="host")],
         events=[("0OFFLOAD0", False, 0, 1), ("1F0", True, 0, -1)],
-    )  # fmt: skip
+    )
     assert optimum("sat", problem) == 3
 
 
@@ -260,9 +283,17 @@ def test_a_problem_of_too_many_ticks_is_given_up() -> None:
 def test_the_budget_is_kept(is_stopped: bool) -> None:
     """A problem that takes minutes ends after the deadline, or after ``stop``."""
     hard = Pipeline(
-        num_ranks=8, num_microbatches=24, split_backward=True, latency=1, capacity=16, forward=10,
-        input_backward=11, weight_backward=8, activation=2, released_at_input=1,
-    ).problem()  # fmt: skip
+        num_ranks=8,
+        num_microbatches=24,
+        split_backward=True,
+        latency=1,
+        capacity=16,
+        forward=10,
+        input_backward=11,
+        weight_backward=8,
+        activation=2,
+        released_at_input=1,
+    ).problem()
     encoding = Encoding(hard, lower_bounds(hard), limit=837)
     stop = threading.Event()
     limit = time.perf_counter() + (FOREVER if is_stopped else 1)

@@ -40,9 +40,17 @@ HARD = Pipeline(
 ).problem()
 # A V shape in which list scheduling that is not careful gets stuck.
 STUCK = Pipeline(
-    num_ranks=4, num_microbatches=8, num_chunks=2, placement="wave", split_backward=True,
-    forward=10, input_backward=11, weight_backward=8, latency=1, capacity=5,
-).problem()  # fmt: skip
+    num_ranks=4,
+    num_microbatches=8,
+    num_chunks=2,
+    placement="wave",
+    split_backward=True,
+    forward=10,
+    input_backward=11,
+    weight_backward=8,
+    latency=1,
+    capacity=5,
+).problem()
 # Enough tasks for windows.
 IN_WINDOWS = Pipeline(
     num_ranks=6, num_microbatches=36, forward=20, backward=40, latency=5, capacity=4
@@ -97,9 +105,15 @@ def test_room_for_less_than_one_activation_is_infeasible() -> None:
 def test_an_activation_held_by_tasks_of_no_ticks_needs_room_as_well(engine: str) -> None:
     # F and W take nothing, but I, a tick long, runs between them: 4 are held beside 1, of 2.
     pipeline = Pipeline(
-        num_ranks=3, num_microbatches=2, split_backward=True, forward=0, weight_backward=0,
-        activation=(2, 4, 2), static=1, capacity=(5, 2, 8),
-    )  # fmt: skip
+        num_ranks=3,
+        num_microbatches=2,
+        split_backward=True,
+        forward=0,
+        weight_backward=0,
+        activation=(2, 4, 2),
+        static=1,
+        capacity=(5, 2, 8),
+    )
     options = SolveOptions(engine=engine, time_limit=PATIENCE, threads=1)
     result = solve(pipeline.problem(), options)
     assert (result.status, result.proof) == (Status.INFEASIBLE, ProofOrigin.ARGUMENT)

@@ -117,9 +117,15 @@ def test_large_m_is_checked_in_full_and_near_its_bound(p: int, cap: int, most: i
 
 def test_a_thousand_microbatches_with_split_backwards_are_optimal_by_a_certificate() -> None:
     problem = Pipeline(
-        num_ranks=4, num_microbatches=1024, split_backward=True, latency=1, capacity=4, forward=10,
-        input_backward=11, weight_backward=8,
-    ).problem()  # fmt: skip
+        num_ranks=4,
+        num_microbatches=1024,
+        split_backward=True,
+        latency=1,
+        capacity=4,
+        forward=10,
+        input_backward=11,
+        weight_backward=8,
+    ).problem()
     result = solve(problem, SolveOptions(time_limit=PATIENCE))
     assert (result.status, result.proof) == (Status.OPTIMAL, ProofOrigin.CERTIFICATE)
     assert result.makespan == 29747

@@ -28,9 +28,16 @@ from proofs_tests.patience import PATIENCE
 from proofs_tests.solvers.small import RANK_AND_LINK, by_hand
 
 PIPELINE = Pipeline(
-    num_ranks=2, num_microbatches=2, forward=(1, 2), backward=(2, 3), latency=1, activation=3,
-    released_at_input=1, capacity=4, split_backward=((True, True), (False, False)),
-)  # fmt: skip
+    num_ranks=2,
+    num_microbatches=2,
+    forward=(1, 2),
+    backward=(2, 3),
+    latency=1,
+    activation=3,
+    released_at_input=1,
+    capacity=4,
+    split_backward=((True, True), (False, False)),
+)
 RECOMPUTE = AllowedRecompute(stages=(1, 0), kept=1)
 PER_SAMPLE = AllowedRecompute(stages=(0,), kept=1, duration=5, per_microbatch=True)
 EVICT = AllowedEvictions(pairs=((0, 1),), duration=2)
@@ -190,8 +197,10 @@ def test_one_sample_that_may_do_less_than_the_others_breaks_the_symmetry() -> No
     variants = PipelineVariants(PIPELINE, ALLOWED["evict"]).variants
     assert symmetry(variants) is Symmetry.ONE
     assert can_be_anonymous(variants)
-    renamed = [Option(what=f"evict {o.microbatch}", stage=0, microbatch=o.microbatch)
-               for o in variants.options]  # fmt: skip
+    renamed = [
+        Option(what=f"evict {o.microbatch}", stage=0, microbatch=o.microbatch)
+        for o in variants.options
+    ]
     odd = Variants(
         whole=variants.whole,
         options=tuple(renamed),

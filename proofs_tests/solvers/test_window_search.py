@@ -20,15 +20,30 @@ from proofs_tests.patience import PATIENCE
 from proofs_tests.sized import sized
 
 V_SHAPE = Pipeline(
-    num_ranks=4, num_microbatches=8, num_chunks=2, placement="wave", split_backward=True,
-    forward=10, input_backward=11, weight_backward=8, latency=1, capacity=8,
-)  # fmt: skip
+    num_ranks=4,
+    num_microbatches=8,
+    num_chunks=2,
+    placement="wave",
+    split_backward=True,
+    forward=10,
+    input_backward=11,
+    weight_backward=8,
+    latency=1,
+    capacity=8,
+)
 # Half of an activation goes back at I: the store's clauses, not its edges, say what fits.
 IN_PARTS = Pipeline(
-    num_ranks=4, num_microbatches=sized(8, full=16), split_backward=True,
-    forward=10, input_backward=11, weight_backward=8, latency=1,
-    activation=2, released_at_input=1, capacity=6,
-)  # fmt: skip
+    num_ranks=4,
+    num_microbatches=sized(8, full=16),
+    split_backward=True,
+    forward=10,
+    input_backward=11,
+    weight_backward=8,
+    latency=1,
+    activation=2,
+    released_at_input=1,
+    capacity=6,
+)
 LOOP = Pipeline(num_ranks=4, num_microbatches=12, num_chunks=2, capacity=7, latency=1)
 
 

@@ -50,9 +50,15 @@ def test_workspace_of_whole_weights_is_solved(
     workspace: tuple[tuple[int, ...], ...], capacity: int, released: int
 ) -> None:
     pipeline = Pipeline(
-        num_ranks=2, num_microbatches=2, split_backward=True, forward=(2, 1), activation=2,
-        released_at_input=released, weight_workspace=workspace, capacity=capacity,
-    )  # fmt: skip
+        num_ranks=2,
+        num_microbatches=2,
+        split_backward=True,
+        forward=(2, 1),
+        activation=2,
+        released_at_input=released,
+        weight_workspace=workspace,
+        capacity=capacity,
+    )
     assert_solved(pipeline.problem())
 
 
@@ -70,9 +76,13 @@ def test_workspace_costs_time() -> None:
     # F holds 2, of which I gives 1 back, and W holds 2 of its own: 3 units, which is all there is.
     # So no second microbatch is on a rank while a W runs, and rank 0 waits for rank 1's backward.
     plain = Pipeline(
-        num_ranks=2, num_microbatches=2, split_backward=True, activation=2, released_at_input=1,
+        num_ranks=2,
+        num_microbatches=2,
+        split_backward=True,
+        activation=2,
+        released_at_input=1,
         capacity=3,
-    )  # fmt: skip
+    )
     held = plain.with_changes(weight_workspace=2)
     free, bound = Exhaustive(plain.problem()).optimum(), Exhaustive(held.problem()).optimum()
     assert free is not None

@@ -39,13 +39,23 @@ LATE = Pipeline(num_ranks=2, num_microbatches=2, forward=2, backward=4, latency=
 WIDE = Pipeline(num_ranks=2, num_microbatches=3).problem()
 TWO_CHUNKS = Pipeline(num_ranks=1, num_microbatches=2, num_chunks=2, capacity=2).problem()
 IN_PARTS = Pipeline(
-    num_ranks=2, num_microbatches=2, split_backward=True, activation=2, released_at_input=1,
-    capacity=3, forward=1, input_backward=2, weight_backward=3,
-).problem()  # fmt: skip
-MIXED = Pipeline(
-    num_ranks=2, num_microbatches=2, split_backward=((True, False),) * 2, capacity=1,
+    num_ranks=2,
+    num_microbatches=2,
+    split_backward=True,
+    activation=2,
+    released_at_input=1,
+    capacity=3,
+    forward=1,
+    input_backward=2,
     weight_backward=3,
-).problem()  # fmt: skip
+).problem()
+MIXED = Pipeline(
+    num_ranks=2,
+    num_microbatches=2,
+    split_backward=((True, False),) * 2,
+    capacity=1,
+    weight_backward=3,
+).problem()
 # One link for three transfers of 3 ticks that no order of microbatches decides.
 WAYS = ("OFFLOAD", "RELOAD", "LOAD")
 ONE_LINK = by_hand(
@@ -188,9 +198,12 @@ def test_a_schedule_that_the_checker_refuses_is_not_returned(
 def test_weights_beyond_32_bits_are_added_up() -> None:
     unit = 1 << 40
     pipeline = Pipeline(
-        num_ranks=1, num_microbatches=2, num_chunks=2, activation=(unit, unit + 1),
+        num_ranks=1,
+        num_microbatches=2,
+        num_chunks=2,
+        activation=(unit, unit + 1),
         capacity=2 * unit + 1,
-    )  # fmt: skip
+    )
     encoding = encoded(pipeline.problem())
     model = Z3Model(encoding)
     model.build()
@@ -247,8 +260,11 @@ def test_ctrl_c_reaches_a_solve_after_z3_has_handled_signals() -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
-        capture_output=True, text=True, check=False, timeout=PATIENCE,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
     assert done.returncode == 0, done.stderr
 
 

@@ -67,9 +67,12 @@ def test_fixtures_pass_and_fail_with_the_counterexample(tmp_path: Path) -> None:
     words = ["-m", "pytest", "-q", "-p", "bubbleproof.testing.plugin", "-p", "no:cacheprovider"]
     done = subprocess.run(
         [sys.executable, *words, "--rootdir", str(tmp_path), "-c", os.devnull, "test_suite.py"],
-        cwd=tmp_path, env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=tmp_path,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     out = done.stdout
     assert "2 failed, 1 passed" in out, out + done.stderr
     first = "invalid schedule, dependencies: deadlock: 1B0 waits for 1F0 waits for 1B0"

@@ -54,12 +54,46 @@ def name(action: Action) -> tuple[int, ...]:
 
 @pytest.mark.parametrize(
     "text",
-    ["0BW0", "0F0x", "F0", "0F", "0f0", "", " 0F0", "0F0 ", "0F0.", "0F.1", "-1F0", "0F-1",
-     "0F0.-1", "0Q0", "0F1.2.3", "0OVERLAP_F_B0", "0STEP1", "(0F0;0B0)", "(0F0)OVERLAP_F_B",
-     "(0B0;0F0)OVERLAP_F_B", "(0F0;0W0)OVERLAP_F_B", "(0F0.1;0B0)OVERLAP_F_B", "0F1e3", "٣F0",
-     "65535F0", "0F16777215", "0F0.4095", "0F9999999999", "0W0#", "0W0#-1", "0W0#1.2", "0W0#1#2",
-     "0W0#63", "0F0#0", "0I0#1", "0STEP#1", "(0F0;0B0#1)OVERLAP_F_B"],
-)  # fmt: skip
+    [
+        "0BW0",
+        "0F0x",
+        "F0",
+        "0F",
+        "0f0",
+        "",
+        " 0F0",
+        "0F0 ",
+        "0F0.",
+        "0F.1",
+        "-1F0",
+        "0F-1",
+        "0F0.-1",
+        "0Q0",
+        "0F1.2.3",
+        "0OVERLAP_F_B0",
+        "0STEP1",
+        "(0F0;0B0)",
+        "(0F0)OVERLAP_F_B",
+        "(0B0;0F0)OVERLAP_F_B",
+        "(0F0;0W0)OVERLAP_F_B",
+        "(0F0.1;0B0)OVERLAP_F_B",
+        "0F1e3",
+        "٣F0",
+        "65535F0",
+        "0F16777215",
+        "0F0.4095",
+        "0F9999999999",
+        "0W0#",
+        "0W0#-1",
+        "0W0#1.2",
+        "0W0#1#2",
+        "0W0#63",
+        "0F0#0",
+        "0I0#1",
+        "0STEP#1",
+        "(0F0;0B0#1)OVERLAP_F_B",
+    ],
+)
 def test_text_that_is_no_action_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"expected|must be|takes|only W"):
         Action.parse(text)
@@ -69,8 +103,10 @@ def test_text_that_is_no_action_is_refused(text: str) -> None:
     ("text", "message"),
     [
         ("0BW0", "expected <stage><KIND><microbatch>[.<slice>][#<part>], got '0BW0'"),
-        ("(0F0;0W0)OVERLAP_F_B",
-         "expected (<F action>;<B action>)OVERLAP_F_B, got '(0F0;0W0)OVERLAP_F_B'"),
+        (
+            "(0F0;0W0)OVERLAP_F_B",
+            "expected (<F action>;<B action>)OVERLAP_F_B, got '(0F0;0W0)OVERLAP_F_B'",
+        ),
         ("0F", "F takes a microbatch, got -1"),
         ("3STEP1", "STEP takes no microbatch, got 1"),
         ("65535F0", "stage must be 0 to 65534, got 65535"),
@@ -79,7 +115,7 @@ def test_text_that_is_no_action_is_refused(text: str) -> None:
         ("0W0#63", "part must be 0 to 62, got 63"),
         ("0I0.2#1", "only W is cut into parts, got part 1 of I"),
     ],
-)  # fmt: skip
+)
 def test_the_refusal_says_what_was_expected(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=r".") as caught:
         Action.parse(text)
@@ -150,15 +186,21 @@ def test_columns_out_of_range_are_refused(column: str, value: int, message: str)
     [
         (ActionTable.of(int(Kind.F), NONE, NONE), "stage must be 0 to 65534, got -1 in row 0"),
         (ActionTable.of(int(Kind.F), NONE, 0), "stage must be 0 to 65534, got -1 in row 0"),
-        (ActionTable.of(int(Kind.F), 0, 0, 0, 1),
-         "only W is cut into parts, got part 1 of F in row 0"),
-        (ActionTable.of(int(Kind.F), 0, np.array([0, NONE])),
-         "F takes a microbatch, got -1 in row 1"),
+        (
+            ActionTable.of(int(Kind.F), 0, 0, 0, 1),
+            "only W is cut into parts, got part 1 of F in row 0",
+        ),
+        (
+            ActionTable.of(int(Kind.F), 0, np.array([0, NONE])),
+            "F takes a microbatch, got -1 in row 1",
+        ),
         (ActionTable.of(int(Kind.STEP), 0, 3), "STEP takes no microbatch, got 3 in row 0"),
-        (ActionTable.of(int(Kind.OVERLAP_F_B), 0, 3),
-         "OVERLAP_F_B: exactly OVERLAP_F_B has a partner action in row 0"),
+        (
+            ActionTable.of(int(Kind.OVERLAP_F_B), 0, 3),
+            "OVERLAP_F_B: exactly OVERLAP_F_B has a partner action in row 0",
+        ),
     ],
-)  # fmt: skip
+)
 def test_programs_hold_actions_only(table: ActionTable, message: str) -> None:
     with pytest.raises(ValueError, match=r".") as caught:
         Program(actions=table, resource=np.zeros(len(table), dtype=np.int64))

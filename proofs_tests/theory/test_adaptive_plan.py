@@ -132,10 +132,13 @@ ticks = st.integers(1, 9)
 @given(
     st.lists(
         st.builds(Layer, forward=ticks, backward=ticks, again=ticks, activation=st.integers(0, 5)),
-        min_size=3, max_size=9,
+        min_size=3,
+        max_size=9,
     ),
-    st.integers(1, 3), st.integers(1, 7), st.integers(1, 30),
-)  # fmt: skip
+    st.integers(1, 3),
+    st.integers(1, 7),
+    st.integers(1, 30),
+)
 def test_a_plan_is_a_partition_whose_layers_are_all_there(
     layers: list[Layer], ranks: int, m: int, capacity: int
 ) -> None:

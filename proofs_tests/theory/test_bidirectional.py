@@ -68,15 +68,18 @@ def test_static_memory_is_held_by_both_ranks_of_a_stage() -> None:
 
 def test_a_link_delays_the_messages_of_both_directions() -> None:
     far = Pipeline(
-        num_ranks=4, num_microbatches=2, placement="bidirectional",
+        num_ranks=4,
+        num_microbatches=2,
+        placement="bidirectional",
         links=(Link(ranks=(0, 1), latency=5),),
-    ).problem()  # fmt: skip
+    ).problem()
     label = far.label
     late = {
         (label(int(a)), label(int(b)))
-        for a, b in zip(far.edges.before[far.edges.lag == 5], far.edges.after[far.edges.lag == 5],
-                        strict=True)
-    }  # fmt: skip
+        for a, b in zip(
+            far.edges.before[far.edges.lag == 5], far.edges.after[far.edges.lag == 5], strict=True
+        )
+    }
     # Ranks 0 and 1 hold stages 0 and 1 of microbatch 0, and stages 3 and 2 of microbatch 1.
     assert late == {("0F0", "1F0"), ("1B0", "0B0"), ("2F1", "3F1"), ("3B1", "2B1")}
 

@@ -79,8 +79,14 @@ def test_the_papers_figure() -> None:
     transfers = BPIPE.transfers(4, 8)
     assert list(transfers) == [0]
     moves = [(t.kind.name, t.microbatch) for t in transfers[0]]
-    assert moves == [("EVICT", 1), ("EVICT", 3), ("LOAD", 1), ("EVICT", 5), ("LOAD", 3),
-                     ("LOAD", 5)]  # fmt: skip
+    assert moves == [
+        ("EVICT", 1),
+        ("EVICT", 3),
+        ("LOAD", 1),
+        ("EVICT", 5),
+        ("LOAD", 3),
+        ("LOAD", 5),
+    ]
     assert measured(BPIPE, step(4, 8)).peak_activations == (3, 3, 2, 3)
 
 

@@ -51,8 +51,11 @@ def test_bytes_in_flight_lie_on_both_ends() -> None:
 def test_a_transfer_waits_for_its_inputs(moved: str, rule: Rule) -> None:
     # One tick before: the end of 0F1 (4), of 0EVICT1 (7), of 0LOAD1 (here moved to 20-23).
     problem = with_evictions(SHAPE.problem(), [AWAY])
-    starts = {"t0EVICT1": {"t0EVICT1": 3}, "t0LOAD1": {"t0LOAD1": 6},
-              "t0B1": {"t0LOAD1": 20, "t0B1": 22}}[moved]  # fmt: skip
+    starts = {
+        "t0EVICT1": {"t0EVICT1": 3},
+        "t0LOAD1": {"t0LOAD1": 6},
+        "t0B1": {"t0LOAD1": 20, "t0B1": 22},
+    }[moved]
     assert rule in check(problem, timed(problem, **starts)).broken
 
 
@@ -100,8 +103,10 @@ def test_one_slice_may_be_parked_alone() -> None:
     last = Eviction(stage=0, microbatch=0, slice=1, source=0, target=1, duration=1)
     problem = with_evictions(sliced.problem(), [last])
     waits = zip(problem.edges.before.tolist(), problem.edges.after.tolist(), strict=True)
-    assert {(problem.task("0F0.1"), problem.task("0EVICT0.1")),
-            (problem.task("0LOAD0.1"), problem.task("0B0.1"))} <= set(waits)  # fmt: skip
+    assert {
+        (problem.task("0F0.1"), problem.task("0EVICT0.1")),
+        (problem.task("0LOAD0.1"), problem.task("0B0.1")),
+    } <= set(waits)
 
 
 def test_what_is_refused() -> None:

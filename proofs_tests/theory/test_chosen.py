@@ -49,9 +49,13 @@ def _column(values: Iterable[int]) -> Ints:
 
 # Rank 0 runs 0F0 0-2, 0F1 3-5, 0B1 5-8, 0B0 8-11; 0OFFLOAD0 2-3 and 0RELOAD0 3-8 on engines 1, 2.
 LAST_IN_FIRST_OUT = {
-    "0F0": (0, 0), "0F1": (0, 3), "0B1": (0, 5), "0B0": (0, 8),
-    "0OFFLOAD0": (1, 2), "0RELOAD0": (2, 3),
-}  # fmt: skip
+    "0F0": (0, 0),
+    "0F1": (0, 3),
+    "0B1": (0, 5),
+    "0B0": (0, 8),
+    "0OFFLOAD0": (1, 2),
+    "0RELOAD0": (2, 3),
+}
 
 
 def test_an_activation_is_on_both_sides_while_it_moves() -> None:
@@ -63,8 +67,10 @@ def test_an_activation_is_on_both_sides_while_it_moves() -> None:
     names = [store.name for store in problem.stores]
     assert names == ["memory of rank 0", "host memory of rank 0"]
     assert [r.name for r in problem.resources] == [
-        "rank 0", "download engine of rank 0", "upload engine of rank 0",
-    ]  # fmt: skip
+        "rank 0",
+        "download engine of rank 0",
+        "upload engine of rank 0",
+    ]
     schedule = at(problem, LAST_IN_FIRST_OUT)
     task = problem.locate(schedule.program.actions)
     assert memory_profile(problem, task, schedule.start).peaks(problem).tolist() == [8, 4]

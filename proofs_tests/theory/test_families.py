@@ -233,12 +233,14 @@ def test_forwards_and_backwards_run_in_microbatch_order_on_every_stage() -> None
         ("gpipe", {"p": 2, "m": 2, "s": 2}, "gpipe takes no parameter s, got s=2"),
         ("gpipe", {"p": 2, "m": 2, "f": 1}, "gpipe takes no parameter f, got f=1"),
         ("gpipe", {"p": 2, "m": 2, "e": (1,)}, "gpipe takes no parameter e, got e=(1,)"),
-        ("zb-h1", {"p": 2, "m": 2, "tB": 3},
-         "tB must be tI + tW = 1 + 1 where the backward is split, got 3; give tI and tW"),
-        ("1f1b", {"p": 2, "m": 2, "tB": 3, "tI": 1},
-         "tB must be tI + tW = 1 + 1, got 3"),
+        (
+            "zb-h1",
+            {"p": 2, "m": 2, "tB": 3},
+            "tB must be tI + tW = 1 + 1 where the backward is split, got 3; give tI and tW",
+        ),
+        ("1f1b", {"p": 2, "m": 2, "tB": 3, "tI": 1}, "tB must be tI + tW = 1 + 1, got 3"),
     ],
-)  # fmt: skip
+)
 def test_what_a_family_takes_no_part_of(
     name: str, params: dict[str, int | tuple[int, ...]], message: str
 ) -> None:

@@ -80,9 +80,14 @@ def test_the_order_depends_on_the_shape_alone_and_is_valid_at_any_ticks(name: st
             made = family(name).fitted(shape)
             f, i, w = TICKS[(p + m) % len(TICKS)]
             uneven = made.with_changes(
-                forward=tuple(f + g % 2 for g in range(made.num_stages)), backward=i + w,
-                input_backward=i, weight_backward=w, latency=m % 2, activation=3, capacity=1000,
-            )  # fmt: skip
+                forward=tuple(f + g % 2 for g in range(made.num_stages)),
+                backward=i + w,
+                input_backward=i,
+                weight_backward=w,
+                latency=m % 2,
+                activation=3,
+                capacity=1000,
+            )
             order = family(name).program(uneven)
             assert list(order.actions) == list(family(name).program(made).actions)
             measured(uneven, order)  # passes every rule

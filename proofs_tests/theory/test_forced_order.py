@@ -28,15 +28,20 @@ def workspace() -> Problem:
 
     F acquires 2; each GEMM acquires 1 when it starts and releases 2 when it ends. Capacity 5.
     """
-    rows = [(f"0{kind}{j}{part}", 1, (0,)) for j in range(3)
-            for kind, part in (("F", ""), ("I", ""), ("W", "#0"), ("W", "#1"))]  # fmt: skip
+    rows = [
+        (f"0{kind}{j}{part}", 1, (0,))
+        for j in range(3)
+        for kind, part in (("F", ""), ("I", ""), ("W", "#0"), ("W", "#1"))
+    ]
     edges = [
         edge
         for j in range(3)
         for edge in (
-            (f"0F{j}", f"0I{j}", 0), (f"0I{j}", f"0W{j}#0", 0), (f"0W{j}#0", f"0W{j}#1", 3),
+            (f"0F{j}", f"0I{j}", 0),
+            (f"0I{j}", f"0W{j}#0", 0),
+            (f"0W{j}#0", f"0W{j}#1", 3),
         )
-    ]  # fmt: skip
+    ]
     events = [(f"0F{j}", False, 0, 2) for j in range(3)]
     for j in range(3):
         for part in range(2):
@@ -94,7 +99,9 @@ SPLIT = Pipeline(num_ranks=4, num_microbatches=8, split_backward=True)
         # The same with W in two: nothing happens to the memory between, and F that take no time.
         (
             SPLIT.with_changes(weight_backward=3, weight_parts=(1, 2), capacity=3),
-            4 * 4 * 7, 4 * 5, 4,
+            4 * 4 * 7,
+            4 * 5,
+            4,
         ),
         (Pipeline(num_ranks=4, num_microbatches=8, forward=0, capacity=3), 4 * 2 * 7, 4 * 5, 4),
         # Held 2, then 1: K = (8 - 2) div 1 + 1 = 7; or 2, then 3: K = (8 - 2) div 2 + 1 = 4.
@@ -103,12 +110,14 @@ SPLIT = Pipeline(num_ranks=4, num_microbatches=8, split_backward=True)
         # Two chunks share a store: K = 5 for each of the 8 stages.
         (
             Pipeline(num_ranks=4, num_microbatches=8, num_chunks=2, capacity=5),
-            8 * 2 * 7, 8 * 3, 0,
+            8 * 2 * 7,
+            8 * 3,
+            0,
         ),
         # Workspace of 1 in a whole W: 2, 3 and 0 at last. K = (4 - 2) div 2 + 1 = 2.
         (SPLIT.with_changes(activation=2, weight_workspace=1, capacity=4), 4 * 3 * 7, 4 * 6, 0),
     ],
-)  # fmt: skip
+)
 def test_edges_and_exact_stores_of_ordinary_pipelines(
     pipeline: Pipeline, order_edges: int, memory_edges: int, exact: int
 ) -> None:
@@ -123,15 +132,16 @@ def test_what_another_stage_forces_is_no_chain() -> None:
     tasks = np.arange(problem.num_tasks)
     forward, backward = problem.task("0F0"), problem.task("0B0")
     assert ForcedOrder(problem, tasks).chains[0, 0, 0, 0] == [
-        ((forward, False), 1), ((backward, True), 0)
-    ]  # fmt: skip
+        ((forward, False), 1),
+        ((backward, True), 0),
+    ]
     edges = problem.edges
     kept = (edges.before != forward) | (edges.after != backward)
     assert not kept.all()
     without = replace(
-        problem, edges=Edges(before=edges.before[kept], after=edges.after[kept],
-                             lag=edges.lag[kept]),
-    )  # fmt: skip
+        problem,
+        edges=Edges(before=edges.before[kept], after=edges.after[kept], lag=edges.lag[kept]),
+    )
     assert ForcedOrder(without, tasks).chains[0, 0, 0, 0] is None
 
 

@@ -77,7 +77,9 @@ INTERCHANGEABLE = (
             [("0F0", 2, (0,)), ("0F1", 2, (0,)), ("0B0", 1, (1,)), ("0B1", 5, (1,))],
             [("0F0", "0B0", 0), ("0F1", "0B1", 0)],
         ),
-        claimed=(FORWARDS, BACKWARDS), best=8, with_them=9,
+        claimed=(FORWARDS, BACKWARDS),
+        best=8,
+        with_them=9,
     ),
     Control(  # F1 0-2, F0 2-4, B0 4-5, B1 8-9; in order F1 ends at 4, B1 starts at 10.
         name="lags differ",
@@ -85,32 +87,44 @@ INTERCHANGEABLE = (
             [("0F0", 2, (0,)), ("0F1", 2, (0,)), ("0B0", 1, (0,)), ("0B1", 1, (0,))],
             [("0F0", "0B0", 0), ("0F1", "0B1", 6)],
         ),
-        claimed=(FORWARDS, BACKWARDS), best=9, with_them=11,
+        claimed=(FORWARDS, BACKWARDS),
+        best=9,
+        with_them=11,
     ),
     Control(
-        name="resources differ", problem=built([("0F0", 1, (0,)), ("0F1", 1, (1,))]),
-        claimed=(FORWARDS,), best=1, with_them=2,
+        name="resources differ",
+        problem=built([("0F0", 1, (0,)), ("0F1", 1, (1,))]),
+        claimed=(FORWARDS,),
+        best=1,
+        with_them=2,
     ),
     Control(  # 0F1 gives back what 0F0 takes.
         name="memory events differ",
         problem=built(
-            TWO, (), [("0F0", False, 0, 1), ("0F1", False, 0, -1)],
+            TWO,
+            (),
+            [("0F0", False, 0, 1), ("0F1", False, 0, -1)],
             Store(name="memory", base=1, capacity=1),
         ),
-        claimed=(FORWARDS,), best=2, with_them=None,
+        claimed=(FORWARDS,),
+        best=2,
+        with_them=None,
     ),
     Control(
-        name="one microbatch waits for another", problem=built(TWO, [("0F1", "0F0", 0)]),
-        claimed=(FORWARDS,), best=2, with_them=None,
+        name="one microbatch waits for another",
+        problem=built(TWO, [("0F1", "0F0", 0)]),
+        claimed=(FORWARDS,),
+        best=2,
+        with_them=None,
     ),
     Control(  # A tail of 9 ticks follows microbatch 1 alone: it goes first.
         name="one microbatch has a task more",
-        problem=built(
-            [("0F0", 2, (0,)), ("0F1", 2, (0,)), ("1F1", 9, (1,))], [("0F1", "1F1", 0)]
-        ),
-        claimed=(FORWARDS,), best=11, with_them=13,
+        problem=built([("0F0", 2, (0,)), ("0F1", 2, (0,)), ("1F1", 9, (1,))], [("0F1", "1F1", 0)]),
+        claimed=(FORWARDS,),
+        best=11,
+        with_them=13,
     ),
-)  # fmt: skip
+)
 ROOM = Store(name="memory", capacity=1)
 LIFECYCLES = (
     # Sorted by kind, with starts before ends, the levels are 2, 3, 4, 2, 0: K = (5 - 2) div 2 + 1.
@@ -186,7 +200,8 @@ SORTS = (  # three sorts taken for one, or what one sort does taken to hold for 
             [(f"0F{j}", f"0B{j}", 0) for j in range(3)],
         ),
         claimed=(("0F0", "0F1"), ("0F1", "0F2"), ("0B0", "0B1"), ("0B1", "0B2")),
-        best=9, with_them=10,
+        best=9,
+        with_them=10,
     ),
     # Both 0F at once and then both 1F; in order one rank waits where the other works.
     Control(
@@ -195,7 +210,9 @@ SORTS = (  # three sorts taken for one, or what one sort does taken to hold for 
             [("0F0", 1, (0,)), ("1F0", 1, (1,)), ("0F1", 1, (1,)), ("1F1", 1, (0,))],
             [("0F0", "1F0", 0), ("0F1", "1F1", 0)],
         ),
-        claimed=(("0F0", "0F1"), ("1F0", "1F1")), best=2, with_them=4,
+        claimed=(("0F0", "0F1"), ("1F0", "1F1")),
+        best=2,
+        with_them=4,
     ),
     # The STEP of 9 ticks waits for 0F1 alone, which goes first.
     Control(
@@ -203,7 +220,9 @@ SORTS = (  # three sorts taken for one, or what one sort does taken to hold for 
         problem=built(
             [("0F0", 2, (0,)), ("0F1", 2, (0,)), ("0STEP", 9, (1,))], [("0F1", "0STEP", 0)]
         ),
-        claimed=(FORWARDS,), best=11, with_them=13,
+        claimed=(FORWARDS,),
+        best=11,
+        with_them=13,
     ),
     # Microbatch 0 holds 2 and fills the store, 1 and 2 hold 1 and fit together: F1 0-1, F2 1-2, B1
     # 4-5, B2 5-6, F0 6-7, B0 10-11. With the K of microbatch 0 for all, (2 - 2) div 2 + 1, one
@@ -213,11 +232,16 @@ SORTS = (  # three sorts taken for one, or what one sort does taken to hold for 
         problem=built(
             [(text, 1, (0,)) for text in each(3, "0F*", "0B*")],
             [(f"0F{j}", f"0B{j}", 3) for j in range(3)],
-            [e for j, held in enumerate((2, 1, 1)) for e in (
-                (f"0F{j}", False, 0, held), (f"0B{j}", True, 0, -held))],
+            [
+                e
+                for j, held in enumerate((2, 1, 1))
+                for e in ((f"0F{j}", False, 0, held), (f"0B{j}", True, 0, -held))
+            ],
             Store(name="memory", capacity=2),
         ),
-        claimed=(("0B0", "0F1"), ("0B1", "0F2")), best=11, with_them=15,
+        claimed=(("0B0", "0F1"), ("0B1", "0F2")),
+        best=11,
+        with_them=15,
     ),
     # Microbatch 2 gives back 2 of the base load, which lets 0F0 and 0F1 in together: 0F0 0-1, 0F2
     # 1-2, 0F1 2-3, 0B1 6-7. With K = (5 - 4 - 1) div 1 + 1 for the other two: 2 (1 + 3 + 1).
@@ -226,13 +250,17 @@ SORTS = (  # three sorts taken for one, or what one sort does taken to hold for 
         problem=built(
             [(text, 1, (0,)) for text in [*each(2, "0F*", "0B*"), "0F2"]],
             [(f"0F{j}", f"0B{j}", 3) for j in range(2)],
-            [("0F2", True, 0, -2), *(e for j in range(2) for e in (
-                (f"0F{j}", False, 0, 1), (f"0B{j}", True, 0, -1)))],
+            [
+                ("0F2", True, 0, -2),
+                *(e for j in range(2) for e in ((f"0F{j}", False, 0, 1), (f"0B{j}", True, 0, -1))),
+            ],
             Store(name="memory", base=4, capacity=5),
         ),
-        claimed=(("0B0", "0F1"),), best=7, with_them=10,
+        claimed=(("0B0", "0F1"),),
+        best=7,
+        with_them=10,
     ),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("control", INTERCHANGEABLE + LIFECYCLES + SORTS, ids=lambda c: c.name)
@@ -262,9 +290,15 @@ def test_what_is_released_at_the_instant_of_the_acquisition_hides_it() -> None:
     # F and I take no time: of the 2 units acquired, 1 may go at the same instant, and 1 fits. Were
     # the acquisition believed to be held by itself, not one microbatch would fit. Two W take 2.
     pipeline = Pipeline(
-        num_ranks=1, num_microbatches=2, split_backward=True, forward=0, input_backward=0,
-        activation=2, released_at_input=1, capacity=1,
-    )  # fmt: skip
+        num_ranks=1,
+        num_microbatches=2,
+        split_backward=True,
+        forward=0,
+        input_backward=0,
+        activation=2,
+        released_at_input=1,
+        capacity=1,
+    )
     problem = pipeline.problem()
     assert Exhaustive(problem).optimum() == 2
     result = solve(problem, SolveOptions(threads=1))
@@ -282,11 +316,18 @@ def test_what_is_released_at_the_instant_of_the_acquisition_hides_it() -> None:
         Pipeline(num_ranks=1, num_microbatches=2, num_chunks=2, activation=2, capacity=3).problem(),
         # F holds 3, and B 2 of its own: K = (6 - 3) div 3 + 1 = 2 may be open, and no B fits then.
         f_and_b(
-            2, (2, 1), (0, 0), 1, Store(name="memory", capacity=6), ("0F*", False, 0, 3),
-            ("0B*", False, 0, 2), ("0B*", True, 0, -5)),
+            2,
+            (2, 1),
+            (0, 0),
+            1,
+            Store(name="memory", capacity=6),
+            ("0F*", False, 0, 3),
+            ("0B*", False, 0, 2),
+            ("0B*", True, 0, -5),
+        ),
     ],
     ids=["two uses", "more than two moments"],
-)  # fmt: skip
+)
 def test_edges_alone_do_not_keep_other_stores(problem: Problem) -> None:
     order = index_order(problem)
     assert order.lifecycles

@@ -108,9 +108,15 @@ def test_a_store_of_two_chunks_is_not_expressed_by_edges() -> None:
 def test_all_that_is_released_at_once_hides_nothing_for_an_instant() -> None:
     # F and I take no time, so 1 of 2 units may go the moment they come: room for 1 is enough.
     pipeline = Pipeline(
-        num_ranks=1, num_microbatches=2, split_backward=True, forward=0, input_backward=0,
-        activation=2, released_at_input=1, capacity=1,
-    )  # fmt: skip
+        num_ranks=1,
+        num_microbatches=2,
+        split_backward=True,
+        forward=0,
+        input_backward=0,
+        activation=2,
+        released_at_input=1,
+        capacity=1,
+    )
     assert brute_force(pipeline.problem()) is not None
     assert index_order(pipeline.problem()).lifecycles == ()
 

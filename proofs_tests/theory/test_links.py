@@ -66,9 +66,14 @@ def test_a_half_duplex_link_carries_one_message_at_a_time() -> None:
 def test_a_link_of_its_own_says_its_own_and_takes_the_rest_from_the_pipeline() -> None:
     slow = Link(ranks=(1, 2), latency=7, bandwidth=1)
     pipeline = Pipeline(
-        num_ranks=3, num_microbatches=2, message=(3, 4, 0), bandwidth=2, latency=1, duplex="full",
+        num_ranks=3,
+        num_microbatches=2,
+        message=(3, 4, 0),
+        bandwidth=2,
+        latency=1,
+        duplex="full",
         links=(slow,),
-    )  # fmt: skip
+    )
     found = starts(pipeline)
     assert found["1F0"] == 1 + 2 + 1
     assert found["2F0"] == found["1F0"] + 1 + 4 + 7
@@ -129,8 +134,10 @@ def test_optima_over_slow_links_are_those_of_brute_force(number: int) -> None:
     assert best is not None
     found = solve(problem, SolveOptions(threads=1), published_programs(pipeline))
     assert (found.status, found.value, found.lower_bound) == (
-        Status.OPTIMAL, best.makespan, best.makespan,
-    )  # fmt: skip
+        Status.OPTIMAL,
+        best.makespan,
+        best.makespan,
+    )
 
 
 def test_orders_of_any_combined_pipeline_are_completed_by_their_messages() -> None:

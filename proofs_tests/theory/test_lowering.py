@@ -86,8 +86,12 @@ def test_foreign_rows_stay_and_send_nothing(foreign: str) -> None:
     orders[1].append(Action.parse(foreign))
     made = Schedule(program=Program.from_orders(orders), start=np.append(schedule.start, 50))
     assert [str(a) for a in lower(problem, made).orders(2)[1]] == [
-        "1RECV_F0", "1F0", "1B0", "1SEND_B0", foreign
-    ]  # fmt: skip
+        "1RECV_F0",
+        "1F0",
+        "1B0",
+        "1SEND_B0",
+        foreign,
+    ]
 
 
 def test_tasks_of_no_time_that_wait_for_each_other_are_lowered_as_listed() -> None:

@@ -56,9 +56,13 @@ def test_two_chunks_run_as_figure_16_and_figure_6d_draw_them() -> None:
             assert round_starts(p, rank, chunks=2, recomputed=1) == drawn
 
 
-@pytest.mark.parametrize(("name", "starts", "period"), [
-    ("tpipe", tpipe_starts, 6), ("trecomp", trecomp_starts, 7),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "starts", "period"),
+    [
+        ("tpipe", tpipe_starts, 6),
+        ("trecomp", trecomp_starts, 7),
+    ],
+)
 def test_the_orders_of_two_chunks_are_those_of_the_drawn_starts(
     name: str, starts: object, period: int
 ) -> None:
@@ -268,21 +272,27 @@ def test_shares_of_chunks() -> None:
     assert [share_of_chunks(k, 8) for k in range(4)] == [0, 13, 25, 38]
     for v in range(1, 60):
         assert all(chunks_of_share(share_of_chunks(k, v), v) == k for k in range(v + 1))
-    with pytest.raises(ValueError, match=r"R=40 per cent is no whole number of 4 chunks; "
-                       r"use R=25 or R=50"):  # fmt: skip
+    with pytest.raises(
+        ValueError,
+        match=r"R=40 per cent is no whole number of 4 chunks; "
+        r"use R=25 or R=50",
+    ):
         chunks_of_share(40, 4)
 
 
 @pytest.mark.parametrize(
     ("owner", "params", "message"),
     [
-        ("trecomp", {"v": 3, "R": 50},
-         "R=50 per cent is no whole number of 3 chunks; use R=33 or R=67"),
+        (
+            "trecomp",
+            {"v": 3, "R": 50},
+            "R=50 per cent is no whole number of 3 chunks; use R=33 or R=67",
+        ),
         ("trecomp", {"R": 0}, "trecomp recomputes one chunk or more, got R=0"),
         ("tpipe", {"R": 50}, "tpipe takes no parameter R, got R=50"),
         ("toffload", {"v": 1}, "toffload has two chunks per rank or more, got v=1"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_share(owner: str, params: dict[str, int], message: str) -> None:
     with pytest.raises(ValueError, match=r".") as caught:
         family(owner)(p=2, m=2, **params)

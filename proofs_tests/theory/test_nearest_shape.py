@@ -33,14 +33,16 @@ def layered(number: int, ranks: int, chunks: tuple[int, ...] = (1,)) -> PlanSpac
         (replace(RANKS, slices=(26,)), "slices = [12]"),
         # Four stages on ranks 0 and 1 of four: no chunks make that a placement.
         (replace(RANKS, placements=((0, 0, 1, 1),)), 'placements = ["loop"]'),
-        (replace(RANKS, chunks=(5,), slices=(7,), placements=((0, 0),)),
-         'chunks = [4], slices = [1] and placements = ["loop"]'),
+        (
+            replace(RANKS, chunks=(5,), slices=(7,), placements=((0, 0),)),
+            'chunks = [4], slices = [1] and placements = ["loop"]',
+        ),
         (layered(48, 8, (5,)), "chunks = [6]"),
         # 42 = 5.25 x 8: 40 is nearer than 48; or two stages of 6 layers and six of 5.
         (layered(42, 8), 'layers.number = 40 or layers.cuts = ["balanced"]'),
         # 3 layers on 4 ranks: less than one each, however they are cut.
         (layered(3, 4), "layers.number = 4"),
     ],
-)  # fmt: skip
+)
 def test_the_nearest_is_named(space: PlanSpace, told: str) -> None:
     assert nearest_change(space) == told

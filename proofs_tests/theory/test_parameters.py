@@ -30,8 +30,10 @@ def test_numbers_read_back(values: dict[str, int]) -> None:
         (["p=4"], "parameter m is missing; for example p=4 m=8"),
         (["m=4"], "parameter p is missing; for example p=4 m=8"),
         (["p=4", "m=8", "p=4"], "parameter p is given twice"),
-        (["p=4", "m=8", "q=1"],
-         "expected key=value with a key of p m v s f R e d tF tB tI tW, got 'q=1'"),
+        (
+            ["p=4", "m=8", "q=1"],
+            "expected key=value with a key of p m v s f R e d tF tB tI tW, got 'q=1'",
+        ),
         (["p"], "expected key=value with a key of p m v s f R e d tF tB tI tW, got 'p'"),
         (["P=4"], "expected key=value with a key of p m v s f R e d tF tB tI tW, got 'P=4'"),
         (["p=4", "m=" + 32 * "9"], "m is too large: at most 15 digits, got '" + 32 * "9" + "'"),
@@ -52,7 +54,7 @@ def test_numbers_read_back(values: dict[str, int]) -> None:
         (["p=4", "m=8", "tF=-1"], "tF must be 0 or more, got -1"),
         (["p=4", "m=8", "tW=-1"], "tW must be 0 or more, got -1"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_read(words: list[str], message: str) -> None:
     with pytest.raises(ValueError, match=r".") as caught:
         parse_parameters(words)

@@ -57,15 +57,18 @@ def test_one_stage_two_slices() -> None:
     # Forwards in slice order; backwards in the reverse, so the first waits for all slices.
     assert edges(made) == Counter(
         [("0F0.0", "0F0.1", 0), ("0B0.1", "0B0.0", 0), ("0F0.0", "0B0.0", 0), ("0F0.1", "0B0.1", 0)]
-    )  # fmt: skip
+    )
 
 
 def test_slices_of_unequal_cost() -> None:
     # Stage 1 is twice as slow, later slices dearer; the last microbatch costs what the first does.
     pipeline = Pipeline(
-        num_ranks=2, num_microbatches=2, num_slices=3, forward=((3, 4, 5), (6, 8, 10)),
+        num_ranks=2,
+        num_microbatches=2,
+        num_slices=3,
+        forward=((3, 4, 5), (6, 8, 10)),
         backward=((6, 8, 10),),
-    )  # fmt: skip
+    )
     made = pipeline.problem()
     wanted = {"0F0.0": 3, "0F1.1": 4, "0F0.2": 5, "1F0.0": 6, "1F1.2": 10, "0B0.1": 8, "1B1.2": 10}
     assert {text: int(made.duration[made.task(text)]) for text in wanted} == wanted
@@ -82,10 +85,15 @@ def test_one_row_is_for_every_stage_and_even_slices_are_one_number() -> None:
 
 def test_weights_cut_into_parts() -> None:
     pipeline = Pipeline(
-        num_ranks=1, num_microbatches=1, num_chunks=3, split_backward=((True,), (False,), (True,)),
-        weight_backward=(6, 1, 4), weight_parts=((1, 2, 3), (), ()), activation=5,
+        num_ranks=1,
+        num_microbatches=1,
+        num_chunks=3,
+        split_backward=((True,), (False,), (True,)),
+        weight_backward=(6, 1, 4),
+        weight_parts=((1, 2, 3), (), ()),
+        activation=5,
         released_at_input=2,
-    )  # fmt: skip
+    )
     made = pipeline.problem()
     # Stage 0 in three GEMMs, one after another after I, the memory held to the end of the last;
     # stage 1 has a full backward; stage 2 is split and computes W whole.
@@ -105,9 +113,14 @@ def test_what_a_gemm_holds_while_it_runs() -> None:
     # Stage 0 cuts W, which holds 3 and then 4; stage 1 has a full backward, which holds the larger
     # of 1 and 5 all the time; stage 2 computes W whole and holds nothing but the activation.
     plain = Pipeline(
-        num_ranks=1, num_microbatches=1, num_chunks=3, split_backward=((True,), (False,), (True,)),
-        weight_backward=(3, 3, 3), weight_parts=((1, 2), (2, 1), ()), activation=5,
-    )  # fmt: skip
+        num_ranks=1,
+        num_microbatches=1,
+        num_chunks=3,
+        split_backward=((True,), (False,), (True,)),
+        weight_backward=(3, 3, 3),
+        weight_parts=((1, 2), (2, 1), ()),
+        activation=5,
+    )
     pipeline = plain.with_changes(weight_workspace=((3, 4), (1, 5), (0,)))
     extra = events(pipeline.problem()) - events(plain.problem())
     assert extra == Counter(
@@ -122,8 +135,9 @@ def test_what_a_gemm_holds_while_it_runs() -> None:
 
 
 def test_workspace_is_given_once_in_one_row_or_in_rows() -> None:
-    cut = Pipeline(num_ranks=2, num_microbatches=1, split_backward=True, weight_backward=3,
-                   weight_parts=(1, 2))  # fmt: skip
+    cut = Pipeline(
+        num_ranks=2, num_microbatches=1, split_backward=True, weight_backward=3, weight_parts=(1, 2)
+    )
     assert cut.with_changes(weight_workspace=0) == cut
     assert cut.with_changes(weight_workspace=7).weight_workspace == ((7, 7), (7, 7))
     assert cut.with_changes(weight_workspace=(7, 8)).weight_workspace == ((7, 8), (7, 8))
@@ -187,41 +201,66 @@ def test_every_task_gives_back_what_it_took(pipeline: Pipeline) -> None:
         ({"forward": -1}, "forward must be 0 or more, got -1"),
         ({"backward": (1, 2, 3)}, "backward must be one number or one per stage (2), got 3"),
         ({"forward": ((1, 2),)}, "forward of stage 0 must be one number per slice (1), got 2"),
-        ({"forward": ((1,), (2,), (3,))},
-         "forward must be one row or one per stage (2), got 3 rows"),
+        (
+            {"forward": ((1,), (2,), (3,))},
+            "forward must be one row or one per stage (2), got 3 rows",
+        ),
         ({"forward": ((1,), 2)}, "forward must be numbers or rows of numbers, got both"),
         ({"forward": ((1,), (-2,))}, "forward must be 0 or more, got -2"),
-        ({"weight_parts": (1, 1)},
-         "weight_parts of stage 0 add up to 2 ticks, but weight_backward is 1"),
-        ({"weight_parts": ((), (2,))},
-         "weight_parts of stage 1 add up to 2 ticks, but weight_backward is 1"),
-        ({"weight_parts": (1,) * 64, "weight_backward": 64},
-         "weight_parts must be at most 63 parts, got 64"),
+        (
+            {"weight_parts": (1, 1)},
+            "weight_parts of stage 0 add up to 2 ticks, but weight_backward is 1",
+        ),
+        (
+            {"weight_parts": ((), (2,))},
+            "weight_parts of stage 1 add up to 2 ticks, but weight_backward is 1",
+        ),
+        (
+            {"weight_parts": (1,) * 64, "weight_backward": 64},
+            "weight_parts must be at most 63 parts, got 64",
+        ),
         ({"weight_parts": (2, -1)}, "weight_parts must be 0 or more, got -1"),
-        ({"weight_workspace": (1, 2)},
-         "weight_workspace of stage 0 must be one number per part of W (1), got 2"),
+        (
+            {"weight_workspace": (1, 2)},
+            "weight_workspace of stage 0 must be one number per part of W (1), got 2",
+        ),
         ({"weight_workspace": -1}, "weight_workspace must be 0 or more, got -1"),
         ({"weight_parts": (0.5, 0.5)}, "weight_parts must be a whole number, got 0.5"),
-        ({"weight_parts": ((1,), (1,), (1,))},
-         "weight_parts must be one row or one per stage (2), got 3 rows"),
-        ({"placement": (0, 0)},
-         "placement must give each of 2 stages a rank and every rank 0..1 a stage, got (0, 0)"),
-        ({"placement": (0, 1, 0)},
-         "placement must give each of 2 stages a rank and every rank 0..1 a stage, got (0, 1, 0)"),
+        (
+            {"weight_parts": ((1,), (1,), (1,))},
+            "weight_parts must be one row or one per stage (2), got 3 rows",
+        ),
+        (
+            {"placement": (0, 0)},
+            "placement must give each of 2 stages a rank and every rank 0..1 a stage, got (0, 0)",
+        ),
+        (
+            {"placement": (0, 1, 0)},
+            "placement must give each of 2 stages a rank and every rank 0..1 a stage, "
+            "got (0, 1, 0)",
+        ),
         ({"latency": -2}, "latency must be 0 or more, got -2"),
-        ({"links": (Link(ranks=(0, 2), latency=1),)},
-         "a link joins two different ranks of 0..1, got (0, 2)"),
-        ({"links": (Link(ranks=(1, 1), latency=1),)},
-         "a link joins two different ranks of 0..1, got (1, 1)"),
-        ({"links": (Link(ranks=(0, 1), latency=-1),)},
-         "latency of link (0, 1) must be 0 or more, got -1"),
+        (
+            {"links": (Link(ranks=(0, 2), latency=1),)},
+            "a link joins two different ranks of 0..1, got (0, 2)",
+        ),
+        (
+            {"links": (Link(ranks=(1, 1), latency=1),)},
+            "a link joins two different ranks of 0..1, got (1, 1)",
+        ),
+        (
+            {"links": (Link(ranks=(0, 1), latency=-1),)},
+            "latency of link (0, 1) must be 0 or more, got -1",
+        ),
         ({"released_at_input": 2}, "released_at_input (2) exceeds activation (1)"),
         ({"capacity": (1, 2, 3)}, "capacity must be one number or one per rank (2), got 3"),
         ({"capacity": -1}, "capacity must be 0 or more, got -1"),
-        ({"split_backward": ((True, False),)},
-         "split_backward must be one flag or 2 rows (stages) of 2 flags (microbatches)"),
+        (
+            {"split_backward": ((True, False),)},
+            "split_backward must be one flag or 2 rows (stages) of 2 flags (microbatches)",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_a_pipeline_refuses(changes: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=r".") as caught:
         PLAIN.with_changes(**changes)

@@ -223,13 +223,14 @@ def test_defaults_are_two_halves_or_one_operation() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"e": (3,)},
-         "e must be numbers of 1 or more that add up to the 4 microbatches, got 3"),
-        ({"d": (4, 0)},
-         "d must be numbers of 1 or more that add up to the 4 microbatches, got 4,0"),
+        ({"e": (3,)}, "e must be numbers of 1 or more that add up to the 4 microbatches, got 3"),
+        (
+            {"d": (4, 0)},
+            "d must be numbers of 1 or more that add up to the 4 microbatches, got 4,0",
+        ),
         ({"s": 2}, "pipemesh takes no parameter s, got s=2"),
     ],
-)  # fmt: skip
+)
 def test_what_sequences_are_refused(given: dict[str, int | Parts], message: str) -> None:
     with pytest.raises(ValueError, match=r".") as caught:
         made(p=2, m=4, **given)

@@ -96,10 +96,13 @@ def test_the_collectives_of_one_rank_by_hand() -> None:
     found = {
         (Kind(kind).name, stage, slice_): ticks
         for kind, stage, slice_, ticks in zip(
-            actions.kind[mine].tolist(), actions.stage[mine].tolist(),
-            actions.slice[mine].tolist(), problem.duration[mine].tolist(), strict=True,
+            actions.kind[mine].tolist(),
+            actions.stage[mine].tolist(),
+            actions.slice[mine].tolist(),
+            problem.duration[mine].tolist(),
+            strict=True,
         )
-    }  # fmt: skip
+    }
     assert found == {
         ("UNSHARD", 0, 0): 5, ("UNSHARD", 1, 0): 5, ("UNSHARD", 0, 1): 4, ("UNSHARD", 1, 1): 4,
         ("UNSHARD", 1, 2): 0, ("UNSHARD", 0, 2): 4,
@@ -226,10 +229,19 @@ def test_units_may_differ_by_stage() -> None:
         for t, delta in zip(events.task.tolist(), events.delta.tolist(), strict=True)
     }
     assert found == {
-        ("0UNSHARD", 100), ("0RESHARD", -100), ("1UNSHARD", 7), ("1RESHARD", -7),
-        ("0UNSHARD.1", 100), ("0RESHARD.1", -100), ("1UNSHARD.1", 7), ("1RESHARD.1", -7),
-        ("0B0", 10), ("0REDUCE_GRAD.1", -10), ("1B0", 1), ("1REDUCE_GRAD.1", -1),
-    }  # fmt: skip
+        ("0UNSHARD", 100),
+        ("0RESHARD", -100),
+        ("1UNSHARD", 7),
+        ("1RESHARD", -7),
+        ("0UNSHARD.1", 100),
+        ("0RESHARD.1", -100),
+        ("1UNSHARD.1", 7),
+        ("1RESHARD.1", -7),
+        ("0B0", 10),
+        ("0REDUCE_GRAD.1", -10),
+        ("1B0", 1),
+        ("1REDUCE_GRAD.1", -1),
+    }
     with pytest.raises(ValueError, match=r"parameter must be one number or one per stage \(2\)"):
         run(shape, Sharding(zero=3, gather=1, reduce=1, parameter=(1, 2, 3)))
 
@@ -271,12 +283,13 @@ def test_two_collectives_at_once_on_one_nic_are_found() -> None:
     ("given", "message"),
     [
         ({"zero": 0, "gather": 1, "reduce": 1}, "zero must be 1, 2 or 3, got 0"),
-        ({"zero": 1, "gather": -1, "reduce": 1},
-         "gather of a sharding must be 0 or more, got -1"),
-        ({"zero": 3, "gather": 1, "reduce": 1, "parameter": (3, -2)},
-         "parameter of a sharding must be 0 or more, got -2"),
+        ({"zero": 1, "gather": -1, "reduce": 1}, "gather of a sharding must be 0 or more, got -1"),
+        (
+            {"zero": 3, "gather": 1, "reduce": 1, "parameter": (3, -2)},
+            "parameter of a sharding must be 0 or more, got -2",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_sharding(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=r".") as caught:
         Sharding(**given)

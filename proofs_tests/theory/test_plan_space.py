@@ -14,9 +14,12 @@ LAYERS = Layers(number=6, layer=LayerPart(forward=1, backward=2, activation=1))
 
 def test_candidates_stand_in_the_order_of_the_lists() -> None:
     space = PlanSpace(
-        pipeline=TWO, chunks=(2, 1), placements=("loop", "wave"), backward=("split", "whole"),
+        pipeline=TWO,
+        chunks=(2, 1),
+        placements=("loop", "wave"),
+        backward=("split", "whole"),
         slices=(1, 2),
-    )  # fmt: skip
+    )
     found = space.candidates()
     assert len(found) == len(set(found)) == 2 * 2 * 2 * 2
     assert found[0] == Candidate(chunks=2, placement="loop", backward="split", slices=1)
@@ -32,14 +35,19 @@ def test_mixed_is_every_set_of_ranks_but_none_and_all() -> None:
     assert len(flags) == len(set(flags)) == 2**3 - 2
     assert (True, False, True) in flags
     assert not {(True,) * 3, (False,) * 3} & {*flags}
-    assert PlanSpace(pipeline=Pipeline(num_ranks=1, num_microbatches=1), backward=("mixed",)
-                     ).candidates() == ()  # fmt: skip
+    assert (
+        PlanSpace(
+            pipeline=Pipeline(num_ranks=1, num_microbatches=1), backward=("mixed",)
+        ).candidates()
+        == ()
+    )
 
 
 def test_each_cut_of_the_layers_is_a_candidate() -> None:
     # 6 layers on 2 and on 4 stages, one off the share: 2..4 each, and 1..3 each.
-    space = PlanSpace(pipeline=TWO, chunks=(1, 2), layers=Layers(
-        number=6, layer=LAYERS.layer, spread=1))  # fmt: skip
+    space = PlanSpace(
+        pipeline=TWO, chunks=(1, 2), layers=Layers(number=6, layer=LAYERS.layer, spread=1)
+    )
     found = [c.layers for c in space.candidates()]
     assert found[:3] == [(2, 4), (3, 3), (4, 2)]
     # Sums of four numbers 1..3 that make 6: 4 with one 3 (3111), 6 with two 2s (2211).
@@ -61,16 +69,24 @@ def test_an_even_cut_that_there_is_not_stays_a_candidate_of_no_cut() -> None:
     ("candidate", "text"),
     [
         (Candidate(chunks=1, placement="loop", backward="whole", slices=1), "v=1 loop whole"),
-        (Candidate(chunks=2, placement=(0, 1, 1, 0), backward="split", slices=4),
-         "v=2 0,1,1,0 split s=4"),
-        (Candidate(chunks=1, placement="wave", backward=(True, False, True), slices=1),
-         "v=1 wave split on 0,2"),
-        (Candidate(chunks=1, placement="loop", backward="whole", slices=1, layers=(3, 3)),
-         "v=1 loop whole"),
-        (Candidate(chunks=1, placement="loop", backward="whole", slices=1, layers=(2, 4)),
-         "v=1 loop whole layers 2+4"),
+        (
+            Candidate(chunks=2, placement=(0, 1, 1, 0), backward="split", slices=4),
+            "v=2 0,1,1,0 split s=4",
+        ),
+        (
+            Candidate(chunks=1, placement="wave", backward=(True, False, True), slices=1),
+            "v=1 wave split on 0,2",
+        ),
+        (
+            Candidate(chunks=1, placement="loop", backward="whole", slices=1, layers=(3, 3)),
+            "v=1 loop whole",
+        ),
+        (
+            Candidate(chunks=1, placement="loop", backward="whole", slices=1, layers=(2, 4)),
+            "v=1 loop whole layers 2+4",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_candidate_in_words(candidate: Candidate, text: str) -> None:
     assert str(candidate) == text
 
@@ -78,9 +94,11 @@ def test_a_candidate_in_words(candidate: Candidate, text: str) -> None:
 @pytest.mark.parametrize("name", ["chunks", "placements", "backward", "slices"])
 def test_lists_name_something_and_nothing_twice(name: str) -> None:
     twice: dict[str, tuple[object, ...]] = {
-        "chunks": (1, 1), "placements": ("loop", "loop"), "backward": ("whole", "whole"),
+        "chunks": (1, 1),
+        "placements": ("loop", "loop"),
+        "backward": ("whole", "whole"),
         "slices": (2, 1, 2),
-    }  # fmt: skip
+    }
     for values in ((), twice[name]):
         with pytest.raises(ValueError, match=f"{name} must list one value or more, each once"):
             PlanSpace(pipeline=TWO, **{name: values})  # type: ignore[arg-type]  # by name
@@ -106,8 +124,11 @@ def test_more_candidates_than_anyone_checks_are_refused_with_what_is_few_enough(
         return str(caught.value)
 
     # 10 x 2 x 2 x 251 = 10,040.
-    many = {"chunks": tuple(range(1, 11)), "placements": ("loop", "wave"),
-            "backward": ("whole", "split")}  # fmt: skip
+    many = {
+        "chunks": tuple(range(1, 11)),
+        "placements": ("loop", "wave"),
+        "backward": ("whole", "split"),
+    }
     assert "these are 10040; list fewer values" in refusal(
         pipeline=TWO, **many, slices=tuple(range(1, 252))
     )

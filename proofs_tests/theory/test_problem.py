@@ -45,37 +45,66 @@ GOOD = problem("0F0", "0B0")
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"resources": (Resource(name="a", rank=1),)},
-         "compute resources must carry ranks 0, 1, ... in order, got [1]"),
-        ({"resources": (Resource(name="link"),)},
-         "compute resources must carry ranks 0, 1, ... in order, got []"),
-        ({"resources": (Resource(name="link"), Resource(name="a", rank=0))},
-         "compute resources must come before links, NICs and copy engines"),
+        (
+            {"resources": (Resource(name="a", rank=1),)},
+            "compute resources must carry ranks 0, 1, ... in order, got [1]",
+        ),
+        (
+            {"resources": (Resource(name="link"),)},
+            "compute resources must carry ranks 0, 1, ... in order, got []",
+        ),
+        (
+            {"resources": (Resource(name="link"), Resource(name="a", rank=0))},
+            "compute resources must come before links, NICs and copy engines",
+        ),
         ({"duration": column(1)}, "2 tasks but 1 durations"),
         ({"duration": column(1, -3)}, "duration of 0B0 must be 0 or more, got -3"),
-        ({"occupancy": Occupancy(task=column(0, 2), resource=column(0, 0))},
-         "occupancy.task must lie in 0..1, got 2"),
-        ({"occupancy": Occupancy(task=column(0, 1), resource=column(0, 1))},
-         "occupancy.resource must lie in 0..0, got 1"),
-        ({"occupancy": Occupancy(task=column(1, 0), resource=column(0, 0))},
-         "occupancy must be ordered by task"),
-        ({"occupancy": Occupancy(task=column(0), resource=column(0))},
-         "task 0B0 occupies no resource"),
-        ({"edges": Edges(before=column(0), after=column(5), lag=column(0))},
-         "edges.after must lie in 0..1, got 5"),
-        ({"events": MemoryEvents(task=column(0), at_end=np.array([True]), store=column(0),
-                                 delta=column(1))},
-         "events.store must lie in 0..-1, got 0"),
-        ({"duration": column(1, 1 << 60)},
-         "durations and lags must add up to less than 2**60 ticks, got about 1.15e+18"),
-        ({"edges": Edges(before=column(0), after=column(1), lag=column(-(1 << 61)))},
-         "durations and lags must add up to less than 2**60 ticks, got about 2.31e+18"),
-        ({"stores": (Store(name="memory", base=1 << 61),)},
-         "base loads and changes must add up to less than 2**60 units, got about 2.31e+18"),
-        ({"actions": ActionTable.from_actions([Action.parse("0F0")] * 2)},
-         "task 0F0 stands twice in the problem"),
+        (
+            {"occupancy": Occupancy(task=column(0, 2), resource=column(0, 0))},
+            "occupancy.task must lie in 0..1, got 2",
+        ),
+        (
+            {"occupancy": Occupancy(task=column(0, 1), resource=column(0, 1))},
+            "occupancy.resource must lie in 0..0, got 1",
+        ),
+        (
+            {"occupancy": Occupancy(task=column(1, 0), resource=column(0, 0))},
+            "occupancy must be ordered by task",
+        ),
+        (
+            {"occupancy": Occupancy(task=column(0), resource=column(0))},
+            "task 0B0 occupies no resource",
+        ),
+        (
+            {"edges": Edges(before=column(0), after=column(5), lag=column(0))},
+            "edges.after must lie in 0..1, got 5",
+        ),
+        (
+            {
+                "events": MemoryEvents(
+                    task=column(0), at_end=np.array([True]), store=column(0), delta=column(1)
+                )
+            },
+            "events.store must lie in 0..-1, got 0",
+        ),
+        (
+            {"duration": column(1, 1 << 60)},
+            "durations and lags must add up to less than 2**60 ticks, got about 1.15e+18",
+        ),
+        (
+            {"edges": Edges(before=column(0), after=column(1), lag=column(-(1 << 61)))},
+            "durations and lags must add up to less than 2**60 ticks, got about 2.31e+18",
+        ),
+        (
+            {"stores": (Store(name="memory", base=1 << 61),)},
+            "base loads and changes must add up to less than 2**60 units, got about 2.31e+18",
+        ),
+        (
+            {"actions": ActionTable.from_actions([Action.parse("0F0")] * 2)},
+            "task 0F0 stands twice in the problem",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_a_problem_refuses(changes: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=r".") as caught:
         replace(GOOD, **changes)  # type: ignore[arg-type]  # any field may change

@@ -34,9 +34,14 @@ SPLIT = "0F0 0F1 1F0 1I0 1F1 1I1 1W0 0I0 0W0 1W1 0I1 0W1"
 
 def split_on_one_rank() -> tuple[Problem, Schedule]:
     pipeline = Pipeline(
-        num_ranks=1, num_microbatches=2, num_chunks=2, split_backward=True, forward=1,
-        input_backward=1, weight_backward=1,
-    )  # fmt: skip
+        num_ranks=1,
+        num_microbatches=2,
+        num_chunks=2,
+        split_backward=True,
+        forward=1,
+        input_backward=1,
+        weight_backward=1,
+    )
     problem = pipeline.problem()
     return problem, left_shift(problem, Program.from_orders([SPLIT.split()]))
 

@@ -85,8 +85,17 @@ def test_two_chunks_take_and_hold_half_of_their_rank() -> None:
     assert [store.base for store in found.problem().stores] == [5, 7]
     assert found.message == (6, 10, 6, 10)  # as large as ever, and twice as many
     # What the problem says of ranks and links stays.
-    for name in ("capacity", "latency", "bandwidth", "links", "duplex", "unit", "memory_unit",
-                 "num_ranks", "num_microbatches"):  # fmt: skip
+    for name in (
+        "capacity",
+        "latency",
+        "bandwidth",
+        "links",
+        "duplex",
+        "unit",
+        "memory_unit",
+        "num_ranks",
+        "num_microbatches",
+    ):
         assert getattr(found, name) == getattr(GIVEN, name)
 
 
@@ -229,10 +238,17 @@ def test_what_has_no_meaning_is_not_legal() -> None:
 
 def test_absurd_sizes_are_no_candidates_and_answered_at_once() -> None:
     idle, wide = (
-        Pipeline(num_ranks=ranks, num_microbatches=1, forward=0, backward=0, input_backward=0,
-                 weight_backward=0, activation=0)
+        Pipeline(
+            num_ranks=ranks,
+            num_microbatches=1,
+            forward=0,
+            backward=0,
+            input_backward=0,
+            weight_backward=0,
+            activation=0,
+        )
         for ranks in (4096, 128)
-    )  # fmt: skip
+    )
     assert "at most 4000000 actions, got 33554432" in refused(4096, given=idle)
     assert "at most 4000000 actions" in refused(1, given=idle, slices=4096)
     # 32,768 stages: the limit on actions lets them pass.
@@ -241,11 +257,18 @@ def test_absurd_sizes_are_no_candidates_and_answered_at_once() -> None:
 
 LAYERS = Layers(
     number=6,
-    layer=LayerPart(forward=4, backward=8, input_backward=6, weight_backward=2, activation=10,
-               released=2, static=3),
+    layer=LayerPart(
+        forward=4,
+        backward=8,
+        input_backward=6,
+        weight_backward=2,
+        activation=10,
+        released=2,
+        static=3,
+    ),
     embedding=LayerPart(static=50),
     head=LayerPart(forward=2, backward=4, input_backward=2, weight_backward=2, activation=4),
-)  # fmt: skip
+)
 
 
 def test_layers_in_place_of_ranks() -> None:

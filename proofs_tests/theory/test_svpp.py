@@ -201,19 +201,25 @@ def test_one_slice_and_one_chunk_is_1f1b() -> None:
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"p": 4, "m": 4, "s": 2, "f": 1},
-         "svpp runs f = 2 (v*s) to 5 forwards before the first backward at p=4 m=4 v=1 s=2, "
-         "got f=1; use f=2"),
-        ({"p": 4, "m": 4, "v": 2, "s": 2, "f": 10},
-         "svpp runs f = 4 (v*s) to 9 forwards before the first backward at p=4 m=4 v=2 s=2, "
-         "got f=10; use f=9"),
-        ({"p": 4, "m": 1, "v": 2, "s": 2, "f": 5},
-         "svpp runs f = 4 (v*s) to 4 forwards before the first backward at p=4 m=1 v=2 s=2, "
-         "got f=5; use f=4"),
+        (
+            {"p": 4, "m": 4, "s": 2, "f": 1},
+            "svpp runs f = 2 (v*s) to 5 forwards before the first backward at p=4 m=4 v=1 s=2, "
+            "got f=1; use f=2",
+        ),
+        (
+            {"p": 4, "m": 4, "v": 2, "s": 2, "f": 10},
+            "svpp runs f = 4 (v*s) to 9 forwards before the first backward at p=4 m=4 v=2 s=2, "
+            "got f=10; use f=9",
+        ),
+        (
+            {"p": 4, "m": 1, "v": 2, "s": 2, "f": 5},
+            "svpp runs f = 4 (v*s) to 4 forwards before the first backward at p=4 m=1 v=2 s=2, "
+            "got f=5; use f=4",
+        ),
         ({"p": 4, "m": 1, "e": (1,)}, "svpp takes no parameter e, got e=(1,)"),
         ({"p": 4, "m": 1, "f": 0}, "f must be 1 or more, got 0"),
     ],
-)  # fmt: skip
+)
 def test_what_svpp_refuses(params: dict[str, int | tuple[int, ...]], message: str) -> None:
     with pytest.raises(ValueError, match=r".") as caught:
         member("svpp", **params)

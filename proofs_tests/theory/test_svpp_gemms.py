@@ -29,9 +29,15 @@ def pipeline(p: int, m: int, v: int, s: int, *, dearer: int) -> Pipeline:
     """W takes 12 ticks, F and I 12 for slice 0 and ``dearer`` more for each slice after it."""
     ticks = tuple(12 + dearer * k for k in range(s))
     return Pipeline(
-        num_ranks=p, num_microbatches=m, num_chunks=v, num_slices=s, split_backward=True,
-        forward=[ticks], input_backward=[ticks], weight_backward=12,
-    )  # fmt: skip
+        num_ranks=p,
+        num_microbatches=m,
+        num_chunks=v,
+        num_slices=s,
+        split_backward=True,
+        forward=[ticks],
+        input_backward=[ticks],
+        weight_backward=12,
+    )
 
 
 def run(pipeline: Pipeline, limit: int) -> Measures:
@@ -87,9 +93,14 @@ def test_single_gemms_fill_waits_that_no_schedule_of_whole_weights_fills() -> No
 def test_uneven_slices_alone_are_filled_at_their_own_ticks() -> None:
     # Figure 7's shape and ticks: more memory never makes it longer, and 7(b) beats 7(a).
     base = Pipeline(
-        num_ranks=4, num_microbatches=4, num_slices=2, split_backward=True,
-        forward=[[3, 4]], input_backward=[[3, 4]], weight_backward=3,
-    )  # fmt: skip
+        num_ranks=4,
+        num_microbatches=4,
+        num_slices=2,
+        split_backward=True,
+        forward=[[3, 4]],
+        input_backward=[[3, 4]],
+        weight_backward=3,
+    )
     spans = [run(base, limit).makespan for limit in (5, 6, 7, 8)]
     assert spans == sorted(spans, reverse=True)
     assert spans[-1] < spans[0]
@@ -120,9 +131,13 @@ def test_other_families_run_each_weight_gradient_whole() -> None:
 
 def test_identical_microbatches_stay_identical_when_cut() -> None:
     cut = Pipeline(
-        num_ranks=2, num_microbatches=3, split_backward=True, weight_backward=3,
-        weight_parts=(1, 2), capacity=2,
-    )  # fmt: skip
+        num_ranks=2,
+        num_microbatches=3,
+        split_backward=True,
+        weight_backward=3,
+        weight_parts=(1, 2),
+        capacity=2,
+    )
     order = index_order(cut.problem())
     # Per stage F, I and two parts; F of microbatch 2 waits for the last part of microbatch 0.
     assert order.groups[0].shape == (2 * 4, 3)

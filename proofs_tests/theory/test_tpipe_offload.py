@@ -54,8 +54,14 @@ def test_an_off_loaded_stage_step_by_step() -> None:
     schedule = left_shift(problem, Program.from_orders(ORDERS))
     found = dict(zip(map(str, schedule.program.actions), schedule.start.tolist(), strict=True))
     assert found == {
-        "0F0": 0, "1F0": 5, "1B0": 6, "0B0": 8, "1OFFLOAD0": 8, "1STEP": 10, "1RELOAD0": 0
-    }  # fmt: skip
+        "0F0": 0,
+        "1F0": 5,
+        "1B0": 6,
+        "0B0": 8,
+        "1OFFLOAD0": 8,
+        "1STEP": 10,
+        "1RELOAD0": 0,
+    }
     verdict = check(problem, schedule)
     assert verdict.ok
     assert verdict.measured is not None

@@ -58,8 +58,10 @@ def test_no_cut_has_a_shorter_step(ranks: int, m: int) -> None:
 @settings(max_examples=60)
 @given(
     st.lists(st.integers(0, 12), min_size=36, max_size=36),
-    st.integers(1, 8), st.integers(1, 6), st.integers(1, 3),
-)  # fmt: skip
+    st.integers(1, 8),
+    st.integers(1, 6),
+    st.integers(1, 3),
+)
 def test_so_it_is_for_any_ticks(drawn: list[int], granules: int, ranks: int, m: int) -> None:
     def ticks(length: int, before: int) -> int:
         end = length + before

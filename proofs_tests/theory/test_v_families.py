@@ -215,8 +215,13 @@ def test_dualpipev_is_dualpipe_cut_in_half() -> None:
 
 def wave(**changes: object) -> Pipeline:
     """Two ranks, four microbatches, two chunks, placed as a V, with some fields changed."""
-    fields: dict[str, object] = {"num_ranks": 2, "num_microbatches": 4, "num_chunks": 2,
-                                 "placement": "wave", "split_backward": True}  # fmt: skip
+    fields: dict[str, object] = {
+        "num_ranks": 2,
+        "num_microbatches": 4,
+        "num_chunks": 2,
+        "placement": "wave",
+        "split_backward": True,
+    }
     return Pipeline(**(fields | changes))  # type: ignore[arg-type]  # fields by name
 
 
@@ -225,17 +230,22 @@ def wave(**changes: object) -> Pipeline:
     [
         (VHalf(), {"num_chunks": 4}, "v-half has two chunks per rank, got v=4"),
         (VMin(), {"placement": "loop"}, "v-min places stages as wave: (0, 1, 1, 0)"),
-        (ZeroBubbleV(), {"split_backward": False},
-         "zb-v has split backwards (split_backward = True)"),
+        (
+            ZeroBubbleV(),
+            {"split_backward": False},
+            "zb-v has split backwards (split_backward = True)",
+        ),
         (VMin(), {"num_slices": 2}, "v-min does not slice samples, got s=2"),
         (DualPipeV(), {"num_chunks": 1}, "dualpipev has two chunks per rank, got v=1"),
-        (DualPipeV(), {"num_microbatches": 3},
-         "dualpipev needs m of 2p = 4 or more, got m=3"),
-        (DualPipeV(), {},
-         "dualpipev fixes which backwards are split and which overlap a forward; "
-         "take split_backward and overlaps from dualpipev p=2 m=4"),
+        (DualPipeV(), {"num_microbatches": 3}, "dualpipev needs m of 2p = 4 or more, got m=3"),
+        (
+            DualPipeV(),
+            {},
+            "dualpipev fixes which backwards are split and which overlap a forward; "
+            "take split_backward and overlaps from dualpipev p=2 m=4",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_shape_a_v_family_refuses(
     family: Family, changes: dict[str, object], message: str
 ) -> None:

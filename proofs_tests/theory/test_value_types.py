@@ -66,14 +66,20 @@ def test_numpys_numbers_and_lists_are_taken_as_ours() -> None:
 @pytest.mark.parametrize(
     ("shape", "told"),
     [
-        ({"ranks": 4, "microbatches": 10**6},
-         "4000000 actions, got 8000000 (4 ranks, 1000000 microbatches)"),
-        ({"ranks": 1, "microbatches": 10**6, "chunks": 1, "slices": 3},
-         "4000000 actions, got 6000000 (1000000 microbatches, 3 slices)"),
-        ({"ranks": 5000, "microbatches": 1, "chunks": 2},
-         "4096 ranks, got 5000 (5000 ranks, 2 chunks)"),
+        (
+            {"ranks": 4, "microbatches": 10**6},
+            "4000000 actions, got 8000000 (4 ranks, 1000000 microbatches)",
+        ),
+        (
+            {"ranks": 1, "microbatches": 10**6, "chunks": 1, "slices": 3},
+            "4000000 actions, got 6000000 (1000000 microbatches, 3 slices)",
+        ),
+        (
+            {"ranks": 5000, "microbatches": 1, "chunks": 2},
+            "4096 ranks, got 5000 (5000 ranks, 2 chunks)",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_too_large_is_told_with_its_shape(shape: dict[str, int], told: str) -> None:
     with pytest.raises(ValueError, match=r".") as caught:
         require_size(**shape)

@@ -103,9 +103,13 @@ class Trials:
 def _trial(mutant: Mutant, family: str, case: str) -> Trial:
     problem, schedule = mutant.specimen.problem, mutant.specimen.schedule()
     return Trial(
-        operator=mutant.operator, family=family, case=case, problem=problem, schedule=schedule,
+        operator=mutant.operator,
+        family=family,
+        case=case,
+        problem=problem,
+        schedule=schedule,
         expected=broken_rules(problem, schedule),
-    )  # fmt: skip
+    )
 
 
 def mutation_report(trials: Trials, judge: Judge = judged) -> Report:

@@ -37,9 +37,7 @@ from proofs_tests.verify.random_schedules import (
 )
 from proofs_tests.verify.tables import Specimen
 
-RULES = (
-    Rule.COMPLETE, Rule.PLACED, Rule.DEPENDENCIES, Rule.EXCLUSIVE, Rule.MEMORY, Rule.CLAIMS
-)  # fmt: skip
+RULES = (Rule.COMPLETE, Rule.PLACED, Rule.DEPENDENCIES, Rule.EXCLUSIVE, Rule.MEMORY, Rule.CLAIMS)
 BY_OPERATORS, BY_EVENTS = 4, 5  # mutants of one schedule
 EVENTS_CHANGED = 7  # in one mutant
 LISTED = 10  # disagreements

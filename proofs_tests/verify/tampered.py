@@ -117,9 +117,12 @@ def _cases(rng: Random, number: int) -> Iterator[Case]:
         return
     for kind, certificate in _certificates(rng, problem, optimum):
         yield Case(
-            kind=kind, name=f"{number} {kind}", problem=problem, certificate=certificate,
+            kind=kind,
+            name=f"{number} {kind}",
+            problem=problem,
+            certificate=certificate,
             optimum=optimum,
-        )  # fmt: skip
+        )
 
 
 def _optimum(problem: Problem) -> int | None:
@@ -152,9 +155,14 @@ def _of_stores(rng: Random, problem: Problem, most: int) -> Iterator[OneStore | 
     store = rng.randrange(len(problem.stores))
     claims: tuple[OneStore | Volume, ...] = (
         Volume(store=store, bound=0),
-        OneStore(resource=rng.randrange(len(problem.resources)), store=store, bound=0,
-                 begin=rng.randint(0, 3), end=rng.randint(0, 3)),
-    )  # fmt: skip
+        OneStore(
+            resource=rng.randrange(len(problem.resources)),
+            store=store,
+            bound=0,
+            begin=rng.randint(0, 3),
+            end=rng.randint(0, 3),
+        ),
+    )
     for claim in claims:
         for bound in range(most, 0, -1):
             if check_certificate(problem, replace(claim, bound=bound)).ok:
@@ -165,9 +173,14 @@ def _of_stores(rng: Random, problem: Problem, most: int) -> Iterator[OneStore | 
 def _case_of_choices(rng: Random, number: int) -> Iterator[Case]:
     """The floor of a small pipeline with choices: it must bound each of them."""
     pipeline = Pipeline(
-        num_ranks=2, num_microbatches=2, forward=rng.randint(1, 2), backward=rng.randint(1, 3),
-        activation=rng.randint(1, 2), capacity=rng.randint(2, 4), latency=rng.randint(0, 1),
-    )  # fmt: skip
+        num_ranks=2,
+        num_microbatches=2,
+        forward=rng.randint(1, 2),
+        backward=rng.randint(1, 3),
+        activation=rng.randint(1, 2),
+        capacity=rng.randint(2, 4),
+        latency=rng.randint(0, 1),
+    )
     allowed = rng.choice(
         (
             AllowedChoices(
@@ -184,9 +197,12 @@ def _case_of_choices(rng: Random, number: int) -> Iterator[Case]:
     result = solve_variants(variants, SolveOptions(threads=1, time_limit=SECONDS))
     if optima and result.floor_certificate is not None:
         yield Case(
-            kind="options", name=f"{number} options", problem=result.floor,
-            certificate=result.floor_certificate, optimum=min(optima),
-        )  # fmt: skip
+            kind="options",
+            name=f"{number} options",
+            problem=result.floor,
+            certificate=result.floor_certificate,
+            optimum=min(optima),
+        )
 
 
 def _of_another(rng: Random, case: Case) -> Certificate | None:

@@ -100,10 +100,14 @@ def test_a_check_without_one_part_is_found_out(
 @pytest.mark.parametrize(
     ("part", "nothing"),
     [
-        ("_placed", ()), ("_in_order", ()), ("edges", []), ("ends", ()), ("merged", {}),
+        ("_placed", ()),
+        ("_in_order", ()),
+        ("edges", []),
+        ("ends", ()),
+        ("merged", {}),
         ("posts", set()),
     ],
-)  # fmt: skip
+)
 def test_a_check_without_one_part_on_transfers_is_found_out(
     part: str, nothing: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:

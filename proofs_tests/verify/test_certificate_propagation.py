@@ -178,9 +178,17 @@ def test_foreign_objectives_and_ranks_are_refused() -> None:
 
 
 TIGHT = Pipeline(
-    num_ranks=4, num_microbatches=8, split_backward=True, forward=10, input_backward=11,
-    weight_backward=8, latency=1, activation=2, released_at_input=1, capacity=8,
-)  # fmt: skip
+    num_ranks=4,
+    num_microbatches=8,
+    split_backward=True,
+    forward=10,
+    input_backward=11,
+    weight_backward=8,
+    latency=1,
+    activation=2,
+    released_at_input=1,
+    capacity=8,
+)
 
 
 def test_what_a_proof_rests_on_must_be_there() -> None:
@@ -222,9 +230,10 @@ def test_no_sequence_of_steps_refutes_the_optimum(
         size = random.choice((0, 1, 2, 3, 4))
         drawn = Lemma(
             rule=random.choice(("lemma", "lemma", "lemma", "suppose", "absurd")),
-            literals=tuple(literals), crowd=tuple(random.choices(numbers, k=size)),
+            literals=tuple(literals),
+            crowd=tuple(random.choices(numbers, k=size)),
             full=random.choice((None, *numbers)),
-        )  # fmt: skip
+        )
         take(replay, drawn)
     while replay.supposed and replay.is_refuted:
         take(replay, Lemma(rule="absurd"))

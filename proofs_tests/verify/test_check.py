@@ -193,7 +193,7 @@ def test_a_base_load_above_the_capacity_needs_no_task_to_be_wrong() -> None:
         ({"idle_ratio": "half"}, "idle_ratio is claimed to be 'half', which is no number"),
         ({"idle_ratio": "1/0"}, "idle_ratio is claimed to be '1/0', which is no number"),
     ],
-)  # fmt: skip
+)
 def test_a_false_claim_is_shown_with_the_measured_value(
     claims: dict[str, ClaimedNumber], sentence: str
 ) -> None:

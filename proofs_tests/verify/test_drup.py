@@ -30,9 +30,17 @@ LATE = Pipeline(
 ).problem()
 # Split, released in parts: 283 by the same.
 IN_PARTS = Pipeline(
-    num_ranks=4, num_microbatches=8, split_backward=True, latency=1, capacity=8, forward=10,
-    input_backward=11, weight_backward=8, activation=2, released_at_input=1,
-).problem()  # fmt: skip
+    num_ranks=4,
+    num_microbatches=8,
+    split_backward=True,
+    latency=1,
+    capacity=8,
+    forward=10,
+    input_backward=11,
+    weight_backward=8,
+    activation=2,
+    released_at_input=1,
+).problem()
 # Two chunks in a V share a store of 5: 72.
 SHARED = Pipeline(
     num_ranks=4, num_microbatches=8, num_chunks=2, placement="wave", capacity=5
@@ -59,9 +67,10 @@ def refusal(problem: Problem, certificate: Drup) -> str:
 
 
 @pytest.mark.parametrize(
-    ("problem", "optimum"), [(LATE, 172), (IN_PARTS, 283), (SHARED, 72)],
+    ("problem", "optimum"),
+    [(LATE, 172), (IN_PARTS, 283), (SHARED, 72)],
     ids=["late", "in parts", "shared"],
-)  # fmt: skip
+)
 def test_an_optimum_has_a_proof_and_the_next_value_none(problem: Problem, optimum: int) -> None:
     certificate = proof(problem, optimum)
     assert certificate is not None

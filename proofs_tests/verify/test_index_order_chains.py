@@ -170,16 +170,18 @@ F_AND_B = [(f"0{kind}{j}", 1, (0,)) for kind in "FB" for j in range(2)]
         # One joins its own two tasks, the other each of them to a task outside: 0 and 1.
         (
             [*STEPS, *F_AND_B],
-            [("0F0", "0B0", 0), ("0F1", "1STEP", 0), ("0STEP", "0B1", 0)], (),
+            [("0F0", "0B0", 0), ("0F1", "1STEP", 0), ("0STEP", "0B1", 0)],
+            (),
         ),
         (
             [*STEPS, *F_AND_B],
-            [("0F0", "0B0", 0), ("0F1", "0STEP", 0), ("1STEP", "0B1", 0)], (),
+            [("0F0", "0B0", 0), ("0F1", "0STEP", 0), ("1STEP", "0B1", 0)],
+            (),
         ),
         # From F to B, and from B to F.
         (F_AND_B, [("0F0", "0B0", 0), ("0B1", "0F1", 0)], ()),
     ],
-)  # fmt: skip
+)
 def test_what_is_said_of_two_microbatches_is_not_mistaken(
     tasks: list[Task], edges: list[tuple[str, str, int]], events: list[tuple[str, bool, int, int]]
 ) -> None:
@@ -209,8 +211,11 @@ def test_chains_lifecycles_and_limits_are_what_every_order_of_moments_says() -> 
         assert told.keys() == clear.keys()
         limits = {life: _limit(problem, life) for life in clear}
         assert limits == {life: order.limit(told[life]) for life in told}
-        edges = [edge for life, group in clear.items() for edge in
-                 _edges(problem, life, group, limits[life] or 0)]  # fmt: skip
+        edges = [
+            edge
+            for life, group in clear.items()
+            for edge in _edges(problem, life, group, limits[life] or 0)
+        ]
         assert sorted(edges_of(order.memory_edges)) == sorted(edges)
         seen += Counter(none=len(unclear), life=len(told), edge=len(edges))
         seen["chain"] += _same_chains(order, forced)
@@ -242,8 +247,13 @@ def _limit(problem: Problem, life: Life) -> int | None:
 
 def _edges(problem: Problem, life: Life, group: list[int], k: int) -> list[tuple[int, int, int]]:
     """The first task of microbatch j after the last of j - k."""
-    name = dict(zip(zip(names(problem), problem.actions.microbatch.tolist(), strict=True),
-                    range(problem.num_tasks), strict=True))  # fmt: skip
+    name = dict(
+        zip(
+            zip(names(problem), problem.actions.microbatch.tolist(), strict=True),
+            range(problem.num_tasks),
+            strict=True,
+        )
+    )
     first, last = (names(problem)[task] for task in life[1:3])
     pairs = zip(group, group[k:], strict=False) if k > 0 else ()
     return [(name[last, earlier], name[first, later], 0) for earlier, later in pairs]

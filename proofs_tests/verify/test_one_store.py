@@ -108,9 +108,15 @@ def test_the_bound_of_a_long_pipeline_in_closed_form() -> None:
     """
     p, v, m = 4, 3, 16
     pipeline = Pipeline(
-        num_ranks=p, num_microbatches=m, num_chunks=v, split_backward=True, forward=10,
-        input_backward=11, weight_backward=9, capacity=p * v,
-    )  # fmt: skip
+        num_ranks=p,
+        num_microbatches=m,
+        num_chunks=v,
+        split_backward=True,
+        forward=10,
+        input_backward=11,
+        weight_backward=9,
+        capacity=p * v,
+    )
     problem = pipeline.problem()
     certificate = lower_bounds(problem).best
     assert isinstance(certificate, OneStore)
@@ -129,18 +135,26 @@ def changed(problem: Problem, store: int) -> list[tuple[int, bool, int]]:
     sums: dict[tuple[int, bool], int] = {}
     events = problem.events
     for task, at_end, where, delta in zip(
-        events.task.tolist(), events.at_end.tolist(), events.store.tolist(),
-        events.delta.tolist(), strict=True,
-    ):  # fmt: skip
+        events.task.tolist(),
+        events.at_end.tolist(),
+        events.store.tolist(),
+        events.delta.tolist(),
+        strict=True,
+    ):
         if where == store:
             sums[task, at_end] = sums.get((task, at_end), 0) + delta
     return [(task, at_end, delta) for (task, at_end), delta in sums.items()]
 
 
 def early(
-    problem: Problem, heads: Sequence[int], pair: tuple[int, int], begin: int, *,
-    is_mirrored: bool, careless: str = "",
-) -> int:  # fmt: skip
+    problem: Problem,
+    heads: Sequence[int],
+    pair: tuple[int, int],
+    begin: int,
+    *,
+    is_mirrored: bool,
+    careless: str = "",
+) -> int:
     """The most work of the resource before ``begin``, over all sets of tasks for which there may be
     room."""
     resource, store = pair
@@ -151,9 +165,10 @@ def early(
     ticks: list[int] = problem.duration.tolist()
     acquired = {task: delta for task, at_end, delta in rows if not at_end and delta > 0}
     released = sum(
-        -delta for task, at_end, delta in rows
+        -delta
+        for task, at_end, delta in rows
         if delta < 0 and heads[task] + ticks[task] * at_end < begin
-    )  # fmt: skip
+    )
     users = problem.occupancy.task[problem.occupancy.resource == resource].tolist()
     done = {task: max(0, min(ticks[task], begin - heads[task])) for task in users}
     if careless == "started":
@@ -186,11 +201,22 @@ def claims(
         instants = {
             max(0, heads[t] + k) for t in users.tolist() for k in (0, int(problem.duration[t]))
         }
-        sides.append([
-            (int(at), early(problem, heads, pair, int(at), is_mirrored=bool(is_mirrored),
-                            careless=careless))
-            for at in sorted(instants)
-        ])  # fmt: skip
+        sides.append(
+            [
+                (
+                    int(at),
+                    early(
+                        problem,
+                        heads,
+                        pair,
+                        int(at),
+                        is_mirrored=bool(is_mirrored),
+                        careless=careless,
+                    ),
+                )
+                for at in sorted(instants)
+            ]
+        )
     for begin, before in sides[0]:
         for end, behind in sides[1]:
             if work > before + behind or careless == "twice":
@@ -257,10 +283,16 @@ def test_the_solver_finds_the_best_of_all_instants_of_small_problems() -> None:
     for seed in range(30):
         rng = np.random.default_rng(seed)
         pipeline = Pipeline(
-            num_ranks=2, num_microbatches=2, num_chunks=2, split_backward=True, capacity=3,
-            forward=int(rng.integers(0, 5)), input_backward=int(rng.integers(0, 5)),
-            weight_backward=int(rng.integers(0, 5)), latency=int(rng.integers(0, 3)),
-        )  # fmt: skip
+            num_ranks=2,
+            num_microbatches=2,
+            num_chunks=2,
+            split_backward=True,
+            capacity=3,
+            forward=int(rng.integers(0, 5)),
+            input_backward=int(rng.integers(0, 5)),
+            weight_backward=int(rng.integers(0, 5)),
+            latency=int(rng.integers(0, 3)),
+        )
         problem = pipeline.problem()
         best = max(max(claims(problem, pair))[0] for pair in acquiring(problem))
         assert lower_bounds(problem).best.bound >= best

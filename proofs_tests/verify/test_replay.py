@@ -48,8 +48,10 @@ def test_windows_are_the_longest_paths() -> None:
         name = random.sample(range(n), n)  # so that the order of numbers says nothing
         edges = [
             (name[a], name[b], random.randint(0, 3))
-            for b in range(n) for a in range(b) if random.random() < 0.5
-        ]  # fmt: skip
+            for b in range(n)
+            for a in range(b)
+            if random.random() < 0.5
+        ]
         early, late = [0] * n, [ticks[t] for t in range(n)]
         for _ in range(n):
             for a, b, lag in edges:

@@ -133,7 +133,7 @@ def updated_by_the_host(random: Random) -> Pipeline:
                 )
             },
         ),
-    )  # fmt: skip
+    )
 
 
 def sharded(random: Random) -> Pipeline:

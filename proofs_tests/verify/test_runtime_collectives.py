@@ -58,7 +58,7 @@ def test_whole_tables_have_no_fault(row: str) -> None:
         ("0UNSHARD 0F0 0B0", ["stage 0 is gathered and not freed as the step ends"]),
         ("0UNSHARD 0F0 0B0 0RESHARD 0RESHARD", ["0RESHARD comes where stage 0 is not gathered"]),
     ],
-)  # fmt: skip
+)
 def test_each_mistake_is_named(row: str, expected: list[str]) -> None:
     assert judged(row) == expected
 

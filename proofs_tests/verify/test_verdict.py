@@ -27,14 +27,15 @@ def test_every_rule_has_a_line() -> None:
     assert str(verdict).split("\n") == [
         "complete" + " " * 21 + "holds        every required task exactly once, nothing foreign",
         "memory" + " " * 23 + "VIOLATED 2x  no store exceeds its capacity",
-        "communication (buffered)" + " " * 5
+        "communication (buffered)"
+        + " " * 5
         + "holds        messages match in order and nothing waits for itself",
         "claims" + " " * 23 + "undecided    no times",
         "dataflow" + " " * 21 + "inapplicable no step",
         "",
         "too much",
         "here",
-    ]  # fmt: skip
+    ]
     assert repr(verdict) == "<Verdict: violated, memory 2x>"
     assert not verdict.ok
     assert verdict.broken == (Rule.MEMORY,)

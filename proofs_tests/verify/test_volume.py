@@ -38,9 +38,12 @@ def queue(m: int, room: int | None, *, ranks: int = 1, base: int = 0) -> Problem
         [(f"{g}F{j}", f"{g}B{j}", 6) for g, j in pairs],
         resources=RANKS[:ranks],
         stores=[Store(name="memory", base=base, capacity=room if room is None else room + base)],
-        events=[(f"{g}{kind}{j}", kind == "B", 0, 1 if kind == "F" else -1)
-                for g, j in pairs for kind in "FB"],
-    )  # fmt: skip
+        events=[
+            (f"{g}{kind}{j}", kind == "B", 0, 1 if kind == "F" else -1)
+            for g, j in pairs
+            for kind in "FB"
+        ],
+    )
 
 
 # Four uses of 10 ticks are 40. The second F starts 2 ticks after the first, and the last B but one
@@ -66,13 +69,14 @@ def test_a_true_certificate_is_accepted_and_so_is_a_modest_one() -> None:
         (queue(4, 2), replace(TRUE, store=1), "store 1 is none of the problem's 1"),
         (queue(4, 2), replace(TRUE, store=-1), "store -1 is none of the problem's 1"),
         (
-            queue(4, 2), replace(TRUE, objective="span_idle"),
+            queue(4, 2),
+            replace(TRUE, objective="span_idle"),
             "a volume bounds the makespan, not 'span_idle'",
         ),
         (queue(4, None), TRUE, "store 0 has no room, or a use that is no lifecycle"),
         (queue(4, 0), TRUE, "store 0 has no room, or a use that is no lifecycle"),
     ],
-)  # fmt: skip
+)
 def test_damage_is_refused(problem: Problem, damaged: Volume, sentence: str) -> None:
     assert refusal(problem, damaged) == sentence
 
@@ -128,9 +132,14 @@ def test_it_is_the_best_bound_of_a_tight_loop() -> None:
     2 + 4 ticks: (32 * 188 + 6 * 66) / 12 = 534 1/3.
     """
     problem = Pipeline(
-        num_ranks=8, num_microbatches=32, num_chunks=2, forward=2, backward=4, latency=1,
+        num_ranks=8,
+        num_microbatches=32,
+        num_chunks=2,
+        forward=2,
+        backward=4,
+        latency=1,
         capacity=12,
-    ).problem()  # fmt: skip
+    ).problem()
     best = lower_bounds(problem).best
     assert best == Volume(store=0, bound=535)
     assert refusal(problem, best) is None

@@ -39,13 +39,14 @@ from proofs_tests.verify.token_links import Links, Move, Movers, Part, Verdict, 
 End = tuple[str, Part, int]  # "send" or "recv", token, peer
 Post = tuple[str, Part, int, int]  # and where in the program it stands
 
-SEMANTICS = (
-    "buffered", "rendezvous", "pair-stream", "launch-order", "rank-stream", "one-queue"
-)  # fmt: skip
+SEMANTICS = ("buffered", "rendezvous", "pair-stream", "launch-order", "rank-stream", "one-queue")
 MEETING = ("rendezvous", "one-queue")
 _DIRECTION = {
-    Kind.SEND_F: ("F", 1), Kind.RECV_F: ("F", 1), Kind.SEND_B: ("B", -1), Kind.RECV_B: ("B", -1)
-}  # fmt: skip
+    Kind.SEND_F: ("F", 1),
+    Kind.RECV_F: ("F", 1),
+    Kind.SEND_B: ("B", -1),
+    Kind.RECV_B: ("B", -1),
+}
 _SENDS = (Kind.SEND_F, Kind.SEND_B)
 WAITS = {Kind.WAIT_SEND_F: "F", Kind.WAIT_SEND_B: "B"}
 

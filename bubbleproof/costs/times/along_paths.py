@@ -75,9 +75,15 @@ def _path(of: JobColumns, number: int, times: KernelTimes, steps: Floats) -> Pat
     stages, count = row.at.pipeline, row.microbatches
     if stages == 1:
         return Path(
-            forwards=count, backwards=count, first_forwards=count, first_backwards=count,
-            last_forwards=count, last_backwards=count, messages=0, ends_at=0,
-        )  # fmt: skip
+            forwards=count,
+            backwards=count,
+            first_forwards=count,
+            first_backwards=count,
+            last_forwards=count,
+            last_backwards=count,
+            messages=0,
+            ends_at=0,
+        )
     one = _of_row(times, number)
     forward, backward = stage_times(one, [[(one, row.model.layers // stages)]] * stages)
     return longest_path(

@@ -68,9 +68,15 @@ def softmax_bytes(model: Transformer, at: Deployment) -> tuple[float, float]:
 def plain(model: Transformer) -> Transformer:
     """The model without experts and latent attention, of as many heads."""
     return model.with_changes(
-        experts=0, experts_per_token=0, shared_feed_forward=0, dense_layers=0, dense_feed_forward=0,
-        kv_rank=0, query_rank=0, rope_width=0,
-    )  # fmt: skip
+        experts=0,
+        experts_per_token=0,
+        shared_feed_forward=0,
+        dense_layers=0,
+        dense_feed_forward=0,
+        kv_rank=0,
+        query_rank=0,
+        rope_width=0,
+    )
 
 
 def _leaving(group: int, stride: int, cards_per_node: int) -> float:

@@ -78,10 +78,12 @@ def iteration_plan(
     stages = at.pipeline * chunks
     layers = model.layers // stages
     kinds = [
-        [(kernel_times(work(kind, at, runs, cards_per_node), constants), count)
-         for kind, count in model.kinds(layers, is_first=stage == 0)]
+        [
+            (kernel_times(work(kind, at, runs, cards_per_node), constants), count)
+            for kind, count in model.kinds(layers, is_first=stage == 0)
+        ]
         for stage in range(stages)
-    ]  # fmt: skip
+    ]
     forward, backward = stage_times(times, kinds)
     rate = constants["message"]  # GB/s: bytes a nanosecond
     pipeline = Pipeline(

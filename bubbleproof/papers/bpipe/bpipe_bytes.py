@@ -115,9 +115,12 @@ def moved_per_forward(size: Exact) -> Exact:
     def bandwidth(at: Params) -> Fraction:
         kept = size(at)
         pipeline = Pipeline(
-            num_ranks=at["p"], num_microbatches=2 * at["p"],
-            forward=at["f"], backward=2 * at["f"], activation=int(kept),
-        )  # fmt: skip
+            num_ranks=at["p"],
+            num_microbatches=2 * at["p"],
+            forward=at["f"],
+            backward=2 * at["f"],
+            activation=int(kept),
+        )
         balanced = BPIPE.balanced(pipeline)
         problem = balanced.problem()
         schedule = BPIPE.schedule(balanced, problem)
@@ -156,8 +159,16 @@ def _equations(offset: int, scope: str, formula: str) -> tuple[PaperClaim, Paper
         first: int, what: str, quantity: str, measured: Exact, predicted: str
     ) -> PaperClaim:
         number, statement = first + offset, f"Recomputation scope {scope} {what}."
-        return stated(f"bpipe.eq{number}", f"Appendix B, Eq. {number}", statement, quantity,
-                      measured, "==", predicted, MODELS)  # fmt: skip
+        return stated(
+            f"bpipe.eq{number}",
+            f"Appendix B, Eq. {number}",
+            statement,
+            quantity,
+            measured,
+            "==",
+            predicted,
+            MODELS,
+        )
 
     return (
         equation(4, "keeps these bytes of a microbatch on each rank", "bytes", inventory(scope),
@@ -226,15 +237,22 @@ _WORKED = (
            "GiB", imbalance_134b("bpipe"), "~2", "2.61", ONE_134B),
 )  # fmt: skip
 _MEASURED_BY_THE_AUTHORS = (
-    missing("bpipe.sec2.imbalance", "section 2, Figure 3",
-            "The first and the last of 8 stages of GPT-3 13B differ by 37 GiB.",
-            "what the first stage (embedding) and the last (head, loss) keep besides Eq. 4, and "
-            "the allocator's share", estimated="38.96 GiB by Eq. 1, 2 and 4 (bpipe.sec2.modelled)"),
-    missing("bpipe.sec4.3.balance", "section 4.3, Figure 8",
-            "With activation balancing the memory of GPT-3 134B's stages differs by 10 GiB.",
-            "the memory of each stage apart from activations, and the allocator's share",
-            estimated="2.61 GiB of activations by Eq. 1 and 5 (bpipe.sec4.3.balanced)"),
-)  # fmt: skip
+    missing(
+        "bpipe.sec2.imbalance",
+        "section 2, Figure 3",
+        "The first and the last of 8 stages of GPT-3 13B differ by 37 GiB.",
+        "what the first stage (embedding) and the last (head, loss) keep besides Eq. 4, and "
+        "the allocator's share",
+        estimated="38.96 GiB by Eq. 1, 2 and 4 (bpipe.sec2.modelled)",
+    ),
+    missing(
+        "bpipe.sec4.3.balance",
+        "section 4.3, Figure 8",
+        "With activation balancing the memory of GPT-3 134B's stages differs by 10 GiB.",
+        "the memory of each stage apart from activations, and the allocator's share",
+        estimated="2.61 GiB of activations by Eq. 1 and 5 (bpipe.sec4.3.balanced)",
+    ),
+)
 _TABLES = (
     stated("bpipe.sec1.states", "section 1",
            "At 20 bytes per parameter GPT-3 175B needs more than 3000 GiB.", "GiB",

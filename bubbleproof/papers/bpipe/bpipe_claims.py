@@ -141,13 +141,28 @@ _CHUNKS = (
            case("p = 4, m = 8, v = 2, s = 0", p=4, m=8, v=2, s=0)),
 )  # fmt: skip
 COUNTS = (
-    stated("bpipe.alg1.count", "ours, for BPipe §3.4 Algorithm 1",
-           "Stage s evicts min(max(m-mu, 0), n) + n floor(x/T) + min(x mod T, n) microbatches, "
-           "with n = p-s-mu, T = p-s-2, x = max(m-mu+1-T, 0).", "evictions of stage s",
-           on.evictions, "==", count, cases.COUNTED),
-    stated("bpipe.sec3.4.loads", "§3.4", "Each eviction requires exactly one load.",
-           "loads of stage s", on.loads, "==", on.evictions, cases.COUNTED),
-)  # fmt: skip
+    stated(
+        "bpipe.alg1.count",
+        "ours, for BPipe §3.4 Algorithm 1",
+        "Stage s evicts min(max(m-mu, 0), n) + n floor(x/T) + min(x mod T, n) microbatches, "
+        "with n = p-s-mu, T = p-s-2, x = max(m-mu+1-T, 0).",
+        "evictions of stage s",
+        on.evictions,
+        "==",
+        count,
+        cases.COUNTED,
+    ),
+    stated(
+        "bpipe.sec3.4.loads",
+        "§3.4",
+        "Each eviction requires exactly one load.",
+        "loads of stage s",
+        on.loads,
+        "==",
+        on.evictions,
+        cases.COUNTED,
+    ),
+)
 
 CLAIMS: tuple[PaperClaim, ...] = (
     *_IMBALANCE,

@@ -48,8 +48,12 @@ SHAPES = _scope("2 <= p <= {p}, m <= {m}")
 FILLED_SHAPES = _scope("2 <= p <= {p}, p <= m <= {m}", "m >= p")
 MEMORIES = _scope(
     "2 <= p <= {p}, p <= m <= {m}, W in {{0, 7}}, A in {{1, 5}}, all stages",
-    "m >= p", ranks=6, s="range(p)", W=(0, 7), A=(1, 5),
-)  # fmt: skip
+    "m >= p",
+    ranks=6,
+    s="range(p)",
+    W=(0, 7),
+    A=(1, 5),
+)
 COUNTED = domain(
     "4 <= p <= 8, m <= 4p, s <= floor((p-4)/2)", p=range(4, 9), m="range(1, 4*p + 1)", s=EVICTORS_OF
 ).widened(
@@ -61,35 +65,46 @@ COUNTED = domain(
 
 TICKS = domain(
     "2 <= p <= 8, m in {p, 2p, 2p+1}, tF and tB up to 4",
-    p=range(2, 9), m="(p, 2*p, 2*p + 1)", tF_tB=TICKS_UP_TO_4,
-).widened(f"{COUNTS_TEXT}, tF and tB up to 4", p=RANKS, m=looked_at)  # fmt: skip
+    p=range(2, 9),
+    m="(p, 2*p, 2*p + 1)",
+    tF_tB=TICKS_UP_TO_4,
+).widened(f"{COUNTS_TEXT}, tF and tB up to 4", p=RANKS, m=looked_at)
 TWICE_TICKS = domain(
     "2 <= p <= 8, m in {p, 2p, 2p+1}, tF:tB in 1:2 2:4",
-    p=range(2, 9), m="(p, 2*p, 2*p + 1)", tF_tB=((1, 2), (2, 4)),
-).widened(f"{COUNTS_TEXT}, tF:tB in 1:2 2:4", p=RANKS, m=looked_at)  # fmt: skip
+    p=range(2, 9),
+    m="(p, 2*p, 2*p + 1)",
+    tF_tB=((1, 2), (2, 4)),
+).widened(f"{COUNTS_TEXT}, tF:tB in 1:2 2:4", p=RANKS, m=looked_at)
 LONG_TICKS = domain(
     "4 <= p <= 8, m in {2p, 2p+1}, tF and tB up to 4",
-    p=range(4, 9), m="(2*p, 2*p + 1)", tF_tB=TICKS_UP_TO_4,
+    p=range(4, 9),
+    m="(2*p, 2*p + 1)",
+    tF_tB=TICKS_UP_TO_4,
 ).widened(
     "4 <= p <= 16, m in 2p, 2p+1, 3p-1, 3p, 3p+1, 4p-1, 4p, tF and tB up to 4",
-    p=range(4, 17), m=lambda at: (m for m in looked_at(at) if m >= 2 * at["p"]),
-)  # fmt: skip
+    p=range(4, 17),
+    m=lambda at: (m for m in looked_at(at) if m >= 2 * at["p"]),
+)
 RELAXED = domain(
     "2 <= p <= 8, m in {p, 2p, 2p+1}, tF = 2, tB = 4",
-    p=range(2, 9), m="(p, 2*p, 2*p + 1)", tF_tB=((2, 4),),
-).widened("2 <= p <= 16, m <= 4p, tF = 2, tB = 4", p=RANKS, m="range(1, 4*p + 1)")  # fmt: skip
+    p=range(2, 9),
+    m="(p, 2*p, 2*p + 1)",
+    tF_tB=((2, 4),),
+).widened("2 <= p <= 16, m <= 4p, tF = 2, tB = 4", p=RANKS, m="range(1, 4*p + 1)")
 CHUNKED = domain(
     "2 <= p <= 6, 2 <= v <= 4, m in {2p, 3p}, all stages",
-    p=range(2, 7), m="(2*p, 3*p)", v=(2, 3, 4), s="range(p)",
-).widened(
-    "2 <= p <= 16, 2 <= v <= 4, m in {2p, 3p, 4p}, all stages", p=RANKS, m="(2*p, 3*p, 4*p)"
-)  # fmt: skip
+    p=range(2, 7),
+    m="(2*p, 3*p)",
+    v=(2, 3, 4),
+    s="range(p)",
+).widened("2 <= p <= 16, 2 <= v <= 4, m in {2p, 3p, 4p}, all stages", p=RANKS, m="(2*p, 3*p, 4*p)")
 CHUNKED_SHAPES = domain(
     "2 <= p <= 6, 2 <= v <= 4, m in {p, 2p, 3p}", p=range(2, 7), m="(p, 2*p, 3*p)", v=(2, 3, 4)
 ).widened(
     "2 <= p <= 16, 2 <= v <= 4, m in {p, 2p, 3p, 4p} (the schedule needs p | m)",
-    p=RANKS, m="(p, 2*p, 3*p, 4*p)",
-)  # fmt: skip
+    p=RANKS,
+    m="(p, 2*p, 3*p, 4*p)",
+)
 
 
 def searched(at: Params) -> tuple[int, ...]:

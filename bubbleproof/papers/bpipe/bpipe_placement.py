@@ -91,8 +91,12 @@ TWO_NODES = domain(
 )
 GPUS = domain(
     "p = 4, t = 2, d = 2 on two nodes of 8: the 16 GPUs of Figure 6",
-    gpu=range(16), p=(4,), t=(2,), d=(2,), g=(NODE,),
-)  # fmt: skip
+    gpu=range(16),
+    p=(4,),
+    t=(2,),
+    d=(2,),
+    g=(NODE,),
+)
 
 
 def stage_of(at: Params) -> int:

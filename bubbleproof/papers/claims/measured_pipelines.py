@@ -139,7 +139,9 @@ def peaks_of(member: FamilyMember, rows: np.ndarray[tuple[int], np.dtype[np.bool
     problem, events = member.problem, member.problem.events
     only = replace(
         events,
-        task=events.task[rows], at_end=events.at_end[rows],
-        store=events.store[rows], delta=events.delta[rows],
-    )  # fmt: skip
+        task=events.task[rows],
+        at_end=events.at_end[rows],
+        store=events.store[rows],
+        delta=events.delta[rows],
+    )
     return measure(replace(problem, events=only), member.schedule).peak_activations

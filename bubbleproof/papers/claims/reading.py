@@ -108,8 +108,9 @@ class Reading:
 
     def __post_init__(self) -> None:
         if self.slack is not None and self.relation in (Relation.EQUAL, Relation.ABOUT):
-            raise ValueError(f"{self.name}: only <= and >= can have slack, not"
-                             f" {self.relation.value}")  # fmt: skip
+            raise ValueError(
+                f"{self.name}: only <= and >= can have slack, not {self.relation.value}"
+            )
         for premise in self.premises:
             if self.relation not in premise.relations:
                 sign = self.relation.value

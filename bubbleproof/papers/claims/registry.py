@@ -32,12 +32,22 @@ from bubbleproof.papers.tpipe import tpipe_claims
 
 _PAPERS = (
     bpipe_claims,
-    mepipe_table3, mepipe_svpp, mepipe_model, mepipe_evaluation, mepipe_strategies, mepipe_vpp,
-    mepipe_hanayo, mepipe_one_less, mepipe_configurations,
-    field_first, field_zero_bubble, field_bidirectional, field_few,
+    mepipe_table3,
+    mepipe_svpp,
+    mepipe_model,
+    mepipe_evaluation,
+    mepipe_strategies,
+    mepipe_vpp,
+    mepipe_hanayo,
+    mepipe_one_less,
+    mepipe_configurations,
+    field_first,
+    field_zero_bubble,
+    field_bidirectional,
+    field_few,
     pipemesh_claims,
     tpipe_claims,
-)  # fmt: skip
+)
 
 # (theorem, what the ids of the claims begin with, how they end)
 _IMPLIED = (

@@ -40,9 +40,7 @@ EQUAL, DOUBLE = ((1, 1),), ((1, 2),)
 def _units(ratios: Ratios, every: str = "", **rank: Choice) -> Domain:
     """Even p and the m <= 4p that p divides, ticks of the ratios; every rank r where asked for."""
     rest = f"m a multiple of p up to 4p; {ratios_text(ratios)}{every}"
-    columns: dict[str, Choice] = {
-        "p": FEW_EVEN, "m": "(p, 2*p, 3*p, 4*p)", **rank, "tF_tB": ratios
-    }  # fmt: skip
+    columns: dict[str, Choice] = {"p": FEW_EVEN, "m": "(p, 2*p, 3*p, 4*p)", **rank, "tF_tB": ratios}
     few = domain(f"even p <= 8, 12, 16; {rest}", columns)
     return few.widened(f"even p <= 16; {rest}", p=EVERY_EVEN)
 
@@ -106,12 +104,18 @@ def _dual(name: str, relation: str, where: str) -> Domain:
     return domain(
         f"p in {' '.join(map(str, few))}; 2p <= m <= 4p{even} (from p = 5 on only m within 2 "
         f"above a multiple of p); {ticks}",
-        p=few, m=near, tF=(1, 2, 3), tI=(1, 2, 3), tW=(0, 1, 3), where=where,
+        p=few,
+        m=near,
+        tF=(1, 2, 3),
+        tI=(1, 2, 3),
+        tW=(0, 1, 3),
+        where=where,
     ).widened(
         f"{of_p} <= 16; 2p <= m <= 4p{even}, which is all that the schedule takes of m <= 4p; "
         f"{ticks}",
-        p=every, m=f"range(2*p, 4*p + 1, {step})",
-    )  # fmt: skip
+        p=every,
+        m=f"range(2*p, 4*p + 1, {step})",
+    )
 
 
 def _dual_claims(

@@ -27,8 +27,11 @@ FEW = scope(
 )
 ANY_ORDER = domain(
     "3 <= p <= 5, 2 <= m < p, v in 2 3, tF:tB in 1:1 1:2 2:1",
-    p=(3, 4, 5), m="range(2, p)", v="(2, 3) if p == 3 else (2,)", tF_tB=((1, 1), (1, 2), (2, 1)),
-)  # fmt: skip
+    p=(3, 4, 5),
+    m="range(2, p)",
+    v="(2, 3) if p == 3 else (2,)",
+    tF_tB=((1, 1), (1, 2), (2, 1)),
+)
 TIME, BUBBLE = "(p*v + m-1)*(tF + tB)", "(p*v + m-1 - m*v)/(m*v)"
 
 
@@ -46,15 +49,36 @@ CLAIMS: tuple[PaperClaim, ...] = (
             ("bfs", f"{BREADTH} section 4", "Breadth-first order"),
         )
         for claim in (
-            stated(f"field.{name}.makespan-few", f"ours, for {source}",
-                   f"{title} takes (pv + m-1)(tF + tB) with m < p, at any durations.",
-                   "makespan (ticks)", makespan(name), "==", TIME, FEW),
-            stated(f"field.{name}.bubble-few", f"ours, for {source}",
-                   f"{title} has the bubble (pv + m-1 - mv)/(mv) with m < p.", "idle_over_work",
-                   idle_over_work(name), "==", BUBBLE, FEW),
+            stated(
+                f"field.{name}.makespan-few",
+                f"ours, for {source}",
+                f"{title} takes (pv + m-1)(tF + tB) with m < p, at any durations.",
+                "makespan (ticks)",
+                makespan(name),
+                "==",
+                TIME,
+                FEW,
+            ),
+            stated(
+                f"field.{name}.bubble-few",
+                f"ours, for {source}",
+                f"{title} has the bubble (pv + m-1 - mv)/(mv) with m < p.",
+                "idle_over_work",
+                idle_over_work(name),
+                "==",
+                BUBBLE,
+                FEW,
+            ),
         )
     ),
-    stated("field.few.least", "ours",
-           "With m < p no order of v chunks, stage g on rank g mod p, is shorter.",
-           "least makespan of any order (ticks)", least, "==", TIME, ANY_ORDER),
-)  # fmt: skip
+    stated(
+        "field.few.least",
+        "ours",
+        "With m < p no order of v chunks, stage g on rank g mod p, is shorter.",
+        "least makespan of any order (ticks)",
+        least,
+        "==",
+        TIME,
+        ANY_ORDER,
+    ),
+)

@@ -100,8 +100,10 @@ def _spelled(values: Sequence[int]) -> str:
 ANY = shapes()
 OF_RANKS = domain(
     f"p in {_spelled(SOME_RANKS)}; {NEAR.text}; every rank r",
-    p=SOME_RANKS, m=lambda at: NEAR.of(at["p"]), r="range(p)",
-).widened("2 <= p <= 16; m <= 4p; every rank r", p=RANKS, m="range(1, 4*p + 1)")  # fmt: skip
+    p=SOME_RANKS,
+    m=lambda at: NEAR.of(at["p"]),
+    r="range(p)",
+).widened("2 <= p <= 16; m <= 4p; every rank r", p=RANKS, m="range(1, 4*p + 1)")
 
 
 CHUNKS = (2, 3, 4)
@@ -119,8 +121,12 @@ SEVERAL = Premise(text="p divides m, m > p", cases="m % p == 0 and m > p")
 DIVIDED = shapes("p divides m", "m % p == 0", ranks=FEWER_RANKS, v=CHUNKS)
 ORDERS = domain(
     "p = 2; m <= 3; v in 2 3; tF and tB in 1 2, every order",
-    p=(2,), m=(1, 2, 3), v=(2, 3), tF=(1, 2), tB=(1, 2),
-)  # fmt: skip
+    p=(2,),
+    m=(1, 2, 3),
+    v=(2, 3),
+    tF=(1, 2),
+    tB=(1, 2),
+)
 
 
 SHARE, OVERHEAD = "(p-1)/(m+p-1)", "(p-1)/(v*m)"

@@ -67,11 +67,17 @@ def chunk_changes(form: ClosedForm, least: Term) -> tuple[Obligation, ...]:
     counts = (per_chunk >= 1, per_chunk >= least, per_chunk <= M, per_chunk <= J, J <= M - 1)
     before, f, b = J - per_chunk, form.forward, form.backward
     parts = (
-        ("F of rank 0 after F of the last rank, one chunk before", (),
-         f(zero, J) >= f(last, before) + TF),
-        ("B of the last rank after B of rank 0, one chunk after", (),
-         b(last, J) >= b(zero, before) + TB),
-    )  # fmt: skip
+        (
+            "F of rank 0 after F of the last rank, one chunk before",
+            (),
+            f(zero, J) >= f(last, before) + TF,
+        ),
+        (
+            "B of the last rank after B of rank 0, one chunk after",
+            (),
+            b(last, J) >= b(zero, before) + TB,
+        ),
+    )
     return obligations_of(parts, (*SHAPE, *counts))
 
 
@@ -83,18 +89,29 @@ def theorem(form: ClosedForm = FORM) -> Theorem:
 def terapipe(form: ClosedForm = FORM) -> Theorem:
     """TeraPipe: peak m*s slices on every rank, makespan (m*s+p-1)P, P per slice."""
     return _theorem(
-        "terapipe", "TeraPipe, n = m*s slices", "m*s", "slice", "p, m, s >= 1",
-        ("all slices take equally long",), obligations(form), "; the obligations write m for n",
-    )  # fmt: skip
+        "terapipe",
+        "TeraPipe, n = m*s slices",
+        "m*s",
+        "slice",
+        "p, m, s >= 1",
+        ("all slices take equally long",),
+        obligations(form),
+        "; the obligations write m for n",
+    )
 
 
 def breadth_first(form: ClosedForm = FORM, least: Term = P) -> Theorem:
     """Breadth-first with m >= p: peak m*v on every rank, makespan (m*v+p-1)P, P per chunk."""
     return _theorem(
-        "bfs", "Breadth-first, n = m*v, m >= p", "m*v", "chunk", "p, v >= 1", ("m >= p",),
+        "bfs",
+        "Breadth-first, n = m*v, m >= p",
+        "m*v",
+        "chunk",
+        "p, v >= 1",
+        ("m >= p",),
         (*obligations(form), *chunk_changes(form, least)),
         "; the obligations write m for n and per_chunk for m",
-    )  # fmt: skip
+    )
 
 
 def _theorem(

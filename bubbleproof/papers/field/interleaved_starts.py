@@ -102,12 +102,18 @@ def tightness(form: InterleavedForm) -> list[ObligationPart]:
                 all_of(Q >= P, R.equals(0), X.equals(Q + 2 * P)),
             ),
         ),
-        ("F of rank 0 is tight at place (v+1)p", (*AT_X, Q >= P, R.equals(0), X.equals(Q + 2 * P)),
-         any_of(f(R, X).equals(before_f), f(R, X).equals(f(P - 1, X - P) + TF))),
+        (
+            "F of rank 0 is tight at place (v+1)p",
+            (*AT_X, Q >= P, R.equals(0), X.equals(Q + 2 * P)),
+            any_of(f(R, X).equals(before_f), f(R, X).equals(f(P - 1, X - P) + TF)),
+        ),
         ("the first F is tight", (), any_of(R.equals(0), f(R, zero).equals(f(R - 1, zero) + TF))),
-        ("B is tight", AT_X,
-         any_of(b(R, X).equals(before_b), all_of(R <= P - 2, b(R, X).equals(b(R + 1, X) + TB)))),
-    ]  # fmt: skip
+        (
+            "B is tight",
+            AT_X,
+            any_of(b(R, X).equals(before_b), all_of(R <= P - 2, b(R, X).equals(b(R + 1, X) + TB))),
+        ),
+    ]
 
 
 def _hints() -> tuple[tuple[Term, Term], ...]:

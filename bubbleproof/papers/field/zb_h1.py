@@ -137,9 +137,12 @@ def costs(form: SplitForm) -> list[ObligationPart]:
     return [
         *live(f, lambda i, j: w(i, j) + T, form.peak, P - 1),
         ("no task ends after the makespan", AT_J, w(I, J) + T <= form.makespan),
-        ("the makespan is reached", (I >= 0, I <= P - 1),
-         all_of(f(zero, zero).equals(0), (w(I, M - 1) + T).equals(form.makespan))),
-    ]  # fmt: skip
+        (
+            "the makespan is reached",
+            (I >= 0, I <= P - 1),
+            all_of(f(zero, zero).equals(0), (w(I, M - 1) + T).equals(form.makespan)),
+        ),
+    ]
 
 
 def lower_bound(form: SplitForm) -> list[ObligationPart]:

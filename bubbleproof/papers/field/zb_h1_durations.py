@@ -150,10 +150,16 @@ def chains(form: SplitForm) -> list[ObligationPart]:
     third = end >= P * TF + (P - 1) * TI + _Work(M - P, M, M).ticks
     return [
         *busy(),
-        ("F goes down: a rank later is tF later", (rank, here >= I * TF, after >= here + TF),
-         after >= (I + 1) * TF),
-        ("I goes up: i ranks take i * tI", (rank, after >= here + I * TI, end >= after + TI),
-         end >= here + (I + 1) * TI),
+        (
+            "F goes down: a rank later is tF later",
+            (rank, here >= I * TF, after >= here + TF),
+            after >= (I + 1) * TF,
+        ),
+        (
+            "I goes up: i ranks take i * tI",
+            (rank, after >= here + I * TI, end >= after + TI),
+            end >= here + (I + 1) * TI,
+        ),
         (
             "exactly m - p W precede the last I of the last rank",
             (K >= 0, K <= M - 1),
@@ -162,9 +168,12 @@ def chains(form: SplitForm) -> list[ObligationPart]:
             ),
         ),
         ("no timing of this order ends earlier", (first, second, third), end >= form.makespan),
-        ("no schedule at all is faster where tI <= min(tF, tW)", (first, TI <= U),
-         end >= form.makespan),
-    ]  # fmt: skip
+        (
+            "no schedule at all is faster where tI <= min(tF, tW)",
+            (first, TI <= U),
+            end >= form.makespan,
+        ),
+    ]
 
 
 def theorem(form: SplitForm = FORM) -> Theorem:

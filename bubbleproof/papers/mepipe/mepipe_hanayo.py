@@ -36,9 +36,13 @@ FEW = scope("n <= p", "m <= p", ranks=RANKS, v=V)
 @lru_cache(maxsize=4096)  # numbers only
 def _measured(p: int, m: int, v: int, forward: int, backward: int) -> Measures:
     pipeline = Pipeline(
-        num_ranks=p, num_microbatches=m, num_chunks=v, placement="wave",
-        forward=forward, backward=backward,
-    )  # fmt: skip
+        num_ranks=p,
+        num_microbatches=m,
+        num_chunks=v,
+        placement="wave",
+        forward=forward,
+        backward=backward,
+    )
     problem = pipeline.problem()
     return measure(problem, left_shift(problem, closed_form_order(pipeline)))
 

@@ -39,8 +39,10 @@ def optimizer_bytes(at: Params, *, master: int) -> Fraction:
 
 MEMORY = domain(
     "7, 13 and 34 units of parameters, 2 <= p <= 16, d <= 8",
-    params=(7, 13, 34), p=range(2, 17), d=range(1, 9),
-)  # fmt: skip
+    params=(7, 13, 34),
+    p=range(2, 17),
+    d=range(1, 9),
+)
 ON_64 = case("34 G parameters, p d = 64", params=34, p=16, d=4)
 ON_8 = case("34 G parameters, p = 8, d = 8", params=34, p=8, d=8)
 
@@ -129,8 +131,11 @@ def years_to_parity(at: Params) -> Fraction:
 
 POWER = case(
     "2 RTX 4090 of 450 W for an A100 of 400 W, 10 cents per kilowatt-hour, Table 9's prices",
-    cards=2, RTX=450, A100=400, cents=10,
-)  # fmt: skip
+    cards=2,
+    RTX=450,
+    A100=400,
+    cents=10,
+)
 
 _FLOPS: tuple[PaperClaim, ...] = (
     stated("mepipe.table9.tflops", "Table 9",

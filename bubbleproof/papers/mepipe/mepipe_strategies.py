@@ -31,16 +31,28 @@ MODEL = LLAMAS[1]
 STRATEGIES = ("TP", "CP", "DP", "PP")  # by falling number of pluses
 MANY = domain(
     "2 <= p <= 6, n in p 2p 3p, equal ticks",
-    p=range(2, 7), m="(p, 2*p, 3*p)", tF=(1,), tB=(1,),
-)  # fmt: skip
+    p=range(2, 7),
+    m="(p, 2*p, 3*p)",
+    tF=(1,),
+    tB=(1,),
+)
 SLICED = domain(
     "2 <= p <= 5, n in p 2p, s in 2 3 4, v = 1, equal ticks",
-    p=range(2, 6), m="(p, 2*p)", v=(1,), s=(2, 3, 4), tF=(1,), tB=(1,),
-)  # fmt: skip
+    p=range(2, 6),
+    m="(p, 2*p)",
+    v=(1,),
+    s=(2, 3, 4),
+    tF=(1,),
+    tB=(1,),
+)
 NEIGHBOURS = domain(
     "TP over CP, CP over DP, DP over PP; 8 stages, x = 2, d = 4, global batches of Table 5",
-    more=(0, 1, 2), batch=(32, 64, 128), p=(8,), x=(2,), d=(4,),
-)  # fmt: skip
+    more=(0, 1, 2),
+    batch=(32, 64, 128),
+    p=(8,),
+    x=(2,),
+    d=(4,),
+)
 # (strategy, kind, mark): TP, CP, DP by parameters, activations, optimizer states.
 MARKS = domain(
     "the marks of TP, CP and DP; two devices, Llama 2 13B",

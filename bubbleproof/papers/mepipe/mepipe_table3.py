@@ -54,12 +54,20 @@ VPP_MANY = scope("p divides n", "m % p == 0", v=V)
 WAVES_MANY = scope("n >= p", "m >= p", v=V)
 ORDERS_MANY = domain(
     "p = 2; n in 2 3; v in 1 2; tF and tB in 1 2, every order",
-    p=(2,), m=(2, 3), v=(1, 2), tF=(1, 2), tB=(1, 2),
-)  # fmt: skip
+    p=(2,),
+    m=(2, 3),
+    v=(1, 2),
+    tF=(1, 2),
+    tB=(1, 2),
+)
 ORDERS_FEW = domain(
     "p = 3; n in 1 2; v in 1 2; tF and tB in 1 2, every order",
-    p=(3,), m=(1, 2), v=(1, 2), tF=(1, 2), tB=(1, 2),
-)  # fmt: skip
+    p=(3,),
+    m=(1, 2),
+    v=(1, 2),
+    tF=(1, 2),
+    tB=(1, 2),
+)
 WAVES_MANY_EQUAL = scope("n >= p", "m >= p", ranks=((2, 3, 4), RANKS), v=V, ratios=EQUAL)
 WAVES_FEW = scope("n < p", "m < p", v=V)
 WAVES_FEW_EQUAL = scope("n < p", "m < p", v=V, ratios=EQUAL)
@@ -125,30 +133,50 @@ _SLICED: tuple[PaperClaim, ...] = (
         claim
         for column, cases in (("many", SLICED_MANY), ("few", SLICED_FEW))
         for claim in (
-            row(f"terapipe.bubble-{column}", "TeraPipe's bubble ratio is (p-1)/(ns+p-1).",
-                idle_ratio("terapipe"), "(p-1)/(m*s + p-1)", cases),
-            row(f"terapipe.memory-{column}", "TeraPipe keeps n/p A.", peak_of_a("terapipe"), "m/p",
-                cases),
+            row(
+                f"terapipe.bubble-{column}",
+                "TeraPipe's bubble ratio is (p-1)/(ns+p-1).",
+                idle_ratio("terapipe"),
+                "(p-1)/(m*s + p-1)",
+                cases,
+            ),
+            row(
+                f"terapipe.memory-{column}",
+                "TeraPipe keeps n/p A.",
+                peak_of_a("terapipe"),
+                "m/p",
+                cases,
+            ),
         )
     ),
-)  # fmt: skip
+)
 
 
 _FEWEST: dict[str, tuple[str, str, dict[str, Values]]] = {
-    "many": ("p in 2 3; n <= 4, v in 1 2, s in 1 2 with n v s <= 8; tF:tB = 1:1; n >= p",
-             "m >= p and m*v*s <= 8", {"p": (2, 3), "m": range(1, 5), "s": (1, 2)}),
-    "few": ("p in 2 3 4; n <= 3, v in 1 2, s in 1 2 4 with n v s <= 8; tF:tB = 1:1; n < p",
-            "m < p and m*v*s <= 8", {"p": (2, 3, 4), "m": range(1, 4), "s": (1, 2, 4)}),
-}  # fmt: skip
+    "many": (
+        "p in 2 3; n <= 4, v in 1 2, s in 1 2 with n v s <= 8; tF:tB = 1:1; n >= p",
+        "m >= p and m*v*s <= 8",
+        {"p": (2, 3), "m": range(1, 5), "s": (1, 2)},
+    ),
+    "few": (
+        "p in 2 3 4; n <= 3, v in 1 2, s in 1 2 4 with n v s <= 8; tF:tB = 1:1; n < p",
+        "m < p and m*v*s <= 8",
+        {"p": (2, 3, 4), "m": range(1, 4), "s": (1, 2, 4)},
+    ),
+}
 
 
 def _small(column: str, over: str) -> Domain:
     """Sizes at which all orders, or all tie-breaks, can be looked at."""
     text, where, columns = _FEWEST[column]
     every: dict[str, Choice] = {
-        "p": columns["p"], "m": columns["m"], "v": (1, 2), "s": columns["s"],
-        "tF": (1,), "tB": (1,),
-    }  # fmt: skip
+        "p": columns["p"],
+        "m": columns["m"],
+        "v": (1, 2),
+        "s": columns["s"],
+        "tF": (1,),
+        "tB": (1,),
+    }
     return domain(f"{text}, {over}", every, where=where)
 
 
@@ -167,8 +195,12 @@ ORDERS = domain(
     "p in 2 3; n <= 4, v in 1 2, s in 1 2 4 with n v s <= 8; tF:tB in 1:1 1:2 2:1 2:3 3:2 3:5; "
     "v = 1, s >= p, n <= p div s, or p div s divides n; every order",
     where=f"m*v*s <= 8 and {FILLS_GROUPS}",
-    p=(2, 3), m=range(1, 5), v=(1, 2), s=(1, 2, 4), tF_tB=RATIOS,
-)  # fmt: skip
+    p=(2, 3),
+    m=range(1, 5),
+    v=(1, 2),
+    s=(1, 2, 4),
+    tF_tB=RATIOS,
+)
 ENDS = svpp_scope(
     "tB >= tF; v = 1, s >= p, or s = 1 and n <= p or p divides n",
     HAS_NO_INNER_SLICES,
@@ -218,22 +250,43 @@ _SVPP: tuple[PaperClaim, ...] = (
         claim
         for column, text, formula, every, ties, groups in (
             ("many", "(p-1)/(nsv+p-1)", SVPP_MANY, EVERY_MANY, TIES_MANY, GROUPS_MANY),
-            ("few", "x/(x+nvs), x = p-1+(v-1)max(p-sn,0)", SVPP_FEW, EVERY_FEW, TIES_FEW,
-             GROUPS_FEW),
+            (
+                "few",
+                "x/(x+nvs), x = p-1+(v-1)max(p-sn,0)",
+                SVPP_FEW,
+                EVERY_FEW,
+                TIES_FEW,
+                GROUPS_FEW,
+            ),
         )
         for claim in (
             _svpp(column, text, formula, every, ties),
-            row(f"svpp.bubble-{column}-reached",
+            row(
+                f"svpp.bubble-{column}-reached",
                 f"An order of the same f has the bubble ratio {text} where the samples that share "
-                "a bubble come in full groups.", idle_ratio("svpp"), formula, groups,
-                source="ours, for MEPipe Table 3"),
+                "a bubble come in full groups.",
+                idle_ratio("svpp"),
+                formula,
+                groups,
+                source="ours, for MEPipe Table 3",
+            ),
         )
     ),
-    row("svpp.memory-many", "SVPP keeps (v max(p,s) + min(p,s) - 1)/(vsp) A.", peak_of_a("svpp"),
-        SVPP_MEMORY, TIMED_MANY),
-    row("svpp.memory-few", "SVPP keeps min((v max(p,s) + min(p,s) - 1)/(vsp), n/p) A.",
-        peak_of_a("svpp"), f"min({SVPP_MEMORY}, m/p)", TIMED_FEW),
-)  # fmt: skip
+    row(
+        "svpp.memory-many",
+        "SVPP keeps (v max(p,s) + min(p,s) - 1)/(vsp) A.",
+        peak_of_a("svpp"),
+        SVPP_MEMORY,
+        TIMED_MANY,
+    ),
+    row(
+        "svpp.memory-few",
+        "SVPP keeps min((v max(p,s) + min(p,s) - 1)/(vsp), n/p) A.",
+        peak_of_a("svpp"),
+        f"min({SVPP_MEMORY}, m/p)",
+        TIMED_FEW,
+    ),
+)
 
 
 CLAIMS: tuple[PaperClaim, ...] = (

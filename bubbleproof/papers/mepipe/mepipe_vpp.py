@@ -46,9 +46,12 @@ CHUNKS = (2, 4)
 def _cases(text: str, counts: str, ratios: Ratios = RATIOS[:3], **rank: Words) -> Domain:
     """The m of each p, two v, the ratios; and some ranks r where asked for."""
     parts: dict[str, Words] = {
-        "p": among("p", (2, 3, 4)), "m": (f"n in {text}", counts), "v": among("v", CHUNKS), **rank,
+        "p": among("p", (2, 3, 4)),
+        "m": (f"n in {text}", counts),
+        "v": among("v", CHUNKS),
+        **rank,
         "tF_tB": ("", ratios),
-    }  # fmt: skip
+    }
     return worded(parts, ratios_text(ratios), wider={"p": among("p", (2, 3, 4, 5, 7, 11, 16))})
 
 

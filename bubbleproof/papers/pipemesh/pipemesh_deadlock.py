@@ -57,11 +57,26 @@ FILLED = _few_ranks("filled", 3, 3, 7, filled=True)
 ANY = _few_ranks("any elements", 3, 3, 4, filled=False)
 
 CLAIMS: tuple[PaperClaim, ...] = (
-    stated("pipemesh.alg1.ends", "ours, for PipeMesh Algorithm 1: a criterion",
-           "For filled sequences the printed program ends exactly where (M-1) e_1 + 2(P-1) <= M B, "
-           "and M = 1 or e_1 is at least q, the most microbatches in the queue when a dequeue "
-           "begins.", "1 where it ends", runs_literally, "==", is_free, FILLED),
-    stated("pipemesh.alg1.ends-only", "ours, for PipeMesh Algorithm 1: a criterion",
-           "Whatever the elements, the printed program ends nowhere else.", "1 where it ends",
-           runs_literally, "<=", is_free, ANY),
-)  # fmt: skip
+    stated(
+        "pipemesh.alg1.ends",
+        "ours, for PipeMesh Algorithm 1: a criterion",
+        "For filled sequences the printed program ends exactly where (M-1) e_1 + 2(P-1) <= M B, "
+        "and M = 1 or e_1 is at least q, the most microbatches in the queue when a dequeue "
+        "begins.",
+        "1 where it ends",
+        runs_literally,
+        "==",
+        is_free,
+        FILLED,
+    ),
+    stated(
+        "pipemesh.alg1.ends-only",
+        "ours, for PipeMesh Algorithm 1: a criterion",
+        "Whatever the elements, the printed program ends nowhere else.",
+        "1 where it ends",
+        runs_literally,
+        "<=",
+        is_free,
+        ANY,
+    ),
+)

@@ -169,8 +169,10 @@ PRINTED_TIMED = mesh_scope(
 SPARED = mesh_scope(
     "(min e - P) C_fwd and (min d - P) C_bwd at least P C_PP, tF:tB in 2:4 3:5 4:4 5:3, C_PP of 1, "
     "2 and 3",
-    is_filled, chunks=(1, 2), tF_tB_c=_spared,
-)  # fmt: skip
+    is_filled,
+    chunks=(1, 2),
+    tF_tB_c=_spared,
+)
 # Collectives that operations of P microbatches hide, and one that they do not.
 COLLECTIVES = mesh_scope(
     "filled, C_DP in 1 4 2P+3", is_filled, chunks=(1, 2), most=4, few=True, C="{1, 4, 2*p + 3}"
@@ -180,22 +182,32 @@ LATE = mesh_scope(
 )
 HIDDEN = mesh_scope(
     "filled, C_DP <= tF min(e) and tB min(d), of 1, 2, 3 and the largest",
-    is_filled, chunks=(1, 2), few=True, C=_hidden(1),
-)  # fmt: skip
+    is_filled,
+    chunks=(1, 2),
+    few=True,
+    C=_hidden(1),
+)
 SHARED = mesh_scope(
     "filled, 3 C_DP <= tF min(e) and tB min(d), of 1, 2, 3 and the largest",
-    is_filled, few=True, C=_hidden(3),
-)  # fmt: skip
+    is_filled,
+    few=True,
+    C=_hidden(3),
+)
 HALVES = domain(
     f"2 <= P <= 4, M <= 3, B in 2P 4P, two halves, {_TIMED}",
-    p=range(2, 5), m="(2*p, 4*p)", v=(1, 2, 3), e_d_R_S="((m//2, m//2, 2, 2),)", tF_tB=RATIOS,
-).widened(
-    f"2 <= P <= 16, M <= 4, B in 2P 4P, two halves, {_TIMED}", p=RANKS, v=(1, 2, 3, 4)
-)  # fmt: skip
+    p=range(2, 5),
+    m="(2*p, 4*p)",
+    v=(1, 2, 3),
+    e_d_R_S="((m//2, m//2, 2, 2),)",
+    tF_tB=RATIOS,
+).widened(f"2 <= P <= 16, M <= 4, B in 2P 4P, two halves, {_TIMED}", p=RANKS, v=(1, 2, 3, 4))
 DEPTH_FIRST = domain(
     "2 <= P <= 6, M <= 4, B in 2P 3P 4P, rank 0",
-    p=range(2, 7), m="(2*p, 3*p, 4*p)", v=range(1, 5), r=(0,),
-).widened("2 <= P <= 16, M <= 4, B in 2P 3P 4P, rank 0", p=RANKS)  # fmt: skip
+    p=range(2, 7),
+    m="(2*p, 3*p, 4*p)",
+    v=range(1, 5),
+    r=(0,),
+).widened("2 <= P <= 16, M <= 4, B in 2P 3P 4P, rank 0", p=RANKS)
 
 
 def _short(text: str, where: Condition) -> Domain:
@@ -232,5 +244,9 @@ SHORT_PRINTED = shaped(
 )
 CHUNKS = domain(
     "2 <= P <= 3, 2 <= M <= 4, B = 2P, two halves, every chunk k",
-    p=(2, 3), m="(2*p,)", v=(2, 3, 4), e_d_R_S="((p, p, 2, 2),)", k="range(1, v + 1)",
-).widened("2 <= P <= 16, 2 <= M <= 4, B = 2P, two halves, every chunk k", p=RANKS)  # fmt: skip
+    p=(2, 3),
+    m="(2*p,)",
+    v=(2, 3, 4),
+    e_d_R_S="((p, p, 2, 2),)",
+    k="range(1, v + 1)",
+).widened("2 <= P <= 16, 2 <= M <= 4, B = 2P, two halves, every chunk k", p=RANKS)

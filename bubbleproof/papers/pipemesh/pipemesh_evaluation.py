@@ -44,11 +44,14 @@ V100 = (4, 8, 12)  # PipeMesh's rows
 QUEUED = domain(
     "section VI-A's shares of ZeRO-3 parameters, in thousandths, and B/S of Table IV",
     n_share=((12, 844), (8, 909), (12, 869)),
-)  # fmt: skip
-FASTER = domain("the ends of the range: Falcon 23.6 %, Llama2 33.8 %, in tenths",
-                row_more=((12, 236), (8, 338)))  # fmt: skip
-TIMES = domain("the ends of the range: Falcon over either, Llama2 over MegaScale, in hundredths",
-               row_over_times=((12, 1, 124), (8, 2, 134)))  # fmt: skip
+)
+FASTER = domain(
+    "the ends of the range: Falcon 23.6 %, Llama2 33.8 %, in tenths", row_more=((12, 236), (8, 338))
+)
+TIMES = domain(
+    "the ends of the range: Falcon over either, Llama2 over MegaScale, in hundredths",
+    row_over_times=((12, 1, 124), (8, 2, 134)),
+)
 A100 = ((0, 825), (1, 313))  # overlapped shares in thousandths, by row
 OVERLAPPED = domain("PipeMesh and Megatron on A100, printed shares in thousandths", row_share=A100)
 # Recomputation in the backwards: less than 2.6 % of the forward computation (section VI-A).
@@ -138,8 +141,9 @@ def ahead_of_megatron(_: Params) -> Fraction:
 
 def _sentence(name: str, source: str, told: str, measured: Exact, statement: str) -> PaperClaim:
     """A printed percentage of one decimal against Table IV."""
-    return contradicting(f"pipemesh.{name}", source, told, "Table IV", measured, statement,
-                         "per cent", ONE, "~1")  # fmt: skip
+    return contradicting(
+        f"pipemesh.{name}", source, told, "Table IV", measured, statement, "per cent", ONE, "~1"
+    )
 
 
 _CONTRADICTIONS = (

@@ -35,8 +35,11 @@ def _equal(text: str, **ticks: Choice) -> Domain:
 
     shapes = "P in 2 3, M <= 3, B in 4 6, 1 to 3 equal operations each, filled"
     columns: dict[str, Choice] = {
-        "p_m": ((2, 4), (2, 6), (3, 6)), "v": (1, 2, 3), "e_d_R_S": operations, **ticks,
-    }  # fmt: skip
+        "p_m": ((2, 4), (2, 6), (3, 6)),
+        "v": (1, 2, 3),
+        "e_d_R_S": operations,
+        **ticks,
+    }
     return domain(f"{shapes}{text}", columns)
 
 
@@ -45,9 +48,12 @@ TICKED = _equal(", C_DP in 1 4 9", C=(1, 4, 9))
 COVERED = domain(
     "P in 2 3, M in 2 3, B in 6 12, one or two equal operations each, filled; C_DP in 1 2 and at "
     "most a third of an operation's forwards",
-    p_m=((2, 6), (2, 12), (3, 6), (3, 12)), v=(2, 3), e_d_R_S="((m, m, 1, 1), (m//2, m//2, 2, 2))",
-    C=(1, 2), where="3*C <= e",
-)  # fmt: skip
+    p_m=((2, 6), (2, 12), (3, 6), (3, 12)),
+    v=(2, 3),
+    e_d_R_S="((m, m, 1, 1), (m//2, m//2, 2, 2))",
+    C=(1, 2),
+    where="3*C <= e",
+)
 
 
 def lengths(at: Params) -> tuple[int, int]:

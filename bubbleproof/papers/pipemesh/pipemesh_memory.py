@@ -46,8 +46,12 @@ BYTES: dict[str, Fraction] = {
 LLAMA2_BYTES = HALF * _sum(_GROUPED, _swiglu(_ROUNDED))  # 8/3 h is no width: 21845.3
 _AS_PRINTED = {GPT3: Fraction(8), LLAMA2: Fraction(16, 3), FALCON: Fraction(8)}
 
-SHARES = domain("2 <= D <= 8, M <= 12, psi_p of 12, 24 or 36 thirty-sixths of psi", D=range(2, 9),
-              M=range(1, 13), share=(12, 24, 36))  # fmt: skip
+SHARES = domain(
+    "2 <= D <= 8, M <= 12, psi_p of 12, 24 or 36 thirty-sixths of psi",
+    D=range(2, 9),
+    M=range(1, 13),
+    share=(12, 24, 36),
+)
 FEW = domain("2 <= D <= 8, M <= 4, psi_p = psi", D=range(2, 9), M=range(1, 5))
 MORE = domain("2 <= D <= 8, 5 <= M <= 12, psi_p = psi", D=range(2, 9), M=range(5, 13))
 REPLICAS = domain("D <= 16", D=range(1, 17))
@@ -112,14 +116,28 @@ def _saves(at: Params) -> int:
 
 def _sum_claims(name: str, model: str, total: str) -> tuple[PaperClaim, PaperClaim]:
     return (
-        stated(f"pipemesh.sec2B.{name}", "§II-B", f"A layer of {model} stores {total} sbh bytes.",
-               "bytes per sbh", per_layer(model), "==", total, LAYER),
-        contradicting(f"pipemesh.tab2.{name}", f"§II-B: {total} sbh", total,
-                      "Tables I and II, norms and dropout added: the last linear layer's output is "
-                      "as wide as its input", per_layer_as_printed(model),
-                      f"The outputs of {model} in the tables sum to what the text says.",
-                      "bytes per sbh", LAYER),
-    )  # fmt: skip
+        stated(
+            f"pipemesh.sec2B.{name}",
+            "§II-B",
+            f"A layer of {model} stores {total} sbh bytes.",
+            "bytes per sbh",
+            per_layer(model),
+            "==",
+            total,
+            LAYER,
+        ),
+        contradicting(
+            f"pipemesh.tab2.{name}",
+            f"§II-B: {total} sbh",
+            total,
+            "Tables I and II, norms and dropout added: the last linear layer's output is "
+            "as wide as its input",
+            per_layer_as_printed(model),
+            f"The outputs of {model} in the tables sum to what the text says.",
+            "bytes per sbh",
+            LAYER,
+        ),
+    )
 
 
 _TABLES = (

@@ -41,9 +41,15 @@ MANY = Premise(text="B >> P, here B >= 2P", cases="m >= 2*p")
 @lru_cache(maxsize=4096)
 def _queue(p: int, v: int, m: int, q: int, ticks: int) -> Queue:
     mesh = QueueNumbers(
-        num_ranks=p, num_chunks=v, num_microbatches=m, replicas=2, parameters=0, forward=FORWARD,
-        backward=BACKWARD, communication=ticks,
-    )  # fmt: skip
+        num_ranks=p,
+        num_chunks=v,
+        num_microbatches=m,
+        replicas=2,
+        parameters=0,
+        forward=FORWARD,
+        backward=BACKWARD,
+        communication=ticks,
+    )
     return planned_queue(mesh, q)
 
 
@@ -55,9 +61,13 @@ def queue(at: Params) -> Queue:
 def shape(at: Params) -> PipeMeshShape:
     found = queue(at)
     return PipeMeshShape(
-        p=at["p"], v=at["v"], m=at["m"], sequences=(found.enqueue, found.dequeue),
-        forward=FORWARD, backward=BACKWARD,
-    )  # fmt: skip
+        p=at["p"],
+        v=at["v"],
+        m=at["m"],
+        sequences=(found.enqueue, found.dequeue),
+        forward=FORWARD,
+        backward=BACKWARD,
+    )
 
 
 def is_filled(found: Queue) -> bool:
@@ -150,8 +160,11 @@ def _text(chunks: str, counts: str) -> str:
 PLANNED = domain(
     "P in 2 3, M <= 3, B <= 9, e and d of the planner for every queue size q >= P and every C_DP "
     f"up to {MOST_TICKS} C_fwd, filled",
-    p=(2, 3), m=range(2, 10), v=(1, 2, 3), q_C_others=_plans,
-)  # fmt: skip
+    p=(2, 3),
+    m=range(2, 10),
+    v=(1, 2, 3),
+    q_C_others=_plans,
+)
 REDUCED = domain(_text("2 3", "<= 6"), p=(2, 3), m=range(2, 7), v=(2, 3), q_C=_even)
 GATHERED = domain(_text("5 6", "<= 12"), p=(2, 3), m=range(2, 13), v=(5, 6), q_C=_even)
 

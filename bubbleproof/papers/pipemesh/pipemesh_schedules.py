@@ -147,9 +147,12 @@ def printed_forwards(at: Params) -> int:
 @lru_cache(maxsize=4096)  # numbers only
 def printed_of(shape: PipeMeshShape) -> tuple[Measures, tuple[int, ...]]:
     pipeline = Pipeline(
-        num_ranks=shape.p, num_microbatches=shape.m, num_chunks=shape.v,
-        forward=shape.forward, backward=shape.backward,
-    )  # fmt: skip
+        num_ranks=shape.p,
+        num_microbatches=shape.m,
+        num_chunks=shape.v,
+        forward=shape.forward,
+        backward=shape.backward,
+    )
     problem = pipeline.problem()
     orders = literal_orders(shape.p, shape.v, *shape.sequences)
     schedule = left_shift(problem, Program.from_orders(orders))

@@ -63,8 +63,20 @@ _TEXT = """
 3 5917.4 10687.9 691.9 4566.4 955.1 26.9 9.3 3.8 3.8 42.3 33.8
 8 9117.8 13900.9 359.7 632.1 536.4 29.1 44.7 2.2 2.2 39.4 31.6
 """
-_COLUMNS = ("M", "forward", "backward", "bubble", "dp", "pp", "gpu", "activations", "gradients",
-            "parameters", "throughput", "mfu")  # fmt: skip
+_COLUMNS = (
+    "M",
+    "forward",
+    "backward",
+    "bubble",
+    "dp",
+    "pp",
+    "gpu",
+    "activations",
+    "gradients",
+    "parameters",
+    "throughput",
+    "mfu",
+)
 
 
 GIB = 1 << 30

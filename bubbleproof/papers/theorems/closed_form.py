@@ -138,9 +138,12 @@ def peak(form: ClosedForm) -> list[ObligationPart]:
     """Live activations at the start of F(i, j), counted by the backwards that have ended."""
     return [
         *live(form.forward, lambda i, j: form.backward(i, j) + TB, form.peak(I), form.peak_at(I)),
-        ("the peak is reached at a microbatch that exists", (I >= 0, I <= P - 1),
-         all_of(form.peak_at(I) >= 0, form.peak_at(I) <= M - 1)),
-    ]  # fmt: skip
+        (
+            "the peak is reached at a microbatch that exists",
+            (I >= 0, I <= P - 1),
+            all_of(form.peak_at(I) >= 0, form.peak_at(I) <= M - 1),
+        ),
+    ]
 
 
 def makespan(form: ClosedForm) -> list[ObligationPart]:
@@ -148,6 +151,9 @@ def makespan(form: ClosedForm) -> list[ObligationPart]:
     f, b, zero = form.forward, form.backward, I * 0
     return [
         ("no task ends after the makespan", AT_J, b(I, J) + TB <= form.makespan),
-        ("the makespan is reached", (),
-         all_of(f(zero, zero).equals(0), (b(zero, M - 1) + TB).equals(form.makespan))),
-    ]  # fmt: skip
+        (
+            "the makespan is reached",
+            (),
+            all_of(f(zero, zero).equals(0), (b(zero, M - 1) + TB).equals(form.makespan)),
+        ),
+    ]

@@ -131,11 +131,17 @@ def of_sequences(places: Places, least: Term) -> tuple[Obligation, ...]:
     at = (enqueue.has(J), dequeue.has(J), enqueue.end <= M)
     parts: list[ObligationPart] = [
         *lists(places, least),
-        ("last stage: the forward stands at most Q places after the backward", (*at, waiting <= q),
-         places.forward(LAST, J, enqueue) <= places.backward(LAST, J, dequeue) + LAST * q),
-        ("sizes: Q >= 0 and N >= Q + p", (*at, q.equals(waiting), enqueue.size >= least),
-         all_of(LAST * q >= 0, LAST * q + P <= V * M)),
-    ]  # fmt: skip
+        (
+            "last stage: the forward stands at most Q places after the backward",
+            (*at, waiting <= q),
+            places.forward(LAST, J, enqueue) <= places.backward(LAST, J, dequeue) + LAST * q,
+        ),
+        (
+            "sizes: Q >= 0 and N >= Q + p",
+            (*at, q.equals(waiting), enqueue.size >= least),
+            all_of(LAST * q >= 0, LAST * q + P <= V * M),
+        ),
+    ]
     hints = ((LAST, q - waiting), (LAST, M - q), (LAST, q))
     return obligations_of(parts, SHAPE, hints)
 
@@ -149,10 +155,13 @@ def of_groups(places: Places, *, is_timed: bool = False) -> tuple[Obligation, ..
     place = places.forward(C, J, group)
     parts: list[ObligationPart] = [
         *lists(places),
-        ("last stage: the forward stands Q places after the backward", at,
-         places.forward(LAST, J, group).equals(places.backward(LAST, J, group) + q)),
+        (
+            "last stage: the forward stands Q places after the backward",
+            at,
+            places.forward(LAST, J, group).equals(places.backward(LAST, J, group) + q),
+        ),
         ("sizes: Q >= 0 and N >= Q + p", (groups >= 1,), all_of(q >= 0, whole >= q + P)),
-    ]  # fmt: skip
+    ]
     if is_timed:
         second = MicrobatchRange(1 * P, P)
         parts += [
@@ -163,11 +172,17 @@ def of_groups(places: Places, *, is_timed: bool = False) -> tuple[Obligation, ..
                     any_of(whole.equals(q + P), whole >= 2 * q + 2 * P), any_of(q.equals(0), q >= P)
                 ),
             ),
-            ("places v*p to (v+1)p - 1 are of chunk 0", (*at, C >= 1),
-             any_of(place <= q + P - 1, place >= q + 2 * P)),
-            ("place (v+1)p is of chunk 1", (V >= 2,),
-             places.forward(1 + 0 * V, 1 * P, second).equals(q + 2 * P)),
-        ]  # fmt: skip
+            (
+                "places v*p to (v+1)p - 1 are of chunk 0",
+                (*at, C >= 1),
+                any_of(place <= q + P - 1, place >= q + 2 * P),
+            ),
+            (
+                "place (v+1)p is of chunk 1",
+                (V >= 2,),
+                places.forward(1 + 0 * V, 1 * P, second).equals(q + 2 * P),
+            ),
+        ]
     by_p = (V, LAST, LAST - 1, LAST - C, C - 1, number)
     by_chunks = (groups - 1, groups - 2, number - 1, number)
     hints = (*((e, P) for e in by_p), *((e, V * P) for e in by_chunks))

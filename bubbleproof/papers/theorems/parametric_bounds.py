@@ -86,11 +86,13 @@ def makespan_theorem(makespan: Term | None = None) -> Theorem:
         obligations=(
             *chain_steps(),
             *busy_steps(),
-            _step("head, busy time and tail add up",
-                  (HERE >= (P - 1) * TF + M * TF + M * TB, HERE + (P - 1) * TB <= END),
-                  bound <= END),
+            _step(
+                "head, busy time and tail add up",
+                (HERE >= (P - 1) * TF + M * TF + M * TB, HERE + (P - 1) * TB <= END),
+                bound <= END,
+            ),
         ),
-    )  # fmt: skip
+    )
 
 
 def memory_steps() -> tuple[Obligation, ...]:
@@ -151,14 +153,20 @@ def memory_theorem(bound: Callable[[Term | int], Term] = memory_bound) -> Theore
             *chain_steps(),
             *busy_steps(),
             *memory_steps(),
-            _step("late head, busy time and tail add up",
-                  (*at, head + (M - Q * CAP) * PAIR <= HERE, HERE + (P - 1) * TB <= END),
-                  bound(Q) <= END),
-            _step("fewer than 1F1B holds is slower than 1F1B",
-                  (*at, CAP <= P - I - 1, bound(1) <= END), END > (M + P - 1) * PAIR,
-                  (P - I - CAP, TF), (P - I - CAP, TB)),
+            _step(
+                "late head, busy time and tail add up",
+                (*at, head + (M - Q * CAP) * PAIR <= HERE, HERE + (P - 1) * TB <= END),
+                bound(Q) <= END,
+            ),
+            _step(
+                "fewer than 1F1B holds is slower than 1F1B",
+                (*at, CAP <= P - I - 1, bound(1) <= END),
+                END > (M + P - 1) * PAIR,
+                (P - I - CAP, TF),
+                (P - I - CAP, TB),
+            ),
         ),
-    )  # fmt: skip
+    )
 
 
 def theorems() -> tuple[Theorem, ...]:

@@ -29,9 +29,13 @@ def class_keys(found: FamilyMember, repeats: int) -> list[tuple[ClassKey, int]]:
     actions, m = found.problem.actions, found.pipeline.num_microbatches
     half = num_downward(m) if found.pipeline.is_bidirectional else m
     columns = (
-        actions.kind, actions.stage, actions.slice, actions.part, actions.partner_stage,
+        actions.kind,
+        actions.stage,
+        actions.slice,
+        actions.part,
+        actions.partner_stage,
         actions.microbatch,
-    )  # fmt: skip
+    )
     numbered = []
     for kind, stage, slice_, part, partner, microbatch in zip(
         *(c.tolist() for c in columns), strict=True

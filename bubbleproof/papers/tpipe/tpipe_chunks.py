@@ -30,19 +30,24 @@ RECOMPUTED_1F1B, RECOMPUTED_INTERLEAVED = RecomputedOneForwardOneBackward(), TRe
 _SOME = (3, 4, 5, 6, 8)
 _WIDE = range(3, 17)
 _CHUNKS = (2, 3, 4)
-_PLAIN = domain(
-    "p in 3 4 5 6 8, v in 2 3 4, m = 3p", p=_SOME, v=_CHUNKS, m="(3*p,)"
-).widened("3 <= p <= 16, v in 2 3 4, m = 3p", p=_WIDE)  # fmt: skip
+_PLAIN = domain("p in 3 4 5 6 8, v in 2 3 4, m = 3p", p=_SOME, v=_CHUNKS, m="(3*p,)").widened(
+    "3 <= p <= 16, v in 2 3 4, m = 3p", p=_WIDE
+)
 _RATIOS = domain(
-    "p in 3 4 5 6 8, v in 2 3 4, 1 <= k < v, m = 3p", p=_SOME, v=_CHUNKS, k="range(1, v)",
+    "p in 3 4 5 6 8, v in 2 3 4, 1 <= k < v, m = 3p",
+    p=_SOME,
+    v=_CHUNKS,
+    k="range(1, v)",
     m="(3*p,)",
-).widened("3 <= p <= 16, v in 2 3 4, 1 <= k < v, m = 3p", p=_WIDE)  # fmt: skip
+).widened("3 <= p <= 16, v in 2 3 4, 1 <= k < v, m = 3p", p=_WIDE)
 _EIGHT = domain("p = 8, v in 3 4, m = 24", p=(8,), v=(3, 4), m=(24,))
 _MANY = domain("3 <= p <= 12, v in 3 4, m = 3p", p=range(3, 13), v=(3, 4), m="(3*p,)")
 _BATCH = domain(
     "p = 8, m = 32 (Figure 10's global batch, microbatches of 1), 6 or 12 parts a rank",
-    p=(8,), m=(32,), v=(6, 12),
-)  # fmt: skip
+    p=(8,),
+    m=(32,),
+    v=(6, 12),
+)
 
 
 def _share(at: Params) -> int:
@@ -115,12 +120,18 @@ _FIGURE_14 = (
            lambda at: kept(RECOMPUTED_1F1B, at), _RATIOS),
 )  # fmt: skip
 _ADAPIPE = (
-    stated("tpipe.sec6.3.adapipe-ticks",
-           "ours, for T-Pipe §6.3, with AdaPipe's plan for whole layers and messages of 0 ticks",
-           "By ticks alone AdaPipe, at T-Recomp's activations, takes no less than T-Recomp.",
-           "ratio of the steps", adapipe_over_trecomp, ">=", 1, _BATCH,
-           slack="6.0 % more of 48 layers and 3.0 % of 96; of ever smaller parts it comes to about "
-           "as long"),
-)  # fmt: skip
+    stated(
+        "tpipe.sec6.3.adapipe-ticks",
+        "ours, for T-Pipe §6.3, with AdaPipe's plan for whole layers and messages of 0 ticks",
+        "By ticks alone AdaPipe, at T-Recomp's activations, takes no less than T-Recomp.",
+        "ratio of the steps",
+        adapipe_over_trecomp,
+        ">=",
+        1,
+        _BATCH,
+        slack="6.0 % more of 48 layers and 3.0 % of 96; of ever smaller parts it comes to about "
+        "as long",
+    ),
+)
 
 CLAIMS: tuple[PaperClaim, ...] = (*_FIGURE_14, *_ADAPIPE)

@@ -35,9 +35,12 @@ ALL = scope(f"any m, {UNITS}", ranks=EACH, looked_at=EVERY, ratios=())
 STEADY = scope(f"m >= 3p, {UNITS}", "m >= 3*p", ranks=EACH, looked_at=EVERY, ratios=())
 GROUPS = scope(f"p divides m, {UNITS}", "m % p == 0", ranks=EACH, looked_at=EVERY, ratios=())
 TO_6 = scope(
-    f"p divides m, {UNITS}", "m % p == 0", ranks=(SMALL_RANKS[:-1], RANKS[:5]), looked_at=EVERY,
+    f"p divides m, {UNITS}",
+    "m % p == 0",
+    ranks=(SMALL_RANKS[:-1], RANKS[:5]),
+    looked_at=EVERY,
     ratios=(),
-)  # fmt: skip
+)
 PAIRS = scope(
     f"m in 2p 3p 4p, {UNITS}", "m % p == 0 and m > p", ranks=EACH, looked_at=EVERY, ratios=()
 )
@@ -65,9 +68,13 @@ def _windows(condition: str, where: str) -> Domain:
 
 # The first rank and the last are neighbours where there are two.
 LINKS = scope(
-    "m in 2p 3p 4p, every rank r but the last", "m % p == 0 and m > p and r < p - 1",
-    ranks=(SMALL_RANKS[1:], RANKS[1:]), looked_at=EVERY, ratios=(), r=(range(7), range(15)),
-)  # fmt: skip
+    "m in 2p 3p 4p, every rank r but the last",
+    "m % p == 0 and m > p and r < p - 1",
+    ranks=(SMALL_RANKS[1:], RANKS[1:]),
+    looked_at=EVERY,
+    ratios=(),
+    r=(range(7), range(15)),
+)
 WINDOWS, ANY = _windows("m >= p", "m >= p"), _windows("any m", "True")
 LAST = domain("2 <= p <= 16, m = p, rank 0", p=RANKS, m="(p,)", r=(0,))
 

@@ -38,14 +38,16 @@ ROOM = Premise(
 ROOMS = domain("29.2 to 31.6 of 32 GiB for activations and state, in tenths", tenths=TENTHS)
 DEPTHS = domain(
     "the five systems of Figure 8(b); 29.2 to 31.6 of 32 GiB for activations and state, in tenths",
-    system_layers=((0, 40), (1, 64), (2, 48), (3, 80), (4, 96)), tenths=TENTHS,
-)  # fmt: skip
+    system_layers=((0, 40), (1, 64), (2, 48), (3, 80), (4, 96)),
+    tenths=TENTHS,
+)
 BATCH_32 = case("p = 8, m = 32 (Figure 10's global batch 32, microbatches of 1)", p=8, m=32)
 MODELS = ("llama-2-70b", "gpt3-175b")
 FIGURE_10 = domain(
     "Llama 2 70B and GPT-3 175B on (PP, TP) = (8, 8), 32 microbatches of 1 sample of 16384 tokens",
-    p_m=((8, 32),), model=(0, 1),
-)  # fmt: skip
+    p_m=((8, 32),),
+    model=(0, 1),
+)
 # MFU at 64K tokens in hundredths of a per cent, as section 6.3 prints them.
 MFUS = {"1F1B-I+T-Recomp": 5408, "V-Half": 4794, "T-Pipe+T-Recomp": 4613, "V-Min": 3983}
 LONG = case("64K tokens", tokens=64)
@@ -194,16 +196,25 @@ _MEMORY = (
             ]),
 )  # fmt: skip
 _OFFLOAD = (
-    missing("tpipe.sec6.4.overlap", "§6.4, Figure 15(a)",
-            "T-Offload overlaps to 45.45 % on 4 ranks and to 94.55 % on 8.",
-            "T_step and T_bwd of the cluster",
-            estimated="what Eq. 6 makes of 45.45 %, tpipe.sec6.4.overlap-eq6"),
-    stated("tpipe.sec6.4.overlap-eq6", "ours, for T-Pipe §6.4 by Eq. 6",
-           "From 4 to 8 ranks the window grows from 2 to 4 backwards of half the length, so 45.45 "
-           "% of a model's off-load become 90.90 %.", "per cent",
-           lambda _: Fraction("45.45") * window_of_eq_6(8) / window_of_eq_6(4), "==", "90.90",
-           case("p = 4 and p = 8", p=8)),
-)  # fmt: skip
+    missing(
+        "tpipe.sec6.4.overlap",
+        "§6.4, Figure 15(a)",
+        "T-Offload overlaps to 45.45 % on 4 ranks and to 94.55 % on 8.",
+        "T_step and T_bwd of the cluster",
+        estimated="what Eq. 6 makes of 45.45 %, tpipe.sec6.4.overlap-eq6",
+    ),
+    stated(
+        "tpipe.sec6.4.overlap-eq6",
+        "ours, for T-Pipe §6.4 by Eq. 6",
+        "From 4 to 8 ranks the window grows from 2 to 4 backwards of half the length, so 45.45 "
+        "% of a model's off-load become 90.90 %.",
+        "per cent",
+        lambda _: Fraction("45.45") * window_of_eq_6(8) / window_of_eq_6(4),
+        "==",
+        "90.90",
+        case("p = 4 and p = 8", p=8),
+    ),
+)
 _COMPARISONS = (
     missing("tpipe.sec6.3.v-min", "§6.3, Figure 10",
             "T-Recomp is 19.27 % to 25.14 % more memory efficient than V-Min.",

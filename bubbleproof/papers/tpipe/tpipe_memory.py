@@ -61,8 +61,10 @@ def layer_state(model: Transformer, at: Deployment = DEPLOYMENT) -> int:
 def rank_state(model: Transformer, at: Deployment = DEPLOYMENT) -> int:
     """Bytes of state of the rank that has most of it, an embedding or a head included."""
     each = model.layers // RANKS
-    ends = (stage_weights(model, at, layers=each, is_first=first, is_last=not first)
-            for first in (True, False))  # fmt: skip
+    ends = (
+        stage_weights(model, at, layers=each, is_first=first, is_last=not first)
+        for first in (True, False)
+    )
     return max(state_bytes(one, at) for one in ends)
 
 

@@ -52,9 +52,13 @@ def minimize(program: pulp.LpProblem, known: Values | None, budget: Budget) -> M
 def _wait_for(command: list[str], folder: str, budget: Budget) -> None:
     """Run the command; at the end of the budget ask it to finish, and in the end make it."""
     process = subprocess.Popen(
-        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL, start_new_session=True,
-    )  # fmt: skip
+        command,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     try:
         while budget.seconds > 0:
             with suppress(subprocess.TimeoutExpired):

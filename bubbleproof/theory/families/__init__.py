@@ -49,13 +49,32 @@ __all__ = [
 ]
 
 _FAMILIES: tuple[Family, ...] = (
-    GPipe(), OneForwardOneBackward(), RecomputedOneForwardOneBackward(), AdaPipe(),
-    InterleavedOneForwardOneBackward(), BreadthFirst(), TeraPipe(), Hanayo(),
-    ZeroBubbleH1(), ZeroBubbleH2(), ZeroBubbleV(), VHalf(), VMin(),
-    Chimera(), DualPipe(), DualPipeV(),
-    BPipe(), BPipeInterleaved(), SVPP(), SVPPWeights(),
-    TPipe(), TRecomp(), TRecompInterleaved(), TOffload(), PipeMesh(),
-)  # fmt: skip
+    GPipe(),
+    OneForwardOneBackward(),
+    RecomputedOneForwardOneBackward(),
+    AdaPipe(),
+    InterleavedOneForwardOneBackward(),
+    BreadthFirst(),
+    TeraPipe(),
+    Hanayo(),
+    ZeroBubbleH1(),
+    ZeroBubbleH2(),
+    ZeroBubbleV(),
+    VHalf(),
+    VMin(),
+    Chimera(),
+    DualPipe(),
+    DualPipeV(),
+    BPipe(),
+    BPipeInterleaved(),
+    SVPP(),
+    SVPPWeights(),
+    TPipe(),
+    TRecomp(),
+    TRecompInterleaved(),
+    TOffload(),
+    PipeMesh(),
+)
 
 
 def families() -> dict[str, Family]:

@@ -39,9 +39,13 @@ FORWARDS, BACKWARDS, WEIGHTS = range(3)  # the lists of a rank
 def slice_orders(pipeline: Pipeline, limit: int) -> Program:
     """The orders for a pipeline in loop placement. Precondition: ``limit`` >= v*s."""
     return _orders(
-        pipeline.num_ranks, pipeline.num_microbatches, pipeline.num_chunks, pipeline.num_slices,
-        is_split=pipeline.split_backward is True, limit=limit,
-    )  # fmt: skip
+        pipeline.num_ranks,
+        pipeline.num_microbatches,
+        pipeline.num_chunks,
+        pipeline.num_slices,
+        is_split=pipeline.split_backward is True,
+        limit=limit,
+    )
 
 
 @lru_cache(maxsize=32)  # one shape is often wanted with several durations; 65536 tasks are 3 MB
@@ -51,9 +55,13 @@ def _orders(p: int, m: int, v: int, s: int, *, is_split: bool, limit: int) -> Pr
     runs = [plain, shared] if is_split and shared != plain else [shared]
     # Where W fills the waits, sharing pays in some shapes only: the fewer ticks.
     problem = Pipeline(
-        num_ranks=p, num_microbatches=m, num_chunks=v, num_slices=s, split_backward=is_split,
+        num_ranks=p,
+        num_microbatches=m,
+        num_chunks=v,
+        num_slices=s,
+        split_backward=is_split,
         backward=2 if is_split else 1,
-    ).problem()  # fmt: skip
+    ).problem()
     found = (grouped_order(problem, sizes, limit) for sizes in runs)
     return min(found, key=lambda run: run[1])[0]
 

@@ -231,10 +231,14 @@ class ActionTable:
 
     def __getitem__(self, row: int) -> Action:
         return _action(
-            self.kind.item(row), self.stage.item(row), self.microbatch.item(row),
-            self.slice.item(row), self.part.item(row),
-            self.partner_stage.item(row), self.partner_microbatch.item(row),
-        )  # fmt: skip
+            self.kind.item(row),
+            self.stage.item(row),
+            self.microbatch.item(row),
+            self.slice.item(row),
+            self.part.item(row),
+            self.partner_stage.item(row),
+            self.partner_microbatch.item(row),
+        )
 
     def __iter__(self) -> Iterator[Action]:
         return map(_action, *(column.tolist() for column in self._columns()))
@@ -275,6 +279,10 @@ def _action(
     if other != NONE:
         partner = Action(stage=other, kind=Kind.B, microbatch=backward, slice=slice)
     return Action(
-        stage=stage, kind=_KINDS[kind], microbatch=microbatch, slice=slice, part=part,
+        stage=stage,
+        kind=_KINDS[kind],
+        microbatch=microbatch,
+        slice=slice,
+        part=part,
         partner=partner,
-    )  # fmt: skip
+    )

@@ -314,8 +314,11 @@ class Pipeline:
 
 TICKS = ("forward", "backward", "input_backward", "weight_backward")
 _PER_STAGE: dict[str, int | None] = {
-    "activation": 0, "released_at_input": None, "static": 0, "message": 0,
-}  # fmt: skip
+    "activation": 0,
+    "released_at_input": None,
+    "static": 0,
+    "message": 0,
+}
 _DEFAULTS: dict[str, object] = {
     **{name: given.default for name, given in signature(Pipeline.__init__).parameters.items()},
     **{field.name: field.default for field in fields(Choices)},

@@ -202,9 +202,13 @@ def _rows(problem: Problem, schedule: Schedule) -> list[list[_Row]]:
     located = problem.locate(schedule.program.actions)
     ends = (schedule.start + problem.ticks(located)).tolist()
     columns = zip(
-        schedule.program.resource.tolist(), located.tolist(), schedule.start.tolist(), ends,
-        schedule.program.actions, strict=True,
-    )  # fmt: skip
+        schedule.program.resource.tolist(),
+        located.tolist(),
+        schedule.start.tolist(),
+        ends,
+        schedule.program.actions,
+        strict=True,
+    )
     for resource, task, begin, end, action in columns:
         if resource < problem.num_ranks and task != NONE:
             found[resource] += [_Row(use, task, begin, end) for use in uses_of(action)]

@@ -63,8 +63,15 @@ _NUMBERS = (_one_of(int, tuple), "a whole number, one per stage, or rows of them
 OF_PIPELINE: dict[str, tuple[Test, str]] = {
     **dict.fromkeys(
         (
-            "forward", "backward", "input_backward", "weight_backward", "activation",
-            "released_at_input", "weight_workspace", "static", "message",
+            "forward",
+            "backward",
+            "input_backward",
+            "weight_backward",
+            "activation",
+            "released_at_input",
+            "weight_workspace",
+            "static",
+            "message",
         ),
         _NUMBERS,
     ),
@@ -72,7 +79,7 @@ OF_PIPELINE: dict[str, tuple[Test, str]] = {
     "choices": (_one_of(Choices), "Choices"),
     "unit": (_one_of(str), "a name"),
     "memory_unit": (_one_of(str), "a name"),
-}  # fmt: skip
+}
 OF_CHOICES: dict[str, tuple[Test, str]] = {
     "placement": (_one_of(str, tuple), "loop, wave, bidirectional or a rank per stage"),
     "split_backward": (

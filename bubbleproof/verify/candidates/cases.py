@@ -121,18 +121,21 @@ class Case:
         if evict is not None:
             ranks, pairs, ticks = self.pipeline.stage_ranks, dict(evict.pairs), evict.duration
             evictions = [
-                Eviction(stage=g, microbatch=j, source=ranks[g], target=pairs[ranks[g]],
-                         duration=ticks)
-                for g, j in chosen[EVICT] if j is not None
-            ]  # fmt: skip
+                Eviction(
+                    stage=g, microbatch=j, source=ranks[g], target=pairs[ranks[g]], duration=ticks
+                )
+                for g, j in chosen[EVICT]
+                if j is not None
+            ]
         offloads: list[ActivationOffload] = []
         if offload is not None:
             offloads = [
                 ActivationOffload(
                     stage=g, microbatch=j, offload=offload.offload, reload=offload.reload
                 )
-                for g, j in chosen[OFFLOAD] if j is not None
-            ]  # fmt: skip
+                for g, j in chosen[OFFLOAD]
+                if j is not None
+            ]
         return self.pipeline.with_changes(
             recompute=recompute,
             evictions=tuple(evictions),

@@ -20,8 +20,11 @@ from bubbleproof.theory.pipelines.plan_space import PlanSpace
 
 SAME = ("num_ranks", "num_microbatches", "capacity", "latency", "bandwidth", "links")
 OPEN: dict[str, object] = {
-    "recompute": None, "evictions": (), "offloads": (), "host_capacity": None,
-}  # fmt: skip
+    "recompute": None,
+    "evictions": (),
+    "offloads": (),
+    "host_capacity": None,
+}
 
 
 def plain_of(pipeline: Pipeline) -> Pipeline:

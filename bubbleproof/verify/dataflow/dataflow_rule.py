@@ -57,10 +57,16 @@ def _rows(problem: Problem, program: Program, machine: SymbolicMachine) -> list[
     """The works of each row; none for foreign rows, and for all but one of a task's resources."""
     actions = program.actions
     columns = (
-        program.resource, actions.kind, actions.stage, actions.microbatch, actions.slice,
-        actions.part, actions.partner_stage, actions.partner_microbatch,
+        program.resource,
+        actions.kind,
+        actions.stage,
+        actions.microbatch,
+        actions.slice,
+        actions.part,
+        actions.partner_stage,
+        actions.partner_microbatch,
         _is_repeat(problem, program),
-    )  # fmt: skip
+    )
     rows: list[RunnableRow] = []
     for row, (r, k, g, j, slice_, piece, b_stage, b_microbatch, is_repeat) in enumerate(
         zip(*(column.tolist() for column in columns), strict=True)

@@ -109,9 +109,15 @@ class _Tasks:
         self.pieces: dict[SamplePart, set[int]] = defaultdict(set)
         actions = problem.actions
         columns = (
-            actions.kind, actions.stage, actions.microbatch, actions.slice, actions.part,
-            actions.partner_stage, actions.partner_microbatch, problem.rank_of_task,
-        )  # fmt: skip
+            actions.kind,
+            actions.stage,
+            actions.microbatch,
+            actions.slice,
+            actions.part,
+            actions.partner_stage,
+            actions.partner_microbatch,
+            problem.rank_of_task,
+        )
         for k, g, j, slice_, piece, b_stage, b_microbatch, rank in zip(
             *(column.tolist() for column in columns), strict=True
         ):

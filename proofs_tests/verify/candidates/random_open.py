@@ -58,15 +58,25 @@ def random_allowed(random: Random, pipeline: Pipeline, times: int = 1) -> Allowe
     sources = random.sample(range(p), random.randint(1, min(2, p)))
     return AllowedChoices(
         recompute=AllowedRecompute(
-            stages=again, kept=times * random.randint(0, least // times),
-            duration=random.choice([None, 0, times]), per_microbatch=random.random() < 0.3,
-        ) if "r" in kinds else None,
+            stages=again,
+            kept=times * random.randint(0, least // times),
+            duration=random.choice([None, 0, times]),
+            per_microbatch=random.random() < 0.3,
+        )
+        if "r" in kinds
+        else None,
         evict=AllowedEvictions(
             pairs=tuple((s, (s + random.randint(1, p - 1)) % p) for s in sources),
             duration=times * random.randint(0, 2),
-        ) if "e" in kinds else None,
+        )
+        if "e" in kinds
+        else None,
         offload=AllowedOffloads(
-            stages=some(), offload=times * random.randint(0, 1),
-            reload=times * random.randint(0, 2), host_capacity=random.choice([None, 0, 2, 4]),
-        ) if "o" in kinds else None,
-    )  # fmt: skip
+            stages=some(),
+            offload=times * random.randint(0, 1),
+            reload=times * random.randint(0, 2),
+            host_capacity=random.choice([None, 0, 2, 4]),
+        )
+        if "o" in kinds
+        else None,
+    )

@@ -57,8 +57,11 @@ OF_BUNDLES = 25  # of a bundle, and of the bundles of deployments
 MOST = (1, 1, 1, 2, 9, 1_000_000)  # ticks above the optimum
 SECONDS = 2.0  # for a proof by cases
 KINDS: dict[type[CandidateProof], str] = {
-    RankWork: "rank-work", RankMemory: "rank-memory", NoRoom: "no-room", Cases: "cases",
-}  # fmt: skip
+    RankWork: "rank-work",
+    RankMemory: "rank-memory",
+    NoRoom: "no-room",
+    Cases: "cases",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -295,9 +298,11 @@ def _of_all(rng: Random, seen: list[Judged]) -> Iterator[Damage]:
     for _ in range(OF_BUNDLES if values else 0):
         bundles = damaged_bundles(rng, {one.name: one.space for one in chosen}, true)
         yield _whole(
-            "deployments", " ".join(one.name for one in chosen),
-            partial(check_deployments, deployed, bundles), min(values),
-        )  # fmt: skip
+            "deployments",
+            " ".join(one.name for one in chosen),
+            partial(check_deployments, deployed, bundles),
+            min(values),
+        )
 
 
 def _whole(kind: str, name: str, check: Callable[[], BundleVerdict], value: int) -> Damage:

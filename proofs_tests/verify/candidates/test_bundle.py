@@ -23,13 +23,19 @@ from proofs_tests.patience import PATIENCE
 
 SPACE = PlanSpace(
     pipeline=Pipeline(
-        num_ranks=2, num_microbatches=3, forward=2, backward=4, input_backward=2,
-        weight_backward=2, activation=2, capacity=6,
+        num_ranks=2,
+        num_microbatches=3,
+        forward=2,
+        backward=4,
+        input_backward=2,
+        weight_backward=2,
+        activation=2,
+        capacity=6,
     ),
     allowed=AllowedChoices(evict=AllowedEvictions(pairs=((0, 1),), duration=2)),
     chunks=(1, 2, 3),  # 2 ticks are not divisible by 3
     backward=("whole", "split"),
-)  # fmt: skip
+)
 Bundle = tuple[CandidateBound, ...]
 
 

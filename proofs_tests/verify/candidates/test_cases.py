@@ -45,8 +45,13 @@ def texts(pipeline: Pipeline) -> tuple[str, ...]:
     problem = pipeline.problem()
     edges, events = problem.edges, problem.events
     waits = zip(edges.before.tolist(), edges.after.tolist(), edges.lag.tolist(), strict=True)
-    rows = zip(events.task.tolist(), events.at_end.tolist(), events.store.tolist(),
-               events.delta.tolist(), strict=True)  # fmt: skip
+    rows = zip(
+        events.task.tolist(),
+        events.at_end.tolist(),
+        events.store.tolist(),
+        events.delta.tolist(),
+        strict=True,
+    )
     found = [f"{problem.label(a)} {problem.label(b)} {lag}" for a, b, lag in waits]
     found += [f"{problem.label(task)} {end} {store} {delta}" for task, end, store, delta in rows]
     found += [f"{store.base} {store.capacity}" for store in problem.stores]
@@ -92,9 +97,14 @@ def test_no_choice_is_below_the_problem_of_its_case() -> None:
 
 # Rank 0 has room for one microbatch: it recomputes, or evicts to rank 1, or waits.
 PIPELINE = Pipeline(
-    num_ranks=2, num_microbatches=2, forward=2, backward=4, activation=(3, 2), capacity=3,
+    num_ranks=2,
+    num_microbatches=2,
+    forward=2,
+    backward=4,
+    activation=(3, 2),
+    capacity=3,
     latency=2,
-)  # fmt: skip
+)
 ALLOWED = AllowedChoices(
     recompute=AllowedRecompute(stages=(0,), kept=1),
     evict=AllowedEvictions(pairs=((0, 1),), duration=2),

@@ -62,19 +62,24 @@ FOREIGN: dict[str, tuple[dict[str, object], str]] = {
     "R as F": ({"recompute": Recompute(stages=(0,), kept=1)}, "ticks or memory"),
     "stage": ({"recompute": Recompute(stages=(0, 1), kept=1, duration=3)}, "stage 1 recomputes"),
     "sample": (
-        {"recompute": Recompute(samples=((0, 1),), kept=1, duration=3)}, "some microbatches only"
+        {"recompute": Recompute(samples=((0, 1),), kept=1, duration=3)},
+        "some microbatches only",
     ),
-    "EVICT": ({"evictions": (EVICTED, replace(EVICTED, microbatch=0, duration=1))},
-              "an eviction of other ticks"),
-    "pair": ({"evictions": (replace(EVICTED, stage=1, source=1, target=0),)},
-             "rank 1 evicts to rank 0"),
+    "EVICT": (
+        {"evictions": (EVICTED, replace(EVICTED, microbatch=0, duration=1))},
+        "an eviction of other ticks",
+    ),
+    "pair": (
+        {"evictions": (replace(EVICTED, stage=1, source=1, target=0),)},
+        "rank 1 evicts to rank 0",
+    ),
     "OFFLOAD": ({**HOSTED, "offloads": (replace(LEFT, offload=3),)}, "an off-load of other ticks"),
     "RELOAD": ({**HOSTED, "offloads": (replace(LEFT, reload=3),)}, "an off-load of other ticks"),
     "off-loading": ({**HOSTED, "offloads": (replace(LEFT, stage=0),)}, "stage 0 off-loads"),
     "host": ({**HOSTED, "host_capacity": 9}, "another memory of the hosts"),
     "no limit": ({**HOSTED, "host_capacity": None}, "another memory of the hosts"),
     "idle host": ({"host_capacity": 9}, "another memory of the hosts"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("changes", "why"), FOREIGN.values(), ids=FOREIGN)
@@ -137,9 +142,13 @@ LAYERS = Layers(
 def test_what_trains_another_step_is_told(changes: dict[str, Any], why: str | None) -> None:
     """Four layers and a head: 4 x 2 + 1 ticks forward, 4 x 6 + 1 back, 4 x (3 + 4) + 2 in two."""
     base: dict[str, Any] = {
-        "num_ranks": 2, "num_microbatches": 3, "forward": (4, 5), "backward": (12, 13),
-        "capacity": 5, "latency": 1,
-    }  # fmt: skip
+        "num_ranks": 2,
+        "num_microbatches": 3,
+        "forward": (4, 5),
+        "backward": (12, 13),
+        "capacity": 5,
+        "latency": 1,
+    }
     space = PlanSpace(pipeline=Pipeline(**base), layers=LAYERS)
     assert foreign_step(space, Pipeline(**{**base, **changes})) == why
 

@@ -112,9 +112,14 @@ def test_one_microbatch_at_a_time_is_exact() -> None:
     """Of 3 microbatches each goes through 4 stages and back before the next: 3 * 4 (3 + 5 + 2 1)
     less 2 messages that the last stage does not send; a byte short of two is room for one."""
     one = Pipeline(
-        num_ranks=4, num_microbatches=3, forward=3, backward=5, latency=1, activation=10,
+        num_ranks=4,
+        num_microbatches=3,
+        forward=3,
+        backward=5,
+        latency=1,
+        activation=10,
         capacity=19,
-    )  # fmt: skip
+    )
     assert memory_bounds(one)[0] == 3 * (4 * (3 + 5) + 2 * 3)
     found = solve(one.problem(), SolveOptions(time_limit=PATIENCE))
     assert found.makespan == memory_bounds(one)[0]
@@ -142,9 +147,14 @@ def test_it_is_1f1bs_time_where_stages_are_even() -> None:
     plain = Pipeline(num_ranks=4, num_microbatches=8, forward=3, backward=5)
     assert quick_bound(plain) == RankWork(rank=3, bound=(8 + 4 - 1) * (3 + 5))
     split = Pipeline(
-        num_ranks=4, num_microbatches=8, forward=3, input_backward=3, weight_backward=2,
-        backward=5, split_backward=True,
-    )  # fmt: skip
+        num_ranks=4,
+        num_microbatches=8,
+        forward=3,
+        input_backward=3,
+        weight_backward=2,
+        backward=5,
+        split_backward=True,
+    )
     assert quick_bound(split) == RankWork(rank=3, bound=3 * 3 + 8 * 8)
     both = Pipeline(num_ranks=2, num_microbatches=2, placement="bidirectional")
     assert quick_claim(ShapedPipeline(pipeline=both, allowed=None)) is None
@@ -225,19 +235,32 @@ INSTANT = Pipeline(
 )
 # The second slice's F and B at the instant at which the first slice's F ends: 1 unit is held.
 SECOND_SLICE = Pipeline(
-    num_ranks=1, num_microbatches=1, num_slices=2, forward=((1, 0),), backward=((1, 0),),
+    num_ranks=1,
+    num_microbatches=1,
+    num_slices=2,
+    forward=((1, 0),),
+    backward=((1, 0),),
     capacity=1,
-)  # fmt: skip
+)
 # I gives all back after 1 + 1 ticks, and W takes none: 2 (1 + 1), where B would take 9.
 AT_INPUT = Pipeline(
-    num_ranks=1, num_microbatches=2, backward=9, weight_backward=0, released_at_input=1,
-    split_backward=True, capacity=1,
-)  # fmt: skip
+    num_ranks=1,
+    num_microbatches=2,
+    backward=9,
+    weight_backward=0,
+    released_at_input=1,
+    split_backward=True,
+    capacity=1,
+)
 # Recomputed, stage 0 holds nothing while stage 1 runs: 1 + 1 + 2, R 1, and 2.
 AGAIN = Pipeline(
-    num_ranks=1, num_chunks=2, num_microbatches=1, activation=2, capacity=3,
+    num_ranks=1,
+    num_chunks=2,
+    num_microbatches=1,
+    activation=2,
+    capacity=3,
     recompute=Recompute(stages=(0,)),
-)  # fmt: skip
+)
 # Stage 0 runs on rank 0 for one microbatch and on rank 1 for the other: 9 + 1 + 1 + 9 on each.
 BOTH_WAYS = Pipeline(
     num_ranks=2, num_microbatches=2, forward=(9, 1), backward=(9, 1), placement="bidirectional"
@@ -247,21 +270,27 @@ LAST_W = Pipeline(
     num_ranks=2, num_microbatches=1, backward=6, weight_backward=(0, 5), split_backward=True
 )
 CONTROLS: dict[str, tuple[Pipeline, RankClaim, int, object, str, object]] = {
-    "a life of 0": (
-        INSTANT, NoRoom(rank=1, bound=NEVER), 24, rank_claims, "_lives", without_life
-    ),
+    "a life of 0": (INSTANT, NoRoom(rank=1, bound=NEVER), 24, rank_claims, "_lives", without_life),
     "the last slice's life": (
-        SECOND_SLICE, NoRoom(rank=0, bound=NEVER), 2, rank_claims, "_lives", longest_slice
+        SECOND_SLICE,
+        NoRoom(rank=0, bound=NEVER),
+        2,
+        rank_claims,
+        "_lives",
+        longest_slice,
     ),
-    "given back by I": (
-        AT_INPUT, RankMemory(rank=0, bound=20), 4, rank_claims, "_lives", until_b
-    ),
+    "given back by I": (AT_INPUT, RankMemory(rank=0, bound=20), 4, rank_claims, "_lives", until_b),
     "nothing that adds": (AGAIN, NoRoom(rank=0, bound=NEVER), 7, Choices, "added", frozenset()),
     "one direction": (
-        BOTH_WAYS, RankWork(rank=0, bound=36), 20, Pipeline, "is_bidirectional", False
+        BOTH_WAYS,
+        RankWork(rank=0, bound=36),
+        20,
+        Pipeline,
+        "is_bidirectional",
+        False,
     ),
     "nothing after a W": (LAST_W, RankWork(rank=1, bound=9), 8, rank_claims, "_ends", after_i),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CONTROLS)

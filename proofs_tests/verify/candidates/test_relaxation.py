@@ -122,17 +122,16 @@ OPEN_END = TWO.with_changes(capacity=(2, None))
 CONTROLS = {
     "a recomputing rank keeps its capacity": (TWO, AGAIN, TWO.problem()),
     "half of a pair: the source alone": (TWO, EVICT, TWO.problem()),
-    "an unlimited partner is ignored": (
-        OPEN_END, EVICT, joined(OPEN_END.problem(), (0, 1), 2)
-    ),
+    "an unlimited partner is ignored": (OPEN_END, EVICT, joined(OPEN_END.problem(), (0, 1), 2)),
     "half of a chain: the first two": (THREE, CHAIN, joined(THREE.problem(), (0, 1), 6)),
     "a rank without its host": (TWO, HOST, TWO.problem()),
     "an unlimited host is ignored": (TWO, FREE, TWO.problem()),
     "a pool in which one recomputes": (
-        TWO.with_changes(capacity=(2, 2)), BOTH,
+        TWO.with_changes(capacity=(2, 2)),
+        BOTH,
         joined(TWO.problem(), (0, 1), 4),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("pipeline", "allowed", "careless"), CONTROLS.values(), ids=CONTROLS)

@@ -24,9 +24,7 @@ from proofs_tests.sized import sized
 from proofs_tests.verify.candidates import tampered
 from proofs_tests.verify.candidates.damaged_bundles import Bundle, Bundles
 
-KINDS = {
-    "rank-work", "rank-memory", "no-room", "relaxation", "cases", "bundle", "deployments"
-}  # fmt: skip
+KINDS = {"rank-work", "rank-memory", "no-room", "relaxation", "cases", "bundle", "deployments"}
 
 
 @pytest.mark.sweep

@@ -28,8 +28,12 @@ PRIME = (1 << 61) - 1
 Part = tuple[int, int, int]
 Tensor = tuple[str, int, int, int]  # "F" or "B" of (stage, microbatch, slice)
 Gradients = dict[tuple[int, int], int]  # by (stage, piece of W)
-MESSAGES = {Kind.SEND_F: ("F", 1), Kind.RECV_F: ("F", -1), Kind.SEND_B: ("B", -1),
-             Kind.RECV_B: ("B", 1)}  # fmt: skip
+MESSAGES = {
+    Kind.SEND_F: ("F", 1),
+    Kind.RECV_F: ("F", -1),
+    Kind.SEND_B: ("B", -1),
+    Kind.RECV_B: ("B", 1),
+}
 
 
 def number(*name: object) -> int:

@@ -13,14 +13,17 @@ from proofs_tests.verify.dataflow.samples import of_family
 from proofs_tests.verify.dataflow.test_passes import judged, said, without
 
 GATHERED = Pipeline(
-    num_ranks=1, num_microbatches=1,
+    num_ranks=1,
+    num_microbatches=1,
     sharding=Sharding(zero=3, gather=1, reduce=1, parameter=1, gradient=1),
-).problem()  # fmt: skip
+).problem()
 HOSTED = Pipeline(
-    num_ranks=1, num_microbatches=1,
-    state_offload=StateOffload(stages=(0,), offload=1, step=1, reload=1, weight=1, gradient=1,
-    state=1),
-).problem()  # fmt: skip
+    num_ranks=1,
+    num_microbatches=1,
+    state_offload=StateOffload(
+        stages=(0,), offload=1, step=1, reload=1, weight=1, gradient=1, state=1
+    ),
+).problem()
 # What runs beside computation stands twice: where it begins and where it ends.
 _FORWARD = ["0UNSHARD", "0UNSHARD", "0F0", "0RESHARD"]
 _BACKWARD = ["0UNSHARD.1", "0UNSHARD.1", "0B0", "0RESHARD.1"]

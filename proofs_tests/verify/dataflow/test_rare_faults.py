@@ -69,7 +69,7 @@ A_COPY = "on rank 0 needs the gathered parameters of stage 0:"
             ["the gradient of stage 0 needs all of it reduced: what 0B0 added is never reduced"],
         ),
     ],
-)  # fmt: skip
+)
 def test_copies_are_gathered_used_and_freed(order: str, sentences: list[str]) -> None:
     assert found(GATHERED, order) == sentences
 
@@ -106,9 +106,12 @@ def test_a_step_off_the_ranks_sees_what_all_of_them_have() -> None:
 
 def test_a_piece_of_w_runs_once() -> None:
     split = Pipeline(
-        num_ranks=1, num_microbatches=1, split_backward=True, weight_backward=2,
+        num_ranks=1,
+        num_microbatches=1,
+        split_backward=True,
+        weight_backward=2,
         weight_parts=(1, 1),
-    ).problem()  # fmt: skip
+    ).problem()
     assert found(split, "0F0 0I0 0W0#1 0W0#0") == []
     assert found(split, "0F0 0I0 0W0#0 0W0#0 0W0#1") == [
         "0W0#0 on rank 0 needs the activations of 0F0, as left for W: this piece of W has run",

@@ -57,10 +57,12 @@ def test_every_kind_of_action_flows_right(case: Case) -> None:
 def test_key_value_states_stay_when_activations_move() -> None:
     """Slice 0 leaves at 1, for a peer or for the host; slice 2 attends to its states at 2."""
     pipeline = Pipeline(
-        num_ranks=2, num_microbatches=1, num_slices=3,
+        num_ranks=2,
+        num_microbatches=1,
+        num_slices=3,
         evictions=(Eviction(stage=0, microbatch=0, slice=0, source=0, target=1, duration=1),),
         offloads=(ActivationOffload(stage=1, microbatch=0, slice=0, offload=1, reload=1),),
-    )  # fmt: skip
+    )
     problem = pipeline.problem()
     passes = ("F0.0", "F0.1", "F0.2", "B0.2", "B0.1", "B0.0")
     moves = (("0EVICT0.0", "0LOAD0.0"), ("1OFFLOAD0.0",), ("1RELOAD0.0",))  # link and engines
@@ -76,9 +78,11 @@ def test_key_value_states_stay_when_activations_move() -> None:
 
 def test_what_leaves_by_one_direction_of_a_link_comes_back_by_the_other() -> None:
     pipeline = Pipeline(
-        num_ranks=2, num_microbatches=1, duplex="full",
+        num_ranks=2,
+        num_microbatches=1,
+        duplex="full",
         evictions=(Eviction(stage=0, microbatch=0, source=0, target=1, duration=1),),
-    )  # fmt: skip
+    )
     problem = pipeline.problem()
     assert [resource.name for resource in problem.resources[2:]] == ["link 0>1", "link 1>0"]
     orders = [["0F0", "0B0"], ["1F0", "1B0"], ["0EVICT0"], ["0LOAD0"]]

@@ -16,9 +16,11 @@ def true_claims(random: Random, specimen: Specimen) -> Specimen | None:
     measured = plain_measures(specimen.problem, specimen.schedule())
     names = random.sample(sorted(measured), random.randint(1, len(measured)))
     return specimen.with_claims(
-        {n: str(measured[n]) if n.startswith("idle_") and n != "idle_ticks" else measured[n]
-         for n in names}
-    )  # fmt: skip
+        {
+            n: str(measured[n]) if n.startswith("idle_") and n != "idle_ticks" else measured[n]
+            for n in names
+        }
+    )
 
 
 @operator("CLAIMS")
