@@ -115,6 +115,25 @@ def plan(
     """Find the best pipeline over shapes and choices, with proof."""
 
 
+@app.command("hand-over")
+@runs("hand_over.run_hand_over")
+def hand_over(
+    schedule: Annotated[
+        list[str],
+        Argument(
+            metavar="PLAN|SCHEDULE", help="A plan or its folder, FILE.json, or FAMILY key=value…"
+        ),
+    ],
+    target: Annotated[str, Option("--to", help="torch, torchtitan, automodel or megatron.")],
+    output: Annotated[
+        str, Option("-o", help="Folder for what starts the training."), Target.FOLDER
+    ],
+    check: Annotated[bool, Option(help="Train ten steps on gloo; compare bits.")] = False,
+    json: Json = False,
+) -> None:
+    """Write what starts a training by a plan in another framework."""
+
+
 @app.command()
 @runs("bench.run_bench")
 def bench(

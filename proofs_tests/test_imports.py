@@ -29,9 +29,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "reference_exec": {"theory", "verify", "platforms"},
     "formats": {"theory", "verify", "solvers", "reference_exec", "costs"},
     "report": {"theory", "verify", "solvers", "reference_exec", "formats"},
+    "hand_over": {"theory", "costs", "formats"},
     "commands": {
         "theory", "papers", "verify", "solvers", "planners", "reference_exec", "formats", "report",
-        "parallel", "platforms", "faults", "costs",
+        "parallel", "platforms", "faults", "costs", "hand_over",
     },
     "reference_exec.__main__": {"__main__"},  # the command as torchrun starts it
     "testing": {"theory", "verify", "reference_exec", "formats", "commands"},

@@ -1,0 +1,114 @@
+"""What is handed over: a schedule and, where it comes from a plan, the model and its deployment.
+
+A target gets *files* by name and *losses*, one sentence each: what it does not do of what was
+planned. What it would get wrong without a word is refused (``ValueError``, one line).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from bubbleproof.costs.deployment import Deployment
+from bubbleproof.costs.transformer import Transformer
+from bubbleproof.formats.schedule_file import ScheduleFile
+from bubbleproof.theory.pipelines.layer_cuts import Cut
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+
+EMBEDDING, NORM, HEAD = "tok_embeddings", "norm", "output"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedModel:
+    """The model of a plan, how it is cut over cards, and the samples of a step.
+
+    ``layers`` has the number of layers of each stage, in the order of stages.
+    """
+
+    model: Transformer
+    deployment: Deployment
+    layers: Cut
+    samples: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class HandedSchedule:
+    """A schedule with its pipeline; ``planned`` where a plan tells a model."""
+
+    name: str
+    given: ScheduleFile
+    pipeline: Pipeline
+    planned: PlannedModel | None = None
+
+    @property
+    def num_stages(self) -> int:
+        """Stages of the whole pipeline."""
+        return len(self.pipeline.stage_ranks)
+
+    @property
+    def is_loop(self) -> bool:
+        """Whether stage g lies on rank g mod p."""
+        p = self.pipeline.num_ranks
+        return self.pipeline.stage_ranks == tuple(g % p for g in range(self.num_stages))
+
+    @property
+    def is_v(self) -> bool:
+        """Whether two chunks go down the ranks and up again."""
+        p = self.pipeline.num_ranks
+        return self.pipeline.stage_ranks == (*range(p), *reversed(range(p)))
+
+    def modules(self) -> list[list[str]]:
+        """The names of each stage's modules, as torchtitan calls those of a decoder.
+
+        Without a plan each stage is one layer.
+        """
+        cut = self.planned.layers if self.planned else (1,) * self.num_stages
+        first = [sum(cut[:stage]) for stage in range(len(cut))]
+        named = [
+            [f"layers.{layer}" for layer in range(begin, begin + number)]
+            for begin, number in zip(first, cut, strict=True)
+        ]
+        named[0].insert(0, EMBEDDING)
+        named[-1] += [NORM, HEAD]
+        return named
+
+    def require_plan(self, target: str) -> PlannedModel:
+        """What was planned. Raises ``ValueError`` for a schedule that tells no model."""
+        if self.planned is None:
+            raise ValueError(
+                f"hand-over to {target} needs a plan of a model ([model] [cluster] [batch]), "
+                f"got {self.name}, which tells no layers; use --to torch"
+            )
+        return self.planned
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandedFiles:
+    """What a target is given: ``files`` by name, how to ``start``, and what is lost.
+
+    ``table`` says that a PyTorch table stands among them, ``checked`` what of the files was read
+    back, by which code.
+    """
+
+    files: Mapping[str, str]
+    start: str
+    losses: tuple[str, ...]
+    has_table: bool = False
+    checked: tuple[str, ...] = field(default=())
+
+
+TargetWriter = Callable[[HandedSchedule], HandedFiles]
+
+
+def require_untied(handed: HandedSchedule, target: str) -> None:
+    """Raise ``ValueError`` where embedding and head share weights on different ranks.
+
+    PyTorch's runtime exchanges no gradient of shared weights (torch 2.6 to 2.15): both ends train
+    on their own, without an error.
+    """
+    planned = handed.planned
+    if planned is not None and planned.model.tied and handed.pipeline.num_ranks > 1:
+        raise ValueError(
+            f"hand-over to {target}: {planned.model.name or 'the model'} ties head and embedding, "
+            "and PyTorch's runtime does not add their gradients; untie them, or use --to megatron"
+        )

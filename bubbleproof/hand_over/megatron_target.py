@@ -1,0 +1,121 @@
+"""Megatron-LM: arguments of its training scripts. Its orders are its own: 1F1B and interleaved.
+
+So a schedule is handed over where it is one of the two, cell by cell; the layout string cuts the
+model. Source of the arguments: Megatron-LM, ``megatron/training/arguments.py``; of the order,
+``megatron/core/pipeline_parallel/schedules.py``.
+"""
+
+from __future__ import annotations
+
+from bubbleproof.hand_over.handed import HandedFiles, HandedSchedule, PlannedModel
+from bubbleproof.hand_over.megatron_layout import layers_of, layout_of
+from bubbleproof.theory.families import family
+from bubbleproof.theory.model.actions import Kind
+
+ARGUMENTS = "megatron.args"
+GRAMMAR = "the layout, by a grammar of ours (hand_over.megatron_layout), is the plan's cut"
+
+
+def megatron_files(handed: HandedSchedule) -> HandedFiles:
+    """The arguments. Raises ``ValueError`` for another order, placement, sharding or model."""
+    planned = handed.require_plan("megatron")
+    name = order_name(handed)
+    _require_deployment(planned)
+    layout = layout_of(planned.layers)
+    read = tuple(stage.count("t") for stage in layers_of(layout))
+    if read != planned.layers:
+        raise ValueError(f"hand-over to megatron: {layout} reads as {read}, not {planned.layers}")
+    lines = [*_of_pipeline(handed, planned, layout), *_of_model(planned), *_of_step(planned)]
+    text = "".join(f"{line}\n" for line in lines)
+    return HandedFiles(
+        files={ARGUMENTS: text},
+        start=f"torchrun --nproc-per-node 8 ... pretrain_gpt.py $(cat {ARGUMENTS}) ...",
+        losses=(
+            "times and capacities are lost: Megatron has arguments, no table",
+            "messages go as Megatron sends them: batched, and overlapped where it is asked",
+        ),
+        checked=(GRAMMAR, f"the order is that of Megatron's {name}, cell by cell"),
+    )
+
+
+def order_name(handed: HandedSchedule) -> str:
+    """Which of Megatron's orders the schedule has. Raises ``ValueError`` for any other."""
+    pipeline, chunks = handed.pipeline, handed.pipeline.num_chunks
+    name = "1f1b" if chunks == 1 else "interleaved"
+    is_regular = chunks == 1 or pipeline.num_microbatches % pipeline.num_ranks == 0
+    is_whole = not handed.given.problem.actions.is_kind(Kind.I, Kind.W).any()
+    if handed.is_loop and is_regular and is_whole:
+        own = family(name).schedule(pipeline).program
+        ours = handed.given.compute
+        ranks = pipeline.num_ranks
+        if own.orders(ranks)[:ranks] == ours.orders(ranks)[:ranks]:
+            return name
+    raise ValueError(
+        "hand-over to megatron: it runs 1F1B and, where ranks divide microbatches, interleaved "
+        f"1F1B with whole backwards, and {handed.name} is neither; use --to torch"
+    )
+
+
+def _require_deployment(planned: PlannedModel) -> None:
+    if planned.deployment.zero > 1:
+        raise ValueError(
+            f"hand-over to megatron: ZeRO {planned.deployment.zero} is no --use-distributed-"
+            "optimizer; plan with zero = [0, 1]"
+        )
+    if planned.model.kv_rank or planned.model.experts:
+        raise ValueError(
+            "hand-over to megatron: latent attention and experts have arguments of their own, "
+            "which are not written; use --to torch"
+        )
+
+
+def _of_pipeline(handed: HandedSchedule, planned: PlannedModel, layout: str) -> list[str]:
+    at = planned.deployment
+    lines = [
+        f"--pipeline-model-parallel-size {handed.pipeline.num_ranks}",
+        f"--pipeline-model-parallel-layout {layout}",
+        f"--tensor-model-parallel-size {at.tensor}",
+        f"--context-parallel-size {at.context}",
+    ]
+    if handed.pipeline.num_chunks > 1:
+        group = handed.pipeline.num_ranks
+        lines.append(f"--microbatch-group-size-per-virtual-pipeline-stage {group}")
+    if at.sequence_parallel and at.tensor > 1:
+        lines.append("--sequence-parallel")
+    return lines
+
+
+def _of_model(planned: PlannedModel) -> list[str]:
+    model = planned.model
+    lines = [
+        f"--num-layers {model.layers}",
+        f"--hidden-size {model.hidden}",
+        f"--ffn-hidden-size {model.feed_forward}",
+        f"--num-attention-heads {model.heads}",
+        f"--kv-channels {model.head_width}",
+        f"--seq-length {planned.deployment.sequence}",
+        f"--max-position-embeddings {model.positions or planned.deployment.sequence}",
+        f"--normalization {'RMSNorm' if model.norm == 'rms' else 'LayerNorm'}",
+    ]
+    if model.kv_heads != model.heads:
+        lines += ["--group-query-attention", f"--num-query-groups {model.kv_heads}"]
+    lines += ["--swiglu"] * model.gated
+    lines += ["--position-embedding-type rope"] * (not model.positions)
+    lines += ["--untie-embeddings-and-output-weights"] * (not model.tied)
+    lines += ["--disable-bias-linear"] * (not model.feed_forward_bias)
+    lines += ["--add-qkv-bias"] * (model.attention_biases == "inputs")
+    lines += ["--attention-dropout 0.0", "--hidden-dropout 0.0"] * (not model.dropout)
+    return lines
+
+
+def _of_step(planned: PlannedModel) -> list[str]:
+    at = planned.deployment
+    lines = [f"--micro-batch-size {at.micro_batch}", f"--global-batch-size {planned.samples}"]
+    lines += ["--bf16"]
+    lines += ["--use-distributed-optimizer"] * (at.zero == 1)
+    if at.scope == "full":
+        lines.append("--recompute-granularity full")
+        lines += ["--recompute-method uniform", "--recompute-num-layers 1"]
+    elif at.scope == "attention":
+        lines += ["--recompute-granularity selective", "--recompute-modules core_attn"]
+    return lines

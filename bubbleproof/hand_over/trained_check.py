@@ -1,0 +1,67 @@
+"""What was handed over trained for ten steps by PyTorch's own runtime, and held against a loop.
+
+The loop has no pipeline: each microbatch by itself, gradients added in the table's order. Bits of
+gradients and losses are compared in every step, with gradients divided by the number of
+microbatches as the runtime's default is, and without, as torchtitan and Automodel have it
+(``hand_over.launched.check_training``, run by torchrun on gloo in a folder of its own).
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bubbleproof.hand_over.handed import HandedSchedule
+from bubbleproof.hand_over.torch_target import CHECK, torch_files
+
+STEPS = 10
+MOST_RANKS = 16  # processes of torch on one machine
+LONGEST = 600  # seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainedCheck:
+    """``what`` was checked, and what differs ("" where nothing does)."""
+
+    what: str
+    difference: str
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing differs."""
+        return not self.difference
+
+
+def trained_check(handed: HandedSchedule, *, steps: int = STEPS) -> TrainedCheck:
+    """Train by the table. Raises ``ValueError`` for more ranks than one machine is asked for."""
+    ranks = handed.pipeline.num_ranks
+    if ranks > MOST_RANKS:
+        raise ValueError(f"--check trains on at most {MOST_RANKS} processes, the plan has {ranks}")
+    with TemporaryDirectory() as folder:
+        for name, text in torch_files(handed).files.items():
+            (Path(folder) / name).write_text(text, encoding="utf-8")
+        return TrainedCheck(
+            what=f"{steps} steps by PyTorch's runtime on {ranks} processes of gloo, scale_grads on "
+            "and off: gradients and losses have the bits of the loop without a pipeline",
+            difference=_difference(Path(folder), ranks, steps),
+        )
+
+
+def _difference(folder: Path, ranks: int, steps: int) -> str:
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    words = [*launcher, "--nproc-per-node", str(ranks), CHECK, str(steps)]
+    own = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    try:
+        done = subprocess.run(
+            words, cwd=folder, env=own, capture_output=True, text=True, timeout=LONGEST, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"it did not end in {LONGEST} seconds"
+    if done.returncode == 0:
+        return ""
+    told = [line for line in done.stderr.splitlines() if line.startswith("check: ")]
+    return told[0] if told else f"it ended with status {done.returncode}: {done.stderr[-300:]}"

@@ -1,0 +1,201 @@
+"""Plans handed to each framework: files that say what was planned, training with the same bits."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bubbleproof.costs.deployment import Deployment
+from bubbleproof.costs.known_models import known_model
+from bubbleproof.formats.schedule_file import ScheduleFile
+from bubbleproof.hand_over.automodel_target import automodel_files
+from bubbleproof.hand_over.handed import HandedSchedule, PlannedModel
+from bubbleproof.hand_over.megatron_target import megatron_files
+from bubbleproof.hand_over.torch_target import CHECK, STAGES, TABLE, TRAIN, torch_files
+from bubbleproof.hand_over.torchtitan_target import CONFIG, torchtitan_files
+from bubbleproof.hand_over.trained_check import _difference, trained_check
+from bubbleproof.theory.families import families, make_parameters
+from proofs_tests.commands.conftest import Run
+from proofs_tests.commands.small_cluster import SMALL
+from proofs_tests.structure import code_lines
+
+# Four stages; two chunks on each of two ranks; two replicas under ZeRO 1.
+PLANS = {
+    "deep": "pipeline = [4]\ntensor = [1]\ndata = [1]\nchunks = [1]\n",
+    "chunks": 'pipeline = [2]\ntensor = [2]\ndata = [1]\nchunks = [2]\nplacements = ["loop"]\n',
+    "replicas": "pipeline = [2]\ntensor = [1]\ndata = [2]\nzero = [1]\nchunks = [1]\n",
+}
+
+
+def handed(name: str, layers: tuple[int, ...] = (), **params: int) -> HandedSchedule:
+    """A family's schedule, of Llama 2 7B where layers are told."""
+    member = families()[name].member(make_parameters(params))
+    given = ScheduleFile.of(member.problem, member.schedule, pipeline=member.pipeline, name=name)
+    model = replace(known_model("llama-2-7b").model, layers=sum(layers)) if layers else None
+    at = Deployment(pipeline=params["p"], data=2, zero=1, tensor=2, sequence=4096)
+    planned = None
+    if model is not None:
+        planned = PlannedModel(model=model, deployment=at, layers=layers, samples=2 * params["m"])
+    return HandedSchedule(name=name, given=given, pipeline=member.pipeline, planned=planned)
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_a_plan_is_handed_to_each_target(plan: str, tmp_path: Path, command: Run) -> None:
+    file, folder = tmp_path / "cluster.toml", tmp_path / "plan"
+    file.write_text(f"{SMALL}[plan]\n{PLANS[plan]}")
+    assert command("plan", file, "--work", 1, "-o", folder).status == 0
+    table = (folder / TABLE).read_text()
+    winner = json.loads((folder / "plan.json").read_text())["winner"]
+    for target in ("torch", "torchtitan", "automodel"):
+        out = tmp_path / target
+        answer = command("hand-over", folder, "--to", target, "-o", out, "--json")
+        told = json.loads(answer.out)
+        assert answer.status == 0
+        assert set(told["files"]) == {path.name for path in out.iterdir()}
+        assert (out / TABLE).read_text() == table
+        assert all(loss in (out / "LOSES.md").read_text() for loss in told["losses"])
+    stages = json.loads((tmp_path / "torch" / STAGES).read_text())
+    layers = [sum(name.startswith("layers.") for name in part) for part in stages["modules"]]
+    assert layers == winner["layers"]
+    config = tomllib.loads((tmp_path / "torchtitan" / CONFIG).read_text())
+    assert config["parallelism"]["module_fqns_per_model_part"] == stages["modules"]
+    assert config["training"]["global_batch_size"] == 8
+    replicas = config["parallelism"]["data_parallel_replicate_degree"]
+    batch = config["training"]["local_batch_size"]
+    assert batch == stages["microbatches"] * stages["samples"] == 8 // replicas
+
+
+@pytest.mark.torch
+def test_what_was_handed_over_trains_with_the_bits_of_the_loop(
+    tmp_path: Path, command: Run
+) -> None:
+    answer = command(
+        "hand-over",
+        "zb-v",
+        "p=2",
+        "m=4",
+        "--to",
+        "torch",
+        "-o",
+        tmp_path / "x",
+        "--check",
+        "--json",
+    )
+    assert answer.status == 0
+    (check,) = json.loads(answer.out)["checks"]
+    assert check["holds"]
+    assert check["what"].startswith("10 steps")
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("script", "right", "wrong", "said"),
+    [
+        (TRAIN, "scale_grads=scale", "scale_grads=not scale", "the gradient of"),
+        (CHECK, "float(loss.detach())", "2 * float(loss.detach())", "the losses differ"),
+    ],
+)
+def test_what_trains_otherwise_is_told(
+    script: str, right: str, wrong: str, said: str, tmp_path: Path
+) -> None:
+    for name, text in torch_files(handed("1f1b", p=2, m=2)).files.items():
+        assert name != script or right in text
+        changed = text.replace(right, wrong) if name == script else text
+        (tmp_path / name).write_text(changed)
+    assert said in _difference(tmp_path, 2, 1)
+
+
+def test_scripts_stand_alone_and_are_short() -> None:
+    files = torch_files(handed("1f1b", p=2, m=2)).files
+    assert "bubbleproof" not in files[TRAIN] + files[CHECK]
+    assert code_lines(files[TRAIN]) <= 80
+
+
+def test_megatron_gets_its_own_orders_alone() -> None:
+    plain = megatron_files(handed("1f1b", (7, 9, 9, 7), p=4, m=8)).files["megatron.args"]
+    assert "--pipeline-model-parallel-layout Et*7|t*9|t*9|t*7L\n" in plain
+    assert "--num-layers 32\n" in plain
+    assert "--use-distributed-optimizer\n" in plain
+    assert "--sequence-parallel\n" in plain
+    chunked = megatron_files(handed("interleaved", (2, 2, 2, 2), p=2, m=4, v=2))
+    assert (
+        "--microbatch-group-size-per-virtual-pipeline-stage 2\n" in chunked.files["megatron.args"]
+    )
+    for other in (
+        handed("gpipe", (1, 1), p=2, m=4),
+        handed("zb-h1", (1, 1), p=2, m=4),
+        handed("zb-v", (1, 1, 1, 1), p=2, m=4),
+        handed("interleaved", (1,) * 6, p=3, m=4, v=2),
+    ):
+        with pytest.raises(ValueError, match=r"hand-over to megatron: it runs 1F1B .* use --to"):
+            megatron_files(other)
+
+
+def test_megatron_refuses_what_its_arguments_do_not_say() -> None:
+    good = handed("1f1b", (1, 1), p=2, m=4)
+    assert good.planned is not None
+    sharded = replace(good.planned, deployment=good.planned.deployment.with_changes(zero=3))
+    with pytest.raises(ValueError, match=r"ZeRO 3 .*; plan with zero = \[0, 1\]"):
+        megatron_files(replace(good, planned=sharded))
+    experts = replace(good.planned, model=known_model("mixtral-8x7b").model)
+    with pytest.raises(ValueError, match="experts have arguments of their own"):
+        megatron_files(replace(good, planned=experts))
+
+
+def test_placements_that_a_framework_has_no_name_for_are_refused() -> None:
+    names = {
+        name: torchtitan_files(handed(name, layers, **params)).files[CONFIG]
+        for name, layers, params in (
+            ("1f1b", (1, 1), {"p": 2, "m": 2}),
+            ("interleaved", (1,) * 4, {"p": 2, "m": 2, "v": 2}),
+            ("zb-v", (1,) * 4, {"p": 2, "m": 2}),
+        )
+    }
+    for name, said in (("1f1b", "1F1B"), ("interleaved", "Interleaved1F1B"), ("zb-v", "ZBVZ")):
+        assert f'pipeline_parallel_schedule = "{said}' in names[name]
+    with pytest.raises(ValueError, match="in a loop or, of two chunks, in a V"):
+        torchtitan_files(handed("hanayo", (1,) * 8, p=2, m=2, v=4))
+    with pytest.raises(ValueError, match="in a loop alone"):
+        automodel_files(handed("zb-v", (1,) * 4, p=2, m=2))
+
+
+def test_tied_weights_are_refused_where_the_runtime_does_not_exchange_them() -> None:
+    good = handed("1f1b", (1, 1), p=2, m=2)
+    assert good.planned is not None
+    tied = replace(
+        good, planned=replace(good.planned, model=replace(good.planned.model, tied=True))
+    )
+    for writer in (torch_files, torchtitan_files, automodel_files):
+        with pytest.raises(ValueError, match="ties head and embedding"):
+            writer(tied)
+    assert "--untie" not in megatron_files(tied).files["megatron.args"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("1f1b", "p=2", "m=2", "--to", "tourch"), "did you mean 'torch'?"),
+        (("1f1b", "p=2", "m=2", "--to", "megatron"), "needs a plan of a model"),
+        (("1f1b", "p=2", "--to", "torch"), "parameter m is missing"),
+        (("svpp", "p=2", "m=2", "s=2", "--to", "torch"), "a table has no slices"),
+        (("bpipe", "p=4", "m=6", "--to", "torch"), "EVICT"),
+        (("nothing.json", "--to", "torch"), "nothing.json"),
+    ],
+)
+def test_what_cannot_be_handed_over_is_one_line(
+    words: tuple[str, ...], said: str, tmp_path: Path, command: Run
+) -> None:
+    answer = command("hand-over", *words, "-o", tmp_path / "out")
+    assert answer.status == 2
+    assert said in answer.err
+    assert answer.err.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_more_ranks_than_one_machine_trains_are_refused() -> None:
+    with pytest.raises(ValueError, match="at most 16 processes, the plan has 17"):
+        trained_check(handed("1f1b", p=17, m=17))
