@@ -257,9 +257,9 @@ def test_a_wrong_name_timeout_or_parameter_is_named(
 def test_numbers_of_numpy_are_numbers() -> None:
     result = bp.solve(
         SMALL,
-        within=np.int64(12),
+        within=np.int64(12),  # type: ignore[arg-type]  # numpy's integers are none of Python's
         time_limit=np.float64(60.0),
-        threads=np.int64(1),  # type: ignore[arg-type]  # numpy's integers are none of Python's
+        threads=np.int64(1),  # type: ignore[arg-type]  # likewise
     )
     assert result.makespan == 12
     assert "F0" in str(bp.show(MEMBER, window=(np.int64(0), np.int64(5))))  # type: ignore[arg-type]  # likewise

@@ -65,8 +65,8 @@ def test_measured_and_predicted_stand_beside_each_other() -> None:
     spans = {
         name: sorted(
             (b, x)
-            for bar in found[name]["data"]
-            if bar["type"] == "bar"  # type: ignore[attr-defined]  # JSON
+            for bar in found[name]["data"]  # type: ignore[attr-defined]  # JSON
+            if bar["type"] == "bar"
             for b, x in zip(bar["base"], bar["x"], strict=True)
         )
         for name in ("measured", "predicted")
