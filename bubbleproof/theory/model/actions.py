@@ -230,15 +230,7 @@ class ActionTable:
         return len(self.kind)
 
     def __getitem__(self, row: int) -> Action:
-        return _action(
-            self.kind.item(row),
-            self.stage.item(row),
-            self.microbatch.item(row),
-            self.slice.item(row),
-            self.part.item(row),
-            self.partner_stage.item(row),
-            self.partner_microbatch.item(row),
-        )
+        return _action(*(column.item(row) for column in self._columns()))
 
     def __iter__(self) -> Iterator[Action]:
         return map(_action, *(column.tolist() for column in self._columns()))
