@@ -96,7 +96,7 @@ def plan(
 def _of_cluster(path: str, options: PlanOptions) -> ClusterPlan:
     from bubbleproof.formats.cluster_deployments import all_counted
     from bubbleproof.formats.cluster_toml import read_cluster_file
-    from bubbleproof.formats.deployed_problem import deployed_space
+    from bubbleproof.formats.deployed_space import deployed_space
     from bubbleproof.planners.cluster_planning import plan_cluster
 
     file = read_cluster_file(path)

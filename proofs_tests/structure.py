@@ -28,6 +28,17 @@ CERTIFICATES = (
     "verify.certificates.one_store",
     "verify.certificates.volume",
 )
+# What each sentence of a verdict rests on beyond the model: the modules whose word it is.
+SENTENCES = {
+    "the pipeline requires this problem": ("verify.required",),
+    "messages match and nothing waits for itself (rule 6)": ("verify.communication.matching",),
+    "each gradient sums every contribution once (rule 7)": ("verify.dataflow.dataflow_rule",),
+    "optimal for this shape": ("verify.certificates.certificate_rule",),
+    "optimal over these choices": ("verify.candidates.plan_rule",),
+    "optimal over these deployments and choices": (
+        "verify.candidates.plan_rule", "formats.cluster_deployments",
+    ),
+}  # fmt: skip
 _QUIET = {
     tokenize.COMMENT,
     tokenize.NL,
@@ -113,6 +124,11 @@ def lines_of(names: frozenset[str]) -> int:
 def model() -> frozenset[str]:
     """What a schedule is: the modules that the definition and every certificate speak of."""
     return frozenset().union(*(rests_on(name) for name in MODEL))
+
+
+def sentence_rests_on(sentence: str) -> frozenset[str]:
+    """The modules that one of ``SENTENCES`` rests on, beyond the model."""
+    return frozenset().union(*(rests_on(name) for name in SENTENCES[sentence])) - model()
 
 
 def circles() -> list[tuple[str, ...]]:
@@ -235,6 +251,10 @@ def _by_room(before: str) -> list[str]:
     ]
 
 
+def _below(names: frozenset[str], part: str) -> frozenset[str]:
+    return frozenset(name for name in names if f"{name}.".startswith(f"{part}."))
+
+
 def report(before: str = "") -> str:
     """All figures as text; of each room also the lines at the commit ``before``."""
     import bubbleproof
@@ -249,6 +269,11 @@ def report(before: str = "") -> str:
     for name in CERTIFICATES:
         beyond = rests_on(name) - model()
         lines.append(f"{lines_of(beyond):>7,}  {name} beyond the model ({len(beyond)} modules)")
+    for sentence in SENTENCES:
+        beyond = sentence_rests_on(sentence)
+        parts = Counter(".".join(name.split(".")[:2]) for name in beyond)
+        told = ", ".join(f"{lines_of(_below(beyond, part)):,} {part}" for part in sorted(parts))
+        lines.append(f"{lines_of(beyond):>7,}  '{sentence}' beyond the model: {told}")
     lines.append(f"{len(circles()):>7,}  circles of imports")
     lines.append(f"{(ROOT / 'README.md').stat().st_size:>7,}  bytes of README.md")
     lines.append(f"{len(bubbleproof.__all__):>7,}  names at the door")

@@ -55,7 +55,8 @@ from bubbleproof.costs.combinations import CombinationCosts
 from bubbleproof.formats.bundle_json import write_deployment_bundles
 from bubbleproof.formats.cluster_deployments import all_counted, deployments
 from bubbleproof.formats.cluster_toml import ClusterFile, is_cluster_file, read_cluster_file
-from bubbleproof.formats.deployed_problem import deployed_file, deployed_space, deployed_text
+from bubbleproof.formats.deployed_problem import deployed_file, deployed_text
+from bubbleproof.formats.deployed_space import deployed_space
 from bubbleproof.formats.errors import about
 from bubbleproof.formats.plan_folder import write_plan_folder
 from bubbleproof.formats.problem_toml import ProblemFile

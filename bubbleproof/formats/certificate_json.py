@@ -45,18 +45,10 @@ from pydantic import Field, TypeAdapter
 
 from bubbleproof.formats.action_text import action_texts
 from bubbleproof.formats.errors import UnusableInput, about, quoted
+from bubbleproof.formats.exact_numbers import LARGEST
 from bubbleproof.formats.files import MEBIBYTE, FilePath, write_text
 from bubbleproof.formats.json_text import read_json, render_json
-from bubbleproof.formats.validation import (
-    AS_WHOLE,
-    LARGEST,
-    Layout,
-    Names,
-    Natural,
-    Whole,
-    validate,
-    where,
-)
+from bubbleproof.formats.validation import AS_WHOLE, Layout, Names, Natural, Whole, validate, where
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
 from bubbleproof.verify.certificates.certificate_rule import Certificate

@@ -11,13 +11,16 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from bubbleproof.costs.combinations import CombinationCosts, combinations, counted
-from bubbleproof.formats.cluster_toml import ClusterFile
-from bubbleproof.formats.deployed_problem import deployed_problem, deployed_space
+from bubbleproof.formats.deployed_space import deployed_problem, deployed_space
 from bubbleproof.formats.errors import values_at
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.verify.candidates.bundle import DeploymentSpace
+
+if TYPE_CHECKING:  # the file has been read
+    from bubbleproof.formats.cluster_toml import ClusterFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,87 +1,17 @@
-"""The problem of one deployment of a model on a cluster: as a space of shapes, and as a file.
-
-``deployed_space`` makes the pipeline that a plan goes through of the numbers themselves.
-``deployed_content`` is the problem file of one combination: the same keys that a measured one has
-(``bubbleproof profile``), with ``[layers]`` in microseconds and bytes, for ``plan``, ``solve`` and
-``replay`` to take. Both say the same, which a test holds them to.
-"""
+"""The problem file of one deployment of a model on a cluster, as text and as it is read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from bubbleproof.costs.cluster_layers import ClusterLayers
-from bubbleproof.costs.combinations import CombinationCosts, TrainingJob
+from bubbleproof.costs.combinations import CombinationCosts
 from bubbleproof.formats.cluster_toml import ClusterFile
-from bubbleproof.formats.errors import UnusableInput, values_at
-from bubbleproof.formats.plan_layout import PlanLayout
-from bubbleproof.formats.plan_shapes import listed_space, spread_of, stage_values
-from bubbleproof.formats.printable import harmless
+from bubbleproof.formats.deployed_space import deployed_problem, model_name, numbers_of
 from bubbleproof.formats.problem_toml import ProblemFile, problem_of, problem_text
-from bubbleproof.formats.sizes import refuse_overflow, refuse_oversize
-from bubbleproof.formats.validation import LARGEST
-from bubbleproof.theory.pipelines.layer_cuts import LayerPart
-from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import WHOLE, PlanSpace
-
-UNIT, MEMORY_UNIT = "us", "bytes"  # of every deployment's problem
-KEYS = ("forward", "input_backward", "weight_backward", "activation", "static")
-NAMES = {"input_backward": "input", "weight_backward": "weight"}
-
-
-def deployed_content(
-    numbers: ClusterLayers,
-    *,
-    ranks: int,
-    microbatches: int,
-    name: str,
-    description: str = "",
-    plan: Mapping[str, object] | None = None,
-) -> dict[str, object]:
-    """The problem file of one deployment."""
-    layers = numbers.layers
-    return {
-        "name": name,
-        "description": description,
-        "unit": UNIT,
-        "memory_unit": MEMORY_UNIT,
-        "ranks": ranks,
-        "microbatches": microbatches,
-        "layers": {
-            "number": layers.number,
-            "cuts": list(layers.kinds),
-            **_part(layers.layer),
-            "embedding": _part(layers.embedding),
-            "head": _part(layers.head),
-        },
-        "memory": {"capacity": numbers.capacity, "message": numbers.message},
-        "links": {"latency": numbers.latency},
-        "plan": dict(plan or {"chunks": [1]}),
-    }
-
-
-def deployed_problem(file: ClusterFile, one: CombinationCosts) -> dict[str, object]:
-    """The content of the problem file of one deployment of a cluster file."""
-    training, at = file.training, one.combination
-    return deployed_content(
-        _numbers(one),
-        ranks=at.pipeline,
-        microbatches=one.microbatches,
-        name=file.name,
-        description=f"{_model_name(training)} on {training.cluster.cards} cards, {at}",
-        plan=file.plan,
-    )
-
-
-def _model_name(training: TrainingJob) -> str:
-    return harmless(training.model.name) or "a model"
 
 
 def deployed_text(file: ClusterFile, one: CombinationCosts) -> str:
     """The problem file of one deployment of a cluster file."""
-    later = _numbers(one).step_end
-    training, at, model = file.training, one.combination, _model_name(file.training)
+    later = numbers_of(one).step_end
+    training, at, model = file.training, one.combination, model_name(file.training)
     shared = f", each sample on {at.context} cards" if at.context > 1 else ""
     shared += f", experts over {at.expert} replicas" if at.expert > 1 else ""
     remarks = (
@@ -97,63 +27,3 @@ def deployed_text(file: ClusterFile, one: CombinationCosts) -> str:
 def deployed_file(file: ClusterFile, one: CombinationCosts) -> ProblemFile:
     """The problem file of one deployment as a value."""
     return problem_of(deployed_problem(file, one), name=file.name)
-
-
-def deployed_space(file: ClusterFile, one: CombinationCosts) -> PlanSpace:
-    """The shapes of a deployment's pipeline: what its problem file tells, without the file.
-
-    Raises ``ValueError`` as ``problem_of`` does, such as for more microbatches than a problem has.
-    """
-    return space_of_layers(
-        _numbers(one), file.shapes, ranks=one.combination.pipeline, microbatches=one.microbatches
-    )
-
-
-def space_of_layers(
-    numbers: ClusterLayers, shapes: PlanLayout, *, ranks: int, microbatches: int
-) -> PlanSpace:
-    """The same of any such numbers and shapes."""
-    _refuse_untold(numbers)
-    refuse_oversize(ranks=ranks, microbatches=microbatches)
-    of_stages: Mapping[str, Any] = stage_values(numbers.layers, ranks)
-    with values_at(""):
-        pipeline = Pipeline(
-            num_ranks=ranks,
-            num_microbatches=microbatches,
-            **of_stages,
-            capacity=numbers.capacity,
-            message=numbers.message,
-            latency=numbers.latency,
-            unit=UNIT,
-            memory_unit=MEMORY_UNIT,
-        )
-    refuse_overflow(pipeline)
-    space = listed_space(shapes, pipeline, (WHOLE,), None, numbers.layers)
-    spread_of(shapes, pipeline)  # refuses ranks that the pipeline does not have
-    return space
-
-
-def _refuse_untold(numbers: ClusterLayers) -> None:
-    """Raise ``UnusableInput`` for a number that no problem file can tell."""
-    layers, told = numbers.layers, {"memory.message": numbers.message}
-    told |= {"memory.capacity": numbers.capacity, "links.latency": numbers.latency}
-    for table, part in (
-        ("", layers.layer),
-        (".embedding", layers.embedding),
-        (".head", layers.head),
-    ):
-        told |= {f"layers{table}.{key}": value for key, value in _part(part).items()}
-    for key, value in told.items():
-        if not 0 <= value <= LARGEST:
-            raise UnusableInput(key, f"a whole number of 0 to {LARGEST}", str(value))
-
-
-def _numbers(one: CombinationCosts) -> ClusterLayers:
-    """Those of a combination that no number forbids. Raises ``ValueError`` for another."""
-    if one.numbers is None:
-        raise ValueError(one.reason)
-    return one.numbers
-
-
-def _part(part: LayerPart) -> dict[str, int]:
-    return {NAMES.get(key, key): getattr(part, key) for key in KEYS}

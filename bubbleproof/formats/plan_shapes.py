@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeVar
-
 from bubbleproof.formats.errors import UnusableInput, quoted, values_at
-from bubbleproof.formats.plan_layout import LayersLayout, PartLayout, PlanLayout
+from bubbleproof.formats.listed_shapes import listed, listed_space
+from bubbleproof.formats.plan_layout import LayersLayout, PartLayout
 from bubbleproof.formats.problem_file_layout import ProblemFileLayout
 from bubbleproof.formats.validation import described
 from bubbleproof.theory.pipelines.allowed import AllowedChoices
-from bubbleproof.theory.pipelines.layer_cuts import EVEN, LayerPart, Layers, nearest_cut
-from bubbleproof.theory.pipelines.pipeline import TICKS, Pipeline
+from bubbleproof.theory.pipelines.layer_cuts import EVEN, LayerPart, Layers
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import (
     SPLIT,
     WHOLE,
@@ -19,9 +17,6 @@ from bubbleproof.theory.pipelines.plan_space import (
     PlanSpace,
     require_listed,
 )
-from bubbleproof.theory.pipelines.spread import Spread
-
-ShapeItem = TypeVar("ShapeItem")
 
 
 def layers_of(layout: ProblemFileLayout) -> Layers | None:
@@ -83,19 +78,6 @@ def _part(where: str, given: PartLayout, *, has_ticks: bool) -> LayerPart:
     )
 
 
-def stage_values(layers: Layers, num_stages: int) -> dict[str, tuple[int, ...]]:
-    """The fields of a ``Pipeline`` whose stages have nearly as many layers each."""
-    cut = nearest_cut(layers=layers.number, stages=num_stages)
-    parts = [layers.stage(cut, stage) for stage in range(num_stages)]
-    found = {name: tuple(getattr(part, name) for part in parts) for name in TICKS}
-    return {
-        **found,
-        "activation": tuple(part.activation for part in parts),
-        "released_at_input": tuple(part.released for part in parts),
-        "static": tuple(part.static for part in parts),
-    }
-
-
 def has_split_ticks(layout: ProblemFileLayout) -> bool:
     """Whether the file tells the ticks of I and W."""
     given: LayersLayout | object = layout.layers or layout.durations
@@ -117,61 +99,10 @@ def plan_space(
     if given is None:
         return None
     own: list[Backward] = [SPLIT if layout.split_backward else WHOLE]
-    backward = own if given.backward is None else [_listed(value) for value in given.backward]
+    backward = own if given.backward is None else [listed(value) for value in given.backward]
     if any(flags != WHOLE for flags in backward) and not has_split_ticks(layout):
         table = "durations" if layout.layers is None else "layers"
         expected = f"{table}.input and {table}.weight, which a split backward needs"
         raise UnusableInput("plan.backward", expected, "neither")
     plain = pipeline.with_changes(split_backward=False)
     return listed_space(given, plain, own, allowed, layers)
-
-
-def listed_space(
-    given: PlanLayout,
-    plain: Pipeline,
-    own: Sequence[Backward],
-    allowed: AllowedChoices | None,
-    layers: Layers | None,
-) -> PlanSpace:
-    """The space of the shapes that a table lists; ``own`` where it lists no backwards.
-
-    Raises ``UnusableInput`` for lists that are empty or too long.
-    """
-    backward = own if given.backward is None else [_listed(value) for value in given.backward]
-    with values_at("plan"):
-        return PlanSpace(
-            pipeline=plain,
-            allowed=allowed,
-            chunks=tuple(given.chunks),
-            placements=tuple(_listed(value) for value in given.placements),
-            backward=tuple(backward),
-            slices=tuple(given.slices),
-            layers=layers,
-        )
-
-
-def _listed(value: str | list[ShapeItem]) -> str | tuple[ShapeItem, ...]:
-    return value if isinstance(value, str) else tuple(value)
-
-
-def spread_of(given: PlanLayout, pipeline: Pipeline) -> Spread:
-    """How durations spread. Raises ``UnusableInput`` for ranks that the pipeline does not have."""
-    jitter = given.jitter
-    named = {
-        "straggler": (jitter.straggler or ())[:1],
-        "slow_link": (jitter.slow_link or ())[:2],
-    }
-    for name, ranks in named.items():
-        for rank in ranks:
-            if rank >= pipeline.num_ranks:
-                expected = f"a rank of 0 to {pipeline.num_ranks - 1}"
-                raise UnusableInput(f"plan.jitter.{name}", expected, quoted(rank))
-    with values_at("plan.jitter"):
-        return Spread(
-            action_percent=jitter.action_percent,
-            rank_percent=jitter.rank_percent,
-            straggler=jitter.straggler,
-            slow_link=jitter.slow_link,
-            samples=jitter.samples,
-            seed=jitter.seed,
-        )

@@ -98,14 +98,9 @@ from bubbleproof.formats.choices_layout import allowed_choices
 from bubbleproof.formats.comparison import ComparedFamily, parse_comparison
 from bubbleproof.formats.errors import UnusableInput, about, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
+from bubbleproof.formats.listed_shapes import spread_of, stage_values
 from bubbleproof.formats.plan_layout import PlanLayout
-from bubbleproof.formats.plan_shapes import (
-    has_split_ticks,
-    layers_of,
-    plan_space,
-    spread_of,
-    stage_values,
-)
+from bubbleproof.formats.plan_shapes import has_split_ticks, layers_of, plan_space
 from bubbleproof.formats.problem_file_layout import ProblemFileLayout, durations
 from bubbleproof.formats.sizes import refuse_overflow, refuse_oversize
 from bubbleproof.formats.sizes_and_rates import Units

@@ -8,7 +8,7 @@ within 64-bit integers.
 from __future__ import annotations
 
 from bubbleproof.formats.errors import UnusableInput
-from bubbleproof.formats.validation import LARGEST
+from bubbleproof.formats.exact_numbers import LARGEST
 from bubbleproof.theory.model.actions import MAX_SLICE, MAX_STAGE
 from bubbleproof.theory.pipelines.limits import OversizeError, oversize
 from bubbleproof.theory.pipelines.pipeline import TICKS, Pipeline

@@ -15,7 +15,8 @@ from typing import Annotated
 from pydantic import AfterValidator, ValidationInfo
 
 from bubbleproof.formats.errors import UnusableInput, quoted
-from bubbleproof.formats.validation import LARGEST, Natural, Whole
+from bubbleproof.formats.exact_numbers import LARGEST
+from bubbleproof.formats.validation import Natural, Whole
 
 TICKS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _UNITS = {"B": 1} | {

@@ -15,9 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic_core import ErrorDetails
 
 from bubbleproof.formats.errors import UnusableInput, quoted, unknown_key, values_at
-
-# The largest whole number that every JSON reader keeps exactly (RFC 7493, section 2.2).
-LARGEST = (1 << 53) - 1
+from bubbleproof.formats.exact_numbers import LARGEST
 
 Whole = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
 Count = Annotated[int, Field(ge=1, le=LARGEST)]

@@ -9,7 +9,7 @@ import pytest
 
 from bubbleproof.costs.combinations import Combination, CombinationCosts, TrainingJob, counted
 from bubbleproof.formats.cluster_toml import ClusterFile
-from bubbleproof.formats.deployed_problem import deployed_space
+from bubbleproof.formats.deployed_space import deployed_space
 from bubbleproof.papers.pipemesh.mesh_operations import mesh_table
 from bubbleproof.papers.planning.paper_choice import PaperInput
 from bubbleproof.papers.planning.planner_list import paper_choice

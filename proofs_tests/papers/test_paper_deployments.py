@@ -10,7 +10,7 @@ import pytest
 
 from bubbleproof.costs.combinations import Combination, CombinationCosts, combinations, counted
 from bubbleproof.formats.cluster_toml import ClusterFile
-from bubbleproof.formats.deployed_problem import deployed_space
+from bubbleproof.formats.deployed_space import deployed_space
 from bubbleproof.papers.planning.paper_deployments import (
     PaperDeployment,
     chooses_deployments,

@@ -9,7 +9,7 @@ from threading import Event
 import pytest
 
 from bubbleproof.costs.combinations import CombinationCosts, Lists, combinations, counted
-from bubbleproof.formats.deployed_problem import deployed_content
+from bubbleproof.formats.deployed_space import deployed_content
 from bubbleproof.formats.problem_toml import problem_of
 from bubbleproof.planners import PlanOptions, cluster_planning, plan
 from bubbleproof.planners.cluster_planning import plan_cluster
