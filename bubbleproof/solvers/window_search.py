@@ -6,6 +6,17 @@ schedule, those of the next sweep cut in the middle of these. Those of one round
 arranged side by side; their orders are put together, since the order of each resource is cut at the
 same places. ``STEPS`` are taken in turn, the cheap ones first, and from the first again once one
 has gained. A window that failed is not tried again before all steps have more time for each.
+
+Why windows of one round do not disturb each other: every resource does its tasks group by group
+(before, in and behind each window), and only the order within a window changes. A window knows the
+rest by numbers: the *head* of a task (when what precedes it from outside lets it start) and its
+*tail* (ticks from its end to the end of the schedule, along what follows outside). With the other
+windows as they were, a window within its limit makes no longer schedule. With the others changed it
+may, for tails and memory were those of the old order: so what is put together is timed anew and
+checked, and dropped where it is longer or wrong (``_put_together``). No claim rests on this search.
+
+The constants were tried on three problems (p = 4, 4, 6, v = 2, split, tight, m = 16, 18) with 3
+units of work each: the makespan over the lower bound, on average, from 1.30 at first.
 """
 
 from __future__ import annotations
@@ -31,8 +42,11 @@ from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.timing import UntimedProgram, earliest_starts, left_shift
 from bubbleproof.verify.check import check
 
-EACH = 1 / 3000  # deterministic seconds of CP-SAT per task of a window, the first time
-MORE, MOST = 4, 64  # times as much, once no step has gained, and up to so much
+# Deterministic seconds of CP-SAT per task of a window, the first time: 1/10,000, 1/3,000, 1/1,000
+# give 1.053, 1.053 and 1.046, so it hardly matters within a factor of three.
+EACH = 1 / 3000
+# Times as much, once no step has gained (2 and 4 give the same, 1.053), and up to so much.
+MORE, MOST = 4, 64
 
 TaskRow = tuple[int, int, int]  # a precedence between tasks of a window, and its lag
 
@@ -127,6 +141,7 @@ class WindowSearch:
         pool: ThreadPoolExecutor,
     ) -> Schedule | None:
         """The schedule with the spans of time arranged anew, unless it is longer or refused."""
+        # Odd groups are the windows, even ones what lies before, between and behind them.
         group = np.searchsorted(np.array(spans).ravel(), start, side="right")
         tails, limit = self._tails(start), int((start + self.ticks).max())
         numbers = range(1, 2 * len(spans), 2)
@@ -198,7 +213,12 @@ class WindowSearch:
     def _window(
         self, start: Ints, tails: Ints, limit: int, group: Ints, number: int, way: Rearrangement
     ) -> Window | None:
-        """The window of one group; None where nothing can be gained."""
+        """The window of one group; None where nothing can be gained.
+
+        Heads come from edges into the window and from what its resources do before; tails from
+        edges out of it and from what they do behind. A path from before to behind that misses the
+        window and is as long as the schedule leaves nothing to gain.
+        """
         inside, earlier, later = group == number, group < number, group > number
         tasks = np.flatnonzero(inside)
         if not len(tasks):

@@ -11,9 +11,18 @@ every class by themselves. With n of a family's options taken, what survives is:
 - between two transfers of the family: i-th before i-th;
 - one at a time on each resource, and the load of each store at each instant.
 
-Each is necessary, so the optimum of this model is a lower bound for every choice, and it has none
-of the m! copies of each schedule. Memory is said change by change: when load is acquired, the
-changes that are not later are counted, with booleans that are monotone along each sorted class.
+Why each is necessary. Let the members of class A come before those of class B one to one, at times
+a_j + lag <= b_j. The i-th smallest b has i members of B at or before it, so their i partners are at
+a + lag at or before it as well: the i-th smallest a, plus the lag, is at most the i-th smallest b.
+If only n of the m microbatches have a partner, the n in B are matched with n of A: so the i-th of n
+is behind the i-th of *all* m (the computation in front of transfers), and the i-th last of n before
+the i-th last of all m (behind transfers). Resources and stores ask what happens when, never to
+which microbatch, and there the sorted times are the same times.
+
+So the optimum of this model is a lower bound for every choice, and it has none of the m! copies of
+each schedule. A schedule that it finds is none of the problem: only its bound is used. Memory is
+said change by change: when load is acquired, the changes that are not later are counted, with
+booleans that are monotone along each sorted class.
 
 The transfers of a class are numbered from the first or, where a computation waits for them, from
 the last; slot i of a family exists if more than i options are taken.
@@ -68,6 +77,7 @@ class AnonymousModel(ChoicesModel):
         super().__init__(frame, budget)
         self.num_samples = alike.num_microbatches
         self._surely: list[tuple[int, int]] = []  # (a, b): b starts when a has ended
+        # Options per microbatch become counts: ``there[family][i]``: more than i are taken.
         self.there = [
             [self.model.new_bool_var("") for _ in range(self.num_samples)] for _ in self.families
         ]

@@ -4,7 +4,27 @@ Every variable is a whole number in a window: the start of a task or of a span (
 each pair of tasks the precedences leave open, 1 or 0 for which of the two ends first. A *node* is
 one end of a window: node 2x is the least value of x, node 2x + 1 the negated greatest. A literal
 (node, value) says that the node is ``value`` or more, and its negation is (node ^ 1, 1 - value).
-Time reversal, negation and the two orders of a pair are then one rule each:
+A window is empty once its two nodes add up to more than 0. With a before c, a taking 3 ticks, and b
+on the resource of a:
+
+                   least value (even nodes)         negated greatest value (odd nodes)
+
+    start of a     2a: 4       a >= 4               2a+1: -9       a <= 9
+                    |                                 ^
+                    | arc of 3 ticks                  | the same arc, reversed in time
+                    v                                 |
+    start of c     2c: 7       c >= 7               2c+1: -12      c <= 12
+
+    order of a, b   n: 0       undecided            n+1: -1        undecided
+                   (n, 1): a ends by the start      (n+1, 0): b ends by the start
+                           of b                               of a, the negation of (n, 1)
+
+    Options of 3 ticks under the literal (n, 1): from 2a to 2b, and from 2b+1 to 2a+1.
+    If 2a + 3 ticks were beyond the greatest start of b, (n, 1) is false: n+1 is raised to 0.
+
+So nodes only ever rise, and whatever is sure stays sure. What a node leads to is found when it
+rises, and a supposition is undone by setting back the nodes that it raised (``trail``), the last
+first. Time reversal, negation and the two orders of a pair are one rule each:
 
 - an *arc* (from, to, ticks): to >= from + ticks, whatever else holds;
 - an *option* (from, to, ticks, literal): the same if the literal holds. If it would leave some
@@ -41,10 +61,15 @@ class DrupReplay:
         self.problem, self.num_starts = problem, problem.num_tasks + problem.num_ranks
         self.ticks: list[int] = problem.duration.tolist()
         self.ends, self.trail = [UNKNOWN] * (2 * self.num_starts), list[Literal]()
+        # By node: arcs (to, ticks); options (to, ticks, literal) by the node that they lead from,
+        # and again (value, from, to, ticks) by the node of their literal (``asked``); clauses by
+        # the node that makes a watched literal false when it rises.
         self.arcs: list[list[tuple[int, int]]] = [[] for _ in self.ends]
         self.options: list[list[tuple[int, int, int, int]]] = [[] for _ in self.ends]
         self.asked: list[list[tuple[int, int, int, int]]] = [[] for _ in self.ends]
         self.watches: list[list[list[Literal]]] = [[] for _ in self.ends]
+        # Of a and b that no path orders: the literal that a ends by the start of b. And of each
+        # task, as bits, those that end by its start whatever is supposed.
         self.orders: dict[tuple[int, int], Literal] = {}
         self.earlier = [0] * problem.num_tasks
         self.homes: list[set[int]] = [set() for _ in self.ticks]
