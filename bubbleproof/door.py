@@ -156,6 +156,8 @@ def check(
 ) -> Verdict | PlanVerdict:
     """Decide every rule for a schedule: rules 1 to 5, 7 and 8, and 6 once it is lowered.
 
+    Of a file that was read its pipeline, its messages and its collectives are judged as well.
+
     Of a plan, what ``plan`` gives or what ``read`` gives for its file: the rules of its schedule,
     and that the winner is one of the candidates; with its proofs also how good that is.
 
@@ -194,6 +196,10 @@ def check(
     from bubbleproof.verify import check_whole
 
     given, found, _ = pair_of(problem, schedule, asker="check")
+    if schedule is None and hasattr(problem, "to_judge"):  # a file, with all that stands in it
+        from bubbleproof.verify.every_rule import check_every_rule
+
+        return check_every_rule(problem.to_judge)
     return check_whole(given, found)
 
 

@@ -251,8 +251,8 @@ def _by_room(before: str) -> list[str]:
     ]
 
 
-def _below(names: frozenset[str], part: str) -> frozenset[str]:
-    return frozenset(name for name in names if f"{name}.".startswith(f"{part}."))
+def _in(names: frozenset[str], room: str) -> frozenset[str]:
+    return frozenset(name for name in names if name.partition(".")[0] == room)
 
 
 def report(before: str = "") -> str:
@@ -271,8 +271,8 @@ def report(before: str = "") -> str:
         lines.append(f"{lines_of(beyond):>7,}  {name} beyond the model ({len(beyond)} modules)")
     for sentence in SENTENCES:
         beyond = sentence_rests_on(sentence)
-        parts = Counter(".".join(name.split(".")[:2]) for name in beyond)
-        told = ", ".join(f"{lines_of(_below(beyond, part)):,} {part}" for part in sorted(parts))
+        of_rooms = {name.partition(".")[0] for name in beyond}
+        told = ", ".join(f"{lines_of(_in(beyond, room)):,} {room}" for room in sorted(of_rooms))
         lines.append(f"{lines_of(beyond):>7,}  '{sentence}' beyond the model: {told}")
     lines.append(f"{len(circles()):>7,}  circles of imports")
     lines.append(f"{(ROOT / 'README.md').stat().st_size:>7,}  bytes of README.md")

@@ -8,12 +8,14 @@ import pkgutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import bubbleproof as bp
+from bubbleproof.formats import ScheduleFile
 from proofs_tests.patience import PATIENCE
 
 SMALL = bp.Pipeline(num_ranks=2, num_microbatches=3, capacity=2)
@@ -49,6 +51,18 @@ def test_every_name_is_called_after_every_module_is_imported(tmp_path: Path) -> 
     assert bp.prove("1f1b").verdict.name == "PROVED"
     assert "bpipe.mu" in bp.claims("bpipe")
     assert len(bp.__all__) <= 22
+
+
+def test_a_file_is_judged_with_its_pipeline(tmp_path: Path) -> None:
+    """As the command judges it: a problem that is not what its pipeline requires is refused."""
+    member = bp.family("1f1b")(p=2, m=3)
+    bp.write(tmp_path / "s.json", member)
+    read = bp.read(tmp_path / "s.json")
+    assert isinstance(read, ScheduleFile)
+    assert bp.check(read).ok
+    other = replace(read, pipeline=member.pipeline.with_changes(latency=1))
+    assert [rule.name for rule in bp.check(other).broken] == ["REQUIRED"]
+    assert bp.check(other.problem, other).ok  # a problem by itself is of no pipeline
 
 
 def test_a_violation_is_one_line_and_its_picture() -> None:
