@@ -35,9 +35,9 @@ def read(path: FilePath) -> ProblemFile | ScheduleFile | PlanFile:
     ValueError
         In one line, for content that is not usable.
     """
-    from bubbleproof.commands.inputs import read_schedule_input
     from bubbleproof.formats import read_problem, read_schedule
     from bubbleproof.formats.plan_json import is_plan_file, read_plan
+    from bubbleproof.formats.timed_table import read_timed_table
 
     name = path_text(path, asker="read")
     if is_plan_file(name):
@@ -48,7 +48,7 @@ def read(path: FilePath) -> ProblemFile | ScheduleFile | PlanFile:
         return read_schedule(name)
     if not name.lower().endswith(".csv"):
         raise ValueError(f"read: a file ends in .toml, .json or .csv, got {name!r}")
-    return read_schedule_input([name])
+    return read_timed_table(name)
 
 
 def write(

@@ -3,7 +3,7 @@
 Lines of code are lines that hold more than a docstring or a comment. What a module rests on are the
 modules of the package that it imports, and those that these import, wherever in the file (imports
 for annotations alone left out); a package's ``__init__`` counts where it is itself imported from. A
-circle is a set of modules each of which rests on every other.
+circle is a set of modules each of which names every other, annotations and functions included.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tokenize
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -83,9 +83,18 @@ def modules() -> dict[str, Path]:
 @cache
 def imported(name: str) -> frozenset[str]:
     """The modules of the package that a module imports by name."""
-    tree = ast.parse(modules()[name].read_text())
+    return _imports(_outside_annotations(ast.parse(modules()[name].read_text())))
+
+
+@cache
+def named(name: str) -> frozenset[str]:
+    """The modules of the package that a module imports by name, those for annotations alone too."""
+    return _imports(ast.walk(ast.parse(modules()[name].read_text())))
+
+
+def _imports(nodes: Iterable[ast.AST]) -> frozenset[str]:
     found: set[str] = set()
-    for node in _outside_annotations(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
@@ -108,9 +117,13 @@ def _outside_annotations(node: ast.AST) -> Iterator[ast.AST]:
 
 def rests_on(name: str) -> frozenset[str]:
     """A module and all that it imports, over any number of steps."""
+    return _reached(name, imported)
+
+
+def _reached(name: str, step: Callable[[str], frozenset[str]]) -> frozenset[str]:
     seen, waiting = {name}, [name]
     while waiting:
-        new = imported(waiting.pop()) - seen
+        new = step(waiting.pop()) - seen
         seen |= new
         waiting.extend(new)
     return frozenset(seen)
@@ -132,8 +145,8 @@ def sentence_rests_on(sentence: str) -> frozenset[str]:
 
 
 def circles() -> list[tuple[str, ...]]:
-    """Sets of modules that import each other in a ring."""
-    reach = {name: rests_on(name) for name in modules()}
+    """Sets of modules that name each other in a ring, be it inside functions or for annotations."""
+    reach = {name: _reached(name, named) for name in modules()}
     rings = {
         tuple(sorted(other for other in reach[name] if name in reach[other])) for name in reach
     }

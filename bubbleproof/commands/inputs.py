@@ -18,20 +18,15 @@ from bubbleproof.formats import (
     ProblemFile,
     ScheduleFile,
     UnusableInput,
-    infer_pipeline,
     read_problem,
     read_schedule,
-    read_table,
-    refuse_cut_off,
 )
-from bubbleproof.formats.errors import about
+from bubbleproof.formats.timed_table import read_timed_table, timed
 from bubbleproof.theory.families import families, family, parse_parameters, published_programs
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 from bubbleproof.verify.candidates.chosen import foreign_choice
-from bubbleproof.verify.communication.matching import compute_part
 
 if TYPE_CHECKING:  # a solver is loaded where one is asked for
     from bubbleproof.solvers.solving_choices import ChoiceResult
@@ -60,7 +55,7 @@ def read_schedule_input(
         return given
     moved = _on_problem(given, read_problem_input(problem))
     has_own_times = given.schedule is not None and words[0].lower().endswith(".json")
-    return moved if has_own_times else _timed(moved)
+    return moved if has_own_times else timed(moved)
 
 
 def _read(words: Sequence[str], dialect: str | None) -> ScheduleFile:
@@ -82,7 +77,7 @@ def _read(words: Sequence[str], dialect: str | None) -> ScheduleFile:
         raise ValueError(f"expected nothing after the file {words[0]}, got {words[1]!r}{hint}")
     if suffix == ".json":
         return _named(read_schedule(words[0]), words[0])
-    return _table(words[0], dialect)
+    return read_timed_table(words[0], DIALECTS[dialect])
 
 
 def _require_dialect(dialect: str | None, suffix: str) -> None:
@@ -97,33 +92,6 @@ def _family_member(words: Sequence[str]) -> ScheduleFile:
     found = family(words[0]).member(parse_parameters(words[1:]))
     name = " ".join(words)
     return ScheduleFile.of(found.problem, found.schedule, pipeline=found.pipeline, name=name)
-
-
-def _table(path: str, dialect: str | None) -> ScheduleFile:
-    table = read_table(path, dialect=DIALECTS[dialect])
-    compute = compute_part(table.program) if table.has_communication else table.program
-    pipeline = infer_pipeline(compute, subject=path)
-    problem = pipeline.problem()
-    with about(path):
-        refuse_cut_off(table, problem)
-    name = Path(path).stem
-    return _timed(
-        ScheduleFile(
-            problem=problem,
-            program=table.program,
-            pipeline=pipeline,
-            name=name,
-            collectives=table.collectives,
-        )
-    )
-
-
-def _timed(given: ScheduleFile) -> ScheduleFile:
-    try:
-        schedule = left_shift(given.problem, given.compute)
-    except UntimedProgram:
-        return replace(given, schedule=None)
-    return replace(given, schedule=schedule, claims=schedule.claims)
 
 
 def _named(file: ScheduleFile, path: str) -> ScheduleFile:

@@ -8,13 +8,15 @@ from pathlib import Path
 from bubbleproof.commands.output import say
 from bubbleproof.commands.replay_options import ReplayRequest
 from bubbleproof.commands.targets import written_together
-from bubbleproof.formats import ScheduleFile, replay_content, write_measured_trace, write_replay
+from bubbleproof.formats import ScheduleFile
 from bubbleproof.reference_exec.evidence.machine_versions import ReplayMachine, this_machine
 from bubbleproof.reference_exec.evidence.measured import measured_schedule
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.evidence.unchecked import not_checked
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.report.extras import require_drawing
+from bubbleproof.report.measured_trace import write_measured_trace
+from bubbleproof.report.replay_json import replay_content, write_replay
 from bubbleproof.report.replay_page import ReplayPage, write_replay_page
 from bubbleproof.report.table_rows import ReplayRow
 from bubbleproof.theory.model.schedule import Schedule

@@ -12,7 +12,7 @@ from bubbleproof.formats.certificate_json import (
 from bubbleproof.formats.comparison import ComparedFamily, comparison_pipeline
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.inference import infer_pipeline
-from bubbleproof.formats.perfetto import trace, write_measured_trace, write_trace
+from bubbleproof.formats.perfetto import trace, write_trace
 from bubbleproof.formats.problem_file_layout import problem_schema
 from bubbleproof.formats.problem_toml import ProblemFile, read_problem
 from bubbleproof.formats.pytorch_csv import (
@@ -22,7 +22,6 @@ from bubbleproof.formats.pytorch_csv import (
     refuse_cut_off,
 )
 from bubbleproof.formats.pytorch_writer import write_table
-from bubbleproof.formats.replay_json import read_replay, replay_content, write_replay
 from bubbleproof.formats.replay_layout import replay_schema
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.formats.schedule_json import read_schedule, schedule_schema, write_schedule
@@ -40,17 +39,13 @@ __all__ = [
     "problem_schema",
     "read_certificate",
     "read_problem",
-    "read_replay",
     "read_schedule",
     "read_table",
     "refuse_cut_off",
-    "replay_content",
     "replay_schema",
     "schedule_schema",
     "trace",
     "write_certificate",
-    "write_measured_trace",
-    "write_replay",
     "write_schedule",
     "write_table",
     "write_trace",

@@ -18,19 +18,14 @@ import pytest
 from bubbleproof.commands.last_resort import status_of_call
 from bubbleproof.commands.shared_options import VerifyRequest
 from bubbleproof.commands.verify_plan import run_verify_any
-from bubbleproof.formats import (
-    ScheduleFile,
-    UnusableInput,
-    read_replay,
-    write_certificate,
-    write_schedule,
-)
+from bubbleproof.formats import ScheduleFile, UnusableInput, write_certificate, write_schedule
 from bubbleproof.formats.bundle_json import write_bundle, write_deployment_bundles
 from bubbleproof.formats.cases_json import write_proof
 from bubbleproof.formats.cluster_deployments import all_counted, deployments
 from bubbleproof.formats.cluster_toml import cluster_file_of_text
 from bubbleproof.formats.plan_json import PlanFile, write_plan
 from bubbleproof.formats.problem_toml import problem_file_of_text
+from bubbleproof.report.replay_json import read_replay
 from bubbleproof.testing.strategies import random_program
 from bubbleproof.theory.model.actions import Action
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
@@ -60,7 +55,7 @@ from proofs_tests.commands.any_value import changes
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.small_cluster import SMALL
 from proofs_tests.formats.test_certificate_json import LEMMAS, PROBLEM, STEPS
-from proofs_tests.formats.test_replay_json import written as written_replay
+from proofs_tests.report.test_replay_json import written as written_replay
 from proofs_tests.sized import sized
 
 STRIDE = sized(4, full=1)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.formats import read_replay
+from bubbleproof.report.replay_json import read_replay
 from proofs_tests.commands.conftest import Run
 
 pytestmark = pytest.mark.torch

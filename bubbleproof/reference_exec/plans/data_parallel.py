@@ -19,7 +19,6 @@ from itertools import product
 from bubbleproof.reference_exec.models.footprint import parameter_tensors
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import Stage
-from bubbleproof.reference_exec.plans.replay_plan import Key
 from bubbleproof.reference_exec.plans.shard_layout import StageLayout
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.theory.model.actions import NONE, Action, Kind
@@ -115,11 +114,11 @@ class DataParallel:
         """Whether each member keeps a shard, and steps on it."""
         return self.levels is not None
 
-    def copy(self, kind: Kind, key: Key) -> int:
+    def copy(self, kind: Kind, key: tuple[int, int, int]) -> int:
         """The UNSHARD that brings level 3 for a computation; 0 where there is no level 3."""
         return self.gathers.get(Use(kind, *key), 0)
 
-    def reduction(self, kind: Kind, key: Key, rank: int, part: int = NONE) -> int:
+    def reduction(self, kind: Kind, key: tuple[int, int, int], rank: int, part: int = NONE) -> int:
         """The REDUCE_GRAD that takes levels 2 and 3 of what a computation adds."""
         number = self.reductions.get(Use(kind, *key, part))
         return self.last.get((key[0], rank), 0) if number is None else number

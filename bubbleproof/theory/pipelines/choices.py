@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
 from bubbleproof.theory.pipelines.overlaps import Overlap
@@ -31,9 +31,6 @@ from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.theory.pipelines.stage_numbers import Parts
 from bubbleproof.theory.pipelines.state_offload import StateOffload
 from bubbleproof.theory.pipelines.transfers import ActionPair, Eviction
-
-if TYPE_CHECKING:
-    from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 Flags = bool | tuple[tuple[bool, ...], ...]
 
@@ -80,13 +77,12 @@ CHOICES = tuple(field.name for field in fields(Choices))
 ADDING = ("recompute", "evictions", "offloads", "state_offload", "sharding")
 
 
-def refuse_clashes(pipeline: Pipeline) -> None:
+def refuse_clashes(choices: Choices, *, num_microbatches: int, num_slices: int) -> None:
     """Raise ``ValueError`` naming two choices of a pipeline that have no meaning together."""
-    choices = pipeline.choices
     _refuse_samples_chosen_twice(choices)
-    if choices.overlaps and pipeline.num_slices > 1:
+    if choices.overlaps and num_slices > 1:
         raise ValueError(
-            f"overlaps join actions of whole samples, got {pipeline.num_slices} slices per sample"
+            f"overlaps join actions of whole samples, got {num_slices} slices per sample"
         )
     if choices.placement == BIDIRECTIONAL:
         for name in ("state_offload", "sharding"):
@@ -106,7 +102,7 @@ def refuse_clashes(pipeline: Pipeline) -> None:
                 "the transfers of both would have one name"
             )
     if choices.sharding:
-        choices.sharding.require_samples(pipeline.num_microbatches)
+        choices.sharding.require_samples(num_microbatches)
 
 
 def _refuse_samples_chosen_twice(choices: Choices) -> None:

@@ -160,7 +160,9 @@ class Pipeline:
                     f"split_backward must be one flag or {self.num_stages} rows (stages) of "
                     f"{self.num_microbatches} flags (microbatches)"
                 )
-        refuse_clashes(self)
+        refuse_clashes(
+            self.choices, num_microbatches=self.num_microbatches, num_slices=self.num_slices
+        )
 
     def _normalize(self) -> None:
         """Bring every number per stage to one form, so that equal pipelines compare equal."""

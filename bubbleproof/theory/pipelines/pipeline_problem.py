@@ -26,7 +26,7 @@ Memory, per action of stage g in units of ``memory_unit``
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
@@ -40,20 +40,61 @@ from bubbleproof.theory.model.problem import (
     Store,
 )
 from bubbleproof.theory.pipelines.activation_offload import with_activation_offloads
-from bubbleproof.theory.pipelines.choices import Choices
+from bubbleproof.theory.pipelines.choices import Choices, Flags
 from bubbleproof.theory.pipelines.extension import StretchedChange, more_events
-from bubbleproof.theory.pipelines.links import Links, with_messages
+from bubbleproof.theory.pipelines.links import Boundaries, Links, with_messages
 from bubbleproof.theory.pipelines.overlaps import fuse
 from bubbleproof.theory.pipelines.recompute import with_recompute
 from bubbleproof.theory.pipelines.sharding import with_collectives
+from bubbleproof.theory.pipelines.stage_numbers import ActionTicks, StageColumns
 from bubbleproof.theory.pipelines.state_offload import with_state_offload
 from bubbleproof.theory.pipelines.transfers import with_evictions, with_waits
 
-if TYPE_CHECKING:
-    from bubbleproof.theory.pipelines.pipeline import Pipeline
+
+class PipelineLike(Protocol):
+    """What of a ``Pipeline`` the Problem is made from; its text says what each is."""
+
+    @property
+    def num_ranks(self) -> int: ...
+    @property
+    def num_microbatches(self) -> int: ...
+    @property
+    def num_slices(self) -> int: ...
+    @property
+    def capacity(self) -> int | tuple[int | None, ...] | None: ...
+    @property
+    def choices(self) -> Choices: ...
+    @property
+    def unit(self) -> str: ...
+    @property
+    def memory_unit(self) -> str: ...
+    @property
+    def num_stages(self) -> int: ...
+    @property
+    def split_backward(self) -> Flags: ...
+    @property
+    def is_bidirectional(self) -> bool: ...
+    @property
+    def stage_ranks(self) -> tuple[int, ...]: ...
+    @property
+    def rank_grid(self) -> Ints: ...
+    @property
+    def all_links(self) -> Links: ...
+    @property
+    def boundaries(self) -> Boundaries: ...
+    @property
+    def per_stage(self) -> StageColumns: ...
+    @property
+    def ticks(self) -> ActionTicks: ...
+    @property
+    def num_parts(self) -> Ints: ...
+    @property
+    def weight_parts(self) -> tuple[tuple[int, ...], ...]: ...
+    @property
+    def workspace(self) -> tuple[tuple[int, ...], ...]: ...
 
 
-def problem_of(pipeline: Pipeline) -> Problem:
+def problem_of(pipeline: PipelineLike) -> Problem:
     """The tasks, resources, precedences and memory of a training step with all its choices.
 
     Raises ``ValueError`` for a choice that names what the pipeline does not have.
@@ -78,7 +119,7 @@ def extended_by(problem: Problem, choices: Choices, links: Links) -> Problem:
 class _ProblemBuilder:
     """Lays the tasks of a pipeline out as grids [stage, microbatch, slice] of task numbers."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
+    def __init__(self, pipeline: PipelineLike) -> None:
         self.pipeline = pipeline
         self.columns = pipeline.per_stage
         self.ranks, self.between = pipeline.rank_grid, pipeline.boundaries

@@ -8,18 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.formats import (
-    UnusableInput,
-    read_replay,
-    replay_content,
-    write_measured_trace,
-    write_replay,
-)
+from bubbleproof.formats import UnusableInput
 from bubbleproof.reference_exec.evidence.machine_versions import ReplayMachine
 from bubbleproof.reference_exec.evidence.measured import measured_schedule
 from bubbleproof.reference_exec.evidence.replay_report import RankComparison, ReplayReport
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.runtime.trace import RankTrace
+from bubbleproof.report.measured_trace import write_measured_trace
+from bubbleproof.report.replay_json import read_replay, replay_content, write_replay
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.actions import Action
 
