@@ -266,3 +266,33 @@ def test_a_plan_without_a_winner_and_what_is_no_plan_are_one_line(tmp_path: Path
         bp.check(found, certificate=5)  # type: ignore[call-overload]  # wrong on purpose
     with pytest.raises(ValueError, match=r"none.json"):
         bp.check(found, certificate=tmp_path / "none.json")
+
+
+def test_a_papers_pipeline_of_a_deployment_is_derived_anew(command: Run, tmp_path: Path) -> None:
+    """PipeMesh's collectives follow from the model and the network: one tick less is none of it."""
+    (tmp_path / "c.toml").write_text(
+        f'{SMALL}[plan]\npipeline = [2]\nmicro_batch = [1]\nzero = [1]\nscope = ["none"]\n'
+        "chunks = [1, 2]\n"
+    )
+    out, proofs = tmp_path / "out", tmp_path / "p.json"
+    words = ("--paper", "pipemesh", "--work", "2", "-o", out, "--certificate", proofs)
+    assert command("plan", tmp_path / "c.toml", *words).status == 0
+    plan = read(out)
+    [(name, other)] = plan.others
+    assert (name, plan.winner.beside) == ("pipemesh", "pipemesh")
+    judged = bp.check(plan, certificate=proofs)
+    assert judged.ok
+    assert "derived anew from the file" in judged.statement
+    sharding = other.choices.sharding
+    assert sharding is not None
+    faster = other.with_changes(sharding=replace(sharding, gather=sharding.gather - 1))
+    made = ScheduleFile.of(faster.problem(), replace(plan.schedule.timed(), claims={}))
+    schedule = replace(made, pipeline=faster)
+    exchanged = replace(plan, others=((name, faster),), schedule=schedule)
+    told = "the pipeline 'pipemesh' is not what the file's numbers give: another choices"
+    assert told in broken(exchanged, proofs)
+    assert told in [violation.message for violation in bp.check(exchanged).violations]
+    write_plan(out / "plan.json", exchanged)
+    answer = command("verify", out)
+    assert answer.status == 1
+    assert told in answer.out
