@@ -23,10 +23,11 @@ from benchmarks.markdown import cell, markdown_table
 from benchmarks.paper_files import FOLDER
 from bubbleproof.commands.plan import planned
 from bubbleproof.commands.plan_paper import choice_text, chosen_by, joined, known_to
+from bubbleproof.commands.plan_results import value_of
 from bubbleproof.formats.problem_toml import ProblemFile, read_problem
 from bubbleproof.papers.planning.paper_choice import PaperInput
 from bubbleproof.papers.planning.planner_list import paper_choice
-from bubbleproof.planners import PlanOptions
+from bubbleproof.planners import Plan, PlanOptions
 from bubbleproof.report.amounts import ticks
 
 PAGE = "plans.md"
@@ -83,7 +84,7 @@ def row_of(path: Path, *, threads: int = 2) -> Row:
     found = planned(file, options, known=known_to(chosen))
     found, _ = joined(found, chosen, options)
     seconds = time.perf_counter() - began
-    value, status = found.value, found.status.name
+    value, status = value_of(found), found.status.name
     ran = _ran(path.stem, paper, file)
     unit = file.pipeline.unit
     return Row(
@@ -93,7 +94,7 @@ def row_of(path: Path, *, threads: int = 2) -> Row:
             "runs" if chosen.executable else "does not run",
             _amount(chosen.value, unit),
             "the same" if ran is None else _amount(ran, unit),
-            "" if found.winner is None else str(found.winner.candidate),
+            str(found.winner.candidate) if isinstance(found, Plan) else "",
             f"{_amount(value, unit)}, {status}",
             _shorter(chosen.value, value),
             _shorter(chosen.value if ran is None else ran, value),

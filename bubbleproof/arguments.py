@@ -107,3 +107,8 @@ def told(value: object) -> str:
     """A value by its type, on one line of at most some 60 characters."""
     shown = " ".join(repr(value).split())
     return f"{type(value).__name__} {shown if len(shown) <= 60 else f'{shown[:57]}...'}"
+
+
+def is_plan_like(value: object) -> bool:
+    """Whether it is what ``plan`` gives, with a winner or without, or a plan's file."""
+    return hasattr(value, "winner") or hasattr(value, "source")

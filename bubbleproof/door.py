@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, overload
 
 from bubbleproof.arguments import (
     ProblemLike,
+    is_plan_like,
     number,
     pair_of,
     problem_of,
@@ -27,7 +28,7 @@ from bubbleproof.theory.families import register as register
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 if TYPE_CHECKING:
-    from bubbleproof.door_judge import AnyPlan, Proofs
+    from bubbleproof.door_judge import GivenToJudge, Proofs
     from bubbleproof.formats import ScheduleFile
     from bubbleproof.papers.claims.claim import PaperClaim
     from bubbleproof.papers.theorems import TheoremProof
@@ -137,7 +138,7 @@ def _published(problem: ProblemLike) -> list[tuple[str, Program]]:
 
 @overload
 def check(
-    problem: ProblemLike | FamilyMember | ScheduleFile | AnyPlan,
+    problem: ProblemLike | FamilyMember | ScheduleFile | GivenToJudge,
     schedule: object = None,
     *,
     certificate: None = None,
@@ -145,11 +146,11 @@ def check(
 
 
 @overload
-def check(problem: AnyPlan, schedule: None = None, *, certificate: Proofs) -> PlanVerdict: ...
+def check(problem: GivenToJudge, schedule: None = None, *, certificate: Proofs) -> PlanVerdict: ...
 
 
 def check(
-    problem: ProblemLike | FamilyMember | ScheduleFile | AnyPlan,
+    problem: ProblemLike | FamilyMember | ScheduleFile | GivenToJudge,
     schedule: object = None,
     *,
     certificate: Proofs | None = None,
@@ -187,7 +188,7 @@ def check(
         For a result or a file without a schedule, a plan without a winner, and proofs that cannot
         be read.
     """
-    if hasattr(problem, "winner"):
+    if is_plan_like(problem):
         from bubbleproof.door_judge import check_certified, check_plan
 
         return check_plan(problem) if certificate is None else check_certified(problem, certificate)

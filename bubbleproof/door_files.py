@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bubbleproof.arguments import FilePath, ProblemLike, pair_of, path_text, text
+from bubbleproof.arguments import FilePath, ProblemLike, is_plan_like, pair_of, path_text, text
 from bubbleproof.theory.families import FamilyMember
 
 if TYPE_CHECKING:
-    from bubbleproof.door_judge import AnyPlan
+    from bubbleproof.door_judge import GivenToJudge
     from bubbleproof.formats import ProblemFile, ScheduleFile
     from bubbleproof.formats.plan_json import PlanFile
 
@@ -53,7 +53,7 @@ def read(path: FilePath) -> ProblemFile | ScheduleFile | PlanFile:
 
 def write(
     path: FilePath,
-    problem: ProblemLike | FamilyMember | ScheduleFile | AnyPlan,
+    problem: ProblemLike | FamilyMember | ScheduleFile | GivenToJudge,
     schedule: object = None,
     *,
     name: str = "",
@@ -82,7 +82,7 @@ def write(
         For another ending, for what the format cannot say, for a plan without a winner, and for
         one that was made of no problem file.
     """
-    if hasattr(problem, "winner"):
+    if is_plan_like(problem):
         from bubbleproof.door_judge import write_plan
 
         write_plan(path_text(path, asker="write"), problem)

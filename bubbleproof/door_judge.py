@@ -16,8 +16,8 @@ from bubbleproof.formats.plan_scope import ChoicesToBound, PlanQuestion, plan_qu
 from bubbleproof.formats.problem_toml import problem_file_of_text
 from bubbleproof.formats.schedule_file import ScheduleFile, with_claims
 from bubbleproof.papers.planning import derived
-from bubbleproof.planners.cluster_planned import ClusterPlan
-from bubbleproof.planners.planned import CandidateResult, Plan
+from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
+from bubbleproof.planners.planned import NoPlanFound, Plan, SolvedCandidate
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.verify.candidates.bundle import BundleVerdict, CandidateBound, check_bundle
@@ -31,7 +31,8 @@ from bubbleproof.verify.candidates.plan_verdict import (
 from bubbleproof.verify.every_rule import check_every_rule
 from bubbleproof.verify.verdict import Verdict
 
-AnyPlan = Plan | ClusterPlan | PlanFile
+FoundPlan = Plan | ClusterPlan | PlanFile
+GivenToJudge = FoundPlan | NoPlanFound | NoClusterPlan  # the last two are refused
 Proofs = FilePath | tuple[CandidateBound, ...]
 
 
@@ -59,15 +60,17 @@ def write_plan(folder: str, given: object) -> None:
     proofs = where / "certificate.json"
     if isinstance(plan, Plan):
         write_bundle(proofs, plan.space, plan.bundle, name=file.name)
-    elif isinstance(plan, ClusterPlan) and file.cluster is not None and plan.plan is not None:
+    elif isinstance(plan, ClusterPlan) and file.cluster is not None:
         every = deployments(file.cluster, all_counted(file.cluster))
         every = every.with_space(str(file.deployment), plan.plan.space)
         write_deployment_bundles(proofs, every, plan.bundles(every.deployed), name=file.name)
 
 
-def _plan(given: object, asker: str) -> AnyPlan:
+def _plan(given: object, asker: str) -> FoundPlan:
     if isinstance(given, Plan | ClusterPlan | PlanFile):
         return given
+    if isinstance(given, NoPlanFound | NoClusterPlan):
+        raise ValueError(f"{asker}: the plan has no winner: {given.status.name}")
     raise wrong(given, "plan", "what plan gives, or a plan file that was read", asker=asker)
 
 
@@ -83,15 +86,15 @@ def _proved(question: PlanQuestion, certificate: object) -> BundleVerdict:
     return check_bundle(question.bound.scope.space, certificate)
 
 
-def _question(plan: AnyPlan, *, is_whole: bool) -> tuple[PlanQuestion, ScheduleFile]:
+def _question(plan: FoundPlan, *, is_whole: bool) -> tuple[PlanQuestion, ScheduleFile]:
     """What a plan is judged by, derived from its problem file where there is one."""
     if isinstance(plan, Plan) and not plan.source.text:
-        return _of_space(plan.space, _winner(plan, "check"))
+        return _of_space(plan.space, plan.winner)
     file = _file(plan, "check")
     return plan_question(file, derived, is_whole=is_whole), file.schedule
 
 
-def _of_space(space: PlanSpace, winner: CandidateResult) -> tuple[PlanQuestion, ScheduleFile]:
+def _of_space(space: PlanSpace, winner: SolvedCandidate) -> tuple[PlanQuestion, ScheduleFile]:
     """Of a plan that was made of a ``Pipeline``, its space."""
     schedule = _schedule("plan", space, winner)
     given = GivenPlan(
@@ -109,7 +112,7 @@ def _no_file(name: str) -> Pipeline:
     raise ValueError(f"the plan was made of no file, which would tell of {name}")
 
 
-def _file(plan: AnyPlan, asker: str) -> PlanFile:
+def _file(plan: FoundPlan, asker: str) -> PlanFile:
     """The plan as a file has it. Raises ``ValueError`` where nothing was found, or made of none."""
     if isinstance(plan, PlanFile):
         return plan
@@ -117,16 +120,14 @@ def _file(plan: AnyPlan, asker: str) -> PlanFile:
         hint = 'plan a problem file: bp.plan("problem.toml")'
         raise ValueError(f"{asker}: the plan was made of no problem file; {hint}")
     if isinstance(plan, Plan):
-        return _of_text(plan.source.text, plan.source.name, plan, asker)
-    if plan.plan is None or plan.winner is None:
-        raise ValueError(f"{asker}: the plan has no winner: {plan.status.name}")
+        return _of_text(plan.source.text, plan.source.name, plan)
     cluster = cluster_file_of_text(plan.source.text, name=plan.source.name)
-    own = _of_text(deployed_text(cluster, plan.winner), cluster.name, plan.plan, asker)
+    own = _of_text(deployed_text(cluster, plan.winner), cluster.name, plan.plan)
     return replace(own, cluster=cluster, deployment=str(plan.winner.combination))
 
 
-def _of_text(text: str, name: str, plan: Plan, asker: str) -> PlanFile:
-    problem, winner = problem_file_of_text(text, name=name), _winner(plan, asker)
+def _of_text(text: str, name: str, plan: Plan) -> PlanFile:
+    problem, winner = problem_file_of_text(text, name=name), plan.winner
     return PlanFile(
         name=problem.name,
         text=text,
@@ -137,16 +138,7 @@ def _of_text(text: str, name: str, plan: Plan, asker: str) -> PlanFile:
     )
 
 
-def _winner(plan: Plan, asker: str) -> CandidateResult:
-    if plan.winner is None:
-        raise ValueError(f"{asker}: the plan has no winner: {plan.status.name}")
-    return plan.winner
-
-
-def _schedule(name: str, space: PlanSpace, winner: CandidateResult) -> ScheduleFile:
-    assert winner.pipeline is not None
-    assert winner.schedule is not None
-    assert winner.measured is not None
+def _schedule(name: str, space: PlanSpace, winner: SolvedCandidate) -> ScheduleFile:
     return winner_schedule(
         f"{name}, {winner.candidate}",
         space,

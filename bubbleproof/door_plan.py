@@ -12,8 +12,8 @@ from bubbleproof.arguments import number, path_text, whole, wrong
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 if TYPE_CHECKING:
-    from bubbleproof.planners import Plan, PlanOptions
-    from bubbleproof.planners.cluster_planned import ClusterPlan
+    from bubbleproof.planners import NoPlanFound, Plan, PlanOptions
+    from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
     from bubbleproof.planners.planned import PlanSource
 
 PlanItem = TypeVar("PlanItem")
@@ -29,7 +29,7 @@ def plan(
     time_limit: float = 60.0,
     threads: int = 2,
     seed: int = 1,
-) -> Plan | ClusterPlan:
+) -> Plan | NoPlanFound | ClusterPlan | NoClusterPlan:
     """The best pipeline over shapes and choices, and how good it is.
 
     Parameters
@@ -55,9 +55,14 @@ def plan(
     Plan
         ``winner`` with its pipeline and schedule, ``value`` and ``lower_bound`` (ticks), all
         candidates (``judged``) and the ``bundle`` of their proofs.
+    NoPlanFound
+        That nothing fits, or that nothing was found in the time: the same without a winner, and
+        the ``least_capacity`` in which something fits.
     ClusterPlan
         Of a model on a cluster: the ``winner`` of all deployments, its ``plan``, and ``rows``, what
         became of each.
+    NoClusterPlan
+        That no deployment runs, or none was found: ``rows``, and the ``nearest`` deployment.
 
     Raises
     ------
@@ -93,11 +98,11 @@ def plan(
     return replace(search(found.plan, options), source=_source(path))
 
 
-def _of_cluster(path: str, options: PlanOptions) -> ClusterPlan:
+def _of_cluster(path: str, options: PlanOptions) -> ClusterPlan | NoClusterPlan:
     from bubbleproof.formats.cluster_deployments import all_counted
     from bubbleproof.formats.cluster_toml import read_cluster_file
     from bubbleproof.formats.deployed_space import deployed_space
-    from bubbleproof.planners.cluster_planning import plan_cluster
+    from bubbleproof.planners.planning import plan_cluster
 
     file = read_cluster_file(path)
     found = plan_cluster(all_counted(file), lambda one: deployed_space(file, one), options)

@@ -260,6 +260,7 @@ def test_a_plan_without_a_winner_and_what_is_no_plan_are_one_line(tmp_path: Path
     with pytest.raises(TypeError, match=r"^check: plan must be what plan gives"):
         bp.check(member, certificate="p.json")  # type: ignore[call-overload]  # wrong on purpose
     found = bp.plan(bp.Pipeline(num_ranks=2, num_microbatches=3))
+    assert isinstance(found, Plan)
     with pytest.raises(TypeError, match=r"^check: certificate must be a file or a plan's bundle"):
         bp.check(found, certificate=(1,))  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(TypeError, match=r"^check: path must be text"):

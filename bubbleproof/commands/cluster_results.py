@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import re
 
-from bubbleproof.commands.plan_results import Timed, bound_text, plan_to_json
+from bubbleproof.commands.plan_results import Timed, bound_text, plan_to_json, winner_to_json
 from bubbleproof.costs import layer_flops
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.flops import head_flops
 from bubbleproof.formats.cluster_toml import ClusterFile
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners.case_proofs import NEVER
-from bubbleproof.planners.cluster_planned import ClusterPlan, DeploymentRow
+from bubbleproof.planners.cluster_planned import (
+    ClusterPlan,
+    DeploymentRow,
+    NoClusterPlan,
+    SolvedDeployment,
+)
 from bubbleproof.planners.outcome import Outcome
 from bubbleproof.report.amounts import Scale, ticks
 from bubbleproof.report.deployment_corners import Corner
@@ -26,6 +31,7 @@ NUMBERS = re.compile(r"[0-9][0-9.,]*")
 MOST_SHOWN = 12
 UNIT = "us"
 UNFIT = (Outcome.TOO_LARGE, Outcome.NOT_LEGAL, Outcome.INFEASIBLE)
+AnyClusterPlan = ClusterPlan | NoClusterPlan
 STATEMENTS = {
     Status.OPTIMAL: "optimal over these deployments and choices, by the estimated times",
     Status.FEASIBLE: "feasible: nothing shorter was found, nor excluded",
@@ -34,7 +40,7 @@ STATEMENTS = {
 }
 
 
-def statement(found: ClusterPlan) -> str:
+def statement(found: AnyClusterPlan) -> str:
     """What was found, in a sentence, and what was too large to be looked at."""
     large = [row for row in found.rows if row.status is Outcome.TOO_LARGE]
     if not large:
@@ -45,7 +51,7 @@ def statement(found: ClusterPlan) -> str:
     return f"{STATEMENTS[found.status]}; {beyond} and were not looked at"
 
 
-def combination_rows(file: ClusterFile, found: ClusterPlan) -> list[tuple[str, ...]]:
+def combination_rows(file: ClusterFile, found: AnyClusterPlan) -> list[tuple[str, ...]]:
     """The deployments: the shortest iteration first, then the least bound, then what cannot run.
 
     Where there are many, the first of them, and how many others there are for each reason, numbers
@@ -64,7 +70,7 @@ def combination_rows(file: ClusterFile, found: ClusterPlan) -> list[tuple[str, .
 
 
 def _place(row: DeploymentRow) -> tuple[int, int]:
-    if row.value is not None:
+    if isinstance(row, SolvedDeployment):
         return 0, row.value
     if row.status is Outcome.INFEASIBLE:  # the nearest to fitting first
         return 3, row.on_card or NEVER
@@ -73,13 +79,16 @@ def _place(row: DeploymentRow) -> tuple[int, int]:
 
 
 def _row(file: ClusterFile, row: DeploymentRow) -> tuple[str, ...]:
-    scale = Scale.of("bytes", row.peak_memory or 0)
+    value, peak = "", ""
+    if isinstance(row, SolvedDeployment):
+        value = f"{row.value:,}"
+        peak = Scale.of("bytes", row.peak_memory).amount(row.peak_memory)
     return (
         str(row.combination),
-        "" if row.value is None else f"{row.value:,}",
+        value,
         "" if row.bound in (0, NEVER) else f"{row.bound:,}",
         _utilisation(file, row),
-        "" if row.peak_memory is None else scale.amount(row.peak_memory),
+        peak,
         row.status.name,
         row.reason,
     )
@@ -90,9 +99,9 @@ def corners_of(found: ClusterPlan) -> list[Corner]:
     return [
         Corner(
             name=str(row.combination),
-            ticks=row.bound if row.value is None else row.value,
+            ticks=row.value if isinstance(row, SolvedDeployment) else row.bound,
             memory=row.on_card,
-            is_found=row.value is not None,
+            is_found=isinstance(row, SolvedDeployment),
         )
         for row in found.rows
         if row.bound not in (0, NEVER)
@@ -101,7 +110,7 @@ def corners_of(found: ClusterPlan) -> list[Corner]:
 
 def _utilisation(file: ClusterFile, row: DeploymentRow) -> str:
     """In percent; where there is a bound alone, at most so much."""
-    if row.value is not None:
+    if isinstance(row, SolvedDeployment):
         return f"{100 * utilisation(file, row.value):.1f} %"
     if row.bound in (0, NEVER):
         return ""
@@ -113,14 +122,13 @@ def utilisation(file: ClusterFile, iteration: int) -> float:
     return teraflops(file, iteration) / file.training.cluster.card.half_tflops
 
 
-def iteration_rows(file: ClusterFile, found: ClusterPlan) -> list[tuple[str, str]]:
+def iteration_rows(file: ClusterFile, found: AnyClusterPlan) -> list[tuple[str, str]]:
     """What to run and how good it is; or why nothing, and what would do."""
     rows = [("status", statement(found)), ("deployments", f"{len(found.rows):,}")]
-    if found.winner is None or found.value is None:
-        is_memory = found.status is Status.INFEASIBLE
-        if is_memory and found.nearest is not None and found.least_memory is not None:
-            memory = Scale.of("bytes", found.least_memory).amount(found.least_memory)
-            rows.append(("fits with", f"{memory} on each card, as {found.nearest}"))
+    if isinstance(found, NoClusterPlan):
+        for nearest in found.nearest if found.status is Status.INFEASIBLE else ():
+            memory = Scale.of("bytes", nearest.memory).amount(nearest.memory)
+            rows.append(("fits with", f"{memory} on each card, as {nearest.combination}"))
         return [*rows, ("time", f"{found.seconds:.2f} s")]
     return [
         *rows,
@@ -146,41 +154,50 @@ def teraflops(file: ClusterFile, iteration: int) -> float:
     return step / training.cluster.cards / iteration / 1e6
 
 
+def no_plan_to_json(file: ClusterFile, found: NoClusterPlan) -> dict[str, object]:
+    """For programs, that there is no plan."""
+    return {
+        **_deployments_to_json(file, found),
+        "value": None,
+        "winner": None,
+        "mfu": None,
+        "least_capacity": found.nearest[0].memory if found.nearest else None,
+        "verified": False,
+    }
+
+
 def cluster_plan_to_json(
-    file: ClusterFile, deployed: ProblemFile | None, found: ClusterPlan, timed: Timed
+    file: ClusterFile, deployed: ProblemFile, found: ClusterPlan, timed: Timed
 ) -> dict[str, object]:
     """The result for programs; see ``plan_cluster``."""
-    told: dict[str, object] = {
+    winner = winner_to_json(found.plan.winner)
+    return {
+        **_deployments_to_json(file, found),
+        "value": found.value,
+        "winner": {**found.winner.combination.to_json(), **winner},
+        "mfu": round(utilisation(file, found.value), 4),
+        "least_capacity": None,
+        "makespan": found.plan.value,
+        "step_end": found.step_end,
+        "microbatches": found.winner.microbatches,
+        "shapes": plan_to_json(deployed, found.plan, timed)["candidates"],
+        "verified": found.plan.verdict.ok,
+    }
+
+
+def _deployments_to_json(file: ClusterFile, found: AnyClusterPlan) -> dict[str, object]:
+    return {
         "name": file.name,
         "status": found.status.name,
         "statement": statement(found),
         "objective": "iteration",
         "unit": UNIT,
-        "value": found.value,
         "lower_bound": None if found.lower_bound == NEVER else found.lower_bound,
-        "winner": None,
-        "mfu": None if found.value is None else round(utilisation(file, found.value), 4),
         "candidates": [_to_json(row) for row in sorted(found.rows, key=_place)],
         "pareto": _front(found),
-        "least_capacity": found.least_memory,
-        "nearest": None if found.nearest is None else found.nearest.to_json(),
-        "verified": False,
+        "nearest": found.nearest[0].combination.to_json() if found.nearest else None,
         "reason": found.reason,
         "seconds": round(found.seconds, 3),
-    }
-    if found.winner is None or found.plan is None or deployed is None:
-        return told
-    own = plan_to_json(deployed, found.plan, timed)
-    winner = own["winner"]
-    assert isinstance(winner, dict)
-    return {
-        **told,
-        "winner": {**found.winner.combination.to_json(), **winner},
-        "makespan": own["value"],
-        "step_end": found.step_end,
-        "microbatches": found.winner.microbatches,
-        "shapes": own["candidates"],
-        "verified": own["verified"],
     }
 
 
@@ -188,21 +205,17 @@ def _to_json(row: DeploymentRow) -> dict[str, object]:
     return {
         **row.combination.to_json(),
         "status": row.status.name,
-        "value": row.value,
+        "value": row.value if isinstance(row, SolvedDeployment) else None,
         "lower_bound": None if row.bound in (0, NEVER) else row.bound,
-        "peak_memory": row.peak_memory,
+        "peak_memory": row.peak_memory if isinstance(row, SolvedDeployment) else None,
         "reason": row.reason,
     }
 
 
-def _front(found: ClusterPlan) -> list[dict[str, object]]:
+def _front(found: AnyClusterPlan) -> list[dict[str, object]]:
     """Of the deployments found, those that no other beats in iteration and in peak memory."""
-    front: list[dict[str, object]] = []
-    least: int | None = None
-    for row in sorted(found.rows, key=lambda r: (r.value or 0, r.peak_memory or 0)):
-        if row.value is None or row.peak_memory is None:
-            continue
-        if least is None or row.peak_memory < least:
-            least = row.peak_memory
-            front.append({"value": row.value, "peak_memory": least})
-    return front
+    front: list[SolvedDeployment] = []
+    for row in sorted(found.solved, key=lambda row: (row.value, row.peak_memory)):
+        if not front or row.peak_memory < front[-1].peak_memory:
+            front.append(row)
+    return [{"value": row.value, "peak_memory": row.peak_memory} for row in front]

@@ -29,6 +29,7 @@ from bubbleproof.commands.plan_paper import (
     PipelinesBeside,
     chosen_by,
     joined,
+    joint_to_json,
     known_to,
     paper_rows,
     paper_to_json,
@@ -37,12 +38,14 @@ from bubbleproof.commands.plan_paper import (
 from bubbleproof.commands.plan_report import plan_report
 from bubbleproof.commands.plan_results import (
     COLUMNS,
+    AnyPlan,
     Timed,
     candidate_rows,
     plan_schedule,
     plan_to_json,
     summary_rows,
     timed_candidates,
+    value_of,
 )
 from bubbleproof.commands.shared_options import PlanRequest
 from bubbleproof.commands.targets import written_together
@@ -85,18 +88,18 @@ def run_plan(problem: str, request: PlanRequest) -> int:
     _refuse_illegal(problem, found)
     found, shown = joined(found, chosen, options)
     timed = timed_candidates(found, file, options.time_limit)
-    output = None if found.winner is None else request.output
+    output = request.output if isinstance(found, Plan) else None
     certificate = None if found.status is Status.INFEASIBLE else request.certificate
     with written_together(output, certificate) as (folder, proofs):
-        if output is not None:
+        if isinstance(found, Plan) and output is not None:
             _write(folder, problem, file, found, timed, shown)
         if certificate is not None:
             write_bundle(proofs, found.space, found.bundle, name=file.name)
     if output is not None:
         say(f"wrote {output}")
     if request.json:
-        paper_too = shown and {"paper": paper_to_json(shown, found.value, found.winner)}
-        print_json({**plan_to_json(file, found, timed), **(paper_too or {})})
+        paper_too = {} if shown is None else {"paper": paper_to_json(shown, joint_to_json(found))}
+        print_json({**plan_to_json(file, found, timed), **paper_too})
     else:
         print_plan(file, found, timed, shown)
     return exit_status(found)
@@ -132,7 +135,7 @@ def seconds_of(asked: float | None, in_file: int | None) -> float:
     return DEFAULT_TIME_LIMIT if said is None else said
 
 
-def _refuse_illegal(problem: str, found: Plan) -> None:
+def _refuse_illegal(problem: str, found: AnyPlan) -> None:
     """Raise ``ValueError`` where a number forbids every candidate."""
     if all(one.status is Outcome.NOT_LEGAL for one in found.judged):
         nearest = nearest_change(found.space)
@@ -145,26 +148,26 @@ def planned(
     options: PlanOptions,
     executor: Executor | None = None,
     known: Sequence[KnownSchedule] = (),
-) -> Plan:
+) -> AnyPlan:
     """The plan of a problem file. Raises ``ValueError`` for one whose objective is no makespan."""
     if file.plan is None or file.objective != "makespan":
         raise ValueError(f"a plan is made for the makespan, {file.name} asks for {file.objective}")
     return plan(file.plan, options, executor=executor, known=known)
 
 
-def exit_status(found: Plan) -> int:
+def exit_status(found: AnyPlan) -> int:
     """0 found and verified, 1 nothing fits, 3 undecided."""
-    if found.verdict is not None and not found.verdict.ok:
+    if isinstance(found, Plan) and not found.verdict.ok:
         return BROKEN
     return EXIT[found.status]
 
 
 def print_plan(
-    file: ProblemFile, found: Plan, timed: Timed, shown: PipelinesBeside | None = None
+    file: ProblemFile, found: AnyPlan, timed: Timed, shown: PipelinesBeside | None = None
 ) -> None:
     """The tables for people."""
     print_table(f"{file.name}: candidates", COLUMNS, candidate_rows(file, found, timed))
-    beside = paper_rows(shown, found.value, file.pipeline.unit)
+    beside = paper_rows(shown, value_of(found), file.pipeline.unit)
     rows = [*summary_rows(file, found, timed), *beside]
     print_table(f"{file.name}: plan", ("quantity", "value"), rows)
     if found.reason:
@@ -179,7 +182,6 @@ def plan_file(
     deployment: str | None = None,
 ) -> PlanFile:
     """What is written of a plan; ``text`` is its problem file's."""
-    assert found.winner is not None
     return PlanFile(
         name=file.name,
         text=text,

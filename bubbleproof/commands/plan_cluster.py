@@ -28,6 +28,7 @@ from bubbleproof.commands.cluster_results import (
     combination_rows,
     corners_of,
     iteration_rows,
+    no_plan_to_json,
 )
 from bubbleproof.commands.heartbeat import heartbeat
 from bubbleproof.commands.output import BROKEN, print_json, print_table, print_text, say
@@ -45,6 +46,7 @@ from bubbleproof.commands.plan_paper import (
     joined_deployments,
     paper_rows,
     paper_to_json,
+    run_to_json,
     write_paper_schedule,
 )
 from bubbleproof.commands.plan_report import deployed_report
@@ -62,9 +64,9 @@ from bubbleproof.formats.plan_folder import write_plan_folder
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.papers.planning.planner_list import require_paper
 from bubbleproof.planners import Plan, PlanOptions
-from bubbleproof.planners.cluster_planned import ClusterPlan
-from bubbleproof.planners.cluster_planning import plan_cluster
+from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
 from bubbleproof.planners.outcome import Outcome
+from bubbleproof.planners.planning import plan_cluster
 from bubbleproof.report.deployment_corners import deployment_corners
 from bubbleproof.report.page import ReportPage
 from bubbleproof.report.plan_page import ranked_table
@@ -109,7 +111,7 @@ def run_any_plan(problem: str, request: PlanRequest) -> int:
         counts = all_counted(file)
     with workers_of(request) as executor, heartbeat(options) as telling:
         found = plan_cluster(counts, lambda c: deployed_space(file, c), telling, executor=executor)
-    if found.winner is None or found.plan is None:
+    if isinstance(found, NoClusterPlan):
         _refuse_illegal(problem, file, counts, found)
         _tell_nothing(file, found, request.json)
         return EXIT[found.status]
@@ -125,8 +127,7 @@ def run_any_plan(problem: str, request: PlanRequest) -> int:
         print_json(_to_json(answer))
     else:
         _print(answer)
-    verdict = answer.plan.verdict
-    return BROKEN if verdict is not None and not verdict.ok else EXIT[answer.found.status]
+    return EXIT[answer.found.status] if answer.plan.verdict.ok else BROKEN
 
 
 def _answer(
@@ -138,8 +139,6 @@ def _answer(
 ) -> _Answer:
     """What was found, with a paper's choice among it, and sampled durations."""
     found, shown = joined_deployments(paper, file, counts, found, options)
-    assert found.winner is not None
-    assert found.plan is not None
     deployed = deployed_file(file, found.winner)
     return _Answer(
         file=file,
@@ -163,11 +162,11 @@ def _to_json(of: _Answer) -> dict[str, object]:
     found = cluster_plan_to_json(of.file, of.deployed, of.found, of.timed)
     if of.shown is None:
         return found
-    return {**found, "paper": paper_to_json(of.shown, of.found.value, of.plan.winner)}
+    return {**found, "paper": paper_to_json(of.shown, run_to_json(of.found.value, of.plan.winner))}
 
 
 def _refuse_illegal(
-    problem: str, file: ClusterFile, counts: Sequence[CombinationCosts], found: ClusterPlan
+    problem: str, file: ClusterFile, counts: Sequence[CombinationCosts], found: NoClusterPlan
 ) -> None:
     """Raise ``ValueError`` where a number forbids every deployment, with the nearest that works."""
     if any(row.status not in (Outcome.NOT_LEGAL, Outcome.TOO_LARGE) for row in found.rows):
@@ -185,15 +184,15 @@ def _refuse_illegal(
     raise ValueError(f"{problem}: no deployment can be planned: {told}")
 
 
-def _tell_nothing(file: ClusterFile, found: ClusterPlan, json: bool) -> None:
+def _tell_nothing(file: ClusterFile, found: NoClusterPlan, json: bool) -> None:
     if json:
-        print_json(cluster_plan_to_json(file, None, found, {}))
+        print_json(no_plan_to_json(file, found))
         return
     _print_deployments(file, found)
     print_table(f"{file.name}: plan", ("quantity", "value"), iteration_rows(file, found))
 
 
-def _print_deployments(file: ClusterFile, found: ClusterPlan) -> None:
+def _print_deployments(file: ClusterFile, found: ClusterPlan | NoClusterPlan) -> None:
     print_table(f"{file.name}: deployments", COLUMNS, combination_rows(file, found))
     print_text(LETTERS)
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from bubbleproof.commands.plan_results import AnyPlan
 from bubbleproof.costs.combinations import CombinationCosts
 from bubbleproof.formats import UnusableInput, write_schedule
 from bubbleproof.formats.cluster_toml import ClusterFile
@@ -29,7 +30,7 @@ from bubbleproof.papers.planning.paper_deployments import (
 )
 from bubbleproof.papers.planning.planner_list import paper_choice, require_paper
 from bubbleproof.papers.planning.shorter_orders import with_shorter_order
-from bubbleproof.planners import CandidateResult, Plan, PlanOptions, plan
+from bubbleproof.planners import Plan, PlanOptions, SolvedCandidate, plan
 from bubbleproof.planners.cluster_planned import ClusterPlan
 from bubbleproof.planners.known_schedules import KnownSchedule
 from bubbleproof.report.amounts import ticks
@@ -67,11 +68,11 @@ def known_to(chosen: PaperChoice | None) -> tuple[KnownSchedule, ...]:
 
 
 def joined(
-    found: Plan,
+    found: AnyPlan,
     chosen: PaperChoice | None,
     options: PlanOptions | None = None,
     inside: int = 0,
-) -> tuple[Plan, PipelinesBeside | None]:
+) -> tuple[AnyPlan, PipelinesBeside | None]:
     """The plan with the paper's choice among its candidates; ``options`` as they were for it.
 
     ``inside``: see ``with_paper``.
@@ -94,7 +95,7 @@ def joined_deployments(
     A paper with a grid of deployments takes its own, others plan the winner's; PipeMesh, whose
     pipelines have the replicas' collectives in themselves, that under ZeRO-1.
     """
-    if name is None or found.winner is None or found.plan is None:
+    if name is None:
         return found, None
     at, cluster, inside = found.winner, file.training.cluster, 0
     if name == "pipemesh":
@@ -115,7 +116,7 @@ def joined_deployments(
         at, chosen = own.counted, paper_choice(name, own.given)
         told = {"deployment": str(at.combination), **chosen.choice}
         chosen = replace(chosen, choice=told)
-    plan_of = found.plan
+    plan_of: AnyPlan = found.plan
     if at is not found.winner:
         few = replace(options, time_limit=min(FEW_SECONDS, options.time_limit), tell=None)
         plan_of = plan(deployed_space(file, at), few)
@@ -123,7 +124,7 @@ def joined_deployments(
     later = 0 if at.numbers is None else at.numbers.step_end - inside
     if shown is not None and shown.value is not None:
         shown = replace(shown, value=shown.value + later)
-    return with_plan(found, at, joint, inside), shown
+    return (with_plan(found, at, joint, inside) if isinstance(joint, Plan) else found), shown
 
 
 def _mesh_deployment(
@@ -151,10 +152,18 @@ def _nothing(name: str, why: str) -> PaperChoice:
     )
 
 
-def paper_to_json(
-    shown: PipelinesBeside, best: int | None, run: CandidateResult | None
-) -> dict[str, object]:
-    """The paper's part of the answer; ``best`` is the plan's value and ``run`` its winner."""
+def joint_to_json(found: AnyPlan) -> dict[str, object] | None:
+    """What the plan takes, and what of its candidates runs; None where there is no plan."""
+    return run_to_json(found.value, found.winner) if isinstance(found, Plan) else None
+
+
+def run_to_json(value: int, winner: SolvedCandidate) -> dict[str, object]:
+    """The same of a plan's value and its winner."""
+    return {"value": value, "run": str(winner.candidate)}
+
+
+def paper_to_json(shown: PipelinesBeside, joint: dict[str, object] | None) -> dict[str, object]:
+    """The paper's part of the answer; ``joint`` is the plan's."""
     chosen = shown.chosen
     return {
         "name": chosen.paper,
@@ -162,7 +171,7 @@ def paper_to_json(
         "value": shown.value,
         "executable": chosen.executable,
         "note": chosen.note,
-        "joint": None if run is None else {"value": best, "run": str(run.candidate)},
+        "joint": joint,
     }
 
 

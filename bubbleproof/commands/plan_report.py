@@ -15,7 +15,7 @@ from bubbleproof.commands.plan_results import (
 )
 from bubbleproof.commands.verify import section_of
 from bubbleproof.formats.problem_toml import ProblemFile
-from bubbleproof.planners import CandidateResult, Plan
+from bubbleproof.planners import Plan, SolvedCandidate
 from bubbleproof.report.page import ReportPage, ScheduleSection
 from bubbleproof.report.plan_page import PlanPoint, bands, ranked_table, trades
 from bubbleproof.theory.pipelines.plan_space import SPLIT, WHOLE
@@ -73,10 +73,11 @@ def _page(
         bands(points, unit=pipeline.unit, explained=_spread_text(file.spread)),
     ]
     sections = [_section("the plan", found.winner, found.verdict)]
-    if (today := own_shape(file, found)) not in (None, found.winner):
+    today = own_shape(file, found)
+    if today is not None and today is not found.winner:
         sections.append(_section("the file's own shape", today, None))
     run = None if shown is None else shown.chosen.run
-    is_plan = found.winner is not None and run is not None and found.winner.schedule is run.schedule
+    is_plan = run is not None and found.winner.schedule is run.schedule
     if shown is not None and run is not None and not is_plan:
         title = f"what runs of the choice of {shown.chosen.paper}"
         sections.append(section_of(title, run.pipeline.problem(), run.schedule, None))
@@ -90,27 +91,23 @@ def _page(
         ),
         parts=tuple(parts),
         has_charts=True,
-        sections=tuple(section for section in sections if section is not None),
+        sections=tuple(sections),
         versions=tuple((name, version(name)) for name in ("bubbleproof", "numpy", "ortools")),
     )
 
 
-def own_shape(file: ProblemFile, found: Plan) -> CandidateResult | None:
+def own_shape(file: ProblemFile, found: Plan) -> SolvedCandidate | None:
     """The candidate that is the file's own shape, where it is one and has a schedule."""
     backward = SPLIT if file.pipeline.split_backward is True else WHOLE
-    for one in found.judged:
+    for one in found.solved:
         shape = one.candidate
         is_own = (shape.chunks, shape.slices, shape.placement, shape.beside) == (1, 1, "loop", "")
-        if is_own and shape.backward == backward and one.value is not None:
+        if is_own and shape.backward == backward:
             return one
     return None
 
 
-def _section(
-    name: str, one: CandidateResult | None, verdict: Verdict | None
-) -> ScheduleSection | None:
-    if one is None or one.pipeline is None or one.schedule is None:
-        return None
+def _section(name: str, one: SolvedCandidate, verdict: Verdict | None) -> ScheduleSection:
     title = f"{name}: {one.candidate} ({one.origin})"
     return section_of(title, one.pipeline.problem(), one.schedule, verdict)
 
@@ -118,7 +115,7 @@ def _section(
 def _points(file: ProblemFile, found: Plan, timed: Timed) -> list[PlanPoint]:
     points = []
     for one in ranked(file, found, timed):
-        if one.value is None or one.measured is None:
+        if not isinstance(one, SolvedCandidate):
             continue
         spans = timed.get(str(one.candidate))
         points.append(

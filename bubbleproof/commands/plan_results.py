@@ -12,22 +12,24 @@ from bubbleproof.formats.bundle_json import candidate_to_json
 from bubbleproof.formats.plan_folder import winner_schedule
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.formats.schedule_file import ScheduleFile, with_claims
-from bubbleproof.planners import CandidateResult, Plan
+from bubbleproof.planners import CandidateResult, NoPlanFound, Plan, SolvedCandidate
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.jitter import Jitter, jitter, jitter_seconds
 from bubbleproof.report.amounts import Scale, ticks
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.schedule import Schedule
 
+AnyPlan = Plan | NoPlanFound
 Timed = Mapping[str, Jitter]  # by the candidate's text
 COLUMNS = ("candidate", "makespan", "bound", "peak", "expected", "95 %", "status", "why")
 MOST_TIMED = 24  # candidates, the shortest schedules first
 SHARE_TIMED = 0.1  # of the plan's time limit, at least
 MOST_SHOWN = 40  # candidates in a table for people
+NOTHING_CHOSEN: dict[str, object] = {"recompute": [], "evict": [], "offload": []}
 WITH_HOSTS = "takes, hosts and NICs included"
 
 
-def timed_candidates(found: Plan, file: ProblemFile, limit: float = inf) -> Timed:
+def timed_candidates(found: AnyPlan, file: ProblemFile, limit: float = inf) -> Timed:
     """How long the best candidates' schedules take where durations spread as the file says.
 
     A cost that has more than the makespan is not sampled. Those that a part of the plan's time
@@ -36,7 +38,7 @@ def timed_candidates(found: Plan, file: ProblemFile, limit: float = inf) -> Time
     timed: dict[str, Jitter] = {}
     deadline = time.perf_counter() + max(SHARE_TIMED * limit, limit - found.seconds)
     for one in found.ranked()[:MOST_TIMED]:
-        if one.pipeline is not None and one.schedule is not None and one.cost is None:
+        if isinstance(one, SolvedCandidate) and not one.has_more:
             needed = jitter_seconds(len(one.schedule), file.spread)
             if time.perf_counter() + needed <= deadline:
                 problem = one.pipeline.problem()
@@ -44,19 +46,19 @@ def timed_candidates(found: Plan, file: ProblemFile, limit: float = inf) -> Time
     return timed
 
 
-def ranked(file: ProblemFile, found: Plan, timed: Timed) -> tuple[CandidateResult, ...]:
+def ranked(file: ProblemFile, found: AnyPlan, timed: Timed) -> tuple[CandidateResult, ...]:
     """The candidates as the file wants them listed."""
     if file.rank_by == "nominal":
         return found.ranked()
 
-    def place(one: CandidateResult) -> float:
+    def place(one: SolvedCandidate) -> float:
         spans = timed.get(str(one.candidate))
         return float("inf") if spans is None else float(getattr(spans, file.rank_by))
 
     return found.ranked(place)
 
 
-def candidate_rows(file: ProblemFile, found: Plan, timed: Timed) -> list[tuple[str, ...]]:
+def candidate_rows(file: ProblemFile, found: AnyPlan, timed: Timed) -> list[tuple[str, ...]]:
     """The table's rows, ranked; where there are many, the first of them."""
     rows = [_row(file, found, one, timed) for one in ranked(file, found, timed)[:MOST_SHOWN]]
     if len(found.judged) > MOST_SHOWN:
@@ -64,26 +66,29 @@ def candidate_rows(file: ProblemFile, found: Plan, timed: Timed) -> list[tuple[s
     return rows
 
 
-def _row(file: ProblemFile, found: Plan, one: CandidateResult, timed: Timed) -> tuple[str, ...]:
-    spans, peak = timed.get(str(one.candidate)), one.peak_memory
-    scale = Scale.of(file.pipeline.memory_unit, peak or 0)
+def _row(file: ProblemFile, found: AnyPlan, one: CandidateResult, timed: Timed) -> tuple[str, ...]:
+    spans, value, peak = timed.get(str(one.candidate)), "", ""
+    if isinstance(one, SolvedCandidate):
+        scale = Scale.of(file.pipeline.memory_unit, one.peak_memory)
+        value, peak = f"{one.value:,}", scale.amount(one.peak_memory)
+    is_plan = isinstance(found, Plan) and one is found.winner
     return (
         str(one.candidate),
-        "" if one.value is None else f"{one.value:,}",
+        value,
         "" if one.bound in (0, NEVER) else f"{one.bound:,}",
-        "" if peak is None else scale.amount(peak),
+        peak,
         "" if spans is None else f"{spans.expected:,.0f}",
         "" if spans is None else f"{spans.p95:,.0f}",
         one.status.name,
-        "the plan" if one is found.winner else str(one.reason),
+        "the plan" if is_plan else str(one.reason),
     )
 
 
-def summary_rows(file: ProblemFile, found: Plan, timed: Timed) -> list[tuple[str, str]]:
+def summary_rows(file: ProblemFile, found: AnyPlan, timed: Timed) -> list[tuple[str, str]]:
     """What to run and how good it is; or why nothing, and what would do."""
     unit, time_row = file.pipeline.unit, ("time", f"{found.seconds:.2f} s")
     rows = [("status", found.statement)]
-    if found.winner is None or found.value is None:
+    if isinstance(found, NoPlanFound):
         if found.least_capacity is not None:
             scale = Scale.of(file.pipeline.memory_unit, found.least_capacity)
             rows.append(("fits with", f"{scale.amount(found.least_capacity)} on each rank"))
@@ -91,7 +96,7 @@ def summary_rows(file: ProblemFile, found: Plan, timed: Timed) -> list[tuple[str
     return [
         *rows,
         ("run", str(found.winner.candidate)),
-        (WITH_HOSTS if found.winner.cost is not None else "makespan", ticks(found.value, unit)),
+        (WITH_HOSTS if found.winner.has_more else "makespan", ticks(found.value, unit)),
         ("no schedule below", bound_text(found.value, found.lower_bound, unit)),
         *schedule_rows(file, found, timed),
         time_row,
@@ -100,9 +105,7 @@ def summary_rows(file: ProblemFile, found: Plan, timed: Timed) -> list[tuple[str
 
 def deployed_rows(file: ProblemFile, found: Plan, timed: Timed) -> list[tuple[str, str]]:
     """What to run of a deployment's pipeline; how good it is, is told of the iteration."""
-    if found.winner is None or found.value is None:
-        return []
-    takes = WITH_HOSTS if found.winner.cost is not None else "its makespan"
+    takes = WITH_HOSTS if found.winner.has_more else "its makespan"
     return [
         ("pipeline's shape", str(found.winner.candidate)),
         (takes, ticks(found.value, file.pipeline.unit)),
@@ -112,14 +115,12 @@ def deployed_rows(file: ProblemFile, found: Plan, timed: Timed) -> list[tuple[st
 
 def schedule_rows(file: ProblemFile, found: Plan, timed: Timed) -> list[tuple[str, str]]:
     """The winner's schedule: who found it, what is chosen in it, and how long it is in life."""
-    if found.winner is None:
-        return []
     unit = file.pipeline.unit
     rows = [("found by", found.winner.origin)]
     rows += [(name, str(value)) for name, value in _chosen(found.winner).items() if value]
     spans = timed.get(str(found.winner.candidate))
     if spans is None:
-        needed = jitter_seconds(len(found.winner.schedule or ()), file.spread)
+        needed = jitter_seconds(len(found.winner.schedule), file.spread)
         why = f"not sampled: that takes about {needed:.0f} s, more than was left"
         rows.append(("where durations spread", why))
     else:
@@ -127,8 +128,13 @@ def schedule_rows(file: ProblemFile, found: Plan, timed: Timed) -> list[tuple[st
         first = ranked(file, found, timed)[0]
         if first is not found.winner:
             rows.append((f"shortest by {file.rank_by}", str(first.candidate)))
-    verified = "every rule holds" if found.verdict is not None and found.verdict.ok else "violated"
+    verified = "every rule holds" if found.verdict.ok else "violated"
     return [*rows, ("verified", verified)]
+
+
+def value_of(found: AnyPlan) -> int | None:
+    """What the plan takes; None where there is none."""
+    return found.value if isinstance(found, Plan) else None
 
 
 def bound_text(value: int, lower_bound: int, unit: str) -> str:
@@ -144,23 +150,23 @@ def _spans_text(spans: Jitter, unit: str) -> str:
     return f"{expected} expected, 95 % within {p95}"
 
 
-def plan_to_json(file: ProblemFile, found: Plan, timed: Timed) -> dict[str, object]:
+def plan_to_json(file: ProblemFile, found: AnyPlan, timed: Timed) -> dict[str, object]:
     """The result for programs."""
-    winner = found.winner
+    plan = found if isinstance(found, Plan) else None
     return {
         "name": file.name,
         "status": found.status.name,
         "statement": found.statement,
         "objective": file.objective,
-        "value": found.value,
+        "value": None if plan is None else plan.value,
         "lower_bound": _bound(found.lower_bound),
         "believed": list(found.believed),
-        "winner": None if winner is None else _winner(winner),
+        "winner": None if plan is None else winner_to_json(plan.winner),
         "candidates": [_to_json(one, timed) for one in ranked(file, found, timed)],
         "ranked_by": file.rank_by,
         "pareto": [{"value": one.value, "peak_memory": one.peak_memory} for one in found.front],
-        "least_capacity": found.least_capacity,
-        "verified": found.verdict is not None and found.verdict.ok,
+        "least_capacity": found.least_capacity if isinstance(found, NoPlanFound) else None,
+        "verified": plan is not None and plan.verdict.ok,
         "reason": found.reason,
         "seconds": round(found.seconds, 3),
     }
@@ -171,8 +177,8 @@ def _bound(bound: int) -> int | None:
     return None if bound == NEVER else bound
 
 
-def _winner(winner: CandidateResult) -> dict[str, object]:
-    assert winner.schedule is not None
+def winner_to_json(winner: SolvedCandidate) -> dict[str, object]:
+    """The winner's shape, and what is chosen in it."""
     candidate = candidate_to_json(winner.candidate)
     layers = candidate.pop("layers")
     return {
@@ -185,27 +191,26 @@ def _winner(winner: CandidateResult) -> dict[str, object]:
 
 def _to_json(one: CandidateResult, timed: Timed) -> dict[str, object]:
     spans = timed.get(str(one.candidate))
-    chosen = {"recompute": [], "evict": [], "offload": []} if one.schedule is None else _chosen(one)
+    solved = one if isinstance(one, SolvedCandidate) else None
     return {
         **candidate_to_json(one.candidate),
-        "f": None if one.schedule is None else first_forwards(one.schedule),
-        **chosen,
+        "f": None if solved is None else first_forwards(solved.schedule),
+        **(NOTHING_CHOSEN if solved is None else _chosen(solved)),
         "status": one.status.name,
-        "value": one.value,
+        "value": None if solved is None else solved.value,
         "lower_bound": _bound(one.bound),
-        "peak_memory": one.peak_memory,
+        "peak_memory": None if solved is None else solved.peak_memory,
         "expected": None if spans is None else round(spans.expected),
         "p95": None if spans is None else round(spans.p95),
         "reason": str(one.reason),
     }
 
 
-def _chosen(one: CandidateResult) -> dict[str, object]:
+def _chosen(one: SolvedCandidate) -> dict[str, object]:
     """What is recomputed, evicted and off-loaded: stages, or (stage, microbatch, ...) lists.
 
     Of a paper's pipeline also the stages that their host updates, and the level of ZeRO.
     """
-    assert one.pipeline is not None
     choices = one.pipeline.choices
     again = choices.recompute
     stages: list[object] = [] if again is None else [*again.stages, *map(list, again.samples)]
@@ -224,10 +229,6 @@ def _chosen(one: CandidateResult) -> dict[str, object]:
 def plan_schedule(file: ProblemFile, found: Plan) -> ScheduleFile:
     """The winner's schedule with its measured numbers as claims, for ``verify`` to confirm."""
     winner = found.winner
-    assert winner is not None
-    assert winner.pipeline is not None
-    assert winner.schedule is not None
-    assert winner.measured is not None
     return winner_schedule(
         f"{file.name}, {winner.candidate}",
         found.space,

@@ -48,7 +48,7 @@ from bubbleproof.formats.bundle_json import write_bundle
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.json_text import render_json
 from bubbleproof.formats.problem_toml import ProblemFile
-from bubbleproof.planners import CandidateResult, Plan, PlanOptions
+from bubbleproof.planners import Plan, PlanOptions, SolvedCandidate
 from bubbleproof.planners.outcome import Outcome
 from bubbleproof.report.extras import absent
 from bubbleproof.report.gantt import draw
@@ -74,7 +74,7 @@ def run_problem(
     )
     found = planned(file, options)
     timed = timed_candidates(found, file, options.time_limit)
-    if found.winner is None:
+    if not isinstance(found, Plan):
         if json:
             told = {"published": rows_to_json(compared), **plan_to_json(file, found, timed)}
             print_json(told)
@@ -98,7 +98,6 @@ def run_problem(
     else:
         print_comparison(file.name, rows)
         print_plan(file, found, timed)
-        assert found.verdict is not None
         checks = rule_rows(found.verdict)
         checks += [(f"replay: {r.quantity}", r.verdict, f"measured {r.measured}") for r in replayed]
         print_table("verdict on the plan", ("rule", "verdict", "statement"), checks)
@@ -116,14 +115,11 @@ def _rows(file: ProblemFile, found: Plan) -> list[ComparisonRow]:
         if today.status is Outcome.OPTIMAL:
             proof = f"optimal for this shape: {proof}"
         rows.append(_row("this shape", today, proof))
-    assert found.winner is not None
     proof = f"{found.statement}: no schedule is below {found.lower_bound}"
     return [*rows, _row("the plan", found.winner, proof)]
 
 
-def _row(name: str, one: CandidateResult, proof: str) -> ComparisonRow:
-    assert one.pipeline is not None
-    assert one.schedule is not None
+def _row(name: str, one: SolvedCandidate, proof: str) -> ComparisonRow:
     label = f"{name} ({one.candidate})"
     return ComparisonRow.of(label, one.pipeline.problem(), one.schedule, proof=proof)
 
@@ -167,7 +163,6 @@ def _print_json(
     replayed: tuple[ReplayRow, ...],
     page: str | None,
 ) -> None:
-    assert found.verdict is not None
     print_json(
         {
             "published": rows_to_json(compared),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bubbleproof.planners.looks import SearchOutcome
+from bubbleproof.planners.looks import FoundSchedule
 from bubbleproof.theory.pipelines.plan_space import Candidate
 from bubbleproof.theory.pipelines.shaping import ShapedPipeline
 from bubbleproof.verify import check
@@ -20,11 +20,11 @@ class KnownSchedule:
     """A schedule of a candidate."""
 
     candidate: Candidate
-    seen: SearchOutcome
+    found: FoundSchedule
 
 
-def is_schedule_of(shaped: ShapedPipeline, seen: SearchOutcome) -> bool:
+def is_schedule_of(shaped: ShapedPipeline, found: FoundSchedule) -> bool:
     """Whether it is one of the candidate's choices, and the checker accepts it."""
-    if seen.schedule is None or foreign_choice(shaped.pipeline, shaped.allowed, seen.pipeline):
+    if foreign_choice(shaped.pipeline, shaped.allowed, found.pipeline):
         return False
-    return check(seen.pipeline.problem(), seen.schedule).ok
+    return check(found.pipeline.problem(), found.schedule).ok

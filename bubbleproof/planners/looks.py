@@ -48,18 +48,30 @@ class CandidateSearch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FoundSchedule:
+    """A schedule of ``pipeline``, with its choices fixed, and what the checker measured of it."""
+
+    pipeline: Pipeline
+    schedule: Schedule
+    measured: Measures
+    origin: str
+
+    @property
+    def value(self) -> int:
+        """The makespan in ticks."""
+        return self.measured.makespan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SearchOutcome:
-    """What a look brought: a schedule of ``pipeline``, or none, and a bound.
+    """What a look brought: a schedule, or none, and a bound.
 
     ``bound`` (ticks) is shown by ``certificate``, or by the ``word`` of an engine.
     ``is_infeasible``: no schedule fits at all, by the ``reason``; ``is_begun``: no ``reason`` kept
     the look from its work, of which so many units were done.
     """
 
-    pipeline: Pipeline
-    schedule: Schedule | None = None
-    measured: Measures | None = None
-    origin: str = ""
+    found: FoundSchedule | None = None
     bound: int = 0
     certificate: CandidateProof | None = None
     word: str = ""
@@ -67,11 +79,6 @@ class SearchOutcome:
     is_begun: bool = True
     reason: str = ""
     work: float = 0.0
-
-    @property
-    def value(self) -> int | None:
-        """The makespan in ticks."""
-        return None if self.measured is None else self.measured.makespan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -111,7 +118,6 @@ def without_look(given: ShapedPipeline, why: str) -> SearchOutcome:
     claim = quick_claim(given)
     is_full = isinstance(claim, NoRoom)
     return SearchOutcome(
-        pipeline=given.pipeline,
         bound=0 if claim is None else claim.bound,
         certificate=claim,
         is_infeasible=is_full,
@@ -127,22 +133,20 @@ def first_look(asked: FirstSearch) -> SearchOutcome:
         return unseen
     relaxed = relaxation(pipeline, asked.shaped.allowed)
     if (full := refuted(relaxed)) is not None:
-        return SearchOutcome(
-            pipeline=pipeline, bound=NEVER, certificate=full, is_infeasible=True, reason=NO_ROOM
-        )
-    seen, bounds = SearchOutcome(pipeline=pipeline), lower_bounds(relaxed)
+        return SearchOutcome(bound=NEVER, certificate=full, is_infeasible=True, reason=NO_ROOM)
+    seen, bounds = SearchOutcome(), lower_bounds(relaxed)
     if not bounds.is_cyclic and refusal(relaxed, bounds.best) is None:
         seen = replace(seen, bound=bounds.best.bound, certificate=bounds.best)
     if asked.most is not None and seen.bound >= asked.most:
         return seen
-    return _with_published(seen, deadline)
+    return replace(seen, found=_published(pipeline, deadline))
 
 
-def _with_published(seen: SearchOutcome, deadline: float) -> SearchOutcome:
-    """With the best published order that fits, if one does, of those tried until the deadline."""
-    problem = seen.pipeline.problem()
-    for name, program in published_in_turn(seen.pipeline):
-        if seen.value is not None and time.perf_counter() > deadline:
+def _published(pipeline: Pipeline, deadline: float) -> FoundSchedule | None:
+    """The best published order that fits, if one does, of those tried until the deadline."""
+    problem, best = pipeline.problem(), None
+    for name, program in published_in_turn(pipeline):
+        if best is not None and time.perf_counter() > deadline:
             break
         try:
             schedule = left_shift(problem, program)
@@ -151,9 +155,11 @@ def _with_published(seen: SearchOutcome, deadline: float) -> SearchOutcome:
         verdict = check(problem, schedule)
         if not verdict.ok or verdict.measured is None:
             continue
-        if seen.value is None or verdict.measured.makespan < seen.value:
-            seen = replace(seen, schedule=schedule, measured=verdict.measured, origin=name)
-    return seen
+        if best is None or verdict.measured.makespan < best.value:
+            best = FoundSchedule(
+                pipeline=pipeline, schedule=schedule, measured=verdict.measured, origin=name
+            )
+    return best
 
 
 def look(asked: CandidateSearch) -> SearchOutcome:
@@ -193,16 +199,21 @@ def _judged(
     if claimed > bound:
         word, bound, certificate = _who(asked.options, result), claimed, None
     return SearchOutcome(
-        pipeline=pipeline,
-        schedule=result.schedule,
-        measured=result.measured,
-        origin=result.origin,
+        found=_schedule_of(result, pipeline),
         bound=bound,
         certificate=certificate,
         word=word,
         is_infeasible=result.status is Status.INFEASIBLE and within is None,
         reason=result.reason,
         work=result.work,
+    )
+
+
+def _schedule_of(result: Result, pipeline: Pipeline) -> FoundSchedule | None:
+    if result.schedule is None or result.measured is None:
+        return None
+    return FoundSchedule(
+        pipeline=pipeline, schedule=result.schedule, measured=result.measured, origin=result.origin
     )
 
 

@@ -1,6 +1,6 @@
-"""What a plan is: the winner, why the others lost, and how good that is proved to be.
+"""What a plan is: the winner, why the others lost, and how good that is proved to be; or no plan.
 
-``value`` is the winner's makespan (ticks), or its cost where that has more (``CandidateResult``);
+``value`` is the winner's makespan (ticks), or its cost where that has more (``SolvedCandidate``);
 ``lower_bound`` the least bound over all legal candidates. OPTIMAL says that the two meet: no
 schedule of any candidate, whatever is chosen in it, is shorter. A bound is shown by a certificate
 of the candidate's relaxation (``verify.candidates.relaxation``) or of each of its cases
@@ -13,17 +13,25 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from bubbleproof.planners.looks import FoundSchedule
 from bubbleproof.planners.outcome import Outcome, OutcomeReason
 from bubbleproof.solvers.result import Status
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
+from bubbleproof.verify import Verdict, check_whole, join
 from bubbleproof.verify.candidates.bundle import CandidateBound
 from bubbleproof.verify.candidates.cases import CandidateProof
-from bubbleproof.verify.verdict import Verdict
+from bubbleproof.verify.required import check_required
 
 Told = Callable[[str], None]
+INTERRUPTED = "interrupted: the best so far"
+STATEMENTS = {
+    Status.FEASIBLE: "feasible: no shorter schedule was found, nor excluded",
+    Status.INFEASIBLE: "infeasible: no candidate has a schedule that fits",
+    Status.UNKNOWN: "unknown: no schedule was found in the time given",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,38 +66,19 @@ class PlanOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CandidateResult:
-    """A candidate and what became of it.
+    """A candidate and what became of it; one that has a schedule is a ``SolvedCandidate``.
 
-    ``status`` is that of this candidate alone. ``pipeline`` has its choices fixed where a
-    ``schedule`` was found. No schedule takes less than ``bound`` ticks: shown by ``certificate``,
-    or by the ``word`` of an engine. ``reason`` tells why it lost, or what it rests on. ``cost`` are
-    the ticks of a step where a plan goes by more than the makespan: with what hosts and NICs do
-    after it.
+    ``status`` is that of this candidate alone, ``reason`` why it lost, or what it rests on. No
+    schedule takes less than ``bound`` ticks: shown by ``certificate``, or by the ``word`` of an
+    engine.
     """
 
     candidate: Candidate
     status: Outcome
     reason: OutcomeReason
-    pipeline: Pipeline | None = None
-    schedule: Schedule | None = None
-    measured: Measures | None = None
-    origin: str = ""
     bound: int = 0
     certificate: CandidateProof | None = None
     word: str = ""
-    cost: int | None = None
-
-    @property
-    def value(self) -> int | None:
-        """The cost in ticks, which is the makespan where nothing else is told."""
-        if self.cost is not None or self.measured is None:
-            return self.cost
-        return self.measured.makespan
-
-    @property
-    def peak_memory(self) -> int | None:
-        """The highest load of any rank's memory, in memory units."""
-        return None if self.measured is None else max(self.measured.peak_memory, default=0)
 
     @property
     def is_legal(self) -> bool:
@@ -105,6 +94,17 @@ class CandidateResult:
             word="" if self.certificate is not None else self.word,
         )
 
+    def without_schedule(self, status: Outcome, reason: OutcomeReason) -> CandidateResult:
+        """Its bound alone."""
+        return CandidateResult(
+            candidate=self.candidate,
+            status=status,
+            reason=reason,
+            bound=self.bound,
+            certificate=self.certificate,
+            word=self.word,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanSource:
@@ -118,31 +118,39 @@ NO_FILE = PlanSource()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Plan:
-    """The outcome; ``judged`` has every candidate of the space in its order.
+class SolvedCandidate(CandidateResult):
+    """A candidate with a schedule that the checker accepted; ``pipeline`` has its choices fixed.
 
-    ``verdict`` are all rules on the winner's schedule. Without a winner, ``least_capacity`` is a
-    memory per rank in which something fits, where that was found.
+    ``value`` are the ticks that a plan goes by: the makespan, or where ``has_more`` a cost of the
+    step that counts more, such as what hosts and NICs do after it.
+    """
+
+    pipeline: Pipeline
+    schedule: Schedule
+    measured: Measures
+    origin: str
+    value: int
+    has_more: bool = False
+
+    @property
+    def peak_memory(self) -> int:
+        """The highest load of any rank's memory, in memory units."""
+        return max(self.measured.peak_memory, default=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CandidateResults:
+    """What a plan is and what is none have in common: every candidate of the space, in its order.
+
+    ``seconds`` were taken; ``reason`` tells of an interruption.
     """
 
     space: PlanSpace
     status: Status
     judged: tuple[CandidateResult, ...]
-    winner: CandidateResult | None
-    verdict: Verdict | None
-    least_capacity: int | None
     seconds: float
     reason: str = ""
     source: PlanSource = NO_FILE
-
-    def __repr__(self) -> str:
-        found = "" if self.winner is None else f", {self.winner.candidate}: {self.value}"
-        return f"<Plan: {self.statement}{found}>"
-
-    @property
-    def value(self) -> int | None:
-        """The winner's makespan in ticks, or its cost."""
-        return None if self.winner is None else self.winner.value
 
     @property
     def lower_bound(self) -> int:
@@ -160,11 +168,7 @@ class Plan:
         if self.status is Status.OPTIMAL:
             by = f" by the word of {' and '.join(self.believed)}" if self.believed else ""
             return f"optimal over these choices{by}"
-        return {
-            Status.FEASIBLE: "feasible: no shorter schedule was found, nor excluded",
-            Status.INFEASIBLE: "infeasible: no candidate has a schedule that fits",
-            Status.UNKNOWN: "unknown: no schedule was found in the time given",
-        }[self.status]
+        return STATEMENTS[self.status]
 
     @property
     def bundle(self) -> tuple[CandidateBound, ...]:
@@ -172,28 +176,85 @@ class Plan:
         return tuple(one.bounded for one in self.judged if one.is_legal)
 
     @property
-    def front(self) -> tuple[CandidateResult, ...]:
+    def solved(self) -> tuple[SolvedCandidate, ...]:
+        """Those that have a schedule."""
+        return tuple(one for one in self.judged if isinstance(one, SolvedCandidate))
+
+    @property
+    def front(self) -> tuple[SolvedCandidate, ...]:
         """Of the schedules found, those that no other beats in makespan and in peak memory."""
-        found = [one for one in self.judged if one.value is not None]
-        found.sort(key=lambda one: (one.value or 0, one.peak_memory or 0))
-        front: list[CandidateResult] = []
-        for one in found:
-            if not front or (one.peak_memory or 0) < (front[-1].peak_memory or 0):
+        front: list[SolvedCandidate] = []
+        for one in sorted(self.solved, key=place_of):
+            if not front or one.peak_memory < front[-1].peak_memory:
                 front.append(one)
         return tuple(front)
 
     def ranked(
-        self, by: Callable[[CandidateResult], float] | None = None
+        self, by: Callable[[SolvedCandidate], float] | None = None
     ) -> tuple[CandidateResult, ...]:
         """All candidates: the found ones by their makespan, or by what ``by`` says, then others."""
 
         def place(one: CandidateResult) -> tuple[bool, float, bool]:
-            found = one.value is not None
-            return not found, 0 if not found else (by or _nominal)(one), not one.is_legal
+            if not isinstance(one, SolvedCandidate):
+                return True, 0, not one.is_legal
+            return False, one.value if by is None else by(one), False
 
         return tuple(sorted(self.judged, key=place))
 
 
-def _nominal(one: CandidateResult) -> float:
-    assert one.value is not None
-    return one.value
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Plan(CandidateResults):
+    """The best pipeline of a space; ``verdict`` are all rules on the winner's schedule."""
+
+    winner: SolvedCandidate
+    verdict: Verdict
+
+    def __repr__(self) -> str:
+        return f"<Plan: {self.statement}, {self.winner.candidate}: {self.value}>"
+
+    @property
+    def value(self) -> int:
+        """The winner's makespan in ticks, or its cost."""
+        return self.winner.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class NoPlanFound(CandidateResults):
+    """That nothing was found, or that nothing fits.
+
+    ``least_capacity`` is a memory per rank in which something fits, None where none was found.
+    """
+
+    least_capacity: int | None = None
+
+    def __repr__(self) -> str:
+        return f"<NoPlanFound: {self.statement}>"
+
+
+def place_of(one: SolvedCandidate) -> tuple[int, int]:
+    """Which schedule is better: the shorter, of equals the one with less memory."""
+    return one.value, one.peak_memory
+
+
+def solved_candidate(result: CandidateResult, found: FoundSchedule) -> SolvedCandidate:
+    """The candidate with a schedule, whose value is the makespan."""
+    return SolvedCandidate(
+        candidate=result.candidate,
+        status=result.status,
+        reason=result.reason,
+        bound=result.bound,
+        certificate=result.certificate,
+        word=result.word,
+        pipeline=found.pipeline,
+        schedule=found.schedule,
+        measured=found.measured,
+        origin=found.origin,
+        value=found.value,
+    )
+
+
+def verdict_of(winner: SolvedCandidate) -> Verdict:
+    """All rules on the winner's schedule, and that its tasks are what its pipeline requires."""
+    problem = winner.pipeline.problem()
+    requirement = check_required(winner.pipeline, problem)
+    return join([check_whole(problem, winner.schedule), Verdict(decisions=(requirement,))])

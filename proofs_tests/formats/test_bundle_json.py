@@ -19,6 +19,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.verify.candidates.bundle import CandidateBound, check_bundle
 from proofs_tests.patience import PATIENCE
+from proofs_tests.planners.found_plans import found_plan
 
 SPACE = PlanSpace(
     pipeline=Pipeline(
@@ -44,7 +45,7 @@ Content = dict[str, Any]  # a JSON object, whatever is in it
 
 @pytest.fixture(scope="module")
 def made() -> Plan:
-    return plan(SPACE, PlanOptions(time_limit=PATIENCE, threads=1))
+    return found_plan(plan(SPACE, PlanOptions(time_limit=PATIENCE, threads=1)))
 
 
 @pytest.fixture

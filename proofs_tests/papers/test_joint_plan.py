@@ -16,7 +16,7 @@ from bubbleproof.papers.planning.paper_choice import (
     known_of,
 )
 from bubbleproof.papers.planning.planner_list import paper_choice, planners
-from bubbleproof.planners import plan
+from bubbleproof.planners import Plan, SolvedCandidate, plan
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions, AllowedRecompute
@@ -26,6 +26,7 @@ from bubbleproof.verify import check_whole
 from bubbleproof.verify.candidates.bundle import check_bundle
 from bubbleproof.verify.candidates.chosen import foreign_step
 from proofs_tests.planners.first_looks import FIRST_LOOKS
+from proofs_tests.planners.found_plans import found_plan, value_found
 from proofs_tests.sized import sized
 from proofs_tests.zeros import zero_or
 
@@ -116,16 +117,12 @@ def test_the_plan_is_never_worse_than_what_runs_of_the_paper(paper: str) -> None
         for _, other in joint.space.others:
             assert foreign_step(given.space, other) is None, seed
         if chosen.value is None:
-            assert (joint.value is None) == (found.value is None)
+            assert isinstance(joint, Plan) == isinstance(found, Plan)
             continue
         executable += chosen.executable
-        assert joint.value is not None, seed
+        assert isinstance(joint, Plan), seed
         assert joint.lower_bound <= joint.value <= chosen.value, seed
         winner = joint.winner
-        assert winner is not None
-        assert winner.pipeline is not None
-        assert winner.schedule is not None
-        assert joint.verdict is not None
         assert joint.verdict.ok
         if winner.candidate.beside:
             beside += 1
@@ -148,9 +145,9 @@ def test_a_candidate_has_what_the_paper_counts_beside_its_makespan() -> None:
         space=space, table={"parameters": PARAMETERS, "replicas": REPLICAS, "communication": 5}
     )
     chosen = paper_choice("pipemesh", given)
-    joint = with_paper(plan(space, FIRST_LOOKS), chosen)
+    joint = found_plan(with_paper(plan(space, FIRST_LOOKS), chosen))
     (own, *others) = joint.judged
-    assert own.measured is not None
+    assert isinstance(own, SolvedCandidate)
     assert (own.measured.makespan, own.value) == (36, 46)
     assert [one.candidate.beside for one in others] == ["pipemesh"]
     assert joint.value == chosen.value == 46
@@ -165,10 +162,10 @@ def test_a_run_of_a_candidate_that_is_longer_there_stands_beside() -> None:
     assert isinstance(run, AcceptedSchedule)
     assert run.candidate is not None
     found = plan(given.space, FIRST_LOOKS)
-    longer = [replace(one, cost=10**9) if one.value else one for one in found.judged]
-    joint = with_paper(replace(found, judged=tuple(longer)), replace(chosen, cost=lambda *_: 10**9))
+    longer = tuple(replace(one, value=10**9, has_more=True) for one in found.solved)
+    dear = replace(chosen, cost=lambda *_: 10**9)
+    joint = found_plan(with_paper(replace(found, judged=longer), dear))
     assert joint.value == chosen.value
-    assert joint.winner is not None
     assert joint.winner.candidate.beside == "mepipe"
 
 
@@ -177,8 +174,8 @@ def test_without_a_run_the_plan_is_as_it_was() -> None:
     nothing = PaperChoice(paper="tpipe", choice={}, executable=False, note="", value=None, run=None)
     found = plan(space, FIRST_LOOKS)
     joint = with_paper(found, nothing)
-    assert (joint.value, joint.lower_bound, joint.status) == (
-        found.value,
+    assert (value_found(joint), joint.lower_bound, joint.status) == (
+        value_found(found),
         found.lower_bound,
         found.status,
     )

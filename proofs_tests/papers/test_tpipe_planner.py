@@ -21,6 +21,7 @@ from bubbleproof.theory.pipelines.step_time import step_ticks
 from bubbleproof.verify import check_whole
 from proofs_tests.patience import PATIENCE
 from proofs_tests.planners.first_looks import FIRST_LOOKS
+from proofs_tests.planners.found_plans import found_plan
 from proofs_tests.sized import sized
 
 HOST = {"state": 2, "offload": 2, "step": 2, "upload": 2}
@@ -129,11 +130,10 @@ def test_the_choice_enters_the_search_and_the_joint_plan_is_never_worse() -> Non
         start = known_of(found)
         assert start is not None
         given = space(4, 8, capacity)
-        planned = plan(given, FIRST_LOOKS, known=(start,))
-        assert planned.value is not None
+        planned = found_plan(plan(given, FIRST_LOOKS, known=(start,)))
         assert found.value is not None
         assert planned.value <= found.value
-        assert with_paper(planned, found).value == planned.value
+        assert found_plan(with_paper(planned, found)).value == planned.value
 
 
 def test_what_is_none_of_the_candidates_is_shortened_by_the_solver() -> None:
@@ -170,12 +170,12 @@ def test_a_start_of_other_numbers_is_not_taken() -> None:
     start = known_of(chosen(4, 8, 8, {}))
     assert start is not None
     own = space(4, 8, 8)
-    assert is_schedule_of(shaped(own, start.candidate), start.seen)
+    assert is_schedule_of(shaped(own, start.candidate), start.found)
     for other in (
         replace(own, pipeline=own.pipeline.with_changes(forward=8)),
         replace(own, allowed=None),
     ):
-        assert not is_schedule_of(shaped(other, start.candidate), start.seen)
+        assert not is_schedule_of(shaped(other, start.candidate), start.found)
 
 
 def test_papers_are_known_by_name() -> None:

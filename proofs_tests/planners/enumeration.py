@@ -20,7 +20,7 @@ from pathlib import Path
 from time import perf_counter
 
 from benchmarks.markdown import markdown_table
-from bubbleproof.planners import Plan, PlanOptions, plan
+from bubbleproof.planners import NoPlanFound, Plan, PlanOptions, plan
 from bubbleproof.solvers import Status
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -28,6 +28,7 @@ from bubbleproof.theory.pipelines.placement import num_downward
 from bubbleproof.verify.candidates.bundle import check_bundle
 from proofs_tests.patience import PATIENCE
 from proofs_tests.planners.every_choice import every_choice
+from proofs_tests.planners.found_plans import value_found
 from proofs_tests.planners.joint_instances import Instance, instance
 from proofs_tests.solvers.plain_model import optimum
 
@@ -41,7 +42,7 @@ class Row:
 
     number: int
     given: Instance
-    found: Plan
+    found: Plan | NoPlanFound
     truth: int | None
     choices: int
     plan_seconds: float
@@ -50,17 +51,17 @@ class Row:
     @property
     def fault(self) -> str | None:
         """What is wrong with the plan, or None."""
-        found = self.found
+        found, value = self.found, value_found(self.found)
         if found.status is (Status.INFEASIBLE if self.truth is None else Status.OPTIMAL):
-            if found.value != self.truth:
-                return f"{found.value} is no optimum, {self.truth} is"
+            if value != self.truth:
+                return f"{value} is no optimum, {self.truth} is"
             verdict = check_bundle(found.space, found.bundle)
             if verdict.refusals:
                 return verdict.refusals[0]
-            if self.truth is not None and not (found.verdict and found.verdict.ok):
+            if self.truth is not None and not (isinstance(found, Plan) and found.verdict.ok):
                 return "the winner's schedule breaks a rule"
             return None
-        return f"{found.status.name} {found.value}, but the optimum is {self.truth}"
+        return f"{found.status.name} {value}, but the optimum is {self.truth}"
 
 
 def enumerated(given: Instance) -> tuple[int | None, int]:
@@ -86,7 +87,7 @@ def _alike(chosen: Pipeline, problem: Problem) -> list[list[int]]:
     return [tasks[:down], tasks[down:]]
 
 
-def planned(given: Instance) -> Plan:
+def planned(given: Instance) -> Plan | NoPlanFound:
     return plan(given.space, PlanOptions(time_limit=PATIENCE, threads=1))
 
 
@@ -127,7 +128,7 @@ def table(rows: Sequence[Row]) -> str:
                 row.given.num_microbatches,
                 len(row.found.judged),
                 row.choices,
-                _value(row.found.value),
+                _value(value_found(row.found)),
                 _value(row.truth),
                 f"{row.plan_seconds:.1f}",
                 f"{row.truth_seconds:.1f}",
@@ -178,8 +179,9 @@ def main(words: Sequence[str] | None = None) -> int:
     found = []
     for row in rows(given.count):
         found.append(row)
+        plan = value_found(row.found)
         sys.stderr.write(
-            f"{row.number}: {row.found.value} {row.truth} {row.choices} choices, "
+            f"{row.number}: {plan} {row.truth} {row.choices} choices, "
             f"{row.plan_seconds:.1f} s, {row.truth_seconds:.1f} s\n"
         )
     text = page(found)

@@ -11,10 +11,12 @@ import pytest
 from bubbleproof.costs.combinations import CombinationCosts, Lists, combinations, counted
 from bubbleproof.formats.deployed_space import deployed_content
 from bubbleproof.formats.problem_toml import problem_of
-from bubbleproof.planners import PlanOptions, cluster_planning, plan
-from bubbleproof.planners.cluster_planning import plan_cluster
+from bubbleproof.planners import Plan, PlanOptions, deployment_search, plan
+from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
 from bubbleproof.planners.looks import CandidateSearch, SearchOutcome
 from bubbleproof.planners.outcome import Outcome
+from bubbleproof.planners.planning import plan_cluster
+from bubbleproof.planners.search_budget import SearchBudget
 from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from proofs_tests.costs.cluster_cases import TRAINING, all_counted, with_memory
@@ -53,12 +55,11 @@ def test_nothing_is_lost_by_pruning(mebibytes: int, layers: int) -> None:
     for one in counts:
         if one.is_legal and one.numbers is not None:
             each = plan(space_of(one), PlanOptions(time_limit=PATIENCE))
-            if each.value is not None:
+            if isinstance(each, Plan):
                 alone[one.combination] = each.value + one.numbers.step_end
     assert found.status is Status.OPTIMAL
+    assert isinstance(found, ClusterPlan)
     assert found.value == min(alone.values())
-    assert found.plan is not None
-    assert found.plan.verdict is not None
     assert found.plan.verdict.ok
     for row in found.rows:
         if row.combination in alone:
@@ -79,12 +80,12 @@ def test_what_does_not_fit_has_no_schedule() -> None:
 def test_the_nearest_memory_is_enough_and_one_byte_less_is_not() -> None:
     none = plan_cluster(all_counted(with_memory(72 << 20), LISTS), space_of)
     assert none.status is Status.INFEASIBLE
-    assert none.winner is None
-    assert none.least_memory is not None
-    for memory, is_enough in ((none.least_memory, True), (none.least_memory - 1, False)):
+    assert isinstance(none, NoClusterPlan)
+    (nearest,) = none.nearest
+    for memory, is_enough in ((nearest.memory, True), (nearest.memory - 1, False)):
         counts = all_counted(with_memory(memory), LISTS)
         found = plan_cluster(counts, space_of, PlanOptions(time_limit=1.0))
-        assert (found.value is not None) is is_enough
+        assert isinstance(found, ClusterPlan) is is_enough
 
 
 def test_a_search_that_is_stopped_has_the_best_so_far() -> None:
@@ -92,10 +93,8 @@ def test_a_search_that_is_stopped_has_the_best_so_far() -> None:
     options = PlanOptions(time_limit=PATIENCE, stop=stop, tell=lambda _: stop.set())
     found = plan_cluster(all_counted(TRAINING, LISTS), space_of, options)
     assert found.reason == "interrupted: the best so far"
-    assert found.plan is not None
-    assert found.plan.value is not None
+    assert isinstance(found, ClusterPlan)
     assert found.value == found.plan.value + found.step_end
-    assert found.plan.verdict is not None
     assert found.plan.verdict.ok
 
 
@@ -135,17 +134,18 @@ def test_a_look_has_the_time_of_its_preparation_or_is_not_begun(
 
     def look(one: CandidateSearch) -> SearchOutcome:
         asked.append(one.options.time_limit)
-        return SearchOutcome(pipeline=one.shaped.pipeline)
+        return SearchOutcome()
 
     def limits(needed: float) -> list[float]:
         asked.clear()
-        monkeypatch.setattr(cluster_planning, "preparation", lambda _: needed)
+        monkeypatch.setattr(deployment_search, "preparation", lambda _: needed)
         planning._close(planning.open_ones[0], most=1 << 50, share=1.0)
         return asked
 
-    monkeypatch.setattr(cluster_planning, "look", look)
+    monkeypatch.setattr(deployment_search, "look", look)
     counts, options = all_counted(TRAINING, LISTS), PlanOptions(time_limit=PATIENCE)
-    planning = cluster_planning._ClusterPlanning(counts, space_of, options, None)
+    budget = SearchBudget.of(PATIENCE, None, options.stop)
+    planning = deployment_search.DeploymentSearch(counts, space_of, options, budget)
     planning._bound()
     assert limits(0.4 * PATIENCE)
     assert min(asked) >= 0.4 * PATIENCE

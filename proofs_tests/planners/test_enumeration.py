@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from bubbleproof.planners import Plan
 from bubbleproof.solvers import Status
 from proofs_tests.planners.enumeration import EVERY_NUMBER, PAGE, compared, page, planned, table
 from proofs_tests.planners.joint_instances import Instance, instance
@@ -45,7 +46,7 @@ def value(given: Instance) -> float:
     """The plan's makespan, which is proved; endless where nothing fits."""
     found = planned(given)
     assert found.status in (Status.OPTIMAL, Status.INFEASIBLE)
-    return float("inf") if found.value is None else found.value
+    return found.value if isinstance(found, Plan) else float("inf")
 
 
 MORE: dict[str, Callable[[Instance], Instance]] = {

@@ -12,6 +12,7 @@ from bubbleproof.planners import PlanOptions, plan
 from bubbleproof.solvers import Status
 from bubbleproof.verify.candidates.bundle import check_bundle
 from proofs_tests.patience import PATIENCE
+from proofs_tests.planners.found_plans import found_plan
 
 FILE = Path(__file__).parents[2] / "examples" / "gpt3-13b-8xA100.toml"
 
@@ -25,13 +26,12 @@ def test_it_is_optimal_over_its_choices(chunks: tuple[int, ...]) -> None:
     """
     space = read_problem(FILE).plan
     assert space is not None
-    found = plan(replace(space, chunks=chunks), PlanOptions(time_limit=PATIENCE, threads=1))
+    options = PlanOptions(time_limit=PATIENCE, threads=1)
+    found = found_plan(plan(replace(space, chunks=chunks), options))
     most = max(chunks)
-    assert found.winner is not None
     assert str(found.winner.candidate) == f"v={most} loop split"
     assert found.winner.value == 32 * (36_320 + 74_120) + 7 * 37_060 // most
     assert (found.status, found.lower_bound) == (Status.OPTIMAL, found.winner.value)
-    assert found.verdict is not None
     assert found.verdict.ok
     proved = check_bundle(found.space, found.bundle)
     assert (proved.is_proved, proved.bound) == (True, found.winner.value)

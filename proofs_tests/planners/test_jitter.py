@@ -7,7 +7,7 @@ from math import exp, log1p, sqrt
 import numpy as np
 import pytest
 
-from bubbleproof.planners import CandidateResult, Plan
+from bubbleproof.planners import Plan, SolvedCandidate
 from bubbleproof.planners import jitter as module
 from bubbleproof.planners.jitter import Jitter, jitter
 from bubbleproof.planners.outcome import Outcome, comparison
@@ -22,6 +22,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.spread import MOST_SAMPLES, Spread
 from bubbleproof.theory.pipelines.timing import left_shift
+from bubbleproof.verify import Verdict
 from proofs_tests.cases import all_family_cases
 from proofs_tests.solvers.small import by_hand
 
@@ -144,13 +145,17 @@ HASTY = ordered(UNEVEN, "0F0 0F1", *(f"{r}F0 {r}F1" for r in OTHERS))
 CALM = ordered(UNEVEN, "0F1 0F0", *(f"{r}F1 {r}F0" for r in OTHERS))
 
 
-def judged(schedule: Schedule, chunks: int) -> CandidateResult:
-    return CandidateResult(
+def judged(schedule: Schedule, chunks: int) -> SolvedCandidate:
+    measured = measure(UNEVEN, schedule)
+    return SolvedCandidate(
         candidate=Candidate(chunks=chunks, placement="loop", backward="whole", slices=1),
         status=Outcome.FEASIBLE,
         reason=comparison(None, 0, None),
+        pipeline=ONE,
         schedule=schedule,
-        measured=measure(UNEVEN, schedule),
+        measured=measured,
+        origin="",
+        value=measured.makespan,
     )
 
 
@@ -162,8 +167,7 @@ def test_an_order_that_is_shorter_on_paper_is_ranked_by_how_it_is_in_life() -> N
         status=Status.FEASIBLE,
         judged=(calm, hasty),
         winner=hasty,
-        verdict=None,
-        least_capacity=None,
+        verdict=Verdict(decisions=()),
         seconds=0.0,
     )
     assert (hasty.value, calm.value) == (100, 101)

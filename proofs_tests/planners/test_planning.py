@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from bubbleproof.parallel import open_executor
-from bubbleproof.planners import Plan, PlanOptions, plan
+from bubbleproof.planners import NoPlanFound, Plan, PlanOptions, SolvedCandidate, plan
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.least_memory import least_capacity
 from bubbleproof.planners.outcome import Outcome
@@ -22,6 +22,7 @@ from bubbleproof.theory.pipelines.shaping import ShapedPipeline
 from bubbleproof.verify.candidates.bundle import check_bundle
 from bubbleproof.verify.candidates.chosen import foreign_choice
 from proofs_tests.patience import FOREVER, PATIENCE, ended
+from proofs_tests.planners.found_plans import found_plan, value_found
 
 SPACE = PlanSpace(
     pipeline=Pipeline(
@@ -47,7 +48,7 @@ OPTIONS = PlanOptions(time_limit=PATIENCE, threads=1)
 
 @pytest.fixture(scope="module")
 def found() -> Plan:
-    return plan(SPACE, OPTIONS)
+    return found_plan(plan(SPACE, OPTIONS))
 
 
 def test_the_plan_says_of_each_candidate_what_became_of_it(found: Plan) -> None:
@@ -66,14 +67,11 @@ def test_the_plan_says_of_each_candidate_what_became_of_it(found: Plan) -> None:
     assert str(by_text["v=1 wave split"].reason) == "the same pipeline as v=1 loop split"
     assert by_text["v=1 wave split"].bound == by_text["v=1 loop split"].bound
     for one in found.judged:
-        assert one.bound <= (NEVER if one.value is None else one.value)
+        assert one.bound <= (value_found(one) or NEVER)
 
 
 def test_the_winner_is_one_of_the_choices_and_its_proofs_are_accepted(found: Plan) -> None:
     winner = found.winner
-    assert winner is not None
-    assert winner.pipeline is not None
-    assert found.verdict is not None
     assert found.verdict.ok
     verdict = check_bundle(SPACE, found.bundle)
     assert (verdict.refusals, verdict.bound) == ((), found.value)
@@ -92,16 +90,15 @@ def test_the_winner_is_one_of_the_choices_and_its_proofs_are_accepted(found: Pla
     )
     if winner.candidate.chunks == 1:
         assert foreign_choice(given, SPACE.allowed, winner.pipeline) is None
-    assert winner.peak_memory is not None
     assert winner.peak_memory <= 4
 
 
 def test_the_front_falls_in_memory_as_it_grows_in_time(found: Plan) -> None:
-    points = [(one.value or 0, one.peak_memory or 0) for one in found.front]
+    points = [(one.value, one.peak_memory) for one in found.front]
     assert points[0][0] == found.value
     assert points == sorted(points)
     assert [peak for _, peak in points] == sorted({peak for _, peak in points}, reverse=True)
-    ranked = [one.value for one in found.ranked() if one.value is not None]
+    ranked = [one.value for one in found.ranked() if isinstance(one, SolvedCandidate)]
     assert ranked == sorted(ranked)
     assert [one.is_legal for one in found.ranked()][-4:] == [False] * 4
 
@@ -111,7 +108,7 @@ def test_workers_find_the_same_optimum(found: Plan, workers: str) -> None:
     def asked(executor: Executor | None, space: PlanSpace, value: int | None) -> None:
         assert executor is not None
         beside = plan(space, OPTIONS, executor=executor)
-        assert (beside.status, beside.value) == (Status.OPTIMAL, value)
+        assert (beside.status, value_found(beside)) == (Status.OPTIMAL, value)
         assert sum(not one.is_legal for one in beside.judged) == 2 * len(space.placements)
         assert check_bundle(space, beside.bundle).bound == value
 
@@ -121,7 +118,7 @@ def test_workers_find_the_same_optimum(found: Plan, workers: str) -> None:
         return
     few = replace(SPACE, chunks=(1, 5), placements=("loop",))
     with open_executor(2) as processes:
-        asked(processes, few, plan(few, OPTIONS).value)
+        asked(processes, few, value_found(plan(few, OPTIONS)))
 
 
 # Eight candidates, of which one look does not close all.
@@ -140,15 +137,12 @@ def test_an_interruption_gives_the_best_so_far(is_interrupted: bool) -> None:
             raise KeyboardInterrupt
         stop.set()
 
-    found = ended(
-        lambda: plan(WIDE, PlanOptions(time_limit=FOREVER, threads=1, tell=tell, stop=stop))
-    )
+    options = PlanOptions(time_limit=FOREVER, threads=1, tell=tell, stop=stop)
+    found = found_plan(ended(lambda: plan(WIDE, options)))
     assert len(lines) == 1
     assert stop.is_set()
     assert found.reason == "interrupted: the best so far"
     assert found.status is Status.FEASIBLE
-    assert found.winner is not None
-    assert found.verdict is not None
     assert found.verdict.ok
     # What nobody looked at has what one rank computes before, for eight microbatches and after: on
     # rank 1, 8 * (6 + 12) between a forward of 4 and a backward of 8 on rank 0 and a latency of 1
@@ -164,7 +158,7 @@ def test_one_that_is_stopped_before_it_began_knows_nothing() -> None:
     stop = threading.Event()
     stop.set()
     found = plan(SPACE, replace(OPTIONS, stop=stop))
-    assert (found.status, found.value) == (Status.UNKNOWN, None)
+    assert (found.status, found.solved) == (Status.UNKNOWN, ())
     assert 0 < found.lower_bound <= plan(SPACE, OPTIONS).lower_bound
     assert found.statement == "unknown: no schedule was found in the time given"
 
@@ -221,16 +215,18 @@ def test_a_plan_in_which_nothing_fits_names_the_nearest_memory() -> None:
     tight = replace(SPACE, pipeline=SPACE.pipeline.with_changes(capacity=1), chunks=(1, 5))
     found = plan(tight, OPTIONS)
     assert found.status is Status.INFEASIBLE
-    assert (found.value, found.winner, found.verdict) == (None, None, None)
+    assert isinstance(found, NoPlanFound)
+    assert found.solved == ()
     # One microbatch of 2 units, or while its forward or R runs; whatever is chosen.
     assert found.least_capacity == 2
     assert all(one.status in (Outcome.INFEASIBLE, Outcome.NOT_LEGAL) for one in found.judged)
     enough = replace(tight, pipeline=tight.pipeline.with_changes(capacity=2))
-    assert plan(enough, OPTIONS).value is not None
+    assert isinstance(plan(enough, OPTIONS), Plan)
 
 
 def test_no_legal_candidate_is_nothing_that_fits() -> None:
     found = plan(replace(SPACE, chunks=(5,)), OPTIONS)
+    assert isinstance(found, NoPlanFound)
     assert (found.status, found.lower_bound, found.least_capacity) == (Status.INFEASIBLE, 0, None)
     assert found.bundle == ()
 
@@ -267,12 +263,9 @@ def test_counted_work_repeats(has_workers: bool) -> None:
         with ThreadPoolExecutor(2) if has_workers else nullcontext() as pool:
             found = plan(hard, options, executor=pool)
         rows = [
-            (one.status, one.value, one.bound, one.word, one.origin, one.pipeline, one.reason)
-            for one in found.judged
+            (one.status, value_found(one), one.bound, one.word, one.reason) for one in found.judged
         ]
-        starts = [
-            None if one.schedule is None else one.schedule.start.tolist() for one in found.judged
-        ]
+        starts = [(one.origin, one.pipeline, one.schedule.start.tolist()) for one in found.solved]
         return found.status, rows, starts
 
     first = answers()

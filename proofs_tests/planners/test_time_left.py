@@ -32,7 +32,7 @@ def test_a_candidate_that_cannot_be_prepared_is_not_begun(monkeypatch: pytest.Mo
     monkeypatch.setattr(looks, "relaxation", refuse)
     monkeypatch.setattr(looks, "PREPARED", 1.0)  # seconds for each action
     found = plan(MANY, PlanOptions(time_limit=PATIENCE))
-    assert (found.status, found.value) == (Status.UNKNOWN, None)
+    assert (found.status, found.solved) == (Status.UNKNOWN, ())
     # F and B of 2 stages and 4 stages, of 500 microbatches: 2000 and 4000 actions.
     first, second = found.judged
     assert str(first.reason) == "not begun: its 2,000 actions take about 2000 s to prepare"
@@ -46,10 +46,10 @@ def test_a_candidate_that_cannot_be_prepared_is_not_begun(monkeypatch: pytest.Mo
 def test_one_that_fits_is_looked_at_in_time_that_is_short_for_a_larger_one() -> None:
     few = ShapedPipeline(pipeline=PIPELINE, allowed=None)
     asked = FirstSearch(shaped=few, seconds=10 * preparation(PIPELINE))
-    assert first_look(asked).value is not None
+    assert first_look(asked).found is not None
     many = ShapedPipeline(pipeline=PIPELINE.with_changes(num_microbatches=44), allowed=None)
     seen = first_look(replace(asked, shaped=many))
-    assert (seen.value, seen.bound, seen.reason[:9]) == (None, 44 * 6 + 6, "not begun")
+    assert (seen.found, seen.bound, seen.reason[:9]) == (None, 44 * 6 + 6, "not begun")
 
 
 def test_out_of_time_no_further_published_order_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,10 +65,12 @@ def test_out_of_time_no_further_published_order_is_made(monkeypatch: pytest.Monk
     asked = FirstSearch(
         shaped=ShapedPipeline(pipeline=PIPELINE, allowed=None), seconds=preparation(PIPELINE)
     )
-    assert first_look(asked).origin == "gpipe"
+    seen = first_look(asked).found
+    assert seen is not None
+    assert seen.origin == "gpipe"
     assert made == ["gpipe", "1f1b"]
     made.clear()
-    assert first_look(replace(asked, seconds=PATIENCE)).value is not None
+    assert first_look(replace(asked, seconds=PATIENCE)).found is not None
     assert made == [name for name, _ in programs]
 
 
@@ -81,6 +83,4 @@ def test_durations_are_not_sampled_beyond_the_time(monkeypatch: pytest.MonkeyPat
     rows = dict(summary_rows(file, found, {}))
     expected = "not sampled: that takes about 40 s, more than was left"
     assert rows["where durations spread"] == expected
-    assert len(timed_candidates(found, file, 100 * PATIENCE)) == len(
-        [one for one in found.judged if one.value is not None]
-    )
+    assert len(timed_candidates(found, file, 100 * PATIENCE)) == len(found.solved)

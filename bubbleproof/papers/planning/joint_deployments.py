@@ -12,11 +12,10 @@ from dataclasses import replace
 
 from bubbleproof.costs.combinations import CombinationCosts
 from bubbleproof.papers.planning.joint_plan import less
-from bubbleproof.planners.cluster_planned import ClusterPlan, DeploymentRow
+from bubbleproof.planners.cluster_planned import ClusterPlan, DeploymentRow, solved_deployment
 from bubbleproof.planners.outcome import solved_outcome
 from bubbleproof.planners.planned import Plan
 from bubbleproof.solvers import Status
-from bubbleproof.theory.pipelines.plan_space import Candidate
 
 
 def with_plan(
@@ -28,8 +27,6 @@ def with_plan(
     winner where it takes less than what was found, or is a plan of the same deployment.
     """
     later = 0 if at.numbers is None else at.numbers.step_end
-    if joint.value is None or found.value is None:
-        return found
     value, name = joint.value + later, str(at.combination)
     if value >= found.value and at is not found.winner:
         return found
@@ -38,7 +35,7 @@ def with_plan(
         one.bounded for one in joint.judged if one.is_legal and not one.candidate.beside
     )
     lower = min([found.lower_bound, *(one.bound - inside + later for one in beside)])
-    if joint.winner is not None and joint.winner.candidate.beside:
+    if joint.winner.candidate.beside:
         joint, later = _whole(joint, inside), later - inside
     return replace(
         found,
@@ -55,13 +52,11 @@ def with_plan(
 
 def _whole(joint: Plan, inside: int) -> Plan:
     """With the pipelines beside at their own cost; the winner stays what it is."""
+    place = joint.judged.index(joint.winner)
     judged = tuple(less(one, -inside) if one.candidate.beside else one for one in joint.judged)
-    winner = next((one for one in judged if one.candidate == _winner(joint)), None)
+    winner = less(joint.winner, -inside)
+    judged = (*judged[:place], winner, *judged[place + 1 :])
     return replace(joint, judged=judged, winner=winner)
-
-
-def _winner(joint: Plan) -> Candidate | None:
-    return None if joint.winner is None else joint.winner.candidate
 
 
 def _status(value: int, bound: int) -> Status:
@@ -73,12 +68,13 @@ def _row(
 ) -> DeploymentRow:
     """The new winner's row has its value, the old one's its reason."""
     if row.combination == at.combination:
-        assert joint.winner is not None
-        bound = min(row.bound, joint.lower_bound + value - (joint.value or 0))
-        peak, status = joint.winner.peak_memory, solved_outcome(value, bound)
-        return replace(
-            row, status=status, reason="the plan", value=value, bound=bound, peak_memory=peak
+        bound = min(row.bound, joint.lower_bound + value - joint.value)
+        status = solved_outcome(value, bound)
+        told = replace(row, status=status, reason="the plan", bound=bound)
+        beside = 0 if at.numbers is None else at.numbers.beside
+        return solved_deployment(
+            told, value=value, peak_memory=joint.winner.peak_memory, beside=beside
         )
-    if found.winner is not None and row.combination == found.winner.combination:
+    if row.combination == found.winner.combination:
         return replace(row, reason=f"longer than the plan, {at.combination}")
     return row

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TypeVar
 
 from bubbleproof.papers.planning.paper_choice import BETTER, AcceptedSchedule, PaperChoice
 from bubbleproof.planners.looks import FirstSearch, first_look
@@ -23,14 +24,24 @@ from bubbleproof.planners.outcome import (
     solved_outcome,
     unsolved_outcome,
 )
-from bubbleproof.planners.planned import CandidateResult, Plan
-from bubbleproof.planners.planning import verdict_of
+from bubbleproof.planners.planned import (
+    CandidateResult,
+    NoPlanFound,
+    Plan,
+    SolvedCandidate,
+    place_of,
+    verdict_of,
+)
 from bubbleproof.solvers import Status
-from bubbleproof.theory.pipelines.plan_space import Candidate
+from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shaping import ShapedPipeline
 
+AnyResult = TypeVar("AnyResult", bound=CandidateResult)
 
-def with_paper(found: Plan, chosen: PaperChoice, inside: int = 0) -> Plan:
+
+def with_paper(
+    found: Plan | NoPlanFound, chosen: PaperChoice, inside: int = 0
+) -> Plan | NoPlanFound:
     """The plan of the file's candidates and the paper's, by the paper's costs.
 
     ``inside`` ticks of what the paper's own pipelines do follow every other one (collectives).
@@ -40,45 +51,60 @@ def with_paper(found: Plan, chosen: PaperChoice, inside: int = 0) -> Plan:
     space = replace(found.space, others=tuple((name, run.pipeline) for name, run in runs.items()))
     others = space.candidates()[len(found.judged) :]
     listed += [less(_judged(one, runs[one.beside]), inside) for one in others]
-    known = [one for one in listed if one.value is not None]
-    winner = min(known, key=lambda one: (one.value or 0, one.peak_memory or 0), default=None)
-    if winner is None:
-        return replace(found, space=space, judged=tuple(listed), winner=None)
-    place = listed.index(winner)
-    listed = [_told_again(one, winner.value) for one in listed]
-    joint = replace(found, space=space, judged=tuple(listed), winner=listed[place])
-    winner, is_closed = listed[place], joint.lower_bound >= (winner.value or 0)
-    return replace(
-        joint,
-        status=Status.OPTIMAL if is_closed else Status.FEASIBLE,
-        verdict=found.verdict if winner.schedule is _schedule(found) else verdict_of(winner),
-        least_capacity=None,
+    solved = [one for one in listed if isinstance(one, SolvedCandidate)]
+    if not solved:
+        return _no_plan(found, space, listed)
+    best = min(solved, key=place_of)
+    bound = min((one.bound for one in listed if one.is_legal), default=0)
+    known = found.winner.schedule if isinstance(found, Plan) else None
+    winner = _told_again(best, best.value)
+    return Plan(
+        space=space,
+        status=Status.OPTIMAL if bound >= best.value else Status.FEASIBLE,
+        judged=tuple(winner if one is best else _told_again(one, best.value) for one in listed),
+        winner=winner,
+        verdict=found.verdict
+        if isinstance(found, Plan) and winner.schedule is known
+        else verdict_of(winner),
+        seconds=found.seconds,
+        reason=found.reason,
     )
 
 
-def _schedule(found: Plan) -> object:
-    return None if found.winner is None else found.winner.schedule
+def _no_plan(
+    found: Plan | NoPlanFound, space: PlanSpace, listed: list[CandidateResult]
+) -> NoPlanFound:
+    """Nothing has a schedule that the paper's costs have a meaning for."""
+    is_plan = isinstance(found, Plan)
+    return NoPlanFound(
+        space=space,
+        status=Status.UNKNOWN if is_plan else found.status,
+        judged=tuple(listed),
+        least_capacity=found.least_capacity if isinstance(found, NoPlanFound) else None,
+        seconds=found.seconds,
+        reason=found.reason,
+    )
 
 
 def _costed(one: CandidateResult, chosen: PaperChoice) -> CandidateResult:
     """With the paper's costs; without a schedule where the paper's costs have no meaning for it."""
-    if one.pipeline is None or one.schedule is None:
+    if not isinstance(one, SolvedCandidate):
         return one
     cost = chosen.cost(one.pipeline, one.schedule)
     if cost is None:
         why = f"what {chosen.paper} counts beside has no meaning for it"
         reason = OutcomeReason(ground=Ground.NO_COST, text=why)
-        none = replace(one, pipeline=None, schedule=None, measured=None, origin="", reason=reason)
-        return replace(none, status=Outcome.UNKNOWN)
-    return one if cost == one.value else replace(one, cost=cost)
+        return one.without_schedule(Outcome.UNKNOWN, reason)
+    return one if cost == one.value else replace(one, value=cost, has_more=True)
 
 
-def _told_again(one: CandidateResult, best: int | None) -> CandidateResult:
+def _told_again(one: AnyResult, best: int) -> AnyResult:
     """With the reason against the new best; one that is out, or is another, keeps its own."""
     if one.reason.ground is not Ground.COMPARISON:
         return one
     by = f" by the word of {one.word}" if one.word and one.certificate is None else ""
-    told = replace(one, reason=comparison(one.value, one.bound, best, by))
+    value = one.value if isinstance(one, SolvedCandidate) else None
+    told = replace(one, reason=comparison(value, one.bound, best, by))
     is_open = one.status is Outcome.UNKNOWN
     return replace(told, status=unsolved_outcome(one.bound, best)) if is_open else told
 
@@ -91,7 +117,7 @@ def _beside(
     if run is not None and better is not None and run.pipeline == better.pipeline:
         run = min(run, better, key=lambda one: one.ticks)
         better = None
-    values = {one.candidate: one.value for one in listed}
+    values = {one.candidate: one.value for one in listed if isinstance(one, SolvedCandidate)}
     for name, one in ((chosen.paper, run), (f"{chosen.paper}{BETTER}", better)):
         if one is None:
             continue
@@ -100,18 +126,18 @@ def _beside(
             yield name, one
 
 
-def less(one: CandidateResult, ticks: int) -> CandidateResult:
+def less(one: AnyResult, ticks: int) -> AnyResult:
     """With its cost and its bound less by so many ticks."""
-    if one.value is None or not ticks:
+    if not isinstance(one, SolvedCandidate) or not ticks:
         return one
-    return replace(one, cost=one.value - ticks, bound=one.bound - ticks)
+    return replace(one, value=one.value - ticks, has_more=True, bound=one.bound - ticks)
 
 
-def _judged(candidate: Candidate, run: AcceptedSchedule) -> CandidateResult:
+def _judged(candidate: Candidate, run: AcceptedSchedule) -> SolvedCandidate:
     """The paper's run as a candidate in which nothing is open, with a bound."""
     shape = ShapedPipeline(pipeline=run.pipeline, allowed=None)
     seen, value = first_look(FirstSearch(shaped=shape, most=0)), run.ticks
-    return CandidateResult(
+    return SolvedCandidate(
         candidate=candidate,
         status=solved_outcome(value, seen.bound),
         reason=comparison(value, seen.bound, value),
@@ -121,5 +147,6 @@ def _judged(candidate: Candidate, run: AcceptedSchedule) -> CandidateResult:
         origin=candidate.beside,
         bound=seen.bound,
         certificate=seen.certificate,
-        cost=None if value == run.measured.makespan else value,
+        value=value,
+        has_more=value != run.measured.makespan,
     )

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from bubbleproof.planners.known_schedules import KnownSchedule
-from bubbleproof.planners.looks import SearchOutcome
+from bubbleproof.planners.looks import FoundSchedule
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.layer_cuts import EVEN
@@ -89,10 +89,10 @@ def known_of(chosen: PaperChoice) -> KnownSchedule | None:
     run = chosen.run
     if run is None or run.candidate is None:
         return None
-    seen = SearchOutcome(
+    found = FoundSchedule(
         pipeline=run.pipeline, schedule=run.schedule, measured=run.measured, origin=chosen.paper
     )
-    return KnownSchedule(candidate=run.candidate, seen=seen)
+    return KnownSchedule(candidate=run.candidate, found=found)
 
 
 def verified_run(

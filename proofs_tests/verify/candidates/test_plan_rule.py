@@ -38,6 +38,7 @@ from bubbleproof.verify.candidates.plan_verdict import (
     check_winner,
 )
 from proofs_tests.patience import PATIENCE
+from proofs_tests.planners.found_plans import found_plan
 
 SPACE = PlanSpace(
     pipeline=Pipeline(
@@ -52,7 +53,7 @@ BESIDE = replace(SPACE, others=OTHERS)
 
 @pytest.fixture(scope="module")
 def found() -> Plan:
-    return plan(SPACE, PlanOptions(time_limit=PATIENCE, threads=1))
+    return found_plan(plan(SPACE, PlanOptions(time_limit=PATIENCE, threads=1)))
 
 
 def given(found: Plan, **changes: object) -> GivenPlan:

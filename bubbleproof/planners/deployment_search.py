@@ -1,0 +1,258 @@
+"""The plan of a model on a cluster: the best deployment, pipeline and schedule together.
+
+1. Every combination is counted (``combinations``): one that a number forbids, or of which a single
+   microbatch does not fit, is out with its reason.
+2. Every shape that the plan lists (chunks, placements, backwards) of every other one has a bound
+   within microseconds (``cluster_bound``), or no room; with the step's end it bounds the iteration.
+3. By rising bound each shape has its first look: a certified bound, and the best published order.
+   When the bounds reach the best iteration, those that are left cannot be shorter.
+4. Those whose bound is below the best are searched for anything shorter; what time is left goes to
+   the joint planner, on the best one.
+
+An *iteration* is the makespan and the step's end (gradients, weights, optimizer). The answer is
+optimal over these choices where no combination's bound is below it.
+
+Where ``work`` is limited, steps 3 and 4 share units of it in place of seconds, so that the answer
+is the same in every run that does not meet the time limit.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import replace
+
+from bubbleproof.costs.combinations import CombinationCosts
+from bubbleproof.planners.case_proofs import NEVER
+from bubbleproof.planners.cluster_planned import ClusterPlan, NearestDeployment, NoClusterPlan
+from bubbleproof.planners.deployment_standing import DeploymentStanding, value_of
+from bubbleproof.planners.looks import (
+    CandidateSearch,
+    FirstSearch,
+    SearchOutcome,
+    first_look,
+    look,
+    preparation,
+)
+from bubbleproof.planners.pipeline_search import PipelineSearch
+from bubbleproof.planners.planned import INTERRUPTED, PlanOptions
+from bubbleproof.planners.search_budget import LEAST_WORK, SearchBudget
+from bubbleproof.planners.shape_bounds import ShapeBound
+from bubbleproof.solvers import SolveOptions, Status
+from bubbleproof.theory.pipelines.limits import OversizeError
+from bubbleproof.theory.pipelines.plan_space import PlanSpace
+
+LOOKS_SHARE = 0.5  # of the time, at most, for the first looks
+OTHERS_SHARE = 0.5  # of what is left then, for those that are not the best
+LEAST_SECONDS = 1.0  # for any search
+SpaceOf = Callable[[CombinationCosts], PlanSpace]
+
+
+class DeploymentSearch:
+    """The steps of the module's text, within a budget; ``space_of`` gives the shapes to try."""
+
+    def __init__(
+        self,
+        counted: Sequence[CombinationCosts],
+        space_of: SpaceOf,
+        options: PlanOptions,
+        budget: SearchBudget,
+        executor: Executor | None = None,
+    ) -> None:
+        self.began, self.budget = time.perf_counter(), budget
+        self.options, self.space_of, self.executor = options, space_of, executor
+        self.standings = [
+            DeploymentStanding(
+                counted=one,
+                step_end=0 if one.numbers is None else one.numbers.step_end,
+                reason="" if one.is_legal else one.reason,
+            )
+            for one in counted
+        ]
+
+    @property
+    def all_of_it(self) -> float:
+        """Of which ``budget.left`` is a part."""
+        return self.options.time_limit if self.options.work is None else self.options.work
+
+    @property
+    def least(self) -> float:
+        """For any search, in the same units."""
+        return LEAST_SECONDS if self.options.work is None else LEAST_WORK
+
+    @property
+    def best(self) -> DeploymentStanding | None:
+        found = [(one.best, one) for one in self.standings if one.best is not None]
+        return min(found, key=lambda pair: pair[0], default=(None, None))[1]
+
+    @property
+    def open_ones(self) -> list[DeploymentStanding]:
+        return [one for one in self.standings if not one.reason]
+
+    def run(self) -> ClusterPlan | NoClusterPlan:
+        try:
+            self._bound()
+            self._look_first()
+            self._improve()
+        except KeyboardInterrupt:
+            self.options.stop.set()
+        return self._conclude()
+
+    def _bound(self) -> None:
+        for one in self.open_ones:
+            try:
+                space = self.space_of(one.counted)
+            except ValueError as why:  # such as more microbatches than a problem may have
+                is_too_large = isinstance(why, OversizeError) and not one.counted.reason
+                one.refuse(str(why), is_too_large=is_too_large)
+                continue
+            one.find_shapes(space)
+
+    def _look_first(self) -> None:
+        waiting = sorted(self.open_ones, key=lambda one: one.bound)
+        while waiting:
+            most, left = value_of(self.best), self.budget.left
+            used = self.all_of_it - left
+            is_late = most is not None and used > LOOKS_SHARE * self.all_of_it
+            if left <= 0 or is_late:
+                return
+            one = waiting.pop(0)
+            if most is None or one.bound < most:
+                self._look_at(one, most)
+                self._tell(one)
+
+    def _look_at(self, one: DeploymentStanding, most: int | None) -> None:
+        """First looks at its shapes; its bound is the least of theirs."""
+        for shape in one.shapes:
+            if most is not None and one.bound_of(shape) >= most:
+                continue
+            within = None if most is None else most - one.step_end
+            seconds = max(0.0, self.budget.seconds)
+            asked = FirstSearch(shaped=shape.shaped, most=within, seconds=seconds)
+            self._take(one, shape, first_look(asked))
+            if one.best is not None:
+                most = one.best.value if most is None else min(most, one.best.value)
+        one.rule_out()
+
+    def _take(self, one: DeploymentStanding, shape: ShapeBound, seen: SearchOutcome) -> None:
+        self.budget.spend(seen.work)
+        one.take(shape, seen)
+
+    def _improve(self) -> None:
+        """Search where something shorter may be, then let the joint planner take the best."""
+        waiting = sorted(self.open_ones, key=lambda one: one.bound)
+        for one in waiting:
+            if self.best is not None or self.budget.is_spent:
+                break
+            self._plan(one, max(self.least, self.budget.left / len(waiting)))
+        self._close_others()
+        if self.best is not None and not self.best.is_planned:
+            self._plan(self.best, max(self.least, self.budget.left))
+
+    def _close_others(self) -> None:
+        """Of each other combination whose bound is below the best: something shorter, or none."""
+        tried: list[DeploymentStanding] = []
+        while (most := value_of(self.best)) is not None:
+            waiting = self._below(most, tried)
+            if not waiting or self.budget.left <= self.least:
+                return
+            share = OTHERS_SHARE * self.budget.left / len(waiting)
+            self._close(waiting[0], most, max(self.least, share))
+            tried.append(waiting[0])
+
+    def _below(self, most: int, tried: Sequence[DeploymentStanding]) -> list[DeploymentStanding]:
+        """Those others that may be below ``most`` and were not tried, least bound first."""
+        found = [
+            one
+            for one in self.open_ones
+            if one is not self.best and one not in tried and one.bound < most
+        ]
+        return sorted(found, key=lambda one: one.bound)
+
+    def _close(self, one: DeploymentStanding, most: int, share: float) -> None:
+        """Look for an iteration below ``most`` in its shapes that are not bounded by it."""
+        shapes = [shape for shape in one.shapes if one.bound_of(shape) < most]
+        for shape in shapes:
+            part = self.budget.part(share / len(shapes), 0.0)
+            needed = preparation(shape.shaped.pipeline)
+            if needed > self.budget.seconds:
+                continue
+            options = SolveOptions(
+                time_limit=max(needed, part.seconds),
+                work=part.work,
+                threads=self.options.threads,
+                seed=self.options.seed,
+                within=most - one.step_end - 1,
+                stop=self.options.stop,
+            )
+            self._take(one, shape, look(CandidateSearch(shaped=shape.shaped, options=options)))
+        self._tell(one)
+
+    def _plan(self, one: DeploymentStanding, share: float) -> None:
+        """The search of its pipeline alone; out of time, what is known becomes its plan."""
+        part = self.budget.part(share, LEAST_SECONDS)
+        self.budget.done += share
+        options = replace(self.options, tell=None)
+        known = () if one.known is None else (one.known,)
+        space = self.space_of(one.counted)
+        one.take_plan(PipelineSearch(space, options, part, self.executor, known).run())
+        self._tell(one)
+
+    def _tell(self, one: DeploymentStanding) -> None:
+        if self.options.tell is not None:
+            best = value_of(self.best)
+            found = "no schedule yet" if one.best is None else f"{one.best.value:,} us"
+            shown = "none" if best is None else f"{best:,} us"
+            seconds = time.perf_counter() - self.began
+            self.options.tell(
+                f"{seconds:7.2f} s  {one.counted.combination}: {found}, bound {one.bound:,} us; "
+                f"best {shown}"
+            )
+
+    def _conclude(self) -> ClusterPlan | NoClusterPlan:
+        best = self.best
+        if best is not None and not best.is_planned:  # interrupted: what the first looks found
+            self._plan(best, self.least)
+        rows = tuple(one.row(best) for one in self.standings)
+        bundled = {str(one.counted.combination): one.bundle for one in self.standings}
+        reason = INTERRUPTED if self.options.stop.is_set() else ""
+        bounds = [one.bound for one in self.open_ones]
+        lower, seconds = min(bounds, default=0), time.perf_counter() - self.began
+        if best is None or best.best is None or best.plan is None:
+            return NoClusterPlan(
+                status=self._unsolved_status(),
+                rows=rows,
+                lower_bound=lower,
+                nearest=self._nearest(),
+                seconds=seconds,
+                bundled=bundled,
+                reason=reason,
+            )
+        is_closed = min(bounds, default=NEVER) >= best.best.value
+        return ClusterPlan(
+            status=Status.OPTIMAL if is_closed else Status.FEASIBLE,
+            rows=rows,
+            winner=best.counted,
+            plan=best.plan,
+            value=best.best.value,
+            lower_bound=lower,
+            nearest=self._nearest(),
+            step_end=best.step_end,
+            seconds=seconds,
+            bundled=bundled,
+            reason=reason,
+        )
+
+    def _nearest(self) -> tuple[NearestDeployment, ...]:
+        """The deployment that runs on the smallest card, where one does at all."""
+        found = [one.counted for one in self.standings]
+        legal = [one for one in found if one.needed and one.is_legal]
+        return tuple(
+            NearestDeployment(combination=one.combination, memory=one.needed)
+            for one in sorted(legal, key=lambda one: one.needed)[:1]
+        )
+
+    def _unsolved_status(self) -> Status:
+        is_open = self.open_ones or any(one.is_too_large for one in self.standings)
+        return Status.UNKNOWN if is_open else Status.INFEASIBLE

@@ -1,0 +1,65 @@
+"""What a search may spend, and what is left of it: seconds and, where they are limited, work.
+
+A nested search has a *part* of the budget: a share of what is left, that never ends after the whole
+does. Work is counted in units of about a second each. Where it is limited, shares are shares of
+work, and no decision of a search hangs on the clock as long as the deadline is not met.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from threading import Event
+
+LEAST_WORK = 0.01  # for any look
+
+
+@dataclass(kw_only=True, eq=False)
+class SearchBudget:
+    """``work`` units in all, None where they are not limited; ``done`` of them are spent.
+
+    ``deadline`` is a moment of ``time.perf_counter``. Setting ``stop`` leaves nothing.
+    """
+
+    deadline: float
+    work: float | None
+    stop: Event
+    done: float = 0.0
+
+    @classmethod
+    def of(cls, seconds: float, work: float | None, stop: Event) -> SearchBudget:
+        """That many seconds from now, and units of work."""
+        return cls(deadline=time.perf_counter() + seconds, work=work, stop=stop)
+
+    @property
+    def seconds(self) -> float:
+        """What is left of them; below 0 beyond the deadline."""
+        return self.deadline - time.perf_counter()
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the deadline is past or a stop was asked for; work may be left."""
+        return self.stop.is_set() or self.seconds <= 0
+
+    @property
+    def left(self) -> float:
+        """Units of work where they are limited, else seconds; nothing after a stop."""
+        if self.is_spent:
+            return 0.0
+        return self.seconds if self.work is None else self.work - self.done
+
+    def spend(self, work: float) -> None:
+        """Count what a look has done."""
+        self.done += max(LEAST_WORK, work)
+
+    def part(self, share: float, least_seconds: float) -> SearchBudget:
+        """A part of what is left: ``share`` of it, in the units of ``left``.
+
+        It has ``least_seconds`` of the clock, where so much is left.
+        """
+        if self.work is None:
+            seconds, work = max(least_seconds, share), None
+        else:
+            seconds, work = max(least_seconds, self.seconds), max(LEAST_WORK, share)
+        deadline = min(self.deadline, time.perf_counter() + seconds)
+        return SearchBudget(deadline=deadline, work=work, stop=self.stop)
