@@ -10,6 +10,8 @@ from bubbleproof.formats.bundle_json import write_bundle, write_deployment_bundl
 from bubbleproof.formats.cluster_deployments import all_counted, deployments
 from bubbleproof.formats.cluster_toml import cluster_file_of_text
 from bubbleproof.formats.deployed_problem import deployed_text
+from bubbleproof.formats.errors import UnusableInput
+from bubbleproof.formats.files import os_reason
 from bubbleproof.formats.plan_folder import winner_schedule, write_plan_folder
 from bubbleproof.formats.plan_json import PlanFile
 from bubbleproof.formats.plan_scope import ChoicesToBound, PlanQuestion, plan_question
@@ -55,7 +57,10 @@ def write_plan(folder: str, given: object) -> None:
     """The plan's folder, and the proofs of what was planned here as ``certificate.json``."""
     plan = _plan(given, "write")
     file, where = _file(plan, "write"), Path(folder)
-    where.mkdir(parents=True, exist_ok=True)
+    try:
+        where.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UnusableInput("", "a folder that can be made", os_reason(error), folder) from None
     write_plan_folder(where, file)
     proofs = where / "certificate.json"
     if isinstance(plan, Plan):

@@ -116,6 +116,11 @@ def test_the_command_says_of_what_the_door_wrote_what_the_door_says(
     assert (tmp_path / "by.json").read_text() == (out / "certificate.json").read_text()
 
 
+def test_a_folder_that_cannot_be_made_is_one_line(made: Plan, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"small.toml: expected a folder that can be made, found"):
+        bp.write(tmp_path / "small.toml", made)
+
+
 def test_a_plan_of_a_pipeline_needs_no_file_to_be_judged(tmp_path: Path) -> None:
     found = bp.plan(bp.Pipeline(num_ranks=2, num_microbatches=3, capacity=2))
     assert isinstance(found, Plan)
