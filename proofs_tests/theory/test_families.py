@@ -12,7 +12,6 @@ import pytest
 from bubbleproof.theory.families import families, family, member
 from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.model.actions import Kind
-from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -20,14 +19,10 @@ from bubbleproof.theory.pipelines.timing import Deadlock, left_shift
 from bubbleproof.verify import check, check_communication
 from proofs_tests.cases import shapes, variations
 from proofs_tests.sized import sized
+from proofs_tests.theory.members import measured
 
 TICKS = [(1, 2), (1, 1), (3, 5), (2, 0)]
 SMALL = [(p, m) for p in range(1, 7) for m in range(1, 2 * p + 2)]
-
-
-def measured(name: str, **params: int) -> Measures:
-    made = member(name, **params)
-    return measure(made.problem, made.schedule)
 
 
 def assert_legal(name: str, pipeline: Pipeline) -> None:

@@ -14,13 +14,10 @@ from bubbleproof.theory.families.hanayo import closed_form_order
 from bubbleproof.theory.families.v_shape import RepeatedBlock, squeezed_order
 from bubbleproof.theory.families.zb_h import counted_order
 from bubbleproof.theory.families.zb_v import phase_order
-from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.timing import left_shift
-from bubbleproof.verify import check, check_communication
 from proofs_tests.patience import PATIENCE
+from proofs_tests.theory.members import measured_order
 
 Order = Callable[[Pipeline], Program]
 
@@ -47,14 +44,6 @@ def pipeline(name: str, p: int, m: int, **changes: object) -> Pipeline:
     return family(name).fitted(plain).with_changes(**changes)
 
 
-def measured(made: Pipeline, order: Program) -> Measures:
-    problem = made.problem()
-    schedule = left_shift(problem, order)
-    assert check(problem, schedule).ok
-    assert check_communication(problem, lower(problem, schedule)).ok
-    return measure(problem, schedule)
-
-
 @pytest.mark.parametrize("name", ["hanayo", "zb-v", "v-half", "v-min"])
 def test_neither_longer_nor_fuller_nor_idler_than_the_published_order(name: str) -> None:
     shorter = 0
@@ -62,8 +51,8 @@ def test_neither_longer_nor_fuller_nor_idler_than_the_published_order(name: str)
         for m in range(1, 2 * p + 1):
             for backward in (2,) if family(name).is_split else (1, 2):
                 made = pipeline(name, p, m, backward=backward)
-                before = measured(made, PUBLISHED[name](made))
-                after = measured(made, family(name).program(made))
+                before = measured_order(made, PUBLISHED[name](made))
+                after = measured_order(made, family(name).program(made))
                 assert after.makespan <= before.makespan, (p, m, backward)
                 assert after.span_idle <= before.span_idle
                 assert max(after.peak_activations) <= max(before.peak_activations)
@@ -90,7 +79,7 @@ def test_the_order_depends_on_the_shape_alone_and_is_valid_at_any_ticks(name: st
             )
             order = family(name).program(uneven)
             assert list(order.actions) == list(family(name).program(made).actions)
-            measured(uneven, order)  # passes every rule
+            measured_order(uneven, order)  # passes every rule
 
 
 @pytest.mark.parametrize(
@@ -100,7 +89,7 @@ def test_the_order_depends_on_the_shape_alone_and_is_valid_at_any_ticks(name: st
 def test_small_cases_are_optimal_within_their_memory(name: str, p: int, m: int) -> None:
     made = pipeline(name, p, m)
     order = family(name).program(made)
-    got = measured(made, order)
+    got = measured_order(made, order)
     capped = made.with_changes(capacity=max(got.peak_activations)).problem()
     result = solve(capped, SolveOptions(time_limit=PATIENCE), starts=[(name, order)])
     assert result.status is Status.OPTIMAL
@@ -125,13 +114,13 @@ def test_many_microbatches_repeat_a_shorter_order(name: str, p: int, m: int) -> 
     plain = Pipeline(num_ranks=p, num_microbatches=m, num_chunks=chunks)
     made = family(name).fitted(plain)
     before, after = (
-        measured(made, order(made)) for order in (PUBLISHED[name], family(name).program)
+        measured_order(made, order(made)) for order in (PUBLISHED[name], family(name).program)
     )
     assert after.makespan < before.makespan
     assert max(after.peak_activations) <= max(before.peak_activations)
     # One period more, as many ticks more as the period before.
     spans = [
-        measured(longer, family(name).program(longer)).makespan
+        measured_order(longer, family(name).program(longer)).makespan
         for longer in (made.with_changes(num_microbatches=m + k * p) for k in (0, 1, 2))
     ]
     assert spans[2] - spans[1] == spans[1] - spans[0]
@@ -143,7 +132,7 @@ def test_chimera_and_hanayo_where_groups_are_not_full() -> None:
     for name, p, m, most in (("chimera", 4, 5, 19), ("hanayo", 2, 7, 46)):
         chunks = 1 if name == "chimera" else 2
         made = family(name).fitted(Pipeline(num_ranks=p, num_microbatches=m, num_chunks=chunks))
-        assert measured(made, family(name).program(made)).makespan == most
+        assert measured_order(made, family(name).program(made)).makespan == most
 
 
 def test_zb_h2_with_few_microbatches_waits_for_the_start_alone() -> None:
@@ -151,6 +140,6 @@ def test_zb_h2_with_few_microbatches_waits_for_the_start_alone() -> None:
     for p in range(2, 9):
         for m in range(p, 2 * p - 1):
             made = family("zb-h2").fitted(Pipeline(num_ranks=p, num_microbatches=m))
-            got = measured(made, family("zb-h2").program(made))
+            got = measured_order(made, family("zb-h2").program(made))
             assert got.makespan == 3 * m + p - 1
             assert max(got.peak_activations) == m

@@ -12,13 +12,13 @@ from bubbleproof.theory.families import family, member
 from bubbleproof.theory.families.hanayo import Hanayo, closed_form_order
 from bubbleproof.theory.families.wave_rounds import round_slots
 from bubbleproof.theory.model.actions import Kind
-from bubbleproof.theory.model.measures import Measures, measure
+from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
-from bubbleproof.verify import check, check_communication
+from bubbleproof.verify import check
 from proofs_tests.sized import sized
+from proofs_tests.theory.members import assert_every_rule_holds, measured
 
 FASTER = [
     "0F0 0F1 0F2 3F0 3B0 3F1 3B1 0B0 3F2 3B2 0B1 0B2",
@@ -32,11 +32,6 @@ SMALL = [
 ]
 
 
-def measured(**params: int) -> Measures:
-    made = member("hanayo", **params)
-    return measure(made.problem, made.schedule)
-
-
 def table_3_slots(p: int, m: int, v: int) -> int:
     """Makespan over tF + tB that Table 3's bubble ratios stand for, for n >= p and for n < p."""
     return m * v + p - 1 if m >= p else v * p + m - 1
@@ -44,20 +39,14 @@ def table_3_slots(p: int, m: int, v: int) -> int:
 
 def test_every_rule_holds_for_up_to_six_ranks_and_three_chunks() -> None:
     for p, m, v in SMALL:
-        made = member("hanayo", p=p, m=m, v=v)
-        verdict = check(made.problem, made.schedule)
-        assert verdict.ok, f"p={p} m={m} v={v}\n{verdict}"
-        verdict = check_communication(made.problem, lower(made.problem, made.schedule))
-        assert verdict.ok, f"p={p} m={m} v={v}\n{verdict}"
+        assert_every_rule_holds(member("hanayo", p=p, m=m, v=v))
 
 
 @pytest.mark.sweep
 def test_every_rule_holds_on_large_shapes() -> None:
     for p in sized(range(8, 9), full=range(7, 17)):
         for m, v in product(sized((p - 1, 2 * p + 1), full=(*range(1, 3 * p),)), (2, 4, 5)):
-            made = member("hanayo", p=p, m=m, v=v)
-            assert check(made.problem, made.schedule).ok
-            assert check_communication(made.problem, lower(made.problem, made.schedule)).ok
+            assert_every_rule_holds(member("hanayo", p=p, m=m, v=v))
 
 
 def test_the_closed_form_is_a_schedule_at_equal_ticks() -> None:
@@ -77,15 +66,15 @@ def test_two_chunks_are_p_minus_1_ticks_above_the_least_at_long_backwards() -> N
     # The least is (2m + p-1) * 3: work of a rank behind p-1 forwards and before p-1 backwards.
     for p in (2, 3, 4, 6, 8):
         for m in (2 * p, 2 * p + 1, 3 * p):
-            assert measured(p=p, m=m, v=2).makespan == 3 * (2 * m + p - 1) + p - 1
-            assert max(measured(p=p, m=m, v=2).peak_activations) <= 2 * p
+            assert measured("hanayo", p=p, m=m, v=2).makespan == 3 * (2 * m + p - 1) + p - 1
+            assert max(measured("hanayo", p=p, m=m, v=2).peak_activations) <= 2 * p
 
 
 def test_table_3_holds_at_equal_ticks() -> None:
     # The last round starts in slot mv-1 and takes 2p ticks: 2(mv-1) + 2p. With m <= p the last
     # microbatch starts in slot m-1 and takes v rounds: 2(m-1) + 2pv.
     for p, m, v in SMALL:
-        got = measured(p=p, m=m, v=v, tF=1, tB=1)
+        got = measured("hanayo", p=p, m=m, v=v, tF=1, tB=1)
         slots = table_3_slots(p, m, v)
         assert got.makespan == 2 * slots
         assert got.idle_ratio == 1 - Fraction(m * v, slots)
@@ -94,7 +83,7 @@ def test_table_3_holds_at_equal_ticks() -> None:
 def test_peaks_are_table_3s_on_the_worst_rank() -> None:
     # Table 3: A (vp units) where n >= p and n/p A (nv units) where n < p; others hold no more.
     for p, m, v in SMALL:
-        assert max(measured(p=p, m=m, v=v).peak_activations) == min(m, p) * v
+        assert max(measured("hanayo", p=p, m=m, v=v).peak_activations) == min(m, p) * v
 
 
 def test_table_3_is_below_every_schedule_where_backwards_take_twice_as_long() -> None:
@@ -104,13 +93,14 @@ def test_table_3_is_below_every_schedule_where_backwards_take_twice_as_long() ->
     # lie before it. The last of them ends at 14 or later, is a 1B (each follows its 2B) and has its
     # 0B of 2 ticks to come: 16 at least. The family reaches it.
     assert table_3_slots(2, 2, 2) * 3 == 15
-    assert measured(p=2, m=2, v=2, tF=1, tB=2).makespan == 16
+    assert measured("hanayo", p=2, m=2, v=2, tF=1, tB=2).makespan == 16
 
 
 def test_smaller_sizes_meet_table_3_also_with_long_backwards() -> None:
     for p, m, v in SMALL:
         if (p == 1 or m == 1 or v == 1) and (m <= p or m % p == 0):
-            assert measured(p=p, m=m, v=v, tF=1, tB=2).makespan == 3 * table_3_slots(p, m, v)
+            got = measured("hanayo", p=p, m=m, v=v, tF=1, tB=2)
+            assert got.makespan == 3 * table_3_slots(p, m, v)
 
 
 def test_no_slot_is_empty_and_no_rank_holds_more_where_ranks_do_not_divide_microbatches() -> None:
@@ -128,7 +118,7 @@ def test_no_slot_is_empty_and_no_rank_holds_more_where_ranks_do_not_divide_micro
     verdict = check(problem, schedule)
     assert verdict.ok
     assert measure(problem, schedule).makespan == 14
-    assert measured(p=2, m=3, v=2, tF=1, tB=1).makespan == 14
+    assert measured("hanayo", p=2, m=3, v=2, tF=1, tB=1).makespan == 14
 
 
 @pytest.mark.sweep
@@ -154,8 +144,8 @@ def test_where_no_way_keeps_within_a_the_last_group_is_short() -> None:
 
 def test_one_chunk_is_1f1b_in_a_different_order_of_the_same_length() -> None:
     for p, m in ((1, 1), (3, 3), (4, 7)):
-        other = member("1f1b", p=p, m=m)
-        assert measured(p=p, m=m, v=1).makespan == measure(other.problem, other.schedule).makespan
+        ours, other = measured("hanayo", p=p, m=m, v=1), measured("1f1b", p=p, m=m)
+        assert ours.makespan == other.makespan
 
 
 def test_hanayo_is_placed_as_a_wave() -> None:

@@ -11,11 +11,10 @@ from bubbleproof.theory.families.interleaved import (
     InterleavedOneForwardOneBackward,
     depth_first_order,
 )
-from bubbleproof.theory.model.measures import Measures, measure
-from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
-from bubbleproof.verify import check, check_communication
+from proofs_tests.theory.members import measured_order
 
 SHAPES = [
     (p, m, v)
@@ -24,23 +23,14 @@ SHAPES = [
 ]
 
 
-def measured(pipeline: Pipeline, *, is_spread: bool = False) -> Measures:
-    problem = pipeline.problem()
-    if is_spread:
-        return measure(problem, left_shift(problem, depth_first_order(pipeline)))
-    schedule = left_shift(problem, InterleavedOneForwardOneBackward().program(pipeline))
-    assert check(problem, schedule).ok
-    if pipeline.backward == 2:
-        assert check_communication(problem, lower(problem, schedule)).ok
-    return measure(problem, schedule)
-
-
 def test_never_longer_nor_fuller_than_with_the_remainder_spread() -> None:
     emptier = 0
     for p, m, v in SHAPES:
         for ticks in (1, 2):
             made = Pipeline(num_ranks=p, num_microbatches=m, num_chunks=v, backward=ticks)
-            before, after = measured(made, is_spread=True), measured(made)
+            problem = made.problem()
+            before = measure(problem, left_shift(problem, depth_first_order(made)))
+            after = measured_order(made, InterleavedOneForwardOneBackward().program(made))
             assert after.makespan <= before.makespan, (p, m, v, ticks)
             assert max(after.peak_activations) <= max(before.peak_activations), (p, m, v)
             emptier += max(after.peak_activations) < max(before.peak_activations)

@@ -26,21 +26,16 @@ from bubbleproof.theory.families.rounds import round_starts
 from bubbleproof.theory.families.toffload import TOffload
 from bubbleproof.theory.families.trecomp import TRecomp, recomputed_chunks
 from bubbleproof.theory.model.actions import Kind
-from bubbleproof.theory.model.measures import Measures, measure
+from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.memory import memory_profile
-from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.verify import check, check_communication
+from bubbleproof.verify import check
 from proofs_tests.sized import sized
+from proofs_tests.theory.members import assert_every_rule_holds, measured
 from proofs_tests.theory.two_chunk_starts import Starts, tpipe_starts, trecomp_starts
 
 TICKS = {Kind.F: 1, Kind.R: 1, Kind.B: 2}
 SHAPES = [(p, v) for v in (3, 4, 5) for p in (1, 2, 3, 4, 5, 8)]
-
-
-def measured(name: str, **params: int) -> Measures:
-    made = family(name)(**params)
-    return measure(made.problem, made.schedule)
 
 
 def shifted(starts: Starts, by: int) -> Starts:
@@ -223,9 +218,7 @@ def test_every_rule_holds_at_every_share(v: int) -> None:
         for again, m in product(range(1, v + 1), (1, p + 2)):
             made = family(name)(p=p, m=m, v=v, R=share_of_chunks(again, v))
             assert recomputed_chunks(made.pipeline) == again
-            assert check(made.problem, made.schedule).ok, (name, p, m, again)
-            program = lower(made.problem, made.schedule)
-            assert check_communication(made.problem, program).ok, (name, p, m, again)
+            assert_every_rule_holds(made)
 
 
 def test_interleaved_with_recomputation_keeps_what_1f1b_keeps() -> None:

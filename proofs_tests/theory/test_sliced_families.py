@@ -11,33 +11,19 @@ import pytest
 from bubbleproof.theory.families import family, member
 from bubbleproof.theory.families.zb_h import delayed_weights
 from bubbleproof.theory.model.actions import Kind
-from bubbleproof.theory.model.measures import Measures, measure
+from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
-from bubbleproof.verify import check, check_communication
 from proofs_tests.sized import sized
+from proofs_tests.theory.members import assert_every_rule_holds, measured
 
 TICKS = [(1, 2), (1, 1), (3, 5), (2, 0)]
 NAMES = ["terapipe", "svpp", "svpp-w"]
 
 
-def measured(name: str, **params: int) -> Measures:
-    made = member(name, **params)
-    return measure(made.problem, made.schedule)
-
-
 def chunks_of(name: str, most: int) -> tuple[int, ...]:
     return tuple(range(1, most + 1)) if "v" in family(name).options else (1,)
-
-
-def assert_passes_every_rule(name: str, **params: int) -> None:
-    made = member(name, **params)
-    verdict = check(made.problem, made.schedule)
-    assert verdict.ok, f"{name} {params}\n{verdict}"
-    verdict = check_communication(made.problem, lower(made.problem, made.schedule))
-    assert verdict.ok, f"{name} {params}\n{verdict}"
 
 
 @pytest.mark.sweep
@@ -47,7 +33,8 @@ def test_every_rule_holds_for_few_ranks_four_slices_and_three_chunks(name: str) 
     for p in range(1, sized(5, full=7)):
         chunks = chunks_of(name, 3)
         for m, s, v in product(range(1, 2 * p + 2), range(1, 5), chunks):
-            assert_passes_every_rule(name, p=p, m=m, s=s, **({"v": v} if len(chunks) > 1 else {}))
+            more = {"v": v} if len(chunks) > 1 else {}
+            assert_every_rule_holds(member(name, p=p, m=m, s=s, **more))
 
 
 @pytest.mark.sweep
@@ -58,7 +45,7 @@ def test_every_rule_holds_on_large_shapes(name: str) -> None:
         counts = sized([1, 2 * p], full=[*range(1, 3 * p + 1)])
         chunks = chunks_of(name, 4)[:: sized(3, full=1)]
         for m, s, v in product(counts, sized([3, 6], full=[*range(1, 9)]), chunks):
-            assert_passes_every_rule(name, p=p, m=m, s=s, **({} if v == 1 else {"v": v}))
+            assert_every_rule_holds(member(name, p=p, m=m, s=s, **({} if v == 1 else {"v": v})))
 
 
 @pytest.mark.parametrize(("tf", "tb"), TICKS)

@@ -16,6 +16,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import check
 from proofs_tests.sized import sized
+from proofs_tests.theory.members import measured
 
 SHORTEST = [
     "0F0 0F1 0F2 3F0 0F3 3F1 3B0 3F2 3B1 3F3 0B0 3B2 3B3 0B1 0B2 0B3",
@@ -27,11 +28,6 @@ SHAPES = [
     for p in range(1, 6)
     for m, v, s in product(range(1, 2 * p + 2), (1, 2, 3), (1, 2, 3, 4))
 ]
-
-
-def measured(name: str = "svpp", **params: int) -> Measures:
-    made = member(name, **params)
-    return measure(made.problem, made.schedule)
 
 
 def peak_of_sample(got: Measures, p: int, v: int, s: int) -> Fraction:
@@ -66,14 +62,14 @@ def test_table_3_bubble_ratio_is_the_idle_ratio_at_equal_ticks() -> None:
     for p, m, v, s in SHAPES:
         if meets_table_3(p, m, v, s):
             slots = table_3_slots(p, m, v, s)
-            got = measured(p=p, m=m, v=v, s=s, tF=1, tB=1)
+            got = measured("svpp", p=p, m=m, v=v, s=s, tF=1, tB=1)
             assert got.makespan == 2 * slots
             assert got.idle_ratio == 1 - Fraction(m * v * s, slots)
 
 
 def test_table_3_memory_is_the_peak_of_the_first_rank() -> None:
     for p, m, v, s in SHAPES:
-        got = measured(p=p, m=m, v=v, s=s)
+        got = measured("svpp", p=p, m=m, v=v, s=s)
         assert got.peak_activations[0] == max(got.peak_activations) == table_3_units(p, m, v, s)
 
 
@@ -81,7 +77,7 @@ def test_where_it_takes_longer_than_table_3_at_equal_ticks() -> None:
     # Slices that do not divide the ring, in two groups of 2 and 1. Never below.
     longer = []
     for p, m, v, s in SHAPES:
-        excess = measured(p=p, m=m, v=v, s=s, tB=1).makespan - 2 * table_3_slots(p, m, v, s)
+        excess = measured("svpp", p=p, m=m, v=v, s=s, tB=1).makespan - 2 * table_3_slots(p, m, v, s)
         assert excess >= 0
         if excess:
             longer.append((p, m, v, s))
@@ -91,9 +87,9 @@ def test_where_it_takes_longer_than_table_3_at_equal_ticks() -> None:
 
 def test_groups_that_are_not_full_meet_table_3_too() -> None:
     # (nsv + p-1)(tF + tB): 34 * 2 = 68 ticks for p=8, n=9, v=3, s=1.
-    assert measured(p=8, m=9, v=3, s=1, tB=1).makespan == 68
+    assert measured("svpp", p=8, m=9, v=3, s=1, tB=1).makespan == 68
     for m, v, s in product((5, 9, 10, 17), (2, 3), (1, 2, 4)):
-        got = measured(p=8, m=m, v=v, s=s, tB=1)
+        got = measured("svpp", p=8, m=m, v=v, s=s, tB=1)
         assert got.makespan == 2 * table_3_slots(8, m, v, s)
         assert max(got.peak_activations) == table_3_units(8, m, v, s)
 
@@ -121,15 +117,18 @@ def test_long_backwards_keep_table_3_where_slices_fill_the_ring() -> None:
     # tB = 2tF: with one chunk, s >= p, or s dividing p and full groups.
     for p, m, v, s in SHAPES:
         if v == 1 or s >= p or (p % s == 0 and has_full_groups(p, m, s)):
-            got = measured(p=p, m=m, v=v, s=s, tF=1, tB=2)
+            got = measured("svpp", p=p, m=m, v=v, s=s, tF=1, tB=2)
             assert got.makespan == 3 * table_3_slots(p, m, v, s)
-    assert measured(p=5, m=2, v=2, s=3, tF=1, tB=2).makespan == 3 * table_3_slots(5, 2, 2, 3) + 1
+    assert (
+        measured("svpp", p=5, m=2, v=2, s=3, tF=1, tB=2).makespan
+        == 3 * table_3_slots(5, 2, 2, 3) + 1
+    )
 
 
 def test_the_examples_of_section_4_1() -> None:
     # Figure 4: p=4, n=4, s=2: 5/8 A with one chunk, 9/16 A with two.
-    assert peak_of_sample(measured(p=4, m=4, v=1, s=2), 4, 1, 2) == Fraction(5, 8)
-    assert peak_of_sample(measured(p=4, m=4, v=2, s=2), 4, 2, 2) == Fraction(9, 16)
+    assert peak_of_sample(measured("svpp", p=4, m=4, v=1, s=2), 4, 1, 2) == Fraction(5, 8)
+    assert peak_of_sample(measured("svpp", p=4, m=4, v=2, s=2), 4, 2, 2) == Fraction(9, 16)
 
 
 def test_the_variants_of_figures_5_and_6() -> None:
@@ -138,19 +137,19 @@ def test_the_variants_of_figures_5_and_6() -> None:
     # generator (test_svpp_literal) and the least that CP-SAT finds with f units. From 3/11 to 1/2
     # the bubble ratio grows by 83 percent, not by the paper's 50, which a 5(a) of 24 ticks would
     # give; the figures are not in the text.
-    wide = measured(p=4, m=2, v=2, s=2, f=8, tB=1)
-    narrow = measured(p=4, m=2, v=2, s=2, f=4, tB=1)
+    wide = measured("svpp", p=4, m=2, v=2, s=2, f=8, tB=1)
+    narrow = measured("svpp", p=4, m=2, v=2, s=2, f=4, tB=1)
     assert peak_of_sample(wide, 4, 2, 2) == Fraction(1, 2)
     assert peak_of_sample(narrow, 4, 2, 2) == Fraction(1, 4)
     assert wide.idle_ratio == Fraction(3, 11)
     assert narrow.idle_ratio == Fraction(1, 2)
-    ticks = [measured(p=4, m=2, v=2, s=2, f=f, tB=1).makespan for f in range(4, 9)]
+    ticks = [measured("svpp", p=4, m=2, v=2, s=2, f=f, tB=1).makespan for f in range(4, 9)]
     assert ticks == [32, 30, 28, 26, 22]
 
 
 def test_slices_without_end_leave_one_pth_of_a_sample() -> None:
     # Table 3's last row: (vs + p-1)/(vsp) falls to 1/p.
-    shares = [peak_of_sample(measured(p=3, m=2, v=1, s=s), 3, 1, s) for s in (4, 40, 400)]
+    shares = [peak_of_sample(measured("svpp", p=3, m=2, v=1, s=s), 3, 1, s) for s in (4, 40, 400)]
     assert shares == [Fraction(s + 2, 3 * s) for s in (4, 40, 400)]
 
 
@@ -180,7 +179,7 @@ def test_every_f_is_legal_on_large_shapes() -> None:
 def test_more_memory_never_costs_time_with_one_chunk() -> None:
     for p, m, s in product(range(1, 6), (1, 3, 8), (1, 2, 4)):
         least, most = s, table_3_units(p, m, 1, s)
-        ticks = [measured(p=p, m=m, s=s, f=f).makespan for f in range(least, most + 1)]
+        ticks = [measured("svpp", p=p, m=m, s=s, f=f).makespan for f in range(least, most + 1)]
         assert ticks == sorted(ticks, reverse=True)
 
 
@@ -193,7 +192,7 @@ def test_no_order_can_run_with_less_than_v_times_s_units() -> None:
 
 def test_one_slice_and_one_chunk_is_1f1b() -> None:
     for p, m in ((1, 3), (3, 5), (4, 2)):
-        ours, theirs = measured(p=p, m=m), measured("1f1b", p=p, m=m)
+        ours, theirs = measured("svpp", p=p, m=m), measured("1f1b", p=p, m=m)
         assert ours.makespan == theirs.makespan
         assert max(ours.peak_activations) == max(theirs.peak_activations)
 

@@ -15,19 +15,16 @@ from bubbleproof.papers.tpipe.tpipe_formulas import (
     tpipe_idle_ratio,
     tpipe_makespan,
 )
-from bubbleproof.theory.families.base import FamilyMember
-from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.rounds import round_starts
 from bubbleproof.theory.families.toffload import TOffload
 from bubbleproof.theory.families.tpipe import TPipe
 from bubbleproof.theory.families.trecomp import TRecomp, TRecompInterleaved
 from bubbleproof.theory.model.actions import Kind
-from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import Deadlock, left_shift
-from bubbleproof.verify import check, check_communication
+from bubbleproof.verify import check
+from proofs_tests.theory.members import assert_every_rule_holds, measured
 from proofs_tests.theory.two_chunk_starts import tpipe_starts
 
 FAMILIES = [TPipe(), TRecomp(), TRecompInterleaved(), TOffload()]
@@ -35,31 +32,17 @@ SMALL = [(p, m) for p in range(1, 9) for m in range(1, 2 * p + 2)]
 OTHER_TICKS = [(1, 1), (3, 5), (2, 0), (0, 1)]
 
 
-def made(family: TPipe, **params: int) -> FamilyMember:
-    return family.member(make_parameters(dict(params)))
-
-
-def measured(**params: int) -> Measures:
-    member = made(TPipe(), **params)
-    return measure(member.problem, member.schedule)
-
-
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.name)
 def test_every_rule_holds_on_the_small_range(family: TPipe) -> None:
     for p, m in SMALL:
-        member = made(family, p=p, m=m)
-        verdict = check(member.problem, member.schedule)
-        assert verdict.ok, f"{family.name} p={p} m={m}\n{verdict}"
-        program = lower(member.problem, member.schedule)
-        verdict = check_communication(member.problem, program)
-        assert verdict.ok, f"{family.name} p={p} m={m}\n{verdict}"
+        assert_every_rule_holds(family(p=p, m=m))
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.name)
 def test_every_rule_holds_at_other_durations(family: TPipe) -> None:
     for ticks in OTHER_TICKS:
         for p, m in SMALL[::3]:
-            member = made(family, p=p, m=m, tF=ticks[0], tB=ticks[1])
+            member = family(p=p, m=m, tF=ticks[0], tB=ticks[1])
             verdict = check(member.problem, member.schedule)
             assert verdict.ok, f"{family.name} p={p} m={m} {ticks}\n{verdict}"
 
@@ -69,7 +52,7 @@ def test_every_rule_holds_at_other_durations(family: TPipe) -> None:
 def test_every_rule_holds_on_large_shapes(family: TPipe) -> None:
     for p in (11, 16, 23):
         for m in (1, p, 4 * p + 1):
-            member = made(family, p=p, m=m)
+            member = family(p=p, m=m)
             assert check(member.problem, member.schedule).ok, f"{family.name} p={p} m={m}"
 
 
@@ -77,7 +60,7 @@ def test_the_makespan_is_that_of_appendix_a() -> None:
     # 2p of the first microbatch's forwards, a round of 6 for each other one, 4p of the last one's
     # backwards: 2p + 6(m-1) + 4p. Work is 6m on each of p ranks.
     for p, m in SMALL:
-        got = measured(p=p, m=m)
+        got = measured(TPipe(), p=p, m=m)
         assert got.makespan == tpipe_makespan(p, m) == 2 * p + 6 * (m - 1) + 4 * p
         assert got.idle_ratio == tpipe_idle_ratio(p, m) == 1 - Fraction(6 * m, got.makespan)
         assert got.work == p * 6 * m
@@ -87,7 +70,7 @@ def test_the_makespan_is_that_of_appendix_a() -> None:
 def test_the_makespan_is_that_of_appendix_a_on_large_shapes() -> None:
     for p in (17, 24, 31):
         for m in (1, 7, p, 3 * p):
-            assert measured(p=p, m=m, tF=2, tB=4).makespan == 2 * tpipe_makespan(p, m)
+            assert measured(TPipe(), p=p, m=m, tF=2, tB=4).makespan == 2 * tpipe_makespan(p, m)
 
 
 def test_the_rounds_of_appendix_a_before_the_left_shift_end_later() -> None:
@@ -109,10 +92,10 @@ def test_at_other_durations_the_order_may_be_slower_than_1f1b() -> None:
     slower = [
         (p, m)
         for p, m in SMALL
-        if p <= 3 and measured(p=p, m=m, tF=1, tB=1).makespan > 4 * (m + p - 1)
+        if p <= 3 and measured(TPipe(), p=p, m=m, tF=1, tB=1).makespan > 4 * (m + p - 1)
     ]
     assert slower == [(3, m) for m in range(2, 8)]
-    assert [measured(p=3, m=m, tF=1, tB=1).makespan for m in (1, 2, 3)] == [12, 17, 22]
+    assert [measured(TPipe(), p=3, m=m, tF=1, tB=1).makespan for m in (1, 2, 3)] == [12, 17, 22]
 
 
 def alive(p: int, chunks: tuple[int, ...], rank: int = 0) -> int:
@@ -143,7 +126,7 @@ def test_the_joint_peak_is_one_less_than_the_sum_for_odd_ranks() -> None:
     for p in range(1, 33):
         assert alive(p, (0, 1)) == joint_peak(p) == deep_peak(p) + shallow_peak(p) - p % 2
     for p in range(1, 9):
-        peaks = measured(p=p, m=3 * p + 2).peak_activations
+        peaks = measured(TPipe(), p=p, m=3 * p + 2).peak_activations
         assert max(peaks) == peaks[0] == joint_peak(p)
 
 
@@ -161,14 +144,14 @@ def test_three_quarters_is_a_limit_from_above() -> None:
 def test_rank_0_holds_most_and_no_rank_more_than_in_interleaved() -> None:
     # Megatron's rank 0 warms up with p + 2(p-1) + 1 = 3p - 1 forwards.
     for p in range(3, 9):
-        peaks = measured(p=p, m=3 * p).peak_activations
+        peaks = measured(TPipe(), p=p, m=3 * p).peak_activations
         assert peaks == tuple(sorted(peaks, reverse=True))
         assert peaks[0] < 3 * p - 1
 
 
 def test_a_swapped_order_deadlocks() -> None:
     # A negative control: rank 1's chunk-2 backward before the forward that it needs.
-    member = made(TPipe(), p=2, m=2)
+    member = TPipe()(p=2, m=2)
     orders = [[str(a) for a in order] for order in member.schedule.program.orders(2)]
     one, two = orders[1].index("3F0"), orders[1].index("3B0")
     orders[1][one], orders[1][two] = orders[1][two], orders[1][one]

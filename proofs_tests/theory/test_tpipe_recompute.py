@@ -15,11 +15,10 @@ from bubbleproof.papers.tpipe.tpipe_formulas import (
     trecomp_peak,
 )
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
-from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.rounds import round_starts
 from bubbleproof.theory.families.trecomp import TRecomp, TRecompInterleaved
 from bubbleproof.theory.model.actions import Kind
-from bubbleproof.theory.model.measures import Measures, measure
+from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.extension import backwards_of, with_changes
@@ -28,6 +27,7 @@ from bubbleproof.theory.pipelines.recompute import Recompute, with_recompute
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import Rule, check
 from proofs_tests.theory import two_chunk_starts
+from proofs_tests.theory.members import measured
 
 SMALL = [(p, m) for p in range(1, 9) for m in range(1, 2 * p + 2)]
 
@@ -113,11 +113,6 @@ def test_the_forward_that_is_named_is_the_one_without_a_backward() -> None:
     forwards = np.array([problem.task("0F0"), problem.task("0F1")])
     with pytest.raises(ValueError, match=r"^0F1 has no backward of its own"):
         backwards_of(problem, forwards)
-
-
-def measured(family: TRecomp | TRecompInterleaved, **params: int) -> Measures:
-    member = family.member(make_parameters(dict(params)))
-    return measure(member.problem, member.schedule)
 
 
 def test_every_rank_repeats_a_round_of_seven_without_overlap() -> None:

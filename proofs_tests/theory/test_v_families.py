@@ -14,30 +14,20 @@ import pytest
 from bubbleproof.solvers.result import Status
 from bubbleproof.solvers.solving import solve
 from bubbleproof.theory.families import Family
-from bubbleproof.theory.families.base import FamilyMember
 from bubbleproof.theory.families.dualpipe import DualPipe, DualPipeV
-from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.v_memory import VHalf, VMin
 from bubbleproof.theory.families.v_shape import PERIOD, RepeatedBlock
 from bubbleproof.theory.families.zb_v import ZeroBubbleV, phase_order
-from bubbleproof.theory.model.measures import Measures, measure
+from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import check, check_communication
+from proofs_tests.theory.members import measured
 
 BLOCKS: tuple[RepeatedBlock, ...] = (VHalf(), VMin())
 V_FAMILIES: tuple[Family, ...] = (ZeroBubbleV(), VHalf(), VMin(), DualPipeV())
 TICKS = [(1, 1, 1), (2, 3, 1), (3, 2, 2), (1, 0, 4), (0, 1, 1)]
-
-
-def made(family: Family, **params: int) -> FamilyMember:
-    return family.member(make_parameters(dict(params)))
-
-
-def measured(family: Family, **params: int) -> Measures:
-    member = made(family, **params)
-    return measure(member.problem, member.schedule)
 
 
 def counts(family: Family, p: int) -> list[int]:
@@ -51,7 +41,7 @@ def test_every_rule_holds_up_to_8_ranks(family: Family) -> None:
     for p in range(1, 9):
         for m in counts(family, p):
             f, i, w = TICKS[(p + m) % len(TICKS)]
-            member = made(family, p=p, m=m, tF=f, tI=i, tW=w)
+            member = family(p=p, m=m, tF=f, tI=i, tW=w)
             verdict = check(member.problem, member.schedule)
             assert verdict.ok, f"{family.name} p={p} m={m}\n{verdict}"
 
@@ -60,7 +50,7 @@ def test_every_rule_holds_up_to_8_ranks(family: Family) -> None:
 def test_no_communication_semantics_gets_stuck(family: Family) -> None:
     for p in range(2, 9):
         for m in counts(family, p)[-2:]:
-            member = made(family, p=p, m=m)
+            member = family(p=p, m=m)
             verdict = check_communication(member.problem, lower(member.problem, member.schedule))
             assert verdict.ok, f"{family.name} p={p} m={m}\n{verdict}"
 
@@ -77,12 +67,12 @@ def test_zb_v_has_no_bubble_and_1f1bs_memory() -> None:
 
 
 def test_zb_vs_makespan_is_optimal_and_its_bubble_needs_2p_minus_1_microbatches() -> None:
-    member = made(ZeroBubbleV(), p=4, m=8)
+    member = ZeroBubbleV()(p=4, m=8)
     result = solve(member.problem, starts=[("zb-v", member.schedule.program)])
     assert result.status is Status.OPTIMAL
     assert result.lower_bound == measure(member.problem, member.schedule).makespan
     for m, idle in ((5, 4), (6, 2), (7, 0)):
-        problem = made(ZeroBubbleV(), p=4, m=m).problem
+        problem = ZeroBubbleV()(p=4, m=m).problem
         assert measure(problem, left_shift(problem, phase_order(4, m))).span_idle == idle
 
 
@@ -112,7 +102,7 @@ def test_a_block_with_less_room_gets_stuck() -> None:
             return replace(super().block(num_ranks), limit=2)
 
     with pytest.raises(ValueError, match="no rank has an action to run next"):
-        made(Cramped(), p=4, m=4)
+        Cramped()(p=4, m=4)
 
 
 def test_v_half_holds_half_and_idles_half_of_1f1b() -> None:
@@ -162,7 +152,7 @@ AUTHORS = {
 def test_never_longer_than_the_authors_generator_nor_than_squeezing(family: RepeatedBlock) -> None:
     shorter = 0
     for p, m, ticks in AUTHORS[family.name]:
-        member = made(family, p=p, m=m)
+        member = family(p=p, m=m)
         got = measure(member.problem, member.schedule)
         squeezed = left_shift(member.problem, family.squeezed(member.pipeline))
         before = measure(member.problem, squeezed)
@@ -181,7 +171,7 @@ def test_no_schedule_within_the_same_memory_is_shorter(
 ) -> None:
     # An exact engine over all schedules, with the family's peak as capacity, at m = p:
     # V-Half 6*3 + 3*3-4 = 23, V-Min 6*4 + 4*4-5 = 35.
-    member = made(family, p=p, m=p)
+    member = family(p=p, m=p)
     capped = member.problem.with_capacity(family.block(p).limit)
     result = solve(capped, starts=[(family.name, member.schedule.program)])
     assert result.status is Status.OPTIMAL
@@ -256,9 +246,9 @@ def test_what_shape_a_v_family_refuses(
 
 def test_what_parameters_a_v_family_refuses() -> None:
     with pytest.raises(ValueError, match="dualpipev needs m of 2p = 8 or more, got m=7"):
-        made(DualPipeV(), p=4, m=7)
+        DualPipeV()(p=4, m=7)
     with pytest.raises(ValueError, match="zb-v has two chunks per rank, got v=3"):
-        made(ZeroBubbleV(), p=4, m=7, v=3)
+        ZeroBubbleV()(p=4, m=7, v=3)
     for v in (1, 3):
         with pytest.raises(ValueError, match=f"dualpipev has two chunks per rank, got v={v}"):
-            made(DualPipeV(), p=2, m=4, v=v)
+            DualPipeV()(p=2, m=4, v=v)
