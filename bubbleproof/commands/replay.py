@@ -21,7 +21,6 @@ from bubbleproof.reference_exec.drivers.gloo_server import (
     stop_server,
 )
 from bubbleproof.reference_exec.plans.replay_limits import require_room, require_size
-from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.verify.communication.semantics import Semantics
 
 if TYPE_CHECKING:
@@ -136,20 +135,7 @@ def _replay(given: ScheduleFile, request: ReplayRequest) -> ReplayReport:
         known_pipeline(given),
         given.timed_roughly() if request.run.unsafe else given.timed(),
         request.model.spec(),
-        ReplayOptions(
-            training=request.training.asked(),
-            backend=request.run.backend or OWN_BACKENDS[0],
-            seed=request.run.seed,
-            semantics=request.communication.comm,
-            timeout=request.communication.timeout,
-            unsafe=request.run.unsafe,
-            data_parallel=request.training.data_parallel,
-            zero=request.training.levels(),
-            debug_headers=request.communication.debug_headers,
-            count_bytes=not request.run.no_count_bytes,
-            count_work=not request.run.no_count_work,
-            device=request.run.device or "cpu",
-        ),
+        request.options(OWN_BACKENDS[0]),
         program=given.lowered,
         progress=None if request.output.json else say,
     )

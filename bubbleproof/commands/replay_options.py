@@ -14,6 +14,7 @@ from bubbleproof.commands.target_marks import Target
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.models.model_spec import ModelSpec
+    from bubbleproof.reference_exec.plans.run_options import ReplayOptions
     from bubbleproof.reference_exec.plans.training import Training
     from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 
@@ -167,6 +168,25 @@ class ReplayRequest(OptionGroup):
         self.model.spec()
         self.training.asked()
         self.training.levels()
+
+    def options(self, backend: str) -> ReplayOptions:
+        """How to replay, on ``backend`` unless another is asked for. Raises ``ValueError``."""
+        from bubbleproof.reference_exec.plans.run_options import ReplayOptions
+
+        return ReplayOptions(
+            backend=self.run.backend or backend,
+            device=self.run.device or "cpu",
+            seed=self.run.seed,
+            semantics=self.communication.comm,
+            timeout=self.communication.timeout,
+            unsafe=self.run.unsafe,
+            training=self.training.asked(),
+            data_parallel=self.training.data_parallel,
+            zero=self.training.levels(),
+            debug_headers=self.communication.debug_headers,
+            count_bytes=not self.run.no_count_bytes,
+            count_work=not self.run.no_count_work,
+        )
 
     @property
     def is_sharded(self) -> bool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 
 from bubbleproof.commands.evidence import evidence, print_report
@@ -50,8 +50,8 @@ from bubbleproof.reference_exec.drivers.torchrun import (
 from bubbleproof.reference_exec.evidence.compare import compared
 from bubbleproof.reference_exec.evidence.oracle import single_threaded
 from bubbleproof.reference_exec.plans.prepared import PreparedReplay, chosen_semantics, prepared
-from bubbleproof.reference_exec.plans.replay_limits import require_time_limit
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
+from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.reference_exec.runtime.device import Device
 from bubbleproof.theory.model.schedule import Schedule
 
@@ -118,26 +118,22 @@ def _ready(request: ReplayRequest, place: ProcessPlace, asked: RunParts) -> _Rea
     What it comes to know of what it is to run it tells ``asked``.
     """
     try:
-        require_time_limit(request.communication.timeout)
+        # no seed: it picks among interleavings of one process
+        options = replace(request.options(BACKENDS[0]), seed=0)
         if place.is_first:  # which writes them
             require_writable(request.targets)
         given = read_to_replay(request)
         schedule = given.timed_roughly() if request.run.unsafe else given.timed()
         asked.know(given, schedule)
-        device = open_backend(backend_of(request), place, request.run.device)
-        order = _order(request, given, asked)
+        device = open_backend(options.backend, place, request.run.device)
+        order = _order(options, given, asked)
         ready = prepared(
             known_pipeline(given),
             schedule,
             request.model.spec(),
+            options,
             program=given.lowered,
             semantics=order.semantics,
-            unsafe=request.run.unsafe,
-            training=request.training.asked(),
-            data_parallel=request.training.data_parallel,
-            zero=request.training.levels(),
-            count_bytes=not request.run.no_count_bytes,
-            count_work=not request.run.no_count_work,
         )
         asked.know_plan(ready.plan)
         require_processes(place, ready.plan)
@@ -146,16 +142,15 @@ def _ready(request: ReplayRequest, place: ProcessPlace, asked: RunParts) -> _Rea
     return _Ready(given=given, prepared=ready, device=device, semantics_why=order.why)
 
 
-def _order(request: ReplayRequest, given: ScheduleFile, asked: RunParts) -> KeptOrder:
+def _order(options: ReplayOptions, given: ScheduleFile, asked: RunParts) -> KeptOrder:
     """What the program is verified under; over NCCL what it keeps here, which is told ``asked``."""
-    backend, comm = backend_of(request), request.communication.comm
-    chosen = chosen_semantics(backend, comm, BACKENDS)
-    if backend != "nccl":
+    chosen = chosen_semantics(options.backend, options.semantics, BACKENDS)
+    if options.backend != "nccl":
         return KeptOrder(semantics=chosen, why="")
     here, pipeline = nccl_here(), known_pipeline(given)
     asked.know_nccl(here)
-    kept = kept_order(here, ranks=pipeline.num_ranks, replicas=request.training.data_parallel or 1)
-    return agreed_semantics(kept, comm)
+    kept = kept_order(here, ranks=pipeline.num_ranks, replicas=options.data_parallel or 1)
+    return agreed_semantics(kept, options.semantics)
 
 
 def _replayed(request: ReplayRequest, ready: _Ready, processes: Processes) -> int:
@@ -164,20 +159,13 @@ def _replayed(request: ReplayRequest, ready: _Ready, processes: Processes) -> in
     with single_threaded():
         device.start_peak()
         begun = time.perf_counter()
-        results = processes.run(
-            plan,
-            backend=backend_of(request),
-            device=device,
-            timeout=request.communication.timeout,
-            debug_headers=request.communication.debug_headers,
-        )
+        results = processes.run(plan, ready.prepared.options, device)
         seconds = time.perf_counter() - begun
         if not processes.place.is_first:
             return BROKEN  # the first process knows better
         report = compared(
             ready.prepared,
             results,
-            backend=backend_of(request),
             seconds=seconds,
             device=device,
             allocator_peak_bytes=processes.peak_bytes,

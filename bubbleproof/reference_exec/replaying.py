@@ -72,19 +72,7 @@ def replay(
     chosen = chosen_semantics(how.backend, how.semantics, BACKENDS)
     _require_together(how, pool)
     where = open_device(how.device)
-    ready = prepared(
-        pipeline,
-        schedule,
-        spec,
-        program=program,
-        semantics=chosen,
-        unsafe=how.unsafe,
-        training=how.training,
-        data_parallel=how.data_parallel,
-        zero=how.zero,
-        count_bytes=how.count_bytes,
-        count_work=how.count_work,
-    )
+    ready = prepared(pipeline, schedule, spec, how, program=program, semantics=chosen)
     if ready.broken and progress is not None:
         progress(f"UNSAFE: running what is not verified; broken: {', '.join(ready.broken)}")
     stopped = ""
@@ -115,8 +103,6 @@ def replay(
         return compared(
             ready,
             results,
-            backend=how.backend,
-            seed=how.seed,
             seconds=seconds,
             stopped=stopped,
             device=where,

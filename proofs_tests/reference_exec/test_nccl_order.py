@@ -139,14 +139,14 @@ def test_a_program_for_nccl_is_verified_under_what_holds_and_all_compare_it(
     for found, expected in ((here(), ORDER), (here(nccl=(2, 21, 5)), STREAM)):
         monkeypatch.setattr(under_torchrun, "nccl_here", lambda found=found: found)
         asked = under_torchrun.RunParts(request_of())
-        order = under_torchrun._order(request_of(), given, asked)
+        order = under_torchrun._order(request_of().options("gloo"), given, asked)
         assert order == kept_order(found, ranks=2)
         assert order.semantics is expected
         assert asked._parts.keys() >= found.parts().keys()
     with pytest.raises(ValueError, match="--comm pair-stream lets programs pass"):
-        under_torchrun._order(request_of("pair-stream"), given, asked)
+        under_torchrun._order(request_of("pair-stream").options("gloo"), given, asked)
     with pytest.raises(ValueError, match="replicas over NCCL need"):
-        under_torchrun._order(request_of(replicas=2), given, asked)
+        under_torchrun._order(request_of(replicas=2).options("gloo"), given, asked)
 
 
 def test_the_report_says_which_semantics_and_why() -> None:

@@ -30,6 +30,7 @@ from bubbleproof.reference_exec.drivers.torchrun import (
     require_processes,
 )
 from bubbleproof.reference_exec.plans.prepared import prepared
+from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.reference_exec.runtime.device import CPU
 from bubbleproof.verify.communication.semantics import Semantics
 from proofs_tests.patience import PATIENCE
@@ -168,7 +169,7 @@ def test_groups_may_take_as_long_as_the_replay(
     monkeypatch.setattr(GroupTransport, "by_pairs", by_pairs)
     plan = family_case("1f1b", p=2, m=2).plan()
     with pytest.raises(RankFailed, match="failed: failed: RuntimeError: far enough"):
-        processes.run(plan, backend="nccl", device=CPU, timeout=timeout)
+        processes.run(plan, ReplayOptions(backend="nccl", timeout=timeout), CPU)
     assert given == [seconds]
 
 
@@ -209,7 +210,11 @@ def test_replicas_have_a_process_for_each_rank_and_groups_among_each_other() -> 
     given = read_to_replay(ReplayRequest(schedule=["pipemesh", "p=2", "m=4"], training=asked))
     pipeline = known_pipeline(given)
     plan = prepared(
-        pipeline, given.timed(), TINY, semantics=Semantics.BUFFERED, data_parallel=3
+        pipeline,
+        given.timed(),
+        TINY,
+        ReplayOptions(data_parallel=3),
+        semantics=Semantics.BUFFERED,
     ).plan
     require_processes(ProcessPlace(rank=0, world_size=6, local_rank=0), plan)
     with pytest.raises(ValueError, match=r"has 2 ranks in 3 replicas and .* must be 6$"):

@@ -28,6 +28,7 @@ from bubbleproof.reference_exec.drivers.place import ProcessPlace
 from bubbleproof.reference_exec.drivers.rank_report import RankReport, carried_out, seated
 from bubbleproof.reference_exec.drivers.rendezvous import hub_address, open_store
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
+from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.reference_exec.runtime.cuda import allow_waiting_kernels, open_device
 from bubbleproof.reference_exec.runtime.device import CPU, Device
 from bubbleproof.reference_exec.runtime.rank import RankResult, account
@@ -99,18 +100,15 @@ class Processes:
     def run(
         self,
         plan: ReplayPlan,
-        *,
-        backend: str,
+        options: ReplayOptions,
         device: Device,
-        timeout: float,
-        debug_headers: bool = False,
     ) -> list[RankResult]:
         """Run this process's rank; on the first the results of all in rank order, elsewhere none.
 
         The plan is not verified here: see ``replay``. Where a rank fails, or does not report in
-        ``timeout`` seconds and some, all processes end. ``debug_headers`` sends a header ahead of
-        each message.
+        ``options.timeout`` seconds and some, all processes end.
         """
+        timeout = options.timeout
         try:
             torch.distributed.init_process_group(
                 "gloo",
@@ -123,9 +121,9 @@ class Processes:
             # NCCL's watchdog ends a process whose receive waits longer than its group may take
             seconds = max(STARTUP_SECONDS, timeout + GRACE_SECONDS)
             transport = GroupTransport.by_pairs(
-                plan, self.place.rank, backend=backend, device=device, seconds=seconds
+                plan, self.place.rank, backend=options.backend, device=device, seconds=seconds
             )
-            if debug_headers:
+            if options.debug_headers:
                 transport = with_headers(transport, timeout)
             with account(plan):
                 rank = seated(plan, self.place.rank, transport, device)

@@ -50,8 +50,6 @@ def compared(
     ready: PreparedReplay,
     results: list[RankResult],
     *,
-    backend: str,
-    seed: int = 0,
     seconds: float,
     stopped: str = "",
     device: Device = CPU,
@@ -83,10 +81,10 @@ def compared(
     last = [losses[key].item() for key in sorted(losses) if key[0] == plan.num_passes - 1]
     peaks, host_peaks = peaks_of(ready, results)
     return ReplayReport(
-        backend=backend,
+        backend=ready.options.backend,
         semantics=ready.semantics.value,
         semantics_why=semantics_why,
-        seed=seed,
+        seed=ready.options.seed,
         model=plan.spec.kind,
         dtype=plan.spec.dtype,
         ranks=plan.num_ranks,
@@ -122,7 +120,7 @@ def compared(
         device=device.description,
         allocator_peak_bytes=allocator_peak_bytes,
         torch_version=torch.__version__,
-        unsafe=ready.is_unsafe,
+        unsafe=ready.options.unsafe,
         broken_rules=tuple(ready.broken),
         violations=tuple(ready.broken.values()),
         stopped=stopped,

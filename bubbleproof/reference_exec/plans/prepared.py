@@ -24,6 +24,7 @@ from bubbleproof.reference_exec.plans.prediction import runs_beside
 from bubbleproof.reference_exec.plans.replay_limits import require_size
 from bubbleproof.reference_exec.plans.replay_plan import HOST_KINDS, TRANSFER_KINDS, ReplayPlan
 from bubbleproof.reference_exec.plans.replicated import ReplicatedSchedule, replicated
+from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.reference_exec.plans.state_bytes import States, predicted_states
 from bubbleproof.reference_exec.plans.stepping import with_steps, without_steps, without_training
 from bubbleproof.reference_exec.plans.training import Training
@@ -41,7 +42,6 @@ from bubbleproof.reference_exec.plans.verification import (
     verify_plan,
     verify_program,
 )
-from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.theory.model.actions import Action
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.lowering import lower
@@ -60,17 +60,17 @@ class PreparedReplay:
     ``predicted`` has the peak bytes of each rank, ``predicted_hosts`` those of its host, if any
     rank's has a part in the schedule (``ReplicatedSchedule.peak_bytes``);
     ``semantics`` is what the communication was verified under; ``broken`` the rules that
-    verification found broken, with the first violation of each, empty unless ``is_unsafe``;
+    verification found broken, with the first violation of each, empty unless ``options.unsafe``;
     ``live_bytes`` those of each action, ``host_bytes`` those of its rank's host then
     (``predicted_live_bytes``), ``states`` the model state as passes begin and end
     (``predicted_states``), ``births`` what ranks and hosts begin with (``predicted_births``).
     """
 
     plan: ReplayPlan
-    predicted: tuple[int, ...]
+    options: ReplayOptions
+    predicted: tuple[int, ...] = ()
     predicted_hosts: tuple[int, ...] = ()
     semantics: Semantics
-    is_unsafe: bool
     broken: Mapping[str, str]
     live_bytes: LiveBytes = ()
     host_bytes: tuple[tuple[int, ...], ...] = ()
@@ -82,33 +82,29 @@ def prepared(
     pipeline: Pipeline,
     schedule: Schedule,
     spec: ModelSpec,
+    options: ReplayOptions,
     *,
     program: Program | None = None,
     semantics: Semantics,
-    unsafe: bool = False,
-    training: Training | None = None,
-    data_parallel: int = 1,
-    zero: ZeroLevels | None = None,
-    count_bytes: bool = True,
-    count_work: bool = True,
 ) -> PreparedReplay:
-    """Verify a schedule and its program; the plan to run, and what it promises.
+    """Verify a schedule and its program under ``semantics``; the plan, and what it promises.
 
-    Unless ``count_bytes`` it promises nothing of live bytes; ``count_work`` is for the ranks.
-    Raises ``NotVerified`` unless ``unsafe``, and ``ValueError`` for what ranks cannot run.
+    Raises ``NotVerified`` unless ``options.unsafe``, and ``ValueError`` for what ranks cannot run.
     """
-    problem = pipeline.problem()
-    require_size(problem, 1 if training is None else training.steps, data_parallel)
+    problem, training, unsafe = pipeline.problem(), options.training, options.unsafe
+    require_size(problem, options.num_steps, options.data_parallel)
     require_stages(spec, pipeline.num_stages)
     spec = spec.on(pipeline.num_stages)
     spec.require_slices(pipeline.num_slices)
-    require_steps(spec, 1 if training is None else training.steps)
+    require_steps(spec, options.num_steps)
     verdicts: list[Verdict] = []
     _judge(verdicts, [check(problem, schedule)], unsafe=unsafe)
     if not unsafe and runs_beside(problem):
         require_ticks(problem)
         require_stays(problem, schedule)
-    whole = replicated(pipeline, schedule, spec, replicas=data_parallel, levels=zero)
+    whole = replicated(
+        pipeline, schedule, spec, replicas=options.data_parallel, levels=options.zero
+    )
     if whole.parallel is not None and whole.parallel.placed:
         verdicts.append(check(whole.problem, whole.schedule))
     lowered = lowered_program(whole) if program is None else program
@@ -116,19 +112,18 @@ def prepared(
     of_program = verify_program(without_messages(problem), whole, bare, semantics)
     _judge(verdicts, [of_program], unsafe=unsafe)
     plan = replay_plan(whole, lowered, training)
-    plan = replace(plan, counts_bytes=count_bytes, counts_work=count_work)
+    plan = replace(plan, counts_bytes=options.count_bytes, counts_work=options.count_work)
     of_plan = verify_plan(whole.problem, plan, semantics)
     of_collectives = verify_collectives(whole.problem, whole.schedule, without_training(plan))
     _judge(verdicts, [of_plan, of_collectives], unsafe=unsafe)
     ready = PreparedReplay(
         plan=plan,
-        predicted=(),
+        options=options,
         semantics=semantics,
-        is_unsafe=unsafe,
         broken=first_violations(join(verdicts)),
         states=predicted_states(plan),
     )
-    return _promising_bytes(ready, whole) if count_bytes else ready
+    return _promising_bytes(ready, whole) if options.count_bytes else ready
 
 
 def _judge(verdicts: list[Verdict], more: list[Verdict], *, unsafe: bool) -> None:

@@ -68,6 +68,11 @@ class ReplayOptions:
     count_bytes: bool = True
     count_work: bool = True
 
+    @property
+    def num_steps(self) -> int:
+        """How often the program runs."""
+        return 1 if self.training is None else self.training.steps
+
     def __post_init__(self) -> None:
         training: object = self.training
         if not isinstance(training, Training | None):
