@@ -15,7 +15,6 @@ import torch
 
 from bubbleproof.reference_exec import saved
 from bubbleproof.reference_exec.models import layers, linear, reference
-from bubbleproof.reference_exec.plans.replay_plan import Key
 from bubbleproof.reference_exec.runtime import (
     compute,
     host,
@@ -24,6 +23,7 @@ from bubbleproof.reference_exec.runtime import (
 )
 from bubbleproof.reference_exec.runtime.transport import BlockedAction
 from bubbleproof.theory.model.actions import Action
+from proofs_tests.reference_exec.patching import after, after_forward, before
 
 Kept = list[object]
 Hoard = Callable[[pytest.MonkeyPatch, Kept], None]
@@ -33,37 +33,31 @@ EXTRA_BYTES = 64
 
 def saved_activations(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """Every saved activation is kept through ``t.detach()``."""
-    right = saved.SavedTensors.__exit__
 
-    def leave(self: saved.SavedTensors, *error: object) -> None:
+    def leave(self: saved.SavedTensors, *_: object) -> None:
         kept.extend(tensor.detach() for tensor in self._packed)
-        right(self, *error)
 
-    patch.setattr(saved.SavedTensors, "__exit__", leave)
+    before(patch, saved.SavedTensors, "__exit__", leave)
 
 
 def operands(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """The operands of W are kept after it."""
-    right = linear.weight_gradient
 
-    def keep(output_gradient: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    def keep(output_gradient: torch.Tensor, x: torch.Tensor) -> None:
         kept.extend((output_gradient.detach(), x.detach()))
-        return right(output_gradient, x)
 
-    patch.setattr(linear, "weight_gradient", keep)
+    before(patch, linear, "weight_gradient", keep)
 
 
 def first_forwards(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """What recomputation should have freed stays, as plain tensors."""
-    right = compute.Compute.drop_recomputed
 
     def drop(self: compute.Compute, key: tuple[int, int, int]) -> None:
         saved_for = self._forwarded[key].saved
         if key in self._recomputed and saved_for is not None:
             kept.extend(tensor.detach() for tensor in saved_for.tensors())
-        right(self, key)
 
-    patch.setattr(compute.Compute, "drop_recomputed", drop)
+    before(patch, compute.Compute, "drop_recomputed", drop)
 
 
 class _OnContext(torch.autograd.Function):
@@ -93,32 +87,19 @@ def contexts(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     patch.setattr(layers.MLPLayer, "forward", forward)
 
 
-def _after_forward(
-    patch: pytest.MonkeyPatch, then: Callable[[reference.Stage, torch.Tensor], None]
-) -> None:
-    right = reference.Stage.forward
-
-    def forward(self: reference.Stage, x: torch.Tensor, *more: object) -> torch.Tensor:
-        output = right(self, x, *more)  # type: ignore[arg-type]  # passed on
-        then(self, output)
-        return output
-
-    patch.setattr(reference.Stage, "forward", forward)
-
-
 def scratch(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """4 MB of scratch per F are never freed."""
-    _after_forward(patch, lambda *_: kept.append(torch.empty(SCRATCH_BYTES, dtype=torch.uint8)))
+    after_forward(patch, lambda *_: kept.append(torch.empty(SCRATCH_BYTES, dtype=torch.uint8)))
 
 
 def outputs_in_a_list(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """A list that everybody sees grows by a copy of each output."""
-    _after_forward(patch, lambda _, output: kept.append(output.detach().clone()))
+    after_forward(patch, lambda _, output: kept.append(output.detach().clone()))
 
 
 def whole_graphs(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """Outputs are kept with their graphs, of which a backward frees only what it saved."""
-    _after_forward(patch, lambda _, output: kept.append(output))
+    after_forward(patch, lambda _, output: kept.append(output))
 
 
 def attributes(patch: pytest.MonkeyPatch, kept: Kept) -> None:
@@ -129,7 +110,7 @@ def attributes(patch: pytest.MonkeyPatch, kept: Kept) -> None:
         stage.seen = torch.cat([seen, output.detach().reshape(-1)])
         kept.append("grown")
 
-    _after_forward(patch, grow)
+    after_forward(patch, grow)
 
 
 def hooks(patch: pytest.MonkeyPatch, kept: Kept) -> None:
@@ -139,17 +120,17 @@ def hooks(patch: pytest.MonkeyPatch, kept: Kept) -> None:
         if output.requires_grad:
             output.register_hook(lambda gradient: kept.append(gradient.clone()))  # type: ignore[no-untyped-call]  # torch's stub
 
-    _after_forward(patch, hook)
+    after_forward(patch, hook)
 
 
 def storages(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """Bare storages are kept, no tensor."""
-    _after_forward(patch, lambda _, output: kept.append(output.detach().clone().untyped_storage()))
+    after_forward(patch, lambda _, output: kept.append(output.detach().clone().untyped_storage()))
 
 
 def arrays(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """Arrays of numpy are kept, which share the storages of outputs."""
-    _after_forward(patch, lambda _, output: kept.append(output.detach().cpu().numpy()))
+    after_forward(patch, lambda _, output: kept.append(output.detach().cpu().numpy()))
 
 
 def stretched(patch: pytest.MonkeyPatch, kept: Kept) -> None:
@@ -160,7 +141,7 @@ def stretched(patch: pytest.MonkeyPatch, kept: Kept) -> None:
         storage.resize_(storage.nbytes() + EXTRA_BYTES)
         kept.append("stretched")
 
-    _after_forward(patch, stretch)
+    after_forward(patch, stretch)
 
 
 def swapped(patch: pytest.MonkeyPatch, kept: Kept) -> None:
@@ -172,20 +153,18 @@ def swapped(patch: pytest.MonkeyPatch, kept: Kept) -> None:
         weight.data = longer[: weight.numel()].view_as(weight)
         kept.append("swapped")
 
-    _after_forward(patch, swap)
+    after_forward(patch, swap)
 
 
 def swollen(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """The storage of each output grows after it is known."""
-    right = saved.SavedTensors.end_with
 
-    def end(self: saved.SavedTensors, output: torch.Tensor, given: torch.Tensor) -> None:
-        right(self, output, given)
+    def end(_: saved.SavedTensors, output: torch.Tensor, *__: object) -> None:
         storage = output.untyped_storage()
         storage.resize_(storage.nbytes() + EXTRA_BYTES)
         kept.append("swollen")
 
-    patch.setattr(saved.SavedTensors, "end_with", end)
+    after(patch, saved.SavedTensors, "end_with", end)
 
 
 def frozen(patch: pytest.MonkeyPatch, kept: Kept) -> None:
@@ -196,7 +175,7 @@ def frozen(patch: pytest.MonkeyPatch, kept: Kept) -> None:
         gc.freeze()
         gc.unfreeze()
 
-    _after_forward(patch, keep)
+    after_forward(patch, keep)
 
 
 def received(patch: pytest.MonkeyPatch, kept: Kept) -> None:
@@ -226,46 +205,34 @@ def sent(patch: pytest.MonkeyPatch, kept: Kept) -> None:
 
 def evicted(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """What was evicted stays on its source."""
-    right = saved.SampleStorages.free
 
     def free(self: saved.SampleStorages) -> None:
         kept.append([tensor.clone() for tensor in self._tensors])
-        right(self)
 
-    patch.setattr(saved.SampleStorages, "free", free)
+    before(patch, saved.SampleStorages, "free", free)
 
 
 def off_loaded(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """The host keeps its copy of what the rank has back."""
-    right = host.Host.drop
-
-    def drop(self: host.Host, key: Key) -> None:
-        kept.append(self.kept(key))
-        right(self, key)
-
-    patch.setattr(host.Host, "drop", drop)
+    before(patch, host.Host, "drop", lambda self, key: kept.append(self.kept(key)))
 
 
 def weights_on_the_rank(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """Weights and gradients that went to the host stay on the rank."""
-    right = host.Host._begin_offload
 
     def begin(self: host.Host, stage: int) -> None:
         kept.append([parameter.detach().clone() for parameter in self._stages[stage].parameters()])
-        right(self, stage)
 
-    patch.setattr(host.Host, "_begin_offload", begin)
+    before(patch, host.Host, "_begin_offload", begin)
 
 
 def gathered(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """A gathered copy of parameters is kept where RESHARD should have freed it."""
-    right = stage_shards.StageShards.free_copy
 
     def free(self: stage_shards.StageShards, number: int) -> None:
         kept.append(self.copies[number].flat.clone())
-        right(self, number)
 
-    patch.setattr(stage_shards.StageShards, "free_copy", free)
+    before(patch, stage_shards.StageShards, "free_copy", free)
 
 
 FAULTS = (

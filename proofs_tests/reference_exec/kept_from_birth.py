@@ -26,6 +26,7 @@ from bubbleproof.reference_exec.runtime import (
     updates,
 )
 from bubbleproof.theory.model.actions import Action
+from proofs_tests.reference_exec.patching import after, after_forward, before
 
 Kept = list[object]
 T = TypeVar("T")
@@ -49,20 +50,6 @@ def _taking() -> Callable[[torch.Tensor], object]:
 _TAKE = _taking()
 
 
-def _after(
-    patch: pytest.MonkeyPatch, owner: type[T], method: str, then: Callable[[T], object]
-) -> None:
-    """Do something after each call of a method."""
-    right = getattr(owner, method)
-
-    def call(self: T, *given: object, **options: object) -> object:
-        result = right(self, *given, **options)
-        then(self)
-        return result
-
-    patch.setattr(owner, method, call)
-
-
 def _pool(kept: Kept) -> torch.Tensor:
     kept.append("made")
     return torch.empty(POOL_BYTES, dtype=torch.uint8)
@@ -73,25 +60,25 @@ def _pool(kept: Kept) -> torch.Tensor:
 
 def pool_in_a_constructor(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """4 MB are taken as a rank is made, for whatever may come."""
-    _after(patch, peer_transfers.EvictLoad, "__init__", lambda it: setattr(it, "pool", _pool(kept)))
+    after(
+        patch, peer_transfers.EvictLoad, "__init__", lambda it, *_: setattr(it, "pool", _pool(kept))
+    )
 
 
 def pool_of_a_stage(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """The same, as an attribute of each stage, which is nobody's parameter."""
-    _after(patch, reference.Stage, "__init__", lambda it: setattr(it, "pool", [_pool(kept)]))
+    after(patch, reference.Stage, "__init__", lambda it, *_: setattr(it, "pool", [_pool(kept)]))
 
 
 def whole_weights_of_a_member(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """A member of ZeRO keeps the whole weights beside its shards."""
-    right = stage_shards.StageShards.__init__
 
-    def make(self: stage_shards.StageShards, *given: object) -> None:
-        module = given[3]
+    def make(*given: object) -> None:
+        module = given[4]
         assert isinstance(module, nn.Module)
         kept.append([parameter.detach().clone() for parameter in module.parameters()])
-        right(self, *given)  # type: ignore[arg-type]  # passed on
 
-    patch.setattr(stage_shards.StageShards, "__init__", make)
+    before(patch, stage_shards.StageShards, "__init__", make)
 
 
 def _refilled(parameters: list[torch.Tensor], kept: Kept) -> None:
@@ -102,40 +89,40 @@ def _refilled(parameters: list[torch.Tensor], kept: Kept) -> None:
 
 def weights_not_emptied(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """The parameters of a member are not hollow."""
-    _after(
+    after(
         patch,
         stage_shards.StageShards,
         "__init__",
-        lambda it: _refilled([*it._hollow.values()], kept),
+        lambda it, *_: _refilled([*it._hollow.values()], kept),
     )
 
 
 def off_loaded_weights_stay(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """The weights of a stage that its host updates stay on the rank from the start."""
 
-    def fill(it: host.Host) -> None:
+    def fill(it: host.Host, *_: object) -> None:
         for stage in it._stages.values():
             _refilled([*stage.parameters()], kept)
 
-    _after(patch, host.Host, "__init__", fill)
+    after(patch, host.Host, "__init__", fill)
 
 
 def master_weights_twice(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """A host has its master weights twice, and the ledger of the host knows it."""
 
-    def copy(it: host.Host) -> None:
+    def copy(it: host.Host, *_: object) -> None:
         kept.extend(it._copies(held) for held in it._master.values())
 
-    _after(patch, host.Host, "__init__", copy)
+    after(patch, host.Host, "__init__", copy)
 
 
 def data_twice(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """A rank has its data twice."""
 
-    def copy(it: batch.Batch) -> None:
+    def copy(it: batch.Batch, *_: object) -> None:
         kept.extend(given.clone() for given in it.tensors())
 
-    _after(patch, batch.Batch, "__init__", copy)
+    after(patch, batch.Batch, "__init__", copy)
 
 
 def inputs_of_the_whole_batch(patch: pytest.MonkeyPatch, kept: Kept) -> None:
@@ -153,11 +140,11 @@ def inputs_of_the_whole_batch(patch: pytest.MonkeyPatch, kept: Kept) -> None:
 def masks_twice(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """Each layer has its mask twice."""
 
-    def copy(it: layers.TransformerLayer) -> None:
+    def copy(it: layers.TransformerLayer, *_: object) -> None:
         it.spare = it.mask.clone()
         kept.append("copied")
 
-    _after(patch, layers.TransformerLayer, "__init__", copy)
+    after(patch, layers.TransformerLayer, "__init__", copy)
 
 
 # In single passes.
@@ -167,16 +154,14 @@ def _spare_in(step: int) -> Callable[[pytest.MonkeyPatch, Kept], None]:
     """Some bytes from the first F of a pass to the next one, far below the peak."""
 
     def spare(patch: pytest.MonkeyPatch, kept: Kept) -> None:
-        right = compute.Compute._run
 
-        def run(self: compute.Compute, *given: object) -> object:
+        def run(self: compute.Compute, *given: object) -> None:
             self.__dict__.pop("spare", None)
             if self.batch.step == step and given[1] == (0, 0, 0):
                 self.spare = torch.empty(SPARE_BYTES, dtype=torch.uint8)  # type: ignore[attr-defined]  # ours
                 kept.append("kept")
-            return right(self, *given)  # type: ignore[arg-type]  # passed on
 
-        patch.setattr(compute.Compute, "_run", run)
+        before(patch, compute.Compute, "_run", run)
 
     return spare
 
@@ -221,14 +206,12 @@ def gradients_between_passes(patch: pytest.MonkeyPatch, kept: Kept) -> None:
 
 def optimizer_state_twice(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """What an optimizer keeps after its step is copied, too."""
-    right = updates.Updates._update
 
     def update(self: updates.Updates, stage: int) -> None:
-        right(self, stage)
         own = optimizers.kept_by([self.optimizers[stage]])
         kept.append([state.clone() for state in own])
 
-    patch.setattr(updates.Updates, "_update", update)
+    after(patch, updates.Updates, "_update", update)
 
 
 # On hosts.
@@ -271,15 +254,11 @@ def host_copy_freed_late(patch: pytest.MonkeyPatch, kept: Kept) -> None:
 def _with_outputs(
     patch: pytest.MonkeyPatch, kept: Kept, take: Callable[[torch.Tensor], object]
 ) -> None:
-    right = reference.Stage.forward
-
-    def forward(self: reference.Stage, x: torch.Tensor, *more: object) -> torch.Tensor:
-        output = right(self, x, *more)  # type: ignore[arg-type]  # passed on
+    def taken(_: reference.Stage, output: torch.Tensor) -> None:
         take(output)
         kept.append("taken")
-        return output
 
-    patch.setattr(reference.Stage, "forward", forward)
+    after_forward(patch, taken)
 
 
 def buffer_from_before(patch: pytest.MonkeyPatch, kept: Kept) -> None:
@@ -327,15 +306,13 @@ def loss_of_a_larger_tensor(patch: pytest.MonkeyPatch, kept: Kept) -> None:
 
 def message_of_a_larger_tensor(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """Each message that is to leave is a part of a larger tensor."""
-    right = rank_messages.RankMessages.hand_over
 
-    def hand_over(self: rank_messages.RankMessages, tag: Action, tensor: torch.Tensor) -> None:
-        right(self, tag, tensor)
+    def hand_over(self: rank_messages.RankMessages, tag: Action, *_: object) -> None:
         ready = self._ready[tag]
         self._ready[tag] = torch.cat([ready, ready])[: len(ready)]
         kept.append(tag)
 
-    patch.setattr(rank_messages.RankMessages, "hand_over", hand_over)
+    after(patch, rank_messages.RankMessages, "hand_over", hand_over)
 
 
 def gradient_of_a_larger_tensor(patch: pytest.MonkeyPatch, kept: Kept) -> None:

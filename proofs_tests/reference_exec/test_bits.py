@@ -19,6 +19,7 @@ from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.runtime.rank import RankResult
 from proofs_tests.reference_exec.cases import family_case, run
 from proofs_tests.reference_exec.fault_cases import CASES
+from proofs_tests.reference_exec.patching import after
 from proofs_tests.reference_exec.replica_cases import of_family, placed
 from proofs_tests.reference_exec.replica_cases import run as run_replicas
 
@@ -136,13 +137,11 @@ def test_sums_that_begin_at_zero_have_none(levels: str | None) -> None:
 
 
 def test_a_report_names_what_differs_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = RankResult.__init__
 
-    def lost(self: RankResult, **given: object) -> None:
-        right(self, **given)  # type: ignore[arg-type]  # passed on
+    def lost(self: RankResult) -> None:
         self.gradients.pop((1, "layers.0.up.weight"), None)
 
-    monkeypatch.setattr(RankResult, "__init__", lost)
+    after(monkeypatch, RankResult, "__init__", lost)
     report = CASES["1f1b"]()
     assert not report.gradients_equal
     assert report.gradient_difference == "stage 1 layers.0.up.weight is missing"

@@ -27,6 +27,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.placement import num_downward
 from bubbleproof.verify.communication.semantics import Semantics
 from proofs_tests.reference_exec.cases import TINY, Case, family_case, random_case, run
+from proofs_tests.reference_exec.patching import before
 from proofs_tests.sized import sized
 
 WIDE = ModelSpec(kind="transformer", hidden=4, heads=2, sequence=5, batch=2)
@@ -89,14 +90,12 @@ def test_a_forward_is_sampled_before_it_drops() -> None:
 
 
 def test_a_recomputation_with_other_weights_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = compute.Compute.recompute
 
     def drifted(self: compute.Compute, key: tuple[int, int, int]) -> None:
         with torch.no_grad():
             next(self.stages[key[0]].parameters()).mul_(1 + 1e-9)
-        right(self, key)
 
-    monkeypatch.setattr(compute.Compute, "recompute", drifted)
+    before(monkeypatch, compute.Compute, "recompute", drifted)
     assert not run(family_case("trecomp", p=2, m=2), WIDE).gradients_equal
 
 

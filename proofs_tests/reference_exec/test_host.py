@@ -25,6 +25,7 @@ from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
 from proofs_tests.reference_exec.cases import TINY, Case, family_case, random_case
+from proofs_tests.reference_exec.patching import before
 
 
 @pytest.mark.parametrize("kind", ["mlp", "transformer", "llama"])
@@ -106,14 +107,12 @@ def test_a_wrong_step_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_gradients_that_stay_on_the_rank_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = []
-    right = host.Host._end_offload
 
     def hoarding(self: host.Host, stage: int) -> None:
         kept.append(self._gradients[stage])
-        right(self, stage)
 
     case = family_case("toffload", p=2, m=2)
-    monkeypatch.setattr(host.Host, "_end_offload", hoarding)
+    before(monkeypatch, host.Host, "_end_offload", hoarding)
     report = replay(case.pipeline, case.schedule, TINY)
     assert report.gradients_equal
     assert any("bytes beyond them at " in failure for failure in report.failures)

@@ -29,6 +29,7 @@ from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.theory.pipelines.transfers import Eviction
 from bubbleproof.verify import Semantics
 from proofs_tests.reference_exec.cases import TINY, Case, family_case, random_case
+from proofs_tests.reference_exec.patching import after
 from proofs_tests.reference_exec.replica_cases import (
     LEVELS,
     SPEC,
@@ -195,13 +196,11 @@ def test_both_ranks_of_a_stage_hold_its_shards() -> None:
 
 
 def test_another_order_of_whole_members_gives_other_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = replica_collectives.Collectives.__init__
 
-    def backwards(self: replica_collectives.Collectives, *args: object, **options: object) -> None:
-        right(self, *args, **options)  # type: ignore[arg-type]  # handed on as they came
+    def backwards(self: replica_collectives.Collectives, *_: object) -> None:
         self._members = self._members[::-1]
 
-    monkeypatch.setattr(replica_collectives.Collectives, "__init__", backwards)
+    after(monkeypatch, replica_collectives.Collectives, "__init__", backwards)
     report = run(of_family("zb-h1"), None, data_parallel=3)
     assert not report.gradients_equal
     assert report.max_relative_error <= report.tolerance

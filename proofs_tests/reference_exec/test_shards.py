@@ -15,6 +15,7 @@ from bubbleproof.reference_exec.runtime import replica_collectives, stage_shards
 from bubbleproof.theory.model.actions import Kind
 from proofs_tests.reference_exec.cases import TINY
 from proofs_tests.reference_exec.meshes import mesh, plan_of, run
+from proofs_tests.reference_exec.patching import after, before
 
 # What lies where, for how long
 
@@ -106,13 +107,11 @@ def test_parameters_are_nowhere_between_their_collectives() -> None:
 def test_buffers_that_stay_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stage_shards.Buffer, "free", lambda _: None)
     kept = []
-    right = stage_shards.StageShards.free_copy
 
     def hoarding(self: stage_shards.StageShards, number: int) -> None:
         kept.append(self.copies[number])
-        right(self, number)
 
-    monkeypatch.setattr(stage_shards.StageShards, "free_copy", hoarding)
+    before(monkeypatch, stage_shards.StageShards, "free_copy", hoarding)
     report = run(mesh(3), data_parallel=2)
     assert kept
     assert any("beyond them at" in failure for failure in report.failures), report.failures
@@ -123,13 +122,11 @@ def test_buffers_that_stay_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_another_order_of_members_gives_other_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     # (g_2 + g_1) + g_0 is not (g_0 + g_1) + g_2, but just as near to the ordinary backward
-    right = replica_collectives.Collectives.__init__
 
-    def backwards(self: replica_collectives.Collectives, *args: object, **options: object) -> None:
-        right(self, *args, **options)  # type: ignore[arg-type]  # handed on as they came
+    def backwards(self: replica_collectives.Collectives, *_: object) -> None:
         self._members = self._members[::-1]
 
-    monkeypatch.setattr(replica_collectives.Collectives, "__init__", backwards)
+    after(monkeypatch, replica_collectives.Collectives, "__init__", backwards)
     report = run(mesh(1), data_parallel=3)
     assert not report.gradients_equal
     assert report.max_relative_error <= report.tolerance

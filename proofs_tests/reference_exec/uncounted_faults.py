@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 import pytest
 import torch
@@ -11,23 +10,11 @@ import torch
 from bubbleproof.reference_exec.models import reference
 from bubbleproof.reference_exec.runtime import batch, compute
 from bubbleproof.reference_exec.runtime.rank import Rank
+from proofs_tests.reference_exec.patching import after, after_forward, before, multiply
 
 Marks = list[object]
 Key = tuple[int, int, int]
 SCRATCH_BYTES = 4 << 20
-
-
-def _after_forward(
-    patch: pytest.MonkeyPatch, then: Callable[[reference.Stage, torch.Tensor], object]
-) -> None:
-    right = reference.Stage.forward
-
-    def forward(self: reference.Stage, x: torch.Tensor, *more: object) -> torch.Tensor:
-        output = right(self, x, *more)  # type: ignore[arg-type]  # passed on
-        then(self, output)
-        return output
-
-    patch.setattr(reference.Stage, "forward", forward)
 
 
 def work_space(patch: pytest.MonkeyPatch, marks: Marks) -> None:
@@ -36,35 +23,27 @@ def work_space(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     def take(*_: object) -> None:
         marks.append(torch.empty(SCRATCH_BYTES, dtype=torch.uint8).numel())
 
-    _after_forward(patch, take)
+    after_forward(patch, take)
 
 
 def arrays_of_their_own(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """Each output is kept as a copy that numpy made."""
-    _after_forward(patch, lambda _, output: marks.append(output.detach().numpy().copy()))
+    after_forward(patch, lambda _, output: marks.append(output.detach().numpy().copy()))
 
 
 def work_as_a_rank_is_made(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """A rank multiplies matrices as it is made."""
-    right = Rank.__init__
-
-    def made(self: Rank, *given: object, **how: object) -> None:
-        right(self, *given, **how)  # type: ignore[arg-type]  # passed on
-        marks.append((torch.ones(3, 4) @ torch.ones(4, 5)).shape)
-
-    patch.setattr(Rank, "__init__", made)
+    after(patch, Rank, "__init__", lambda *_: marks.append(multiply()))
 
 
 def slow_forwards(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """Each F sleeps for a millisecond."""
-    right = compute.Compute.forward
 
-    def forward(self: compute.Compute, key: Key, x: torch.Tensor) -> torch.Tensor | None:
+    def forward(_: compute.Compute, key: Key, *__: object) -> None:
         marks.append(key[1])
         time.sleep(0.001)
-        return right(self, key, x)
 
-    patch.setattr(compute.Compute, "forward", forward)
+    before(patch, compute.Compute, "forward", forward)
 
 
 def inputs_of_equals_swapped(patch: pytest.MonkeyPatch, marks: Marks) -> None:
@@ -84,7 +63,7 @@ def element_by_element(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     def square(_: reference.Stage, output: torch.Tensor) -> None:
         marks.append(output.detach().square().numel())
 
-    _after_forward(patch, square)
+    after_forward(patch, square)
 
 
 FAULTS = ()

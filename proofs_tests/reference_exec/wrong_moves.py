@@ -13,6 +13,7 @@ from bubbleproof.reference_exec.runtime import (
     peer_transfers,
 )
 from bubbleproof.theory.model.actions import Action, Kind
+from proofs_tests.reference_exec.patching import after, before
 
 Marks = list[object]
 Key = tuple[int, int, int]
@@ -33,38 +34,32 @@ def stale_upload(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 
 def down_twice(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """What comes down to a host is added to itself."""
-    right = host.Host._end_offload
 
     def end(self: host.Host, stage: int) -> None:
         for hold in self._down[stage].values():
             marks.append(hold.tensor.mul_(2))
-        right(self, stage)
 
-    patch.setattr(host.Host, "_end_offload", end)
+    before(patch, host.Host, "_end_offload", end)
 
 
 def room_not_cleared(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """The room for gradients that a RELOAD makes is not zero."""
-    right = host.Host._begin_reload
 
     def begin(self: host.Host, stage: int) -> None:
-        right(self, stage)
         for hold in self._gradients[stage].values():
             marks.append(hold.tensor.fill_(1e-9))
 
-    patch.setattr(host.Host, "_begin_reload", begin)
+    after(patch, host.Host, "_begin_reload", begin)
 
 
 def host_steps_in_single_precision(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """A host keeps its master weights in float32."""
-    right = host.Host._begin_step
 
     def step(self: host.Host, stage: int) -> None:
-        right(self, stage)
         for hold in self._master[stage].values():
             marks.append(hold.tensor.copy_(hold.tensor.float()))
 
-    patch.setattr(host.Host, "_begin_step", step)
+    after(patch, host.Host, "_begin_step", step)
 
 
 def _filled(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -19,6 +18,7 @@ from bubbleproof.reference_exec.runtime import (
     stage_shards,
 )
 from bubbleproof.reference_exec.saved import SavedTensors
+from proofs_tests.reference_exec.patching import after, before
 
 Marks = list[object]
 Key = tuple[int, int, int]
@@ -93,39 +93,23 @@ def scaled_gradient(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     patch.setattr(compute.Compute, "backward", backward)
 
 
-def _at_forward(
-    patch: pytest.MonkeyPatch, act: Callable[[compute.Compute, Key], None], after: bool
-) -> None:
-    right = compute.Compute.forward
-
-    def forward(self: compute.Compute, key: Key, x: torch.Tensor) -> object:
-        if not after:
-            act(self, key)
-        output = right(self, key, x)
-        if after:
-            act(self, key)
-        return output
-
-    patch.setattr(compute.Compute, "forward", forward)
-
-
 def freed_early(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """The memory of a saved activation is written over before its backward."""
 
-    def reuse(self: compute.Compute, key: Key) -> None:
+    def reuse(self: compute.Compute, key: Key, *_: object) -> None:
         saved = self._forwarded[key].saved
         if key == (0, 1, 0) and isinstance(saved, SavedTensors):
             marks.append(key)
             saved.tensors()[-1].numpy()[...] = 0  # as an allocator would, behind autograd's back
 
-    _at_forward(patch, reuse, after=True)
+    after(patch, compute.Compute, "forward", reuse)
 
 
 def stale_weights(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """In the second pass a stage's weights are those from before the step."""
     first: dict[int, list[torch.Tensor]] = {}
 
-    def revert(self: compute.Compute, key: Key) -> None:
+    def revert(self: compute.Compute, key: Key, *_: object) -> None:
         if key[0] != 0:
             return
         parameters = list(self.stages[0].parameters())
@@ -137,7 +121,7 @@ def stale_weights(patch: pytest.MonkeyPatch, marks: Marks) -> None:
                 for parameter, old in zip(parameters, first[0], strict=True):
                     parameter.copy_(old)
 
-    _at_forward(patch, revert, after=False)
+    before(patch, compute.Compute, "forward", revert)
 
 
 def stale_operands(patch: pytest.MonkeyPatch, marks: Marks) -> None:
@@ -157,14 +141,12 @@ def stale_operands(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 
 def recomputed_from_another_input(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """R starts from an input that was changed meanwhile."""
-    right = compute.Compute.recompute
 
     def recompute(self: compute.Compute, key: Key) -> None:
         marks.append(key)
         self._checkpoints[key].tensor.mul_(2)
-        right(self, key)
 
-    patch.setattr(compute.Compute, "recompute", recompute)
+    before(patch, compute.Compute, "recompute", recompute)
 
 
 def recomputation_skipped(patch: pytest.MonkeyPatch, marks: Marks) -> None:
@@ -210,16 +192,14 @@ def flipped_on_the_host(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 
 def gathered_rows_swapped(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """The gathered parameters lie one element off."""
-    right = stage_shards.StageShards.fill
 
     def fill(self: stage_shards.StageShards, number: int, levels: tuple[int, ...]) -> None:
-        right(self, number, levels)
         for level in levels:
             flat = (self.whole[level] if level < 3 else self.copies[number]).flat
             flat.copy_(flat.roll(1))
             marks.append(level)
 
-    patch.setattr(stage_shards.StageShards, "fill", fill)
+    after(patch, stage_shards.StageShards, "fill", fill)
 
 
 def earlier_slices_not_attended(patch: pytest.MonkeyPatch, marks: Marks) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-import torch
 
 from bubbleproof.reference_exec.runtime import (
     compute,
@@ -15,21 +14,17 @@ from bubbleproof.reference_exec.runtime import (
     replica_collectives,
     updates,
 )
+from proofs_tests.reference_exec.patching import before, multiply
 
 Marks = list[object]
 Key = tuple[int, int, int]
-
-
-def _multiply() -> torch.Size:
-    """The shape of a product of matrices that nobody needs."""
-    return (torch.ones(3, 4) @ torch.ones(4, 5)).shape
 
 
 def _generating(patch: pytest.MonkeyPatch, owner: type, method: str, marks: Marks) -> None:
     right = getattr(owner, method)
 
     def run(self: object, *given: object) -> Iterator[object]:
-        marks.append(_multiply())
+        marks.append(multiply())
         yield from right(self, *given)
 
     patch.setattr(owner, method, run)
@@ -62,60 +57,34 @@ def work_in_collective(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 
 def work_on_the_way_to_the_host(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """What goes to the host is multiplied by something first."""
-    right = host.Host.keep
-
-    def keep(self: host.Host, key: Key, content: torch.Tensor) -> None:
-        marks.append(_multiply())
-        right(self, key, content)
-
-    patch.setattr(host.Host, "keep", keep)
+    before(patch, host.Host, "keep", lambda *_: marks.append(multiply()))
 
 
 def work_in_evict(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """An EVICT multiplies matrices."""
-    right = compute.Compute.send_away
-
-    def send(self: compute.Compute, *given: object) -> object:
-        marks.append(_multiply())
-        return right(self, *given)  # type: ignore[arg-type]  # passed on
-
-    patch.setattr(compute.Compute, "send_away", send)
+    before(patch, compute.Compute, "send_away", lambda *_: marks.append(multiply()))
 
 
 def work_before_the_first_action(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """Each pass begins with a product of matrices."""
-    right = updates.Updates.begin_pass
-
-    def begin(self: updates.Updates) -> None:
-        marks.append(_multiply())
-        right(self)
-
-    patch.setattr(updates.Updates, "begin_pass", begin)
+    before(patch, updates.Updates, "begin_pass", lambda *_: marks.append(multiply()))
 
 
 def work_in_a_later_pass(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """The second pass of a training begins with a forward."""
-    right = updates.Updates.begin_pass
 
     def begin(self: updates.Updates) -> None:
         calls.append(self)
         if calls.count(self) == 2:
-            marks.append(_multiply())
-        right(self)
+            marks.append(multiply())
 
     calls: Marks = []
-    patch.setattr(updates.Updates, "begin_pass", begin)
+    before(patch, updates.Updates, "begin_pass", begin)
 
 
 def work_after_the_last_action(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """A rank that has done its program goes on computing."""
-    right = rank.Rank._assert_nothing_left
-
-    def left(self: rank.Rank) -> None:
-        marks.append(_multiply())
-        right(self)
-
-    patch.setattr(rank.Rank, "_assert_nothing_left", left)
+    before(patch, rank.Rank, "_assert_nothing_left", lambda *_: marks.append(multiply()))
 
 
 FAULTS = (

@@ -12,6 +12,7 @@ import torch
 from bubbleproof.reference_exec.models import reference
 from bubbleproof.reference_exec.runtime import compute, rank_work
 from bubbleproof.reference_exec.runtime.rank import Rank, RankResult
+from proofs_tests.reference_exec.patching import before
 
 Marks = list[object]
 K = TypeVar("K")
@@ -89,14 +90,12 @@ def gradient_missing(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 
 def gradient_never_computed(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """A parameter's gradient is dropped before it is collected."""
-    right = compute.Compute.gradients
 
-    def gradients(self: compute.Compute) -> compute.Gradients:
+    def gradients(self: compute.Compute) -> None:
         next(iter(self.stages.values())).get_parameter("layers.0.up_bias").grad = None
         marks.append(self.rank)
-        return right(self)
 
-    patch.setattr(compute.Compute, "gradients", gradients)
+    before(patch, compute.Compute, "gradients", gradients)
 
 
 def gradient_transposed(patch: pytest.MonkeyPatch, marks: Marks) -> None:

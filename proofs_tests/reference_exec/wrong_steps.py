@@ -16,6 +16,7 @@ from bubbleproof.reference_exec.runtime import (
     updates,
 )
 from bubbleproof.reference_exec.runtime.device import Device
+from proofs_tests.reference_exec.patching import after
 
 Marks = list[object]
 Key = tuple[int, int, int]
@@ -71,17 +72,15 @@ def a_parameter_left_out(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 
 def moments_in_half(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """Momentum is kept in float32."""
-    right = updates.Updates.begin_pass
 
     def begin(self: updates.Updates) -> None:
-        right(self)
         for optimizer in self.optimizers.values():
             for state in optimizer.state.values():
                 buffer = state.get("momentum_buffer")
                 if isinstance(buffer, torch.Tensor):
                     marks.append(buffer.copy_(buffer.float()))
 
-    patch.setattr(updates.Updates, "begin_pass", begin)
+    after(patch, updates.Updates, "begin_pass", begin)
 
 
 def _updating(
@@ -246,15 +245,13 @@ def members_swapped(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 
 def unsharded_too_late(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """A forward computes with weights of which the last have not come."""
-    right = stage_shards.StageShards.fill
 
-    def fill(self: stage_shards.StageShards, number: int, levels: object) -> None:
-        right(self, number, levels)  # type: ignore[arg-type]  # passed on
+    def fill(self: stage_shards.StageShards, number: int, *_: object) -> None:
         for copy in self.copies.values():
             copy.flat[-1:] = 0.0
             marks.append(number)
 
-    patch.setattr(stage_shards.StageShards, "fill", fill)
+    after(patch, stage_shards.StageShards, "fill", fill)
 
 
 FAULTS = (

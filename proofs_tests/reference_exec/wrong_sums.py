@@ -19,6 +19,7 @@ from bubbleproof.reference_exec.runtime import (
     updates,
 )
 from bubbleproof.theory.model.actions import Action
+from proofs_tests.reference_exec.patching import after
 
 Marks = list[object]
 Key = tuple[int, int, int]
@@ -139,16 +140,14 @@ def other_learning_rate(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 
 def moments_forgotten(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """The optimizer's state is lost between steps."""
-    right = updates.Updates.begin_pass
 
     def begin(self: updates.Updates) -> None:
-        right(self)
         for optimizer in self.optimizers.values():
             assert isinstance(optimizer, torch.optim.Optimizer)
             marks.extend(optimizer.state.keys())
             optimizer.state.clear()
 
-    patch.setattr(updates.Updates, "begin_pass", begin)
+    after(patch, updates.Updates, "begin_pass", begin)
 
 
 def gradients_not_zeroed(patch: pytest.MonkeyPatch, marks: Marks) -> None:

@@ -15,14 +15,10 @@ from bubbleproof.reference_exec.runtime import (
     compute,
     weight_parts,
 )
+from proofs_tests.reference_exec.patching import before, multiply
 
 Marks = list[object]
 Key = tuple[int, int, int]
-
-
-def _multiply() -> torch.Size:
-    """The shape of a product of matrices that nobody needs."""
-    return (torch.ones(3, 4) @ torch.ones(4, 5)).shape
 
 
 def _add(weight: nn.Parameter, gradient: torch.Tensor) -> None:
@@ -108,7 +104,6 @@ def one_w_added_by_the_next(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 
 def all_gemms_in_the_first_part(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """The first part of a W runs the GEMMs of all parts."""
-    right = weight_parts.DeferredWeight.run
 
     def run(self: weight_parts.DeferredWeight, label: str, part: int) -> None:
         if part == 0:
@@ -116,21 +111,17 @@ def all_gemms_in_the_first_part(patch: pytest.MonkeyPatch, marks: Marks) -> None
             self._left[0] = [weight for share in self._left.values() for weight in share]
             for other in [key for key in self._left if key]:
                 self._left[other] = []
-        right(self, label, part)
 
-    patch.setattr(weight_parts.DeferredWeight, "run", run)
+    before(patch, weight_parts.DeferredWeight, "run", run)
 
 
 def _forward_again(patch: pytest.MonkeyPatch, marks: Marks, when: Callable[[Key], bool]) -> None:
-    right = compute.Compute.forward
-
-    def forward(self: compute.Compute, key: Key, x: torch.Tensor) -> torch.Tensor | None:
+    def again(self: compute.Compute, key: Key, x: torch.Tensor) -> None:
         if when(key):
             with torch.no_grad():
                 marks.append(self.stages[key[0]](x.detach(), None).shape)
-        return right(self, key, x)
 
-    patch.setattr(compute.Compute, "forward", forward)
+    before(patch, compute.Compute, "forward", again)
 
 
 def an_extra_forward(patch: pytest.MonkeyPatch, marks: Marks) -> None:
@@ -155,46 +146,34 @@ def forwards_run_twice(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     patch.setattr(reference.Stage, "forward", forward)
 
 
-def _run(
-    patch: pytest.MonkeyPatch, method: str, act: Callable[[compute.Compute, Key], object]
-) -> None:
-    right = getattr(compute.Compute, method)
-
-    def run(self: compute.Compute, key: Key, *given: object, **how: object) -> object:
-        act(self, key)
-        return right(self, key, *given, **how)
-
-    patch.setattr(compute.Compute, method, run)
-
-
 def recomputed_before_its_backward(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """B runs the forward again, of what was not to be recomputed."""
 
-    def again(self: compute.Compute, key: Key) -> None:
+    def again(self: compute.Compute, key: Key, *_: object) -> None:
         with torch.no_grad():
             marks.append(self.stages[key[0]](self._forwarded[key].x.detach(), None).shape)
 
-    _run(patch, "backward", again)
+    before(patch, compute.Compute, "backward", again)
 
 
 def recomputed_twice(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """R runs its forward twice."""
 
-    def again(self: compute.Compute, key: Key) -> None:
+    def again(self: compute.Compute, key: Key, *_: object) -> None:
         with torch.no_grad():
             marks.append(self.stages[key[0]](self._checkpoints[key].tensor, None).shape)
 
-    _run(patch, "recompute", again)
+    before(patch, compute.Compute, "recompute", again)
 
 
 def work_in_i(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """I multiplies two matrices that nobody needs."""
-    _run(patch, "backward", lambda _, key: marks.append((key, _multiply())))
+    before(patch, compute.Compute, "backward", lambda *_: marks.append(multiply()))
 
 
 def work_in_w(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """W multiplies two matrices that nobody needs."""
-    _run(patch, "weight", lambda _, key: marks.append((key, _multiply())))
+    before(patch, compute.Compute, "weight", lambda *_: marks.append(multiply()))
 
 
 def attention_twice(patch: pytest.MonkeyPatch, marks: Marks) -> None:
@@ -237,10 +216,10 @@ def head_twice(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 def a_vector_scaled(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """A W scales a vector that nobody needs, by itself element by element."""
 
-    def scale(_: object, key: Key) -> None:
-        marks.append((key, torch.ones(64).mul(2).sum().shape))
+    def scale(*_: object) -> None:
+        marks.append(torch.ones(64).mul(2).sum().shape)
 
-    _run(patch, "weight", scale)
+    before(patch, compute.Compute, "weight", scale)
 
 
 FAULTS = (
