@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from bubbleproof.reference_exec.births import Births, settled_bytes
+from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.ledger import Ledger
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
@@ -17,9 +18,9 @@ from bubbleproof.reference_exec.plans.state_bytes import StateBytes
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.reachable import constants_of_executor
 from bubbleproof.reference_exec.runtime import batch
-from proofs_tests.reference_exec import kept_from_birth
+from proofs_tests.reference_exec import hoarding, kept_from_birth
 from proofs_tests.reference_exec.cases import TINY, family_case, run
-from proofs_tests.reference_exec.fault_cases import CASES
+from proofs_tests.reference_exec.fault_cases import CASES, WIDE
 from proofs_tests.reference_exec.replica_cases import of_family
 from proofs_tests.reference_exec.replica_cases import run as run_replicas
 from proofs_tests.reference_exec.training_cases import trained
@@ -29,6 +30,7 @@ POOL = 4 << 20
 # tokens 192 bytes, so that 3 microbatches have 576 bytes of inputs, and of targets
 WEIGHTS, DATA = 4544, 576
 SHARDED = 1248  # the same of hidden 4, 156 parameters
+ACTIVATION = DATA // 3
 TAKEN = 1 << 19  # what the functions of ``_taking`` keep
 
 SEEN = {
@@ -88,13 +90,48 @@ SEEN = {
         r"rank 1: .*: 512 bytes beyond them at 1F0 \(action 1\); 1536 bytes beyond them at ",
     ),
     "message_of_a_larger_tensor": (r"rank 1: .*: 192 bytes beyond them at 1B0 \(action 3\)",),
+    "saved_activations": (r"rank 0: .* beyond them at 0",),
+    "operands": (r"rank 0: .* beyond them at 0W0",),
+    "first_forwards": (r"rank 0: .* beyond them at 0F0 \(action 0\)",),
+    # the tensor on the context is an output's copy
+    "contexts": (rf"rank 0: .*: {ACTIVATION} bytes beyond them at 0F0 ",),
+    "scratch": (
+        rf"rank 0: .*: {POOL} bytes beyond them at 0F0 \(action 0\)",
+        rf"rank 0: .*; {3 * POOL} bytes beyond them at 0\w+ \(.*\) at most",
+    ),
+    "outputs_in_a_list": (rf"rank 0: .*: {ACTIVATION} bytes beyond them at 0F0",),
+    "whole_graphs": (r"rank 0: .* beyond them at 0B0",),
+    "attributes": (rf"rank 0 in pass 0: .*: {ACTIVATION // 2} bytes beyond them at 0F0",),
+    "hooks": (rf"rank 0: .*: {ACTIVATION} bytes beyond them at 0B0",),
+    "storages": (rf"rank 0: .*: {ACTIVATION} bytes beyond them at 0F0",),
+    "arrays": (rf"rank 0: .*: {ACTIVATION} bytes beyond them at 0B0",),
+    "stretched": (
+        r"rank 0: .*: 64 bytes beyond them at 0F0 \(action 0\)",
+        r"rank 0: .*; 192 bytes beyond them at 0\w+ \(.*\) at most",
+    ),
+    "swapped": (r"rank 0: .*: \d+ bytes beyond them at 0F0 \(action 0\)",),
+    "swollen": (r"rank 0: .*: 64 bytes beyond them at 0F0 \(action 0\)",),
+    "received": (rf"rank 0: .*: {ACTIVATION} bytes beyond them at 0\w+ ",),
+    "sent": (rf"rank 1: .*: {ACTIVATION} bytes beyond them at 1B1",),
+    # a third of the 4176 bytes that rank 0 holds, for each of two that leave
+    "evicted": (r"rank 0: .*: 1392 bytes beyond them at .*; 2784 bytes beyond them at 0EVICT3 ",),
+    "off_loaded": (r"the host of rank 0: .* beyond them at ",),
+    "weights_on_the_rank": (r"rank 0: .* beyond them at 2OFFLOAD",),
+    "gathered": (r"rank 0 of replica 0: .* beyond them at 0RESHARD",),
     # the two GEMMs of a layer have 2 x 4 x 64 elements
     "gradient_of_a_larger_tensor": (r"rank 0: .*: 4096 bytes beyond them at 0W0 ",),
 }
 
 
+FAULTS = [
+    fault
+    for fault in (*kept_from_birth.FAULTS, *hoarding.FAULTS)
+    if fault[0] is not hoarding.frozen
+]
+
+
 @pytest.mark.parametrize(
-    ("patch", "case"), kept_from_birth.FAULTS, ids=lambda value: getattr(value, "__name__", None)
+    ("patch", "case"), FAULTS, ids=lambda value: getattr(value, "__name__", None)
 )
 def test_what_is_held_is_told_by_pass_rank_and_action(
     patch: Callable[[pytest.MonkeyPatch, list[object]], None],
@@ -112,7 +149,15 @@ def test_what_is_held_is_told_by_pass_rank_and_action(
 
 
 def test_every_fault_says_what_tells_of_it() -> None:
-    assert {*SEEN} == {patch.__name__ for patch, _ in kept_from_birth.FAULTS}
+    assert {*SEEN} == {patch.__name__ for patch, _ in FAULTS}
+
+
+def test_what_is_hidden_from_the_collector_ends_the_replay(monkeypatch: pytest.MonkeyPatch) -> None:
+    hoarding.frozen(monkeypatch, [])
+    why = r"^rank 0, action 0: gc\.freeze\(\) or the like hid what was made"
+    with pytest.raises(BrokenProgram, match=why):
+        CASES["1f1b"]()
+    assert run(family_case("1f1b", p=2, m=3), WIDE, count_bytes=False).ok
 
 
 def born(report: ReplayReport) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -15,9 +14,7 @@ from bubbleproof.reference_exec.plans.replay_plan import Key
 from bubbleproof.reference_exec.plans.training import OPTIMIZERS, Training
 from bubbleproof.reference_exec.runtime.compute import Compute
 from bubbleproof.reference_exec.runtime.optimizers import optimizer_of
-from bubbleproof.reference_exec.runtime.transport import BlockedAction
 from bubbleproof.reference_exec.runtime.updates import Updates
-from bubbleproof.theory.model.actions import Action
 from bubbleproof.verify.communication.semantics import Semantics
 from proofs_tests.reference_exec.cases import TINY, family_case
 from proofs_tests.reference_exec.test_every_family import NAMES, ORDINARY, SHAPES
@@ -120,18 +117,6 @@ def test_a_stage_steps_at_once_or_after_all_ranks(
 
 
 # What must not pass.
-
-
-def test_an_exchange_that_adds_nothing_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nothing(self: Updates, action: Action) -> Iterator[BlockedAction]:
-        del self, action
-        yield from ()
-
-    monkeypatch.setattr(Updates, "_add_replicas", nothing)
-    report = run(family_case("chimera", p=2, m=4), Training())
-    assert report.gradients_equal
-    assert not report.weights_equal
-    assert not report.ok
 
 
 def test_another_rule_is_off_the_ordinary_training(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from bubbleproof.reference_exec.models.reference import (
 from bubbleproof.reference_exec.models.words import EMBEDDING, HEAD
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.replaying import replay
-from bubbleproof.reference_exec.runtime.updates import Updates, exchanging
+from bubbleproof.reference_exec.runtime.updates import exchanging
 from bubbleproof.verify.communication.semantics import Semantics
 from proofs_tests.reference_exec.cases import family_case, run
 from proofs_tests.reference_exec.meshes import mesh
@@ -125,15 +125,6 @@ def test_who_exchanges_what() -> None:
 
 
 # What must not pass.
-
-
-def test_a_tie_that_is_not_summed_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    case = family_case("1f1b", p=2, m=3)
-    monkeypatch.setattr(Updates, "_add_tied", lambda *_: iter(()))
-    report = run(case, GPT, training=Training())
-    assert report.gradients_equal
-    assert not report.weights_equal
-    assert report.max_weight_error > 1e-6
 
 
 @pytest.mark.parametrize(
