@@ -12,15 +12,14 @@ from torch import nn
 from torch.autograd.function import FunctionCtx
 
 from bubbleproof.reference_exec.models.own import OwnModel
-from proofs_tests.reference_exec.own_models import SHAPE, batch, model, seeded
+from proofs_tests.reference_exec.own_models import SHAPE, batch, linear, model, of, seeded
 
 CALLS = [0]  # of the factory that counts them
 
 
-def build(*stages: Callable[[], nn.Module]) -> Callable[[], OwnModel]:
-    """A factory of a model whose stage 1 is awkward, unless there are more."""
-    made = stages if len(stages) > 1 else (lambda: nn.Linear(4, 4), *stages)
-    return seeded(lambda: model(*(stage() for stage in made)))
+def build(stage: Callable[[], nn.Module]) -> Callable[[], OwnModel]:
+    """A factory of a model whose stage 1 is awkward."""
+    return of(linear, stage)
 
 
 class Up(nn.Module):
@@ -315,23 +314,23 @@ def leaving_loss() -> OwnModel:
 
 
 asserting, doubling, tolerant = build(Asserting), build(Doubling), build(Tolerant)
-doubling_first = build(Doubling, lambda: nn.Linear(4, 4))
+doubling_first = of(Doubling, linear)
 watching, halving, clipping = build(Watching), build(Halving), build(Clipping)
 stepping, bias_hook, raising_hook = build(Stepping), build(BiasHook), build(RaisingHook)
 forward_hooks, penalized, functional = build(ForwardHooks), build(Penalized), build(Functional)
 sparse, dense = build(lambda: Words(True)), build(lambda: Words(False))
-sparse_first = build(First, lambda: nn.Linear(4, 4))
+sparse_first = of(First, linear)
 adjacent, cast = build(Adjacent), build(Cast)
-cast_first = build(Cast, Cast)
+cast_first = of(Cast, Cast)
 mean, root, no_double = build(Mean), build(Root), build(NoDouble)
 broken_backward, two_inputs = build(BrokenBackward), build(TwoInputs)
 leaving, shrinking = build(Leaving), build(Shrinking)
-picky = build(Picky, lambda: nn.Linear(4, 4))
-picky_backward = build(PickyBackward, lambda: nn.Linear(4, 4))
+picky = of(Picky, linear)
+picky_backward = of(PickyBackward, linear)
 numpy, turning = build(Numpy), build(Turning)
 brief = build(lambda: nn.Linear(4, 4, dtype=torch.bfloat16))
 brief_buffer = build(lambda: nn.BatchNorm1d(4, affine=False, dtype=torch.float16))
-plain = build(lambda: nn.Linear(4, 4))
+plain = build(linear)
 lazy = build(lambda: nn.LazyLinear(4))
 unreal = build(lambda: nn.Linear(4, 4, device="meta"))
 whole = build(lambda: nn.Sequential(nn.Tanh(), nn.Identity()))

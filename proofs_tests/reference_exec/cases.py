@@ -28,6 +28,13 @@ from bubbleproof.theory.pipelines.timing import left_shift
 
 TINY = ModelSpec(hidden=4, heads=2, sequence=3, batch=1)
 
+
+def own(name: str, module: str = "own_models", dtype: str = "float64") -> ModelSpec:
+    """A model of the tests' own, by the name of its factory."""
+    factory = f"proofs_tests.reference_exec.{module}:{name}"
+    return ModelSpec(kind="own", factory=factory, dtype=dtype)
+
+
 # GPipe on two ranks with two microbatches, and two ways to cross its messages.
 SENDER = ["0F0", "0SEND_F0", "0F1", "0SEND_F1", "0RECV_B0", "0B0", "0RECV_B1", "0B1"]
 RECEIVER = ["1RECV_F0", "1RECV_F1", "1F0", "1F1", "1B0", "1SEND_B0", "1B1", "1SEND_B1"]

@@ -10,7 +10,7 @@ from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from proofs_tests.reference_exec.cases import TINY, family_case, random_case, run
+from proofs_tests.reference_exec.cases import TINY, family_case, own, random_case, run
 from proofs_tests.reference_exec.replica_cases import of_family
 from proofs_tests.reference_exec.replica_cases import run as run_replicas
 from proofs_tests.reference_exec.training_cases import trained
@@ -18,8 +18,6 @@ from proofs_tests.reference_exec.training_cases import trained
 WIDE = replace(TINY, hidden=8)
 TIED = replace(TINY, vocabulary=5, tied=True)
 LLAMA = replace(TINY, kind="llama", sequence=4)
-OWN = "proofs_tests.reference_exec.own_models"
-NEGATIVE = ModelSpec(kind="own", factory=f"{OWN}:negative_zeros")
 TWO_STEPS = Training(optimizer="momentum", steps=2)
 
 
@@ -70,8 +68,8 @@ CASES: Mapping[str, Callable[[], ReplayReport]] = {
     "parts": _cut,
     "two layers": _of("1f1b", replace(WIDE, layers=2), p=2, m=2),
     "llama in slices": _of("svpp", LLAMA, p=2, m=2, s=2),
-    "alike": _of("1f1b", replace(NEGATIVE, factory=f"{OWN}:alike"), p=2, m=3),
-    "negative zeros": _of("zb-h1", NEGATIVE, p=2, m=3),
+    "alike": _of("1f1b", own("alike"), p=2, m=3),
+    "negative zeros": _of("zb-h1", own("negative_zeros"), p=2, m=3),
     "zero": lambda: run_replicas(of_family("1f1b"), "3"),
     "replicas": lambda: run_replicas(of_family("1f1b"), None),
     "four replicas": lambda: run_replicas(of_family("1f1b"), None, data_parallel=4),

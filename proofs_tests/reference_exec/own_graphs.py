@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
@@ -9,7 +10,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from bubbleproof.reference_exec.models.own import OwnModel
-from proofs_tests.reference_exec.own_models import batch_of_step, model, seeded
+from proofs_tests.reference_exec.own_models import batch_of_step, of
 
 
 class Pair(nn.Module):
@@ -66,30 +67,9 @@ class Caching(Pair):
         return y
 
 
-def _staged(*stages: nn.Module) -> OwnModel:
-    return replace(model(*stages), batch=batch_of_step)
+def _staged(*stages: Callable[[], nn.Module]) -> Callable[[], OwnModel]:
+    return lambda: replace(of(*stages)(), batch=batch_of_step)
 
 
-@seeded
-def checkpointed() -> OwnModel:
-    return _staged(Checkpointed(), Checkpointed())
-
-
-@seeded
-def part() -> OwnModel:
-    return _staged(Part(), Pair())
-
-
-@seeded
-def turned() -> OwnModel:
-    return _staged(Turned(), Turned())
-
-
-@seeded
-def ended() -> OwnModel:
-    return _staged(Ended(), Ended())
-
-
-@seeded
-def caching() -> OwnModel:
-    return _staged(Caching(), Caching())
+checkpointed, caching = _staged(Checkpointed, Checkpointed), _staged(Caching, Caching)
+part, turned, ended = _staged(Part, Pair), _staged(Turned, Turned), _staged(Ended, Ended)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import gc
+from functools import partial
 from types import SimpleNamespace
 
 import torch
 from torch import nn
 
-from bubbleproof.reference_exec.models.own import OwnModel
 from proofs_tests.reference_exec.own_graphs import Pair
-from proofs_tests.reference_exec.own_models import model, seeded
+from proofs_tests.reference_exec.own_models import of
 
 SCRATCH_BYTES = 4 << 20
 EXTRA = 4 << 10
@@ -177,86 +177,15 @@ class Masked(Pair):
         return z
 
 
-@seeded
-def scratch() -> OwnModel:
-    return model(Scratch(), Pair())
-
-
-@seeded
-def hoarding() -> OwnModel:
-    return model(Pair(), Hoarding())
-
-
-@seeded
-def growing() -> OwnModel:
-    return model(Growing(), Pair())
-
-
-@seeded
-def resizing() -> OwnModel:
-    return model(Resizing("attribute"), Pair())
-
-
-@seeded
-def resizing_in_a_box() -> OwnModel:
-    return model(Resizing("box"), Pair())
-
-
-@seeded
-def resizing_at_the_class() -> OwnModel:
-    return model(Resizing("class"), Pair())
-
-
-@seeded
-def resizing_in_the_file() -> OwnModel:
-    return model(Resizing("file"), Pair())
-
-
-@seeded
-def stretching() -> OwnModel:
-    return model(Stretching(), Pair())
-
-
-@seeded
-def swapping_by_set() -> OwnModel:
-    return model(Swapping("set"), Pair())
-
-
-@seeded
-def swapping_by_data() -> OwnModel:
-    return model(Swapping("data"), Pair())
-
-
-@seeded
-def freezing() -> OwnModel:
-    return model(Pair(), Freezing())
-
-
-@seeded
-def hooked() -> OwnModel:
-    return model(Hooked(), Pair())
-
-
-@seeded
-def on_context() -> OwnModel:
-    return model(OnContext(), Pair())
-
-
-@seeded
-def doubled() -> OwnModel:
-    return model(Doubled(), Pair())
-
-
-@seeded
-def constant() -> OwnModel:
-    return model(Constant(), Constant())
-
-
-@seeded
-def masked() -> OwnModel:
-    return model(Masked(), Pair())
-
-
-@seeded
-def masked_in_four() -> OwnModel:
-    return model(Masked(), Pair(), Pair(), Pair())
+scratch, hoarding, growing = of(Scratch, Pair), of(Pair, Hoarding), of(Growing, Pair)
+resizing = of(partial(Resizing, "attribute"), Pair)
+resizing_in_a_box = of(partial(Resizing, "box"), Pair)
+resizing_at_the_class = of(partial(Resizing, "class"), Pair)
+resizing_in_the_file = of(partial(Resizing, "file"), Pair)
+stretching = of(Stretching, Pair)
+swapping_by_set = of(partial(Swapping, "set"), Pair)
+swapping_by_data = of(partial(Swapping, "data"), Pair)
+freezing, hooked = of(Pair, Freezing), of(Hooked, Pair)
+on_context, doubled = of(OnContext, Pair), of(Doubled, Pair)
+constant, masked = of(Constant, Constant), of(Masked, Pair)
+masked_in_four = of(Masked, Pair, Pair, Pair)

@@ -51,6 +51,16 @@ def seeded(build: Callable[[], OwnModel]) -> Callable[[], OwnModel]:
     return factory
 
 
+def of(*stages: Callable[[], nn.Module]) -> Callable[[], OwnModel]:
+    """A seeded factory of a model of these stages, each built anew."""
+    return seeded(lambda: model(*(stage() for stage in stages)))
+
+
+def linear() -> nn.Module:
+    """A linear of four."""
+    return nn.Linear(4, 4)
+
+
 class Reused(nn.Module):
     """A linear that is called once, and one that is called twice."""
 
@@ -91,39 +101,9 @@ def growing() -> OwnModel:
 
 
 @seeded
-def reused() -> OwnModel:
-    return model(Reused(), Reused())
-
-
-@seeded
-def misfit() -> OwnModel:
-    return model(nn.Linear(4, 5), nn.Linear(4, 4))
-
-
-@seeded
-def dropped() -> OwnModel:
-    return model(nn.Linear(4, 4), nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5)))
-
-
-@seeded
-def counted() -> OwnModel:
-    return model(nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)), nn.Linear(4, 4))
-
-
-@seeded
-def idle() -> OwnModel:
-    return model(nn.Linear(4, 4), Unused())
-
-
-@seeded
 def shared() -> OwnModel:
     linear = nn.Linear(4, 4)
     return model(linear, nn.Sequential(linear, nn.Tanh()))
-
-
-@seeded
-def paired() -> OwnModel:
-    return model(nn.Linear(4, 4), nn.RNN(4, 4))
 
 
 def restless() -> OwnModel:
@@ -139,16 +119,6 @@ class Constant(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.values.to(x.dtype) * 2
-
-
-@seeded
-def constant() -> OwnModel:
-    return model(nn.Linear(4, 4), Constant())
-
-
-@seeded
-def bare() -> OwnModel:
-    return model(nn.Tanh(), nn.Linear(4, 4))
 
 
 @seeded
@@ -237,16 +207,6 @@ class Convolved(nn.Module):
 
 
 @seeded
-def convolved() -> OwnModel:
-    return model(Convolved(), nn.Linear(4, 4))
-
-
-@seeded
-def normed() -> OwnModel:
-    return model(nn.LayerNorm(4), nn.Linear(4, 4))
-
-
-@seeded
 def alike() -> OwnModel:
     return replace(plain(), batch=lambda _: batch(0))
 
@@ -254,3 +214,11 @@ def alike() -> OwnModel:
 @seeded
 def twins() -> OwnModel:
     return replace(plain(), batch=lambda j: (batch(min(j, 1))[0], batch(j)[1]))
+
+
+misfit = of(lambda: nn.Linear(4, 5), linear)
+dropped = of(linear, lambda: nn.Sequential(linear(), nn.Dropout(0.5)))
+counted = of(lambda: nn.Sequential(linear(), nn.BatchNorm1d(4)), linear)
+paired, bare = of(linear, lambda: nn.RNN(4, 4)), of(nn.Tanh, linear)
+reused, idle, constant = of(Reused, Reused), of(linear, Unused), of(linear, Constant)
+convolved, normed = of(Convolved, linear), of(lambda: nn.LayerNorm(4), linear)

@@ -6,17 +6,11 @@ from dataclasses import replace
 
 from bubbleproof.reference_exec.evidence.alike import alike_data
 from bubbleproof.reference_exec.evidence.unchecked import not_checked
-from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import Training
-from proofs_tests.reference_exec.cases import TINY, family_case, run
+from proofs_tests.reference_exec.cases import TINY, family_case, own, run
 from proofs_tests.reference_exec.training_cases import training_plan
 
-OWN = "proofs_tests.reference_exec.own_models"
 CASE = family_case("1f1b", p=2, m=3)
-
-
-def own(name: str) -> ModelSpec:
-    return ModelSpec(kind="own", factory=f"{OWN}:{name}")
 
 
 def test_microbatches_that_are_alike_are_told() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
 
 import pytest
 import torch
@@ -15,9 +14,8 @@ from bubbleproof.reference_exec.evidence.compare import (
     whole_results,
 )
 from bubbleproof.reference_exec.evidence.oracle import max_relative_error, order_matched
-from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.runtime.rank import RankResult
-from proofs_tests.reference_exec.cases import family_case, run
+from proofs_tests.reference_exec.cases import family_case, own, run
 from proofs_tests.reference_exec.fault_cases import CASES
 from proofs_tests.reference_exec.patching import after
 from proofs_tests.reference_exec.replica_cases import of_family, placed
@@ -107,8 +105,7 @@ def test_rows_of_shards_that_are_missing_or_too_short_are_told() -> None:
 
 
 SHIFT = "layers.0.module.shift"
-OWN = "proofs_tests.reference_exec.own_models"
-NEGATIVE = ModelSpec(kind="own", factory=f"{OWN}:negative_zeros")
+NEGATIVE = own("negative_zeros")
 
 
 def test_gradients_of_negative_zeros_keep_their_sign() -> None:
@@ -120,7 +117,7 @@ def test_gradients_of_negative_zeros_keep_their_sign() -> None:
 
 
 def test_gradients_that_come_down_from_a_host_began_at_zero() -> None:
-    case, spec = family_case("toffload", p=2, m=2), replace(NEGATIVE, factory=f"{OWN}:four_stages")
+    case, spec = family_case("toffload", p=2, m=2), own("four_stages")
     gradients, _ = order_matched(case.plan(spec))
     assert (gradients[3, SHIFT] == 0).all()
     assert not gradients[3, SHIFT].signbit().any()

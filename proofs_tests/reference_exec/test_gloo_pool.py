@@ -12,7 +12,6 @@ import torch
 from bubbleproof.reference_exec.bits import are_equal
 from bubbleproof.reference_exec.drivers.gloo import GlooPool, RankFailed, run_gloo
 from bubbleproof.reference_exec.evidence.oracle import order_matched, single_threaded
-from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.reference_exec.plans.training import Training
@@ -27,6 +26,7 @@ from proofs_tests.reference_exec.cases import (
     TINY,
     family_case,
     gradients_of,
+    own,
 )
 from proofs_tests.reference_exec.meshes import mesh, plan_of
 from proofs_tests.reference_exec.training_cases import training_plan
@@ -126,7 +126,7 @@ def test_what_a_plan_leaves_is_seen_there() -> None:
 
 def test_a_user_s_own_model_runs_in_processes_of_its_own(pool: GlooPool) -> None:
     case = family_case("1f1b", p=2, m=2)
-    theirs = ModelSpec(kind="own", factory="proofs_tests.reference_exec.own_models:plain")
+    theirs = own("plain")
     for _ in range(2):
         assert replay(
             case.pipeline, case.schedule, theirs, ReplayOptions(backend="gloo"), pool=pool

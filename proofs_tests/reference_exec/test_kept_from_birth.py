@@ -13,13 +13,12 @@ from bubbleproof.reference_exec.births import Births, settled_bytes
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.ledger import Ledger
-from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.state_bytes import StateBytes
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.reachable import constants_of_executor
 from bubbleproof.reference_exec.runtime import batch
 from proofs_tests.reference_exec import hoarding, kept_from_birth
-from proofs_tests.reference_exec.cases import TINY, family_case, run
+from proofs_tests.reference_exec.cases import TINY, family_case, own, run
 from proofs_tests.reference_exec.fault_cases import CASES, WIDE
 from proofs_tests.reference_exec.replica_cases import of_family
 from proofs_tests.reference_exec.replica_cases import run as run_replicas
@@ -194,8 +193,8 @@ def test_births_of_trainings_replicas_and_hosts_by_hand() -> None:
 
 
 def test_a_users_stage_begins_with_its_tables_too() -> None:
-    spec = ModelSpec(kind="own", factory="proofs_tests.reference_exec.own_hoarders:constant")
-    found, _ = born(run(family_case("1f1b", p=2, m=2), spec))
+    case = family_case("1f1b", p=2, m=2)
+    found, _ = born(run(case, own("constant", "own_hoarders")))
     # Pair: 16 + 4 + 16 parameters of float64, and a table of 3 x 4 that its first forward makes
     assert found == ((36 + 12) * 8 + 2 * 96,) * 2
 

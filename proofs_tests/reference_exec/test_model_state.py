@@ -9,19 +9,17 @@ import torch
 
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.models.footprint import parameter_tensors
-from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import Stage
 from bubbleproof.reference_exec.plans.state_bytes import StateBytes
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.reference_exec.runtime.optimizers import optimizer_of, walked
 from bubbleproof.reference_exec.runtime.updates import Updates
-from proofs_tests.reference_exec.cases import TINY, family_case
+from proofs_tests.reference_exec.cases import TINY, family_case, own
 from proofs_tests.reference_exec.meshes import mesh, run
 from proofs_tests.reference_exec.training_cases import trained
 
 ADAM = Training(optimizer="adam", steps=2)
-OWN = ModelSpec(kind="own", factory="proofs_tests.reference_exec.own_models:plain")
 # an mlp layer of hidden 4 has 8 x 16 + 7 x 4 = 156 parameters in 6 tensors; float64
 LAYER = 156 * 8
 
@@ -92,7 +90,7 @@ def test_parameter_tensors_are_those_of_the_stage(kind: str) -> None:
 
 def test_other_models() -> None:
     case = family_case("zb-h1", p=2, m=2)
-    for spec in (OWN, replace(TINY, kind="llama", vocabulary=5, tied=True)):
+    for spec in (own("plain"), replace(TINY, kind="llama", vocabulary=5, tied=True)):
         report = trained(case, ADAM, spec)
         assert report.ok, str(report)
         assert all(s.optimizer > 2 * s.weights for s in report.model_state.measured)

@@ -15,15 +15,11 @@ from bubbleproof.reference_exec.models.reference import Stage
 from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.replaying import replay
-from proofs_tests.reference_exec.cases import family_case
+from proofs_tests.reference_exec.cases import family_case, own
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXAMPLE = ModelSpec(kind="own", factory=f"{ROOT}/examples/own_model.py:build")
 HERE = "proofs_tests.reference_exec.own_models:"
-
-
-def own(name: str) -> ModelSpec:
-    return ModelSpec(kind="own", factory=HERE + name)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from bubbleproof.reference_exec.drivers.virtual import run_virtual
 from bubbleproof.reference_exec.evidence.profiling import profile_stages
 from bubbleproof.reference_exec.evidence.training_oracle import matched_training
 from bubbleproof.reference_exec.models.layers import TransformerLayer
-from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own import build
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.stepping import with_steps
@@ -28,7 +27,7 @@ from bubbleproof.reference_exec.runtime import replica_collectives
 from bubbleproof.reference_exec.runtime.device import CpuDevice
 from bubbleproof.reference_exec.runtime.rank_messages import RankMessages
 from proofs_tests.reference_exec import meshes
-from proofs_tests.reference_exec.cases import TINY, family_case
+from proofs_tests.reference_exec.cases import TINY, family_case, own
 
 META = torch.device("meta")
 
@@ -120,7 +119,7 @@ def test_replicas_are_on_the_device(
 
 
 def test_a_users_model_is_on_the_device() -> None:
-    spec = ModelSpec(kind="own", factory="proofs_tests.reference_exec.own_models:plain")
+    spec = own("plain")
     stages = len(build(spec).stages)
     run(family_case("1f1b", p=stages, m=2).plan(spec.on(stages)))
 

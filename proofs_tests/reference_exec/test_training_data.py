@@ -14,21 +14,17 @@ from bubbleproof.reference_exec.models.own import description
 from bubbleproof.reference_exec.models.reference import Stage, microbatch_input, microbatch_target
 from bubbleproof.reference_exec.plans.training import MOMENTUM, Training
 from bubbleproof.reference_exec.runtime.batch import Batch
-from proofs_tests.reference_exec.cases import TINY, family_case, replay_with
+from proofs_tests.reference_exec.cases import TINY, family_case, own, replay_with
 from proofs_tests.reference_exec.training_cases import training_plan
 
 WORDS = replace(TINY, vocabulary=6)
-OWN = ModelSpec(kind="own", factory="proofs_tests.reference_exec.own_models:plain")
+OWN = own("plain")
 THREE = Training(optimizer="momentum", steps=3)
 
 
 def trained(spec: ModelSpec, **options: object) -> ReplayReport:
     case = family_case("zb-h1", p=2, m=3)
     return replay_with(case.pipeline, case.schedule, spec, training=THREE, **options)
-
-
-def own(name: str) -> ModelSpec:
-    return replace(OWN, factory=f"proofs_tests.reference_exec.own_models:{name}")
 
 
 @pytest.mark.parametrize("spec", [TINY, WORDS], ids=["vectors", "words"])

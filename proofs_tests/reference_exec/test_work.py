@@ -22,7 +22,7 @@ from bubbleproof.reference_exec.plans.predicted_work import ActionWork, predicte
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.theory.model.actions import Action
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from proofs_tests.reference_exec.cases import TINY, family_case, random_case, run
+from proofs_tests.reference_exec.cases import TINY, family_case, own, random_case, run
 from proofs_tests.reference_exec.counted_by_torch import flops_by_torch
 from proofs_tests.reference_exec.replica_cases import of_family, placed
 from proofs_tests.reference_exec.replica_cases import run as run_replicas
@@ -210,10 +210,6 @@ def test_what_differs_is_named(
     assert gradients in worked.told("gradients")
     assert bool(flops) == bool(worked.told("flops"))
     assert bool(gradients) == bool(worked.told("gradients"))
-
-
-def own(name: str, module: str = "own_models") -> ModelSpec:
-    return ModelSpec(kind="own", factory=f"proofs_tests.reference_exec.{module}:{name}")
 
 
 def test_the_work_of_a_users_model_is_that_of_its_dry_run() -> None:
