@@ -35,8 +35,8 @@ from bubbleproof.commands.evidence import evidence
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.evidence.unchecked import not_checked
 from proofs_tests.reference_exec.fault_cases import CASES
+from proofs_tests.reference_exec.patching import Marks
 
-Marks = list[object]
 Patch = Callable[[pytest.MonkeyPatch, Marks], None]
 HERE = Path(__file__).parent
 CLASSES = {

@@ -30,7 +30,6 @@ from proofs_tests.reference_exec.patching import after, after_forward, before
 
 Kept = list[object]
 T = TypeVar("T")
-Key = tuple[int, int, int]
 POOL_BYTES = 4 << 20
 SPARE_BYTES = 64
 _CACHE = torch.empty(0)  # there from the import of this module on, as are these

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 import torch
 
 from bubbleproof.reference_exec.models.reference import Stage
+from bubbleproof.reference_exec.runtime import batch, optimizers, replica_collectives, updates
+
+Key = tuple[int, int, int]  # (stage, microbatch, slice)
+Marks = list[object]  # what tells that the code of a patch ran
+Sum = Callable[[list[torch.Tensor]], torch.Tensor]
 
 
 def multiply() -> torch.Size:
@@ -48,3 +53,48 @@ def after_forward(patch: pytest.MonkeyPatch, act: Callable[[Stage, torch.Tensor]
         return output
 
     patch.setattr(Stage, "forward", forward)
+
+
+def data_of(patch: pytest.MonkeyPatch, marks: Marks, name: str, others: Mapping[int, int]) -> None:
+    """Give microbatches the ``input``, or the ``target``, of ``others``."""
+    right = getattr(batch.Batch, name)
+
+    def given(self: batch.Batch, key: Key) -> object:
+        marks.append(key[1])
+        return right(self, (key[0], others.get(key[1], key[1]), key[2]))
+
+    patch.setattr(batch.Batch, name, given)
+
+
+def optimizer(
+    patch: pytest.MonkeyPatch,
+    marks: Marks,
+    change: Callable[[torch.optim.Optimizer], object],
+) -> None:
+    """Change each optimizer of a rank as it is made."""
+    right = optimizers.optimizer_of
+
+    def made(*given: object) -> object:
+        found = right(*given)  # type: ignore[arg-type]  # passed on
+        assert isinstance(found, torch.optim.Optimizer)
+        marks.append(change(found))
+        return found
+
+    patch.setattr(updates, "optimizer_of", made)
+
+
+def summed(
+    patch: pytest.MonkeyPatch,
+    marks: Marks,
+    change: Callable[
+        [Callable[[list[torch.Tensor]], torch.Tensor], list[torch.Tensor]], torch.Tensor
+    ],
+) -> None:
+    """Let ``change(right, parts)`` be the sum of a collective's parts."""
+    right = replica_collectives._sum
+
+    def total(parts: list[torch.Tensor]) -> torch.Tensor:
+        marks.append(len(parts))
+        return change(right, parts)
+
+    patch.setattr(replica_collectives, "_sum", total)

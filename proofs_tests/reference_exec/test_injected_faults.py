@@ -13,10 +13,10 @@ from proofs_tests.reference_exec.injected_faults import (
     INJECTED,
     ROOMS,
     Injected,
-    Marks,
     page,
     sweep,
 )
+from proofs_tests.reference_exec.patching import Marks
 from proofs_tests.sized import sized
 
 PAGE = Path(__file__).parents[2] / "docs" / "measured" / "injected-faults.md"

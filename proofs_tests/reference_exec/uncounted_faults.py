@@ -8,12 +8,18 @@ import pytest
 import torch
 
 from bubbleproof.reference_exec.models import reference
-from bubbleproof.reference_exec.runtime import batch, compute
+from bubbleproof.reference_exec.runtime import compute
 from bubbleproof.reference_exec.runtime.rank import Rank
-from proofs_tests.reference_exec.patching import after, after_forward, before, multiply
+from proofs_tests.reference_exec.patching import (
+    Key,
+    Marks,
+    after,
+    after_forward,
+    before,
+    data_of,
+    multiply,
+)
 
-Marks = list[object]
-Key = tuple[int, int, int]
 SCRATCH_BYTES = 4 << 20
 
 
@@ -48,13 +54,7 @@ def slow_forwards(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 
 def inputs_of_equals_swapped(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """Microbatches 0 and 1, which have the same data, are given each other's input."""
-    right = batch.Batch.input
-
-    def given(self: batch.Batch, key: Key) -> torch.Tensor:
-        marks.append(key[1])
-        return right(self, (key[0], {0: 1, 1: 0}.get(key[1], key[1]), key[2]))
-
-    patch.setattr(batch.Batch, "input", given)
+    data_of(patch, marks, "input", {0: 1, 1: 0})
 
 
 def element_by_element(patch: pytest.MonkeyPatch, marks: Marks) -> None:

@@ -13,9 +13,7 @@ from bubbleproof.reference_exec.models.linear import WeightGradStore
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.runtime import compute, rank_messages, sliced
 from bubbleproof.theory.model.actions import Action
-
-Marks = list[object]
-Key = tuple[int, int, int]
+from proofs_tests.reference_exec.patching import Key, Marks
 
 
 def _built(
@@ -92,12 +90,9 @@ def dropped_out(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     _on_rank(patch, marks, lambda y: nn.functional.dropout(y, 0.1))
 
 
-def _on_rank(
-    patch: pytest.MonkeyPatch, marks: Marks, change: Callable[[torch.Tensor], torch.Tensor]
-) -> None:
-    """Change the output of each layer, where ``Compute`` runs it."""
+def _running(patch: pytest.MonkeyPatch) -> list[bool]:
+    """Not empty while ``Compute`` runs a stage, as oracles do not."""
     right, running = compute.Compute._run, list[bool]()
-    right_layer = layers.MLPLayer.forward
 
     def run(self: compute.Compute, *given: object) -> object:
         running.append(True)
@@ -106,6 +101,17 @@ def _on_rank(
         finally:
             running.pop()
 
+    patch.setattr(compute.Compute, "_run", run)
+    return running
+
+
+def _on_rank(
+    patch: pytest.MonkeyPatch, marks: Marks, change: Callable[[torch.Tensor], torch.Tensor]
+) -> None:
+    """Change the output of each layer, where ``Compute`` runs it."""
+    running = _running(patch)
+    right_layer = layers.MLPLayer.forward
+
     def forward(self: layers.MLPLayer, x: torch.Tensor, *more: object) -> torch.Tensor:
         y = right_layer(self, x, *more)  # type: ignore[arg-type]  # passed on
         if not running:
@@ -113,7 +119,6 @@ def _on_rank(
         marks.append(y.shape)
         return change(y)
 
-    patch.setattr(compute.Compute, "_run", run)
     patch.setattr(layers.MLPLayer, "forward", forward)
 
 
@@ -227,15 +232,8 @@ def values_cut_off(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 
 def another_word(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """A rank looks up the word after the one that it is given."""
-    right, running = compute.Compute._run, list[bool]()
+    running = _running(patch)
     looked_up = words.Embedding.forward
-
-    def run(self: compute.Compute, *given: object) -> object:
-        running.append(True)
-        try:
-            return right(self, *given)  # type: ignore[arg-type]  # passed on
-        finally:
-            running.pop()
 
     def forward(self: words.Embedding, given: torch.Tensor) -> torch.Tensor:
         if running:
@@ -243,7 +241,6 @@ def another_word(patch: pytest.MonkeyPatch, marks: Marks) -> None:
             given = (given + 1) % len(self.weight)
         return looked_up(self, given)
 
-    patch.setattr(compute.Compute, "_run", run)
     patch.setattr(words.Embedding, "forward", forward)
 
 

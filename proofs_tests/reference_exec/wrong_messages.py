@@ -12,8 +12,8 @@ import torch
 from bubbleproof.reference_exec.drivers.virtual import Endpoint
 from bubbleproof.reference_exec.runtime.transport import PostedTransfer
 from bubbleproof.theory.model.actions import Action
+from proofs_tests.reference_exec.patching import Marks
 
-Marks = list[object]
 Send = Callable[..., PostedTransfer]
 FIRST = "1RECV_F1"
 

@@ -13,10 +13,7 @@ from bubbleproof.reference_exec.runtime import (
     peer_transfers,
 )
 from bubbleproof.theory.model.actions import Action, Kind
-from proofs_tests.reference_exec.patching import after, before
-
-Marks = list[object]
-Key = tuple[int, int, int]
+from proofs_tests.reference_exec.patching import Marks, after, before
 
 
 def stale_upload(patch: pytest.MonkeyPatch, marks: Marks) -> None:

@@ -18,32 +18,17 @@ from bubbleproof.reference_exec.runtime import (
     stage_shards,
 )
 from bubbleproof.reference_exec.saved import SavedTensors
-from proofs_tests.reference_exec.patching import after, before
-
-Marks = list[object]
-Key = tuple[int, int, int]
+from proofs_tests.reference_exec.patching import Key, Marks, after, before, data_of
 
 
 def anothers_input(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """Microbatch 1 is given the input of microbatch 0."""
-    right = batch.Batch.input
-
-    def given(self: batch.Batch, key: Key) -> torch.Tensor:
-        marks.append(key)
-        return right(self, (key[0], 0 if key[1] == 1 else key[1], key[2]))
-
-    patch.setattr(batch.Batch, "input", given)
+    data_of(patch, marks, "input", {1: 0})
 
 
 def anothers_target(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """Microbatch 1 is scored by the target of microbatch 0."""
-    right = batch.Batch.target
-
-    def wanted(self: batch.Batch, key: Key) -> torch.Tensor:
-        marks.append(key)
-        return right(self, (key[0], 0 if key[1] == 1 else key[1], key[2]))
-
-    patch.setattr(batch.Batch, "target", wanted)
+    data_of(patch, marks, "target", {1: 0})
 
 
 def data_of_another_seed(patch: pytest.MonkeyPatch, marks: Marks) -> None:

@@ -12,9 +12,8 @@ import torch
 from bubbleproof.reference_exec.models import reference
 from bubbleproof.reference_exec.runtime import compute, rank_work
 from bubbleproof.reference_exec.runtime.rank import Rank, RankResult
-from proofs_tests.reference_exec.patching import before
+from proofs_tests.reference_exec.patching import Marks, before
 
-Marks = list[object]
 K = TypeVar("K")
 
 

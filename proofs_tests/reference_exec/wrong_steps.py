@@ -10,34 +10,16 @@ import torch
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime import (
     batch,
-    optimizers,
     replica_collectives,
     stage_shards,
     updates,
 )
 from bubbleproof.reference_exec.runtime.device import Device
-from proofs_tests.reference_exec.patching import after
-
-Marks = list[object]
-Key = tuple[int, int, int]
-
-
-def _optimizer(
-    patch: pytest.MonkeyPatch, marks: Marks, change: Callable[[torch.optim.Optimizer], object]
-) -> None:
-    right = optimizers.optimizer_of
-
-    def made(*given: object) -> object:
-        optimizer = right(*given)  # type: ignore[arg-type]  # passed on
-        assert isinstance(optimizer, torch.optim.Optimizer)
-        marks.append(change(optimizer))
-        return optimizer
-
-    patch.setattr(updates, "optimizer_of", made)
+from proofs_tests.reference_exec.patching import Marks, after, optimizer, summed
 
 
 def _option(patch: pytest.MonkeyPatch, marks: Marks, name: str, value: object) -> None:
-    _optimizer(patch, marks, lambda one: one.param_groups[0].update({name: value}))
+    optimizer(patch, marks, lambda one: one.param_groups[0].update({name: value}))
 
 
 def weight_decay(patch: pytest.MonkeyPatch, marks: Marks) -> None:
@@ -67,15 +49,15 @@ def less_momentum(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 
 def a_parameter_left_out(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """An optimizer was not told of its last parameter."""
-    _optimizer(patch, marks, lambda one: one.param_groups[0]["params"].pop())
+    optimizer(patch, marks, lambda one: one.param_groups[0]["params"].pop())
 
 
 def moments_in_half(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """Momentum is kept in float32."""
 
     def begin(self: updates.Updates) -> None:
-        for optimizer in self.optimizers.values():
-            for state in optimizer.state.values():
+        for one in self.optimizers.values():
+            for state in one.state.values():
                 buffer = state.get("momentum_buffer")
                 if isinstance(buffer, torch.Tensor):
                     marks.append(buffer.copy_(buffer.float()))
@@ -150,35 +132,17 @@ def total_of_the_pass_before(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 
 def averaged(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """Replicas average their gradients where they should add them."""
-    right = replica_collectives._sum
-
-    def mean(parts: list[torch.Tensor]) -> torch.Tensor:
-        marks.append(len(parts))
-        return right(parts) / len(parts)
-
-    patch.setattr(replica_collectives, "_sum", mean)
+    summed(patch, marks, lambda right, parts: right(parts) / len(parts))
 
 
 def collective_in_another_order(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """Four replicas add their gradients from the last to the first."""
-    right = replica_collectives._sum
-
-    def backwards(parts: list[torch.Tensor]) -> torch.Tensor:
-        marks.append(len(parts))
-        return right(parts[::-1])
-
-    patch.setattr(replica_collectives, "_sum", backwards)
+    summed(patch, marks, lambda right, parts: right(parts[::-1]))
 
 
 def collective_in_single_precision(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """Gradients are summed among replicas in float32."""
-    right = replica_collectives._sum
-
-    def rounded(parts: list[torch.Tensor]) -> torch.Tensor:
-        marks.append(len(parts))
-        return right([part.float() for part in parts]).to(parts[0].dtype)
-
-    patch.setattr(replica_collectives, "_sum", rounded)
+    summed(patch, marks, lambda right, parts: right([each.float() for each in parts]).double())
 
 
 def replicas_on_one_batch(patch: pytest.MonkeyPatch, marks: Marks) -> None:

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
 
-from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.runtime import (
     compute,
     host,
-    optimizers,
-    replica_collectives,
     sliced,
     stage_shards,
     updates,
 )
 from bubbleproof.theory.model.actions import Action
-from proofs_tests.reference_exec.patching import after
+from proofs_tests.reference_exec.patching import Key, Marks, after, optimizer, summed
 
-Marks = list[object]
-Key = tuple[int, int, int]
 Grads = list[torch.Tensor]
+LONGER = 1 + 1e-9
 
 
 def _around_weight(patch: pytest.MonkeyPatch, act: Callable[[Key, Grads, Grads], None]) -> None:
@@ -126,26 +122,17 @@ def step_skipped(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 
 def other_learning_rate(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """A rank steps a little further than it was told."""
-    right = optimizers.optimizer_of
-
-    def made(training: Training, parameters: object) -> torch.optim.Optimizer:
-        optimizer = right(training, parameters)  # type: ignore[arg-type]  # passed on
-        assert isinstance(optimizer, torch.optim.Optimizer)
-        optimizer.param_groups[0]["lr"] *= 1 + 1e-9
-        marks.append(optimizer)
-        return optimizer
-
-    patch.setattr(updates, "optimizer_of", made)
+    optimizer(patch, marks, lambda one: one.param_groups[0].update(lr=one.defaults["lr"] * LONGER))
 
 
 def moments_forgotten(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """The optimizer's state is lost between steps."""
 
     def begin(self: updates.Updates) -> None:
-        for optimizer in self.optimizers.values():
-            assert isinstance(optimizer, torch.optim.Optimizer)
-            marks.extend(optimizer.state.keys())
-            optimizer.state.clear()
+        for one in self.optimizers.values():
+            assert isinstance(one, torch.optim.Optimizer)
+            marks.extend(one.state.keys())
+            one.state.clear()
 
     after(patch, updates.Updates, "begin_pass", begin)
 
@@ -185,31 +172,23 @@ def two_ranks_of_a_stage_not_summed(patch: pytest.MonkeyPatch, marks: Marks) -> 
     _own_alone(patch, marks, "_add_replicas")
 
 
-def _other_sum(
-    patch: pytest.MonkeyPatch, marks: Marks, of: Callable[[Sequence[torch.Tensor]], object]
-) -> None:
-    right = replica_collectives._sum
-
-    def total(parts: list[torch.Tensor]) -> torch.Tensor:
-        marks.append(len(parts))
-        return right(list(of(parts)))  # type: ignore[call-overload]  # a list again
-
-    patch.setattr(replica_collectives, "_sum", total)
-
-
 def collective_drops_a_member(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """The last member's part is left out."""
-    _other_sum(patch, marks, lambda parts: parts[:-1])
+    summed(patch, marks, lambda right, parts: right(parts[:-1]))
 
 
 def collective_doubles_a_member(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """The first member's part is taken twice."""
-    _other_sum(patch, marks, lambda parts: [*parts, parts[0]])
+    summed(patch, marks, lambda right, parts: right([*parts, parts[0]]))
 
 
 def collective_a_bit_off(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """One sum of one member is a bit off, so that the members have different ones."""
-    _other_sum(patch, marks, lambda parts: [parts[0] * (1 + 2**-52 * (not marks[1:])), *parts[1:]])
+
+    def off(right: Callable[..., torch.Tensor], parts: list[torch.Tensor]) -> torch.Tensor:
+        return right([parts[0] * (1 + 2**-52 * (not marks[1:])), *parts[1:]])
+
+    summed(patch, marks, off)
 
 
 def shard_short_of_its_last_row(patch: pytest.MonkeyPatch, marks: Marks) -> None:

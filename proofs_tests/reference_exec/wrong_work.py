@@ -15,10 +15,7 @@ from bubbleproof.reference_exec.runtime import (
     compute,
     weight_parts,
 )
-from proofs_tests.reference_exec.patching import before, multiply
-
-Marks = list[object]
-Key = tuple[int, int, int]
+from proofs_tests.reference_exec.patching import Key, Marks, before, multiply
 
 
 def _add(weight: nn.Parameter, gradient: torch.Tensor) -> None:
@@ -70,17 +67,13 @@ def weights_computed_in_i_and_added_in_w(patch: pytest.MonkeyPatch, marks: Marks
     patch.setattr(WeightGradStore, "run", run)
 
 
-def _gemm(patch: pytest.MonkeyPatch, then: Callable[[torch.Tensor, torch.Tensor], object]) -> None:
-    def product(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-        then(dy, x)
-        return weight_gradient(dy, x)
-
-    patch.setattr(linear, "weight_gradient", product)
-
-
 def gemms_of_w_twice(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """W computes each product twice and throws one away."""
-    _gemm(patch, lambda dy, x: marks.append(weight_gradient(dy, x).shape))
+
+    def again(dy: torch.Tensor, x: torch.Tensor) -> None:
+        marks.append(weight_gradient(dy, x).shape)
+
+    before(patch, linear, "weight_gradient", again)
 
 
 def one_w_added_by_the_next(patch: pytest.MonkeyPatch, marks: Marks) -> None:
