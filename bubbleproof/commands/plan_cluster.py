@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from time import perf_counter
 
 from bubbleproof.commands.cluster_results import (
     COLUMNS,
@@ -106,9 +107,10 @@ def run_any_plan(problem: str, request: PlanRequest) -> int:
     if request.paper is not None:
         require_paper(request.paper)
     file = read_cluster_file(problem)
-    options = options_of(request, file.time_limit)
+    options, began = options_of(request, file.time_limit), perf_counter()
     with about(problem):
         counts = all_counted(file)
+    options = options.after(perf_counter() - began)
     with workers_of(request) as executor, heartbeat(options) as telling:
         found = plan_cluster(counts, lambda c: deployed_space(file, c), telling, executor=executor)
     if isinstance(found, NoClusterPlan):

@@ -36,7 +36,7 @@ from bubbleproof.planners.looks import (
     preparation,
 )
 from bubbleproof.planners.pipeline_search import PipelineSearch
-from bubbleproof.planners.planned import INTERRUPTED, PlanOptions
+from bubbleproof.planners.planned import INTERRUPTED, PlanOptions, by_clock
 from bubbleproof.planners.search_budget import LEAST_WORK, SearchBudget
 from bubbleproof.planners.shape_bounds import ShapeBound
 from bubbleproof.solvers import SolveOptions, Status
@@ -46,6 +46,8 @@ from bubbleproof.theory.pipelines.plan_space import PlanSpace
 LOOKS_SHARE = 0.5  # of the time, at most, for the first looks
 OTHERS_SHARE = 0.5  # of what is left then, for those that are not the best
 LEAST_SECONDS = 1.0  # for any search
+ONE_SHARE = 0.25  # of the seconds left, at most, for one look as long as nothing is found
+ROOM_SHARE = 0.15  # of the seconds until those of most room are looked at, if nothing is found
 SpaceOf = Callable[[CombinationCosts], PlanSpace]
 
 
@@ -117,20 +119,38 @@ class DeploymentSearch:
             is_late = most is not None and used > LOOKS_SHARE * self.all_of_it
             if left <= 0 or is_late:
                 return
-            one = waiting.pop(0)
+            one = self._next(waiting, most, used)
+            waiting.remove(one)
             if most is None or one.bound < most:
                 self._look_at(one, most)
                 self._tell(one)
 
+    def _next(
+        self, waiting: Sequence[DeploymentStanding], most: int | None, used: float
+    ) -> DeploymentStanding:
+        """The one of the least bound; as long as nothing fits and seconds go, that of most room."""
+        is_in_need = most is None and used > ROOM_SHARE * self.all_of_it
+        if self.options.work is None and is_in_need:
+            return min(waiting, key=lambda one: one.counted.needed)
+        return waiting[0]
+
     def _look_at(self, one: DeploymentStanding, most: int | None) -> None:
-        """First looks at its shapes; its bound is the least of theirs."""
+        """First looks at its shapes; its bound is the least of theirs.
+
+        As long as nothing is found, none may take more than a part of the seconds that are left.
+        """
         for shape in one.shapes:
             if most is not None and one.bound_of(shape) >= most:
                 continue
             within = None if most is None else most - one.step_end
-            seconds = max(0.0, self.budget.seconds)
+            seconds, needed = max(0.0, self.budget.preparable), preparation(shape.shaped.pipeline)
+            if most is None and self.options.work is None and needed > ONE_SHARE * seconds:
+                continue
             asked = FirstSearch(shaped=shape.shaped, most=within, seconds=seconds)
+            began = time.perf_counter()
             self._take(one, shape, first_look(asked))
+            if needed <= seconds:
+                self.budget.pace.measure(needed, time.perf_counter() - began)
             if one.best is not None:
                 most = one.best.value if most is None else min(most, one.best.value)
         one.rule_out()
@@ -176,7 +196,7 @@ class DeploymentSearch:
         for shape in shapes:
             part = self.budget.part(share / len(shapes), 0.0)
             needed = preparation(shape.shaped.pipeline)
-            if needed > self.budget.seconds:
+            if needed > self.budget.preparable:
                 continue
             options = SolveOptions(
                 time_limit=max(needed, part.seconds),
@@ -216,7 +236,7 @@ class DeploymentSearch:
             self._plan(best, self.least)
         rows = tuple(one.row(best) for one in self.standings)
         bundled = {str(one.counted.combination): one.bundle for one in self.standings}
-        reason = INTERRUPTED if self.options.stop.is_set() else ""
+        reason = INTERRUPTED if self.options.stop.is_set() else self._decided_by_clock()
         bounds = [one.bound for one in self.open_ones]
         lower, seconds = min(bounds, default=0), time.perf_counter() - self.began
         if best is None or best.best is None or best.plan is None:
@@ -243,6 +263,14 @@ class DeploymentSearch:
             bundled=bundled,
             reason=reason,
         )
+
+    def _decided_by_clock(self) -> str:
+        """What is open because the seconds were over; nothing where work was limited."""
+        if self.budget.work is not None:
+            return ""
+        most = value_of(self.best)
+        number = sum(most is None or one.bound < most for one in self.open_ones)
+        return by_clock(number, "deployment") if number else ""
 
     def _nearest(self) -> tuple[NearestDeployment, ...]:
         """The deployment that runs on the smallest card, where one does at all."""

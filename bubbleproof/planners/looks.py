@@ -143,10 +143,10 @@ def first_look(asked: FirstSearch) -> SearchOutcome:
 
 
 def _published(pipeline: Pipeline, deadline: float) -> FoundSchedule | None:
-    """The best published order that fits, if one does, of those tried until the deadline."""
+    """The best published order that fits, of the first and those before the deadline."""
     problem, best = pipeline.problem(), None
-    for name, program in published_in_turn(pipeline):
-        if best is not None and time.perf_counter() > deadline:
+    for number, (name, program) in enumerate(published_in_turn(pipeline)):
+        if number and time.perf_counter() > deadline:
             break
         try:
             schedule = left_shift(problem, program)

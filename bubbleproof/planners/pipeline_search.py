@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from bubbleproof.parallel import run_all
@@ -28,7 +27,6 @@ from bubbleproof.planners.least_memory import least_capacity
 from bubbleproof.planners.looks import (
     CandidateSearch,
     FirstSearch,
-    FoundSchedule,
     SearchOutcome,
     first_look,
     look,
@@ -39,10 +37,8 @@ from bubbleproof.planners.outcome import (
     Ground,
     Outcome,
     OutcomeReason,
-    comparison,
-    solved_outcome,
-    unsolved_outcome,
 )
+from bubbleproof.planners.pipeline_standing import NOT_LOOKED_AT, PipelineStanding
 from bubbleproof.planners.planned import (
     INTERRUPTED,
     CandidateResult,
@@ -50,18 +46,16 @@ from bubbleproof.planners.planned import (
     Plan,
     PlanOptions,
     SolvedCandidate,
+    by_clock,
     place_of,
-    solved_candidate,
     verdict_of,
 )
 from bubbleproof.planners.search_budget import LEAST_WORK, SearchBudget
 from bubbleproof.solvers import SolveOptions, Status
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
-from bubbleproof.theory.pipelines.shaping import NotLegalError, ShapedPipeline, shaped
+from bubbleproof.theory.pipelines.shaping import NotLegalError, shaped
 
 LEAST_SECONDS = 0.5  # for any look
-NOT_LOOKED_AT = SearchOutcome()
-SAME = "the same pipeline as"
 MANY = 100  # candidates: beyond, not each is worth a schedule
 
 AnySearch = TypeVar("AnySearch", FirstSearch, CandidateSearch)
@@ -69,36 +63,6 @@ AnySearch = TypeVar("AnySearch", FirstSearch, CandidateSearch)
 
 class _TimeIsUpError(Exception):
     """The first looks end here."""
-
-
-@dataclass(kw_only=True, eq=False)
-class _Standing:
-    """Candidates that are one pipeline, and what is known of it."""
-
-    candidates: list[Candidate]
-    shaped: ShapedPipeline
-    best: FoundSchedule | None = None
-    bound: SearchOutcome = NOT_LOOKED_AT  # the look that brought the best bound
-    is_infeasible: bool = False
-
-    @property
-    def value(self) -> int | None:
-        return None if self.best is None else self.best.value
-
-    @property
-    def least(self) -> int:
-        return self.bound.bound
-
-    def take(self, seen: SearchOutcome) -> None:
-        if self.bound is NOT_LOOKED_AT or seen.bound > self.bound.bound:
-            self.bound = seen
-        if seen.found is not None:
-            self.take_schedule(seen.found)
-        self.is_infeasible |= seen.is_infeasible
-
-    def take_schedule(self, found: FoundSchedule) -> None:
-        if self.best is None or found.value < self.best.value:
-            self.best = found
 
 
 class PipelineSearch:
@@ -119,7 +83,7 @@ class PipelineSearch:
         self.space, self.options, self.executor = space, options, executor
         self.began, self.budget, self.known = time.perf_counter(), budget, known
         self.illegal: dict[Candidate, str] = {}
-        self.standings: list[_Standing] = []
+        self.standings: list[PipelineStanding] = []
 
     def run(self) -> Plan | NoPlanFound:
         try:
@@ -132,7 +96,7 @@ class PipelineSearch:
         return self._conclude()
 
     def _shape(self) -> None:
-        one_of: dict[object, _Standing] = {}
+        one_of: dict[object, PipelineStanding] = {}
         for candidate in self.space.candidates():
             try:
                 found = shaped(self.space, candidate)
@@ -143,7 +107,8 @@ class PipelineSearch:
             placement = "both ways" if is_double else found.pipeline.stage_ranks
             plain = found.pipeline.with_changes(placement="loop")
             known = one_of.setdefault(
-                (repr(plain), placement, found.allowed), _Standing(candidates=[], shaped=found)
+                (repr(plain), placement, found.allowed),
+                PipelineStanding(candidates=[], shaped=found),
             )
             known.candidates.append(candidate)
         self.standings = list(one_of.values())
@@ -170,7 +135,7 @@ class PipelineSearch:
         for first in range(0, len(self.standings), MANY):
             standings, most = self.standings[first : first + MANY], self.best if first else None
             asked = (
-                FirstSearch(shaped=one.shaped, most=most, seconds=self.budget.seconds)
+                FirstSearch(shaped=one.shaped, most=most, seconds=self.budget.preparable)
                 for one in standings
             )
             self._run(first_look, asked, standings)
@@ -179,7 +144,7 @@ class PipelineSearch:
         self,
         look_at: Callable[[AnySearch], SearchOutcome],
         asked: Iterable[AnySearch],
-        at: Sequence[_Standing],
+        at: Sequence[PipelineStanding],
     ) -> None:
         """The looks side by side, while there is time."""
 
@@ -199,11 +164,11 @@ class PipelineSearch:
         ):
             self._look_at(open_ones)
 
-    def _fits(self, one: _Standing) -> bool:
+    def _fits(self, one: PipelineStanding) -> bool:
         """Whether a look at it can be prepared in the time left."""
-        return preparation(one.shaped.pipeline) <= self.budget.seconds
+        return preparation(one.shaped.pipeline) <= self.budget.preparable
 
-    def _open(self) -> list[_Standing]:
+    def _open(self) -> list[PipelineStanding]:
         """What may still have something shorter than the best, the least bound first."""
         best = self.best
         found = [
@@ -215,7 +180,7 @@ class PipelineSearch:
         ]
         return sorted(found, key=lambda one: (one.least, one.value is None, one.value or 0))
 
-    def _look_at(self, standings: Sequence[_Standing]) -> None:
+    def _look_at(self, standings: Sequence[PipelineStanding]) -> None:
         """One look at each; without workers, each knows what those before it have found."""
         if self.executor is not None:
             self._run(look, [self._asked(one, len(standings)) for one in standings], standings)
@@ -226,7 +191,7 @@ class PipelineSearch:
             if one in self._open() and self._fits(one):
                 self._take(one, look(self._asked(one, len(standings) - number)))
 
-    def _asked(self, one: _Standing, parts: int) -> CandidateSearch:
+    def _asked(self, one: PipelineStanding, parts: int) -> CandidateSearch:
         """A look for anything that is shorter than the best.
 
         It has one of so many parts of the work left or, where only seconds are limited and nobody
@@ -250,7 +215,7 @@ class PipelineSearch:
         known = None if one.best is None else one.best.schedule.program
         return CandidateSearch(shaped=one.shaped, options=options, known=known)
 
-    def _take(self, one: _Standing, seen: SearchOutcome) -> None:
+    def _take(self, one: PipelineStanding, seen: SearchOutcome) -> None:
         one.take(seen)
         self.budget.spend(seen.work)
         if self.options.tell is not None:
@@ -266,7 +231,7 @@ class PipelineSearch:
         for one in self.standings:
             if one.bound is NOT_LOOKED_AT:
                 one.take(without_look(one.shaped, "no time was left for a look"))
-        judged = {c: j for one in self.standings for c, j in self._judged(one)}
+        judged = {c: j for one in self.standings for c, j in one.results(self.best)}
         for candidate, why in self.illegal.items():
             judged[candidate] = CandidateResult(
                 candidate=candidate,
@@ -276,7 +241,7 @@ class PipelineSearch:
         order = self.space.candidates()
         results = tuple(judged[c] for c in order)
         solved = [one for one in results if isinstance(one, SolvedCandidate)]
-        reason = INTERRUPTED if self.options.stop.is_set() else ""
+        reason = INTERRUPTED if self.options.stop.is_set() else self._decided_by_clock()
         if not solved:
             return NoPlanFound(
                 space=self.space,
@@ -298,6 +263,11 @@ class PipelineSearch:
             reason=reason,
         )
 
+    def _decided_by_clock(self) -> str:
+        """What is open because the seconds were over; nothing where work was limited."""
+        number = len(self._open()) if self.budget.work is None else 0
+        return by_clock(number, "candidate") if number else ""
+
     def _least_capacity(self) -> int | None:
         if self.options.stop.is_set():
             return None
@@ -312,38 +282,3 @@ class PipelineSearch:
     def _unsolved_status(self) -> Status:
         is_refuted = all(one.is_infeasible for one in self.standings)
         return Status.INFEASIBLE if is_refuted else Status.UNKNOWN
-
-    def _judged(self, one: _Standing) -> list[tuple[Candidate, CandidateResult]]:
-        status = unsolved_outcome(one.least, self.best)
-        if one.is_infeasible:
-            status = Outcome.INFEASIBLE
-        elif one.value is not None:
-            status = solved_outcome(one.value, one.least)
-        first = one.candidates[0]
-        result = CandidateResult(
-            candidate=first,
-            status=status,
-            reason=_reason(one, self.best),
-            bound=one.least,
-            certificate=one.bound.certificate,
-            word=one.bound.word,
-        )
-        if one.best is not None:
-            result = solved_candidate(result, one.best)
-        same = OutcomeReason(ground=Ground.SAME_PIPELINE, text=f"{SAME} {first}")
-        return [
-            (c, result if c == first else replace(result, candidate=c, reason=same))
-            for c in one.candidates
-        ]
-
-
-def _reason(one: _Standing, best: int | None) -> OutcomeReason:
-    """Why the candidate is not the plan, or what its bound rests on."""
-    by = f" by the word of {one.bound.word}" if one.bound.word else ""
-    if one.is_infeasible:
-        why = one.bound.reason
-        text = f"does not fit{by}: {why}" if why else f"does not fit{by}"
-        return OutcomeReason(ground=Ground.ROOM, text=text)
-    if not one.bound.is_begun and (best is None or one.least < best):
-        return OutcomeReason(ground=Ground.TIME, text=one.bound.reason)
-    return comparison(one.value, one.least, best, by)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bubbleproof.planners.looks import FoundSchedule
 from bubbleproof.planners.outcome import Outcome, OutcomeReason
@@ -62,6 +62,10 @@ class PlanOptions:
             raise ValueError(f"threads must be 1 or more, got {self.threads}")
         if not 0 <= self.seed < 1 << 31:
             raise ValueError(f"seed must be 0 to 2**31 - 1, got {self.seed}")
+
+    def after(self, seconds: float) -> PlanOptions:
+        """What is left of them once so many seconds have gone: a tenth at least."""
+        return replace(self, time_limit=max(0.1 * self.time_limit, self.time_limit - seconds))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -234,6 +238,12 @@ class NoPlanFound(CandidateResults):
 def place_of(one: SolvedCandidate) -> tuple[int, int]:
     """Which schedule is better: the shorter, of equals the one with less memory."""
     return one.value, one.peak_memory
+
+
+def by_clock(number: int, thing: str) -> str:
+    """That the time was over while so many were open, which another run may close or not."""
+    things = f"{number:,} {thing}{'s are' if number > 1 else ' is'}"
+    return f"the clock ended the search: {things} open; a limit of work repeats exactly"
 
 
 def solved_candidate(result: CandidateResult, found: FoundSchedule) -> SolvedCandidate:

@@ -20,6 +20,8 @@ from bubbleproof.planners.planned import NoPlanFound, Plan, PlanOptions
 from bubbleproof.planners.search_budget import SearchBudget
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 
+SEARCHED = 0.95  # of the seconds: what is found is then judged and told
+
 
 def plan(
     space: PlanSpace,
@@ -35,7 +37,7 @@ def plan(
     refuses.
     """
     options = options or PlanOptions()
-    budget = SearchBudget.of(options.time_limit, options.work, options.stop)
+    budget = SearchBudget.of(SEARCHED * options.time_limit, options.work, options.stop)
     return PipelineSearch(space, options, budget, executor, known).run()
 
 
@@ -48,5 +50,5 @@ def plan_cluster(
 ) -> ClusterPlan | NoClusterPlan:
     """The best of the combinations; ``space_of`` gives the shapes to try of each."""
     options = options or PlanOptions()
-    budget = SearchBudget.of(options.time_limit, options.work, options.stop)
+    budget = SearchBudget.of(SEARCHED * options.time_limit, options.work, options.stop)
     return DeploymentSearch(counted, space_of, options, budget, executor).run()

@@ -1,17 +1,39 @@
 """What a search may spend, and what is left of it: seconds and, where they are limited, work.
 
-A nested search has a *part* of the budget: a share of what is left, that never ends after the whole
-does. Work is counted in units of about a second each. Where it is limited, shares are shares of
-work, and no decision of a search hangs on the clock as long as the deadline is not met.
+How long a look takes to prepare is estimated, and the estimate corrected by what the looks before
+it took (``Pace``): one that would end after the deadline is not begun. A nested search has a *part*
+of the budget: a share of what is left, that never ends after the whole does. Work is counted in
+units of about a second each. Where it is limited, shares are shares of work, and no decision of a
+search hangs on the clock as long as the deadline is not met.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Event
 
 LEAST_WORK = 0.01  # for any look
+MEASURED = 0.05  # seconds of an estimate that tells of the pace
+
+
+@dataclass(kw_only=True, eq=False)
+class Pace:
+    """How much longer than estimated looks take here, by those that took some time."""
+
+    estimated: float = 0.0
+    taken: float = 0.0
+
+    def measure(self, estimated: float, taken: float) -> None:
+        """Another look, in seconds."""
+        if estimated >= MEASURED:
+            self.estimated += estimated
+            self.taken += taken
+
+    @property
+    def factor(self) -> float:
+        """1 or more."""
+        return max(1.0, self.taken / self.estimated) if self.estimated else 1.0
 
 
 @dataclass(kw_only=True, eq=False)
@@ -25,6 +47,7 @@ class SearchBudget:
     work: float | None
     stop: Event
     done: float = 0.0
+    pace: Pace = field(default_factory=Pace)
 
     @classmethod
     def of(cls, seconds: float, work: float | None, stop: Event) -> SearchBudget:
@@ -48,6 +71,14 @@ class SearchBudget:
             return 0.0
         return self.seconds if self.work is None else self.work - self.done
 
+    @property
+    def preparable(self) -> float:
+        """The estimate, in seconds, of the longest preparation that ends before the deadline.
+
+        Where work is limited the pace is not asked: it differs from run to run.
+        """
+        return self.seconds if self.work is not None else self.seconds / self.pace.factor
+
     def spend(self, work: float) -> None:
         """Count what a look has done."""
         self.done += max(LEAST_WORK, work)
@@ -62,4 +93,4 @@ class SearchBudget:
         else:
             seconds, work = max(least_seconds, self.seconds), max(LEAST_WORK, share)
         deadline = min(self.deadline, time.perf_counter() + seconds)
-        return SearchBudget(deadline=deadline, work=work, stop=self.stop)
+        return SearchBudget(deadline=deadline, work=work, stop=self.stop, pace=self.pace)
