@@ -14,9 +14,9 @@ from typing import NamedTuple
 from bubbleproof.papers.tpipe.tpipe_formulas import printed_trecomp_makespan, tpipe_makespan
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.chimera import closed_form_order as chimera_units
-from bubbleproof.theory.families.few_microbatches import one_rank_bound
 from bubbleproof.theory.families.hanayo import closed_form_order as hanayo_waves
-from bubbleproof.theory.families.svpp import most_forwards
+from bubbleproof.theory.families.shortening.few_microbatches import one_rank_bound
+from bubbleproof.theory.families.sliced.svpp import most_forwards
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline

@@ -7,7 +7,7 @@ from itertools import product
 from benchmarks.findings import Tally
 from benchmarks.torch_tables import Size
 from bubbleproof.theory.families import families, make_parameters
-from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.programs.lowering import lower
 from bubbleproof.verify import check_communication
 
 OPTIONS: tuple[dict[str, int], ...] = ({}, {"v": 2}, {"v": 4}, {"s": 2}, {"v": 2, "s": 2})

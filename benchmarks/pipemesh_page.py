@@ -30,7 +30,7 @@ from bubbleproof.papers.planning.paper_choice import PaperChoice, PaperInput
 from bubbleproof.papers.planning.planner_list import paper_choice
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.base import FamilyMember
-from bubbleproof.theory.pipelines.step_time import step_ticks
+from bubbleproof.theory.pipelines.programs.step_time import step_ticks
 from bubbleproof.theory.pipelines.timing import left_shift
 
 NETWORK = {0: 400, 4: 100, 8: 100, 12: 100}  # Gbit/s of a host of 8 GPUs, by PipeMesh's row

@@ -41,8 +41,8 @@ from bubbleproof.reference_exec.pytorch import worker
 from bubbleproof.reference_exec.pytorch.table import as_pytorch_adds, table_text, this_version
 from bubbleproof.reference_exec.runtime.compute import Gradients
 from bubbleproof.theory.families import families, make_parameters
-from bubbleproof.theory.pipelines.lowering import lower
-from bubbleproof.theory.pipelines.pytorch_runtime import REDUCES_SINCE
+from bubbleproof.theory.pipelines.programs.lowering import lower
+from bubbleproof.theory.pipelines.programs.pytorch_runtime import REDUCES_SINCE
 from bubbleproof.verify.communication.matching import compute_part
 
 FAMILIES = (

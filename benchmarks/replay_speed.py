@@ -51,7 +51,7 @@ from bubbleproof.reference_exec.pytorch.table import as_pytorch_adds
 from bubbleproof.reference_exec.runtime.compute import Gradients
 from bubbleproof.reference_exec.runtime.rank import RankResult
 from bubbleproof.theory.families import member
-from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.programs.lowering import lower
 
 TIMES = ("step", "whole")
 SHOWN = ("kind", "hidden", "layers", "heads", "sequence", "batch", "dtype")  # of the model

@@ -10,7 +10,7 @@ from benchmarks.baselines import plain_milp, plain_z3
 from benchmarks.child_process import answers
 from benchmarks.instances import Instance
 from bubbleproof.solvers import ProofOrigin, SolveOptions, Status, solve
-from bubbleproof.solvers.solving_choices import solve_choices
+from bubbleproof.solvers.choices.solving_choices import solve_choices
 from bubbleproof.solvers.starts import schedule_of_starts
 from bubbleproof.verify import check
 

@@ -21,7 +21,7 @@ from bubbleproof.papers.planning import derived
 from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
 from bubbleproof.planners.planned import NoPlanFound, Plan, SolvedCandidate
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from bubbleproof.verify.candidates.bundle import BundleVerdict, CandidateBound, check_bundle
 from bubbleproof.verify.candidates.plan_rule import GivenPlan, no_deployment
 from bubbleproof.verify.candidates.plan_verdict import (

@@ -73,7 +73,7 @@ def plan(
     from bubbleproof.formats.cluster_toml import is_cluster_file
     from bubbleproof.planners import PlanOptions
     from bubbleproof.planners import plan as search
-    from bubbleproof.theory.pipelines.plan_space import PlanSpace
+    from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 
     options = PlanOptions(
         time_limit=number(time_limit, "time_limit", asker="plan"),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bubbleproof.theory.pipelines.pytorch_runtime import NEWEST, OLDEST, shown
+from bubbleproof.theory.pipelines.programs.pytorch_runtime import NEWEST, OLDEST, shown
 from proofs_tests.lowest import constraints
 
 ROOT = Path(__file__).parents[1]

@@ -13,7 +13,7 @@ from bubbleproof.formats.plan_json import PlanFile, write_plan
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.planners import Plan
 from bubbleproof.planners.cluster_planned import ClusterPlan
-from bubbleproof.theory.pipelines.plan_space import Candidate
+from bubbleproof.theory.pipelines.shapes.plan_space import Candidate
 from bubbleproof.verify import Rule
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.conftest import command as command  # the fixture

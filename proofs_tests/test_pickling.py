@@ -29,7 +29,7 @@ from bubbleproof.testing.assertions import InvalidSchedule
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.shaping import NotLegalError
+from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError
 from bubbleproof.theory.pipelines.timing import Deadlock
 from bubbleproof.verify import check_whole
 

@@ -29,7 +29,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.candidates.chosen import foreign_choice
 
 if TYPE_CHECKING:  # a solver is loaded where one is asked for
-    from bubbleproof.solvers.solving_choices import ChoiceResult
+    from bubbleproof.solvers.choices.solving_choices import ChoiceResult
 
 SUFFIXES = (".json", ".csv")
 IN_FOLDER = "schedule.json"

@@ -62,7 +62,7 @@ from bubbleproof.planners.outcome import Outcome
 from bubbleproof.report.extras import INSTALL, absent
 from bubbleproof.report.page import ReportPage, write_page
 from bubbleproof.solvers import Status
-from bubbleproof.theory.pipelines.nearest_shape import nearest_change
+from bubbleproof.theory.pipelines.shapes.nearest_shape import nearest_change
 
 EXIT = {
     Status.OPTIMAL: HOLDS,

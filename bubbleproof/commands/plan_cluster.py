@@ -71,7 +71,7 @@ from bubbleproof.planners.planning import plan_cluster
 from bubbleproof.report.deployment_corners import deployment_corners
 from bubbleproof.report.page import ReportPage
 from bubbleproof.report.plan_page import ranked_table
-from bubbleproof.theory.pipelines.nearest_shape import nearest_change
+from bubbleproof.theory.pipelines.shapes.nearest_shape import nearest_change
 
 LETTERS = (
     "t, d, p: tensor, data and pipeline parallel cards; b: samples of a microbatch; c: cards that "

@@ -18,8 +18,8 @@ from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners import Plan, SolvedCandidate
 from bubbleproof.report.page import ReportPage, ScheduleSection
 from bubbleproof.report.plan_page import PlanPoint, bands, ranked_table, trades
-from bubbleproof.theory.pipelines.plan_space import SPLIT, WHOLE
-from bubbleproof.theory.pipelines.spread import Spread
+from bubbleproof.theory.pipelines.programs.spread import Spread
+from bubbleproof.theory.pipelines.shapes.plan_space import SPLIT, WHOLE
 from bubbleproof.verify import Verdict
 
 EXPLAINED = (

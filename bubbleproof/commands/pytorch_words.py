@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from bubbleproof.formats import ScheduleFile
 from bubbleproof.theory.model.actions import Kind
-from bubbleproof.theory.pipelines.pytorch_runtime import (
+from bubbleproof.theory.pipelines.programs.pytorch_runtime import (
     NEWEST,
     REDUCES_SINCE,
     Version,

@@ -14,9 +14,9 @@ from bubbleproof.formats import ScheduleFile, write_schedule, write_table, write
 from bubbleproof.report.extras import require_drawing
 from bubbleproof.report.timeline import Window
 from bubbleproof.theory.model.schedule import MAX_START, Schedule
-from bubbleproof.theory.pipelines.lowering import lower
-from bubbleproof.theory.pipelines.pytorch_runtime import Version
-from bubbleproof.theory.pipelines.standstill import Standstill, standstill
+from bubbleproof.theory.pipelines.programs.lowering import lower
+from bubbleproof.theory.pipelines.programs.pytorch_runtime import Version
+from bubbleproof.theory.pipelines.programs.standstill import Standstill, standstill
 from bubbleproof.theory.pipelines.timing import UntimedProgram
 from bubbleproof.verify.every_rule import check_every_rule
 

@@ -23,10 +23,10 @@ from bubbleproof.formats.cases_json import write_proof
 from bubbleproof.formats.schedule_file import with_claims
 from bubbleproof.planners.case_proofs import shown_by_cases
 from bubbleproof.solvers import ProofOrigin, Result, SolveOptions, Status, solve
+from bubbleproof.solvers.choices.solving_choices import solve_choices
 from bubbleproof.solvers.demands import Demands
 from bubbleproof.solvers.engines import require_engine
 from bubbleproof.solvers.options import Goal
-from bubbleproof.solvers.solving_choices import solve_choices
 from bubbleproof.verify.candidates.cases import Cases
 
 EXIT = {

@@ -21,7 +21,7 @@ from bubbleproof.report.page import ScheduleSection
 from bubbleproof.report.table_rows import ReplayRow, VerdictRow
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
-from bubbleproof.theory.pipelines.standstill import Standstill
+from bubbleproof.theory.pipelines.programs.standstill import Standstill
 from bubbleproof.verify import Semantics, Verdict, join
 from bubbleproof.verify.candidates.cases import Cases
 from bubbleproof.verify.candidates.certified_distance import CertifiedDistance, certified_distance

@@ -37,7 +37,7 @@ from bubbleproof.costs.weights import (
     layer_weights,
     words,
 )
-from bubbleproof.theory.pipelines.layer_cuts import (
+from bubbleproof.theory.pipelines.shapes.layer_cuts import (
     BALANCED,
     EVEN,
     Cut,

@@ -39,7 +39,7 @@ from bubbleproof.costs.times.work import (
 )
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.costs.weights import Weights, embedding_weights, head_weights, layer_weights
-from bubbleproof.theory.pipelines.layer_cuts import Cut
+from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut
 
 ELEMENT = 2  # bytes of a number on its way between cards
 GB_PER_MS = 1e6  # bytes in a millisecond at 1 GB/s

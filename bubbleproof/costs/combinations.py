@@ -18,7 +18,7 @@ from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.cluster_layers import ClusterLayers, cluster_layers
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.transformer import Transformer
-from bubbleproof.theory.pipelines.layer_cuts import BALANCED, EVEN, Cut, Layers
+from bubbleproof.theory.pipelines.shapes.layer_cuts import BALANCED, EVEN, Cut, Layers
 
 MOST_COMBINATIONS = 20_000
 

@@ -47,8 +47,8 @@ from bubbleproof.formats.errors import UnusableInput, about, inside, quoted
 from bubbleproof.formats.files import MEBIBYTE, FilePath
 from bubbleproof.formats.json_text import read_json
 from bubbleproof.formats.validation import AS_WHOLE, Layout, Natural, validate
-from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
-from bubbleproof.theory.pipelines.shaping import NotLegalError, ShapedPipeline, shaped
+from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
+from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError, ShapedPipeline, shaped
 from bubbleproof.verify.candidates.bundle import CandidateBound
 from bubbleproof.verify.candidates.cases import CandidateProof, Cases
 from bubbleproof.verify.candidates.rank_claims import NoRoom, RankClaim, RankMemory, RankWork

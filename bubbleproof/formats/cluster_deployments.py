@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from bubbleproof.costs.combinations import CombinationCosts, combinations, counted
 from bubbleproof.formats.deployed_space import deployed_problem, deployed_space
 from bubbleproof.formats.errors import values_at
-from bubbleproof.theory.pipelines.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from bubbleproof.verify.candidates.bundle import DeploymentSpace
 
 if TYPE_CHECKING:  # the file has been read

@@ -26,8 +26,8 @@ from bubbleproof.formats.plan_layout import PlanLayout
 from bubbleproof.formats.sizes_and_rates import Units
 from bubbleproof.formats.toml_text import parse_toml
 from bubbleproof.formats.validation import validate
-from bubbleproof.theory.pipelines.layer_cuts import BALANCED, EVEN
-from bubbleproof.theory.pipelines.plan_space import require_listed
+from bubbleproof.theory.pipelines.shapes.layer_cuts import BALANCED, EVEN
+from bubbleproof.theory.pipelines.shapes.plan_space import require_listed
 
 CARD = {
     "flops": ("tflops", 1e12),

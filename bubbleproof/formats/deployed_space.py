@@ -18,9 +18,9 @@ from bubbleproof.formats.exact_numbers import LARGEST
 from bubbleproof.formats.listed_shapes import listed_space, spread_of, stage_values
 from bubbleproof.formats.printable import harmless
 from bubbleproof.formats.sizes import refuse_overflow, refuse_oversize
-from bubbleproof.theory.pipelines.layer_cuts import LayerPart
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import WHOLE, PlanSpace
+from bubbleproof.theory.pipelines.shapes.layer_cuts import LayerPart
+from bubbleproof.theory.pipelines.shapes.plan_space import WHOLE, PlanSpace
 
 if TYPE_CHECKING:  # files are read elsewhere
     from bubbleproof.formats.cluster_toml import ClusterFile

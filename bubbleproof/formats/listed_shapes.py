@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from bubbleproof.formats.errors import UnusableInput, quoted, values_at
 from bubbleproof.theory.pipelines.allowed import AllowedChoices
-from bubbleproof.theory.pipelines.layer_cuts import Layers, nearest_cut
 from bubbleproof.theory.pipelines.pipeline import TICKS, Pipeline
-from bubbleproof.theory.pipelines.plan_space import Backward, PlanSpace
-from bubbleproof.theory.pipelines.spread import Spread
+from bubbleproof.theory.pipelines.programs.spread import Spread
+from bubbleproof.theory.pipelines.shapes.layer_cuts import Layers, nearest_cut
+from bubbleproof.theory.pipelines.shapes.plan_space import Backward, PlanSpace
 
 if TYPE_CHECKING:  # what has been read is all that is asked for here
     from bubbleproof.formats.plan_layout import PlanLayout

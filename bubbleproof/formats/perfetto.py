@@ -2,8 +2,8 @@
 
 - a slice (``X``) per action: process = rank, thread = resource; links, NICs and copy engines
   share one process after the ranks;
-- a flow (``s`` to ``f``) per message of ``theory.pipelines.messages``, from its producer to its
-consumer;
+- a flow (``s`` to ``f``) per message of ``theory.pipelines.programs.messages``, from its producer
+to its consumer;
 - a counter (``C``) per memory store: the load after each change, base load included;
 - names (``M``) for processes and threads.
 
@@ -20,7 +20,7 @@ from bubbleproof.theory.model.measures import known_rows
 from bubbleproof.theory.model.memory import memory_profile
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
-from bubbleproof.theory.pipelines.messages import messages
+from bubbleproof.theory.pipelines.programs.messages import messages
 
 TraceEvent = dict[str, object]
 

@@ -18,8 +18,8 @@ from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.formats.schedule_json import write_schedule
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
-from bubbleproof.theory.pipelines.shaping import NotLegalError, shaped
+from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
+from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError, shaped
 
 
 def winner_schedule(

@@ -42,7 +42,7 @@ from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.formats.schedule_json import TABLES, schedule_content, schedule_of
 from bubbleproof.formats.validation import AS_WHOLE, Layout, validate, where
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
+from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
 
 FORMAT = "bubbleproof/plan"
 VERSION = 1

@@ -23,7 +23,7 @@ from bubbleproof.formats.files import FilePath
 from bubbleproof.formats.plan_json import PlanFile
 from bubbleproof.formats.problem_toml import ProblemFile, read_problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from bubbleproof.verify.candidates.bundle import (
     BundleVerdict,
     DeploymentSpace,

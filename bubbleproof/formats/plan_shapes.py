@@ -8,9 +8,9 @@ from bubbleproof.formats.plan_layout import LayersLayout, PartLayout
 from bubbleproof.formats.problem_file_layout import ProblemFileLayout
 from bubbleproof.formats.validation import described
 from bubbleproof.theory.pipelines.allowed import AllowedChoices
-from bubbleproof.theory.pipelines.layer_cuts import EVEN, LayerPart, Layers
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import (
+from bubbleproof.theory.pipelines.shapes.layer_cuts import EVEN, LayerPart, Layers
+from bubbleproof.theory.pipelines.shapes.plan_space import (
     SPLIT,
     WHOLE,
     Backward,

@@ -108,11 +108,11 @@ from bubbleproof.formats.toml_text import parse_toml
 from bubbleproof.formats.validation import described, validate
 from bubbleproof.theory.families import family
 from bubbleproof.theory.pipelines.allowed import AllowedChoices
-from bubbleproof.theory.pipelines.layer_cuts import Layers
 from bubbleproof.theory.pipelines.links import Link
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import PlanSpace
-from bubbleproof.theory.pipelines.spread import Spread
+from bubbleproof.theory.pipelines.programs.spread import Spread
+from bubbleproof.theory.pipelines.shapes.layer_cuts import Layers
+from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 
 SIZE_LIMIT = MEBIBYTE
 EMPTY = (

@@ -3,10 +3,10 @@
 The table is in the new dialect (see ``formats.pytorch_csv``), without idle cells. Of computations
 alone it is for ``_load_csv(format="compute_only")`` of any torch that knows them. With messages
 it is for ``_load_csv(format="compute_comms")``, and has what the runtime of one version of torch
-needs besides (``theory.pipelines.pytorch_runtime``): REDUCE_GRAD, waits, and UNSHARD and RESHARD
-where stages are sharded. A table has no words for slices, parts of W, recomputation, eviction,
-off-loading or optimizer steps: a program with those is refused. What else is not part of a table,
-or not kept by the runtime that runs it, is reported as losses.
+needs besides (``theory.pipelines.programs.pytorch_runtime``): REDUCE_GRAD, waits, and UNSHARD and
+RESHARD where stages are sharded. A table has no words for slices, parts of W, recomputation,
+eviction, off-loading or optimizer steps: a program with those is refused. What else is not part of
+a table, or not kept by the runtime that runs it, is reported as losses.
 """
 
 from __future__ import annotations
@@ -20,8 +20,11 @@ from bubbleproof.formats.pytorch_csv import KINDS, CollectiveCell, with_cells
 from bubbleproof.theory.model.actions import COMMUNICATION_KINDS, NONE, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.messages_in_programs import is_message, program_without_messages
-from bubbleproof.theory.pipelines.pytorch_runtime import (
+from bubbleproof.theory.pipelines.programs.messages_in_programs import (
+    is_message,
+    program_without_messages,
+)
+from bubbleproof.theory.pipelines.programs.pytorch_runtime import (
     NEWEST,
     REDUCES_SINCE,
     SCALES_SINCE,
@@ -32,7 +35,7 @@ from bubbleproof.theory.pipelines.pytorch_runtime import (
     completed,
     shown,
 )
-from bubbleproof.theory.pipelines.pytorch_shards import with_shards
+from bubbleproof.theory.pipelines.programs.pytorch_shards import with_shards
 from bubbleproof.verify.communication.runtime_collectives import COLLECTIVES
 
 

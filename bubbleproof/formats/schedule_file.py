@@ -11,8 +11,8 @@ from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import ClaimedNumber, Program, Schedule
 from bubbleproof.theory.pipelines.allowed import AllowedChoices
-from bubbleproof.theory.pipelines.messages_in_programs import with_messages_in_order
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.programs.messages_in_programs import with_messages_in_order
 from bubbleproof.theory.pipelines.timing import left_shift, rough_times
 from bubbleproof.verify.communication.matching import compute_part
 from bubbleproof.verify.every_rule import GivenSchedule

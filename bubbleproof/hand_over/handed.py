@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.formats.schedule_file import ScheduleFile
-from bubbleproof.theory.pipelines.layer_cuts import Cut
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut
 
 EMBEDDING, NORM, HEAD = "tok_embeddings", "norm", "output"
 

@@ -2,8 +2,8 @@
 
 A case is bounded by its relaxation where that suffices: by one resource, by a store that cannot
 take one microbatch, or by asking a SAT solver for anything below the bound, which answers with a
-proof or with starts (``solvers.proofs``; without python-sat the search is asked). Where it does not
-suffice, the parts of the case are looked at in its place.
+proof or with starts (``solvers.refutation.proofs``; without python-sat the search is asked). Where
+it does not suffice, the parts of the case are looked at in its place.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _shown(problem: Problem, bound: int, options: SolveOptions) -> Certificate |
     if bounds.is_cyclic or bound == NEVER:
         return None
     if has_sat():
-        from bubbleproof.solvers.proofs import settle
+        from bubbleproof.solvers.refutation.proofs import settle
 
         deadline = time.perf_counter() + options.time_limit
         budget = Budget(deadline=deadline, stop=options.stop, threads=1)

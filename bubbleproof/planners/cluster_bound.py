@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.shaping import ShapedPipeline
+from bubbleproof.theory.pipelines.shapes.shaping import ShapedPipeline
 from bubbleproof.verify.candidates.rank_claims import (
     NoRoom,
     RankClaim,

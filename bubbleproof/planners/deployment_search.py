@@ -41,7 +41,7 @@ from bubbleproof.planners.search_budget import LEAST_WORK, SearchBudget
 from bubbleproof.planners.shape_bounds import ShapeBound
 from bubbleproof.solvers import SolveOptions, Status
 from bubbleproof.theory.pipelines.limits import OversizeError
-from bubbleproof.theory.pipelines.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 
 LOOKS_SHARE = 0.5  # of the time, at most, for the first looks
 OTHERS_SHARE = 0.5  # of what is left then, for those that are not the best

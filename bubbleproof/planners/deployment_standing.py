@@ -13,7 +13,7 @@ from bubbleproof.planners.outcome import Outcome, solved_outcome, unsolved_outco
 from bubbleproof.planners.planned import NoPlanFound, Plan
 from bubbleproof.planners.shape_bounds import ShapeBound, legal_shapes
 from bubbleproof.solvers import Status
-from bubbleproof.theory.pipelines.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from bubbleproof.verify.candidates.bundle import CandidateBound
 
 NO_ROOM = "does not fit: no shape has room for one microbatch"

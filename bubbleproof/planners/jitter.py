@@ -1,4 +1,4 @@
-"""Schedules in life: makespans under random durations (``theory.pipelines.spread``).
+"""Schedules in life: makespans under random durations (``theory.pipelines.programs.spread``).
 
 The orders of a schedule are kept and its times are not: in each sampled step every action starts as
 early as its inputs and its resources allow, with the durations of that step. All schedules of a
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from bubbleproof.theory.model.actions import NONE, Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
-from bubbleproof.theory.pipelines.spread import Spread
+from bubbleproof.theory.pipelines.programs.spread import Spread
 from bubbleproof.theory.pipelines.timing import in_order, waiting_edges
 
 Floats = npt.NDArray[np.float64]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bubbleproof.planners.looks import FoundSchedule
-from bubbleproof.theory.pipelines.plan_space import Candidate
-from bubbleproof.theory.pipelines.shaping import ShapedPipeline
+from bubbleproof.theory.pipelines.shapes.plan_space import Candidate
+from bubbleproof.theory.pipelines.shapes.shaping import ShapedPipeline
 from bubbleproof.verify import check
 from bubbleproof.verify.candidates.chosen import foreign_choice
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from bubbleproof.solvers import SolveOptions, solve
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
-from bubbleproof.theory.pipelines.shaping import ShapedPipeline
+from bubbleproof.theory.pipelines.shapes.shaping import ShapedPipeline
 
 SECONDS = 1.0  # for each pipeline; it has one microbatch
 

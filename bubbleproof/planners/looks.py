@@ -23,7 +23,7 @@ from bubbleproof.theory.families import published_in_turn, published_programs
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.shaping import ShapedPipeline
+from bubbleproof.theory.pipelines.shapes.shaping import ShapedPipeline
 from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 from bubbleproof.verify import check
 from bubbleproof.verify.candidates.cases import CandidateProof

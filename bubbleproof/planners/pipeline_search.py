@@ -52,8 +52,8 @@ from bubbleproof.planners.planned import (
 )
 from bubbleproof.planners.search_budget import LEAST_WORK, SearchBudget
 from bubbleproof.solvers import SolveOptions, Status
-from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
-from bubbleproof.theory.pipelines.shaping import NotLegalError, shaped
+from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
+from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError, shaped
 
 LEAST_SECONDS = 0.5  # for any look
 MANY = 100  # candidates: beyond, not each is worth a schedule

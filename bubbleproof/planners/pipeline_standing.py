@@ -14,8 +14,8 @@ from bubbleproof.planners.outcome import (
     unsolved_outcome,
 )
 from bubbleproof.planners.planned import CandidateResult, solved_candidate
-from bubbleproof.theory.pipelines.plan_space import Candidate
-from bubbleproof.theory.pipelines.shaping import ShapedPipeline
+from bubbleproof.theory.pipelines.shapes.plan_space import Candidate
+from bubbleproof.theory.pipelines.shapes.shaping import ShapedPipeline
 
 NOT_LOOKED_AT = SearchOutcome()
 SAME = "the same pipeline as"

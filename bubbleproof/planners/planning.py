@@ -18,7 +18,7 @@ from bubbleproof.planners.known_schedules import KnownSchedule
 from bubbleproof.planners.pipeline_search import PipelineSearch
 from bubbleproof.planners.planned import NoPlanFound, Plan, PlanOptions
 from bubbleproof.planners.search_budget import SearchBudget
-from bubbleproof.theory.pipelines.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 
 SEARCHED = 0.95  # of the seconds: what is found is then judged and told
 

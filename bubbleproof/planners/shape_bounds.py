@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bubbleproof.planners.cluster_bound import quick_claim
-from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
-from bubbleproof.theory.pipelines.shaping import NotLegalError, ShapedPipeline, shaped
+from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
+from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError, ShapedPipeline, shaped
 from bubbleproof.verify.candidates.bundle import CandidateBound
 
 

@@ -21,7 +21,7 @@ from bubbleproof.report.legend import legend_entries, legend_lines
 from bubbleproof.report.timeline import Timeline, Window, timeline
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
-from bubbleproof.theory.pipelines.standstill import Standstill
+from bubbleproof.theory.pipelines.programs.standstill import Standstill
 from bubbleproof.theory.pipelines.units import plural
 
 if TYPE_CHECKING:

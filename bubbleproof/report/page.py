@@ -21,7 +21,7 @@ from bubbleproof.theory.model.measures import known_rows, measure_rows
 from bubbleproof.theory.model.memory import memory_profile
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
-from bubbleproof.theory.pipelines.standstill import Standstill
+from bubbleproof.theory.pipelines.programs.standstill import Standstill
 
 
 class ComparisonRow(NamedTuple):

@@ -23,7 +23,7 @@ from bubbleproof.theory.model.measures import Measures, known_rows, measure_rows
 from bubbleproof.theory.model.memory import MemoryProfile, memory_profile
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
-from bubbleproof.theory.pipelines.standstill import Standstill
+from bubbleproof.theory.pipelines.programs.standstill import Standstill
 from bubbleproof.theory.pipelines.units import plural
 
 MAX_ROWS = 64

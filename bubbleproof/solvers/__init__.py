@@ -1,10 +1,10 @@
 """Finds schedules and lower bounds. Everything it returns has passed ``verify``."""
 
+from bubbleproof.solvers.choices.solving_choices import ChoiceResult, solve_choices
 from bubbleproof.solvers.engines import ENGINES
 from bubbleproof.solvers.options import OBJECTIVES, SolveOptions
 from bubbleproof.solvers.result import ProofOrigin, Result, Status
 from bubbleproof.solvers.solving import solve
-from bubbleproof.solvers.solving_choices import ChoiceResult, solve_choices
 
 __all__ = [
     "ENGINES",

@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from bubbleproof.solvers.store_bounds import acquiring, store_bound, volumes
+from bubbleproof.solvers.refutation.store_bounds import acquiring, store_bound, volumes
 from bubbleproof.theory.model.actions import NONE, Bools, Ints
 from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.pipelines.timing import earliest_starts

@@ -14,7 +14,6 @@ from math import inf
 
 from bubbleproof.faults import FaultError
 from bubbleproof.solvers.bounds import Bounds, lower_bounds
-from bubbleproof.solvers.contradictions import cycle, overfull
 from bubbleproof.solvers.demands import Demands, broken_by
 from bubbleproof.solvers.encoding import Encoding, Objective
 from bubbleproof.solvers.engines import engine, has_sat
@@ -22,12 +21,13 @@ from bubbleproof.solvers.engines.engine import Budget, EngineOutcome
 from bubbleproof.solvers.engines.interruption import run_interruptibly
 from bubbleproof.solvers.gate import bound_from, schedule_from
 from bubbleproof.solvers.identical import identical
-from bubbleproof.solvers.large import LEAST_MICROBATCHES, PREPARED, LargeSearch
-from bubbleproof.solvers.listing import LISTED, listed_programs
-from bubbleproof.solvers.modulo import periodic_schedules
-from bubbleproof.solvers.modulo_lists import ModuloLists
+from bubbleproof.solvers.lists.large import LEAST_MICROBATCHES, PREPARED, LargeSearch
+from bubbleproof.solvers.lists.listing import LISTED, listed_programs
+from bubbleproof.solvers.lists.modulo import periodic_schedules
+from bubbleproof.solvers.lists.modulo_lists import ModuloLists
 from bubbleproof.solvers.options import SolveOptions
-from bubbleproof.solvers.propagation import narrow, windows
+from bubbleproof.solvers.refutation.contradictions import cycle, overfull
+from bubbleproof.solvers.refutation.propagation import narrow, windows
 from bubbleproof.solvers.result import Result, Status
 from bubbleproof.solvers.search_state import Incumbent, SearchState
 from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
@@ -259,7 +259,7 @@ class Search(SearchState):
         claim = self.claimed.bound
         if self.problem.num_tasks > MOST_REFUTED or not has_sat():
             return
-        from bubbleproof.solvers.proofs import settle
+        from bubbleproof.solvers.refutation.proofs import settle
 
         budget = self.whole.until(self.whole.after(seconds))
         found = run_interruptibly(

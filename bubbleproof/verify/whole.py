@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.theory.pipelines.lowering import lower, with_rows
-from bubbleproof.theory.pipelines.messages_in_programs import (
+from bubbleproof.theory.pipelines.programs.lowering import lower, with_rows
+from bubbleproof.theory.pipelines.programs.messages_in_programs import (
     program_without_messages,
     with_messages_in_order,
 )

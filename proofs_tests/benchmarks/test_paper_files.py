@@ -16,7 +16,7 @@ from bubbleproof.papers.pipemesh.pipemesh_queue import Queue
 from bubbleproof.papers.pipemesh.pipemesh_tables import TABLE
 from bubbleproof.papers.planning.paper_choice import even_candidate
 from bubbleproof.papers.planning.planner_list import planners
-from bubbleproof.theory.pipelines.shaping import shaped
+from bubbleproof.theory.pipelines.shapes.shaping import shaped
 
 PLANS = sorted((Path(__file__).resolve().parents[2] / "examples" / "plans").glob("*.toml"))
 

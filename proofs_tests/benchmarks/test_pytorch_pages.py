@@ -13,7 +13,7 @@ from benchmarks.pytorch_training import FAMILIES, FORMS, page, plan_of, train_al
 from bubbleproof.reference_exec.drivers.gloo import GlooPool
 from bubbleproof.reference_exec.pytorch import worker
 from bubbleproof.reference_exec.pytorch.table import this_version
-from bubbleproof.theory.pipelines.pytorch_runtime import REDUCES_SINCE, SINCE
+from bubbleproof.theory.pipelines.programs.pytorch_runtime import REDUCES_SINCE, SINCE
 from proofs_tests.reference_exec.cases import TINY
 
 pytestmark = pytest.mark.torch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.torch_tables import Size, schedule_classes, to_program, torch_table
 from bubbleproof.theory.families import family
-from bubbleproof.theory.families.zb_v import phase_order
+from bubbleproof.theory.families.zero_bubble.zb_v import phase_order
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift

@@ -38,7 +38,7 @@ from bubbleproof.theory.pipelines.allowed import (
 from bubbleproof.theory.pipelines.links import Link
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
-from bubbleproof.theory.pipelines.shaping import shaped
+from bubbleproof.theory.pipelines.shapes.shaping import shaped
 from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.theory.pipelines.state_offload import StateOffload
 from bubbleproof.theory.pipelines.timing import left_shift

@@ -9,7 +9,7 @@ import pytest
 
 from bubbleproof.formats import write_certificate
 from bubbleproof.solvers.bounds import lower_bounds
-from bubbleproof.solvers.proofs import refute
+from bubbleproof.solvers.refutation.proofs import refute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.commands.conftest import Run
 from proofs_tests.patience import PATIENCE, in_time

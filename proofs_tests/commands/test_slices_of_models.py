@@ -10,7 +10,7 @@ import pytest
 from bubbleproof.costs.cluster_layers import cluster_layers
 from bubbleproof.formats.cluster_deployments import all_counted, deployments
 from bubbleproof.formats.cluster_toml import cluster_file_of_text
-from bubbleproof.theory.pipelines.shaping import shaped
+from bubbleproof.theory.pipelines.shapes.shaping import shaped
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.small_cluster import SMALL
 from proofs_tests.costs.cluster_cases import CARDS, MODEL

@@ -14,9 +14,9 @@ from bubbleproof.formats import UnusableInput
 from bubbleproof.formats.bundle_json import read_bundle, write_bundle
 from bubbleproof.planners import Plan, PlanOptions, plan
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions
-from bubbleproof.theory.pipelines.layer_cuts import LayerPart, Layers
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.shapes.layer_cuts import LayerPart, Layers
+from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from bubbleproof.verify.candidates.bundle import CandidateBound, check_bundle
 from proofs_tests.patience import PATIENCE
 from proofs_tests.planners.found_plans import found_plan

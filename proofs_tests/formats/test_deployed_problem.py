@@ -13,7 +13,7 @@ from bubbleproof.formats.cluster_toml import ClusterFile, cluster_file_of_text
 from bubbleproof.formats.deployed_problem import deployed_file, deployed_text
 from bubbleproof.formats.deployed_space import deployed_content, deployed_space, space_of_layers
 from bubbleproof.formats.problem_toml import problem_file_of_text, problem_of
-from bubbleproof.theory.pipelines.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 
 EXAMPLE = Path("examples/llama-13b-64xA100.toml").read_text(encoding="utf-8")
 SHAPES = """

@@ -13,8 +13,8 @@ from bubbleproof.formats import UnusableInput, infer_pipeline, read_table
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.actions import NONE
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.programs.lowering import lower
 from proofs_tests.formats.strategies import pipelines
 from proofs_tests.formats.test_pytorch_csv import CASES
 

@@ -9,9 +9,9 @@ import pytest
 from bubbleproof.formats import UnusableInput, read_problem
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedRecompute
-from bubbleproof.theory.pipelines.layer_cuts import LayerPart, Layers
-from bubbleproof.theory.pipelines.plan_space import PlanSpace
-from bubbleproof.theory.pipelines.spread import Spread
+from bubbleproof.theory.pipelines.programs.spread import Spread
+from bubbleproof.theory.pipelines.shapes.layer_cuts import LayerPart, Layers
+from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 
 SMALL = """
 ranks = 2

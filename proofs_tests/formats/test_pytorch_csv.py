@@ -25,8 +25,8 @@ from bubbleproof.theory.families import member
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.problem import Problem, Resource
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.lowering import lower
-from bubbleproof.theory.pipelines.pytorch_runtime import Version, completed, torch_version
+from bubbleproof.theory.pipelines.programs.lowering import lower
+from bubbleproof.theory.pipelines.programs.pytorch_runtime import Version, completed, torch_version
 from bubbleproof.verify import compute_part
 from proofs_tests.formats.strategies import TABLE_KINDS
 

@@ -20,7 +20,7 @@ SAME: dict[tuple[str, str, str], str] = {
         "return False -> return None",
     ): "who asks takes None and False alike",
     (
-        "theory/pipelines/layer_cuts.py",
+        "theory/pipelines/shapes/layer_cuts.py",
         "num_cuts",
         "layers - total -> layers + total",
     ): "what goes beyond the layers never comes back to them, and is not counted",
@@ -47,7 +47,7 @@ SAME: dict[tuple[str, str, str], str] = {
         "of an order only 0 and 1 are told apart, whatever lies above"
     ),
     (
-        "theory/pipelines/lowering.py",
+        "theory/pipelines/programs/lowering.py",
         "_depth",
         "0 -> 1",
     ): "rows that are all on one level tie on any level",
@@ -88,7 +88,11 @@ SAME: dict[tuple[str, str, str], str] = {
     ): _EITHER,
     ("theory/model/memory.py", "_by_store_and_time", "delta > 0 -> delta >= 0"): _NOTHING,
     ("theory/model/memory.py", "_by_store_and_time", "delta > 0 -> delta >= 0 (no. 2)"): _NOTHING,
-    ("theory/pipelines/lowering.py", "_events", "1 -> 2"): "any number above 0 marks a start",
+    (
+        "theory/pipelines/programs/lowering.py",
+        "_events",
+        "1 -> 2",
+    ): "any number above 0 marks a start",
     (
         "verify/communication/evict_load.py",
         "PeerTransfers._in_order",

@@ -16,7 +16,7 @@ from bubbleproof.papers.planning.planner_list import paper_choice
 from bubbleproof.planners import Plan, plan
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from bubbleproof.verify import check_whole
 from proofs_tests.planners.first_looks import FIRST_LOOKS
 from proofs_tests.planners.found_plans import found_plan

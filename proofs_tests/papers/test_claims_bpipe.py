@@ -14,9 +14,9 @@ from bubbleproof.papers.bpipe.bpipe_search import held_during, least_capacity, l
 from bubbleproof.papers.bpipe.bpipe_synchronous import overhead
 from bubbleproof.papers.claims import ClaimDecision, ClaimVerdict, decide
 from bubbleproof.theory.families import member
-from bubbleproof.theory.families.bpipe import BPipe
-from bubbleproof.theory.families.bpipe_literal import literal
-from bubbleproof.theory.families.bpipe_plan import computation_slots
+from bubbleproof.theory.families.evicting.bpipe import BPipe
+from bubbleproof.theory.families.evicting.bpipe_literal import literal
+from bubbleproof.theory.families.evicting.bpipe_plan import computation_slots
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.measures import measure

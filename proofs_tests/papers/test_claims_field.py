@@ -16,7 +16,7 @@ from bubbleproof.papers.claims.reading import NumberOf
 from bubbleproof.papers.field.field_first import SOME_RANKS, is_looked_at, shapes
 from bubbleproof.solvers.result import Status
 from bubbleproof.solvers.solving import solve
-from bubbleproof.theory.families.zb_v import phase_order
+from bubbleproof.theory.families.zero_bubble.zb_v import phase_order
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import check

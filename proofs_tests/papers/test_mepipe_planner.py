@@ -15,7 +15,7 @@ from bubbleproof.theory.families import make_parameters
 from bubbleproof.theory.families.printed import PrintedSVPP
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from bubbleproof.verify import check_whole
 from proofs_tests.planners.first_looks import FIRST_LOOKS
 from proofs_tests.planners.found_plans import found_plan

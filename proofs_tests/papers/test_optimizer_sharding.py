@@ -18,8 +18,8 @@ from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.programs.step_time import step_ticks
 from bubbleproof.theory.pipelines.sharding import Sharding
-from bubbleproof.theory.pipelines.step_time import step_ticks
 from bubbleproof.theory.pipelines.timing import Deadlock, left_shift
 from bubbleproof.verify import check
 from proofs_tests.cases import shapes

@@ -13,7 +13,12 @@ from bubbleproof.papers.bpipe.pair_placement import (
     pair_placement,
 )
 from bubbleproof.theory.families import member
-from bubbleproof.theory.pipelines.node_places import DeviceMesh, in_order, pair_adjacent, standard
+from bubbleproof.theory.pipelines.shapes.node_places import (
+    DeviceMesh,
+    in_order,
+    pair_adjacent,
+    standard,
+)
 from proofs_tests.papers.pair_search import fewest_by_search
 from proofs_tests.sized import sized
 

@@ -18,8 +18,8 @@ from bubbleproof.papers.planning.planner_list import paper_choice
 from bubbleproof.planners import PlanOptions, plan
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import PlanSpace
-from bubbleproof.theory.pipelines.step_time import step_ticks
+from bubbleproof.theory.pipelines.programs.step_time import step_ticks
+from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from bubbleproof.verify import check_whole
 from proofs_tests.planners.first_looks import FIRST_LOOKS
 from proofs_tests.planners.found_plans import found_plan

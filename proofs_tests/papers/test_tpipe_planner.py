@@ -15,9 +15,9 @@ from bubbleproof.planners import PlanOptions, plan
 from bubbleproof.planners.known_schedules import is_schedule_of
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import PlanSpace
-from bubbleproof.theory.pipelines.shaping import shaped
-from bubbleproof.theory.pipelines.step_time import step_ticks
+from bubbleproof.theory.pipelines.programs.step_time import step_ticks
+from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.shapes.shaping import shaped
 from bubbleproof.verify import check_whole
 from proofs_tests.patience import PATIENCE
 from proofs_tests.planners.first_looks import FIRST_LOOKS
@@ -137,7 +137,7 @@ def test_the_choice_enters_the_search_and_the_joint_plan_is_never_worse() -> Non
 
 
 def test_what_is_none_of_the_candidates_is_shortened_by_the_solver() -> None:
-    """T-Pipe's order leaves gaps in every round where tB is not 2 tF (families.tpipe)."""
+    """T-Pipe's order leaves gaps in every round where tB is not 2 tF (families.t_pipe.tpipe)."""
     pipeline = Pipeline(
         num_ranks=2, num_microbatches=6, forward=4, backward=2, static=2, activation=2
     )

@@ -1,6 +1,7 @@
 """Every choice that a pipeline leaves open, one concrete pipeline each.
 
-A list of its own: it shares nothing with ``solvers.pipeline_variants``, which a planner rests on.
+A list of its own: it shares nothing with ``solvers.choices.pipeline_variants``, which a planner
+rests on.
 """
 
 from __future__ import annotations

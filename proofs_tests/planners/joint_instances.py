@@ -1,6 +1,6 @@
 """Random joint instances, and the numbers of each candidate worked out once more.
 
-Nothing here asks ``theory.pipelines.shaping``: what a candidate makes of a rank's numbers is
+Nothing here asks ``theory.pipelines.shapes.shaping``: what a candidate makes of a rank's numbers is
 computed on the spot, as ``formats.problem_toml`` tells it.
 """
 
@@ -13,7 +13,7 @@ from random import Random
 
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import Backward, Placement, PlanSpace
+from bubbleproof.theory.pipelines.shapes.plan_space import Backward, Placement, PlanSpace
 
 Shape = tuple[int, Placement, Backward]
 

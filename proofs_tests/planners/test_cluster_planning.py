@@ -18,7 +18,7 @@ from bubbleproof.planners.outcome import Outcome
 from bubbleproof.planners.planning import plan_cluster
 from bubbleproof.planners.search_budget import SearchBudget
 from bubbleproof.solvers import Status
-from bubbleproof.theory.pipelines.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from proofs_tests.costs.cluster_cases import TRAINING, all_counted, with_memory
 from proofs_tests.patience import PATIENCE
 

@@ -17,10 +17,10 @@ from bubbleproof.theory.model.actions import Action, ActionTable
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.problem import Problem, Resource
 from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.theory.pipelines.messages_in_programs import with_messages_in_order
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
-from bubbleproof.theory.pipelines.spread import MOST_SAMPLES, Spread
+from bubbleproof.theory.pipelines.programs.messages_in_programs import with_messages_in_order
+from bubbleproof.theory.pipelines.programs.spread import MOST_SAMPLES, Spread
+from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import Verdict
 from proofs_tests.cases import all_family_cases

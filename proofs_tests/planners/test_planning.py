@@ -17,8 +17,8 @@ from bubbleproof.planners.outcome import Outcome
 from bubbleproof.solvers import SolveOptions, Status, solve
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import PlanSpace
-from bubbleproof.theory.pipelines.shaping import ShapedPipeline
+from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.shapes.shaping import ShapedPipeline
 from bubbleproof.verify.candidates.bundle import check_bundle
 from bubbleproof.verify.candidates.chosen import foreign_choice
 from proofs_tests.patience import FOREVER, PATIENCE, ended

@@ -11,7 +11,7 @@ from bubbleproof.planners import PlanOptions, plan
 from bubbleproof.planners.search_budget import LEAST_WORK, Pace, SearchBudget
 from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from proofs_tests.patience import PATIENCE
 
 GAPS = PlanSpace(

@@ -16,8 +16,8 @@ from bubbleproof.solvers import Status
 from bubbleproof.theory.families import published_programs
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import PlanSpace
-from bubbleproof.theory.pipelines.shaping import ShapedPipeline
+from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.shapes.shaping import ShapedPipeline
 from bubbleproof.verify.candidates.bundle import check_bundle
 from proofs_tests.patience import PATIENCE
 

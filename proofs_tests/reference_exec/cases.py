@@ -22,8 +22,8 @@ from bubbleproof.theory.families.parameters import FamilyParameters
 from bubbleproof.theory.model.actions import Action
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.programs.lowering import lower
 from bubbleproof.theory.pipelines.timing import left_shift
 
 TINY = ModelSpec(hidden=4, heads=2, sequence=3, batch=1)

@@ -25,8 +25,8 @@ from bubbleproof.reference_exec.pytorch.table import (
     this_version,
 )
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.programs.lowering import lower
 from bubbleproof.theory.pipelines.timing import left_shift
 from proofs_tests.reference_exec.cases import (
     RECEIVER,

@@ -11,7 +11,7 @@ import pytest
 from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.reference_exec.plans.transfer_rows import with_transfers
 from bubbleproof.reference_exec.replaying import NotVerified, replay
-from bubbleproof.theory.families.bpipe import BPipe
+from bubbleproof.theory.families.evicting.bpipe import BPipe
 from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload

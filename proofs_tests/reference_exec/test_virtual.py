@@ -15,7 +15,7 @@ from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.theory.model.actions import Bools, Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.pytorch_runtime import NEWEST, completed
+from bubbleproof.theory.pipelines.programs.pytorch_runtime import NEWEST, completed
 from bubbleproof.verify.communication.matching import check_communication
 from bubbleproof.verify.communication.semantics import Semantics
 from proofs_tests.reference_exec.cases import (

@@ -27,10 +27,10 @@ from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.reference_exec.pytorch.table import require_sayable
 from bubbleproof.reference_exec.replaying import NotVerified, replay
 from bubbleproof.reference_exec.runtime import weight_parts
-from bubbleproof.theory.families.svpp import SVPPWeights
+from bubbleproof.theory.families.sliced.svpp import SVPPWeights
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.programs.lowering import lower
 from bubbleproof.theory.pipelines.state_offload import StateOffload
 from proofs_tests.reference_exec.cases import TINY, Case, random_case, run
 from proofs_tests.verify.dataflow.samples import retimed, swapped, texts, without

@@ -15,8 +15,8 @@ from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.encoding import Encoding
 from bubbleproof.solvers.engines import Budget, EngineOutcome, cpsat
 from bubbleproof.solvers.engines.engine import Engine
-from bubbleproof.solvers.modulo_lists import ModuloLists
-from bubbleproof.solvers.propagation import PropagationResult
+from bubbleproof.solvers.lists.modulo_lists import ModuloLists
+from bubbleproof.solvers.refutation.propagation import PropagationResult
 from bubbleproof.theory.model.actions import Action, Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program

@@ -26,19 +26,19 @@ from bubbleproof.solvers import (
     Result,
     SolveOptions,
     Status,
-    choices_search,
     repair_search,
     search,
     solve,
 )
 from bubbleproof.solvers.bounds import lower_bounds
+from bubbleproof.solvers.choices import choices_search
+from bubbleproof.solvers.choices.solving_choices import solve_variants
 from bubbleproof.solvers.engines import ENGINES, Budget, EngineOutcome, cpsat
 from bubbleproof.solvers.engines.choices_frame import Choice, Frame, choices_engine
 from bubbleproof.solvers.explain import explain
-from bubbleproof.solvers.large import LargeSearch
+from bubbleproof.solvers.lists.large import LargeSearch
 from bubbleproof.solvers.pareto_front import pareto
-from bubbleproof.solvers.propagation import PropagationResult
-from bubbleproof.solvers.solving_choices import solve_variants
+from bubbleproof.solvers.refutation.propagation import PropagationResult
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -134,7 +134,7 @@ def certificates() -> Cases:
     forgery = Drup(bound=80, lemmas=())
     with (
         patch.object(search, "narrow", lambda *_, **__: NOTHING),
-        patch("bubbleproof.solvers.proofs.settle", lambda *_, **__: forgery),
+        patch("bubbleproof.solvers.refutation.proofs.settle", lambda *_, **__: forgery),
     ):
         yield "certificate: of the SAT engine", told(lambda: reasoned(solve(LATE, QUICK)))
     for goal in ("makespan", "span_idle"):

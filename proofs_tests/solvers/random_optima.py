@@ -18,8 +18,8 @@ from random import Random
 import numpy as np
 
 from bubbleproof.solvers import ENGINES, Result, SolveOptions, Status, solve
-from bubbleproof.solvers.solving_choices import solve_variants
-from bubbleproof.solvers.variants import Variants
+from bubbleproof.solvers.choices.solving_choices import solve_variants
+from bubbleproof.solvers.choices.variants import Variants
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.index_order import index_order
 from proofs_tests.solvers.brute_force import brute_force, least_span_idle

@@ -10,7 +10,7 @@ from random import Random
 
 import numpy as np
 
-from bubbleproof.solvers.variants import Option, Variants
+from bubbleproof.solvers.choices.variants import Option, Variants
 from bubbleproof.theory.model.actions import NONE, Ints
 from bubbleproof.theory.model.problem import Problem
 from proofs_tests.solvers.random_problems import random_problem

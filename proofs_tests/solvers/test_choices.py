@@ -10,14 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bubbleproof.solvers import ProofOrigin, SolveOptions, Status, solve
-from bubbleproof.solvers.choices_symmetry import Symmetry, can_be_anonymous, symmetry
+from bubbleproof.solvers.choices.choices_symmetry import Symmetry, can_be_anonymous, symmetry
+from bubbleproof.solvers.choices.pipeline_variants import PipelineVariants
+from bubbleproof.solvers.choices.solving_choices import ChoiceResult, solve_choices, solve_variants
+from bubbleproof.solvers.choices.variants import Option, Variants
 from bubbleproof.solvers.engines.choices_frame import Frame
 from bubbleproof.solvers.engines.cpsat_anonymous import AnonymousModel
 from bubbleproof.solvers.engines.cpsat_choices import ChoicesModel, run_model
 from bubbleproof.solvers.engines.engine import Budget
-from bubbleproof.solvers.pipeline_variants import PipelineVariants
-from bubbleproof.solvers.solving_choices import ChoiceResult, solve_choices, solve_variants
-from bubbleproof.solvers.variants import Option, Variants
 from bubbleproof.theory.model.actions import NONE
 from bubbleproof.theory.model.problem import Store
 from bubbleproof.theory.pipelines.allowed import (

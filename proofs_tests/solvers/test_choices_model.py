@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from bubbleproof.solvers.choices_symmetry import Symmetry
+from bubbleproof.solvers.choices.choices_symmetry import Symmetry
+from bubbleproof.solvers.choices.option_lifetimes import OptionLifetimes
+from bubbleproof.solvers.choices.pipeline_variants import PipelineVariants
+from bubbleproof.solvers.choices.variants import Option, Variants
 from bubbleproof.solvers.engines import cpsat_choices
 from bubbleproof.solvers.engines.choices_frame import Frame, is_anchored
 from bubbleproof.solvers.engines.cpsat_choices import ChoicesModel, run_model
 from bubbleproof.solvers.engines.engine import Budget
-from bubbleproof.solvers.option_lifetimes import OptionLifetimes
-from bubbleproof.solvers.pipeline_variants import PipelineVariants
 from bubbleproof.solvers.starts import schedule_of_starts
-from bubbleproof.solvers.variants import Option, Variants
 from bubbleproof.theory.model.actions import NONE
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline

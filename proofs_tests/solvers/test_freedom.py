@@ -12,9 +12,9 @@ from random import Random
 import pytest
 
 from bubbleproof.solvers import SolveOptions, solve, solve_choices
-from bubbleproof.solvers.choices_search import ChoicesSearch
+from bubbleproof.solvers.choices.choices_search import ChoicesSearch
+from bubbleproof.solvers.choices.pipeline_variants import PipelineVariants
 from bubbleproof.solvers.engines.engine import OutOfTimeError
-from bubbleproof.solvers.pipeline_variants import PipelineVariants
 from bubbleproof.theory.families import published_programs
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline

@@ -8,10 +8,10 @@ import pytest
 
 import bubbleproof as bp
 from bubbleproof.solvers.bounds import lower_bounds
-from bubbleproof.solvers.overloads import avoid_overload
-from bubbleproof.solvers.propagation import decide
-from bubbleproof.solvers.propagator import Propagator
-from bubbleproof.solvers.windows import Windows
+from bubbleproof.solvers.refutation.overloads import avoid_overload
+from bubbleproof.solvers.refutation.propagation import decide
+from bubbleproof.solvers.refutation.propagator import Propagator
+from bubbleproof.solvers.refutation.windows import Windows
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.certificate import Drup, Lemma, take

@@ -9,7 +9,7 @@ import pytest
 
 from bubbleproof.solvers import SolveOptions, Status, solve
 from bubbleproof.solvers.bounds import lower_bounds
-from bubbleproof.solvers.merging import Merging, grouped, merged_programs, steady
+from bubbleproof.solvers.lists.merging import Merging, grouped, merged_programs, steady
 from bubbleproof.theory.families import published_programs
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.problem import Problem

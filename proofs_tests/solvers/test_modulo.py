@@ -11,7 +11,7 @@ from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.engines.cpsat_periodic import search
 from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.identical import identical
-from bubbleproof.solvers.modulo import cycle_of, periodic_schedules, repeated
+from bubbleproof.solvers.lists.modulo import cycle_of, periodic_schedules, repeated
 from bubbleproof.solvers.starts import schedule_of_starts
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check

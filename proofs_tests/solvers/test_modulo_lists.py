@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bubbleproof.solvers import SolveOptions, solve
-from bubbleproof.solvers.modulo_lists import ModuloLists
+from bubbleproof.solvers.lists.modulo_lists import ModuloLists
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
 from proofs_tests.patience import PATIENCE

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from bubbleproof.solvers.bounds import lower_bounds
-from bubbleproof.solvers.propagation import decide, improve, longest, narrow, windows
+from bubbleproof.solvers.refutation.propagation import decide, improve, longest, narrow, windows
 from bubbleproof.solvers.starts import schedule_of_starts
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline

@@ -21,8 +21,8 @@ from bubbleproof.solvers import (
 )
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.demands import Demands
-from bubbleproof.solvers.greedy import greedy_programs
-from bubbleproof.solvers.modulo_lists import ModuloLists
+from bubbleproof.solvers.lists.greedy import greedy_programs
+from bubbleproof.solvers.lists.modulo_lists import ModuloLists
 from bubbleproof.theory.families import family
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program

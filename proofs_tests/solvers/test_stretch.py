@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from bubbleproof.formats.problem_equality import is_same_problem
 from bubbleproof.solvers import ProofOrigin, SolveOptions, Status, solve
 from bubbleproof.solvers.bounds import lower_bounds
-from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
-from bubbleproof.solvers.stretch import (
+from bubbleproof.solvers.lists.stretch import (
     find_band,
     first_microbatches,
     period_bound,
     stretched,
 )
+from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
 from bubbleproof.theory.families import family
 from bubbleproof.theory.orders.periods import Band
 from bubbleproof.theory.pipelines.pipeline import Pipeline

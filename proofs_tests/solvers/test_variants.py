@@ -10,11 +10,16 @@ import numpy as np
 import pytest
 
 from bubbleproof.solvers import SolveOptions, Status, solve
-from bubbleproof.solvers.choices_symmetry import Symmetry, can_be_anonymous, order_edges, symmetry
-from bubbleproof.solvers.option_lifetimes import OptionalLifetime, OptionLifetimes
-from bubbleproof.solvers.pipeline_variants import PipelineVariants, described
-from bubbleproof.solvers.solving_choices import solve_variants
-from bubbleproof.solvers.variants import Option, Variants
+from bubbleproof.solvers.choices.choices_symmetry import (
+    Symmetry,
+    can_be_anonymous,
+    order_edges,
+    symmetry,
+)
+from bubbleproof.solvers.choices.option_lifetimes import OptionalLifetime, OptionLifetimes
+from bubbleproof.solvers.choices.pipeline_variants import PipelineVariants, described
+from bubbleproof.solvers.choices.solving_choices import solve_variants
+from bubbleproof.solvers.choices.variants import Option, Variants
 from bubbleproof.theory.model.actions import NONE
 from bubbleproof.theory.model.problem import Problem, Store
 from bubbleproof.theory.pipelines.allowed import (

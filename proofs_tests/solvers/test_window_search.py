@@ -9,7 +9,7 @@ import pytest
 
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.engines.engine import Budget
-from bubbleproof.solvers.greedy import greedy_programs
+from bubbleproof.solvers.lists.greedy import greedy_programs
 from bubbleproof.solvers.window_search import WindowSearch
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule

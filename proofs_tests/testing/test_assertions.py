@@ -14,8 +14,8 @@ from bubbleproof.testing.assertions import InvalidSchedule, assert_valid, assert
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.programs.lowering import lower
 from bubbleproof.verify import Rule, Semantics
 from proofs_tests.drawn_programs import ordered_pipelines
 

@@ -6,8 +6,8 @@ from bubbleproof.theory.families import Family, FamilyMember, member
 from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.programs.lowering import lower
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import check, check_communication
 

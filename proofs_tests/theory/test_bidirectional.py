@@ -11,10 +11,10 @@ from bubbleproof.theory.families import family
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.links import Link
-from bubbleproof.theory.pipelines.lowering import lower
-from bubbleproof.theory.pipelines.messages import messages
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.placement import num_downward, stage_ranks
+from bubbleproof.theory.pipelines.programs.lowering import lower
+from bubbleproof.theory.pipelines.programs.messages import messages
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import Rule, check, check_communication
 

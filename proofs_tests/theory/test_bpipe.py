@@ -7,15 +7,15 @@ from collections.abc import Iterator
 import pytest
 
 from bubbleproof.papers.bpipe.bpipe_search import least_evictions
-from bubbleproof.theory.families.bpipe import BalancedFamily, BPipe, BPipeInterleaved
-from bubbleproof.theory.families.bpipe_literal import (
+from bubbleproof.theory.families.evicting.bpipe import BalancedFamily, BPipe, BPipeInterleaved
+from bubbleproof.theory.families.evicting.bpipe_literal import (
     TransferDecision,
     dense,
     literal,
     paired,
     replay,
 )
-from bubbleproof.theory.families.bpipe_plan import (
+from bubbleproof.theory.families.evicting.bpipe_plan import (
     NoPlan,
     Slots,
     computation_slots,

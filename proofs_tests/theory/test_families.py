@@ -13,8 +13,8 @@ from bubbleproof.theory.families import families, family, member
 from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.programs.lowering import lower
 from bubbleproof.theory.pipelines.timing import Deadlock, left_shift
 from bubbleproof.verify import check, check_communication
 from proofs_tests.cases import shapes, variations

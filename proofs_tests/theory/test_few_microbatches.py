@@ -11,9 +11,9 @@ from bubbleproof.solvers import SolveOptions, Status, solve
 from bubbleproof.theory.families import family
 from bubbleproof.theory.families.chimera import closed_form_order as chimera_units
 from bubbleproof.theory.families.hanayo import closed_form_order
-from bubbleproof.theory.families.v_shape import RepeatedBlock, squeezed_order
-from bubbleproof.theory.families.zb_h import counted_order
-from bubbleproof.theory.families.zb_v import phase_order
+from bubbleproof.theory.families.zero_bubble.v_shape import RepeatedBlock, squeezed_order
+from bubbleproof.theory.families.zero_bubble.zb_h import counted_order
+from bubbleproof.theory.families.zero_bubble.zb_v import phase_order
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.patience import PATIENCE

@@ -8,7 +8,9 @@ from itertools import product
 
 import pytest
 
-from bubbleproof.theory.pipelines.layer_cuts import (
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.placement import stage_ranks
+from bubbleproof.theory.pipelines.shapes.layer_cuts import (
     COUNTLESS,
     LayerPart,
     Layers,
@@ -18,9 +20,7 @@ from bubbleproof.theory.pipelines.layer_cuts import (
     nearest_cut,
     num_cuts,
 )
-from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.placement import stage_ranks
-from bubbleproof.theory.pipelines.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from proofs_tests.zeros import zero_or
 
 

@@ -16,9 +16,9 @@ from bubbleproof.theory.families import families, published_programs
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.choices import Choices
 from bubbleproof.theory.pipelines.links import Link
-from bubbleproof.theory.pipelines.lowering import lower
-from bubbleproof.theory.pipelines.messages_in_programs import without_messages
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.programs.lowering import lower
+from bubbleproof.theory.pipelines.programs.messages_in_programs import without_messages
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import check, check_communication, check_whole
 from proofs_tests.random_choices import combined

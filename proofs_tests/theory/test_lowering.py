@@ -11,9 +11,9 @@ from hypothesis import given
 from bubbleproof.theory.model.actions import COMMUNICATION_KINDS, Action
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.theory.pipelines.lowering import lower
-from bubbleproof.theory.pipelines.messages import messages
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.programs.lowering import lower
+from bubbleproof.theory.pipelines.programs.messages import messages
 from bubbleproof.theory.pipelines.timing import left_shift
 from proofs_tests.drawn_programs import ordered_pipelines
 from proofs_tests.verify.token_simulator import SEMANTICS, Wiring, simulate

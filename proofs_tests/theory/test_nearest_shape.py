@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from bubbleproof.theory.pipelines.layer_cuts import LayerPart, Layers
-from bubbleproof.theory.pipelines.nearest_shape import nearest_change
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.shapes.layer_cuts import LayerPart, Layers
+from bubbleproof.theory.pipelines.shapes.nearest_shape import nearest_change
+from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 
 # A rank's 12 ticks forward and 24 back divide by 1, 2, 3, 4, 6 and 12, as its 36 of memory do.
 RANKS = PlanSpace(

@@ -13,8 +13,8 @@ from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.families.pipemesh_order import buffer_size, literal_orders
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.programs.lowering import lower
 from bubbleproof.theory.pipelines.timing import Deadlock, left_shift
 from bubbleproof.verify import check, check_communication
 from proofs_tests.sized import sized

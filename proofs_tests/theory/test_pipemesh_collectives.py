@@ -15,8 +15,8 @@ from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Kind
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
-from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.programs.lowering import lower
 from bubbleproof.theory.pipelines.sharding import Computations, Sharding
 from bubbleproof.theory.pipelines.visits import Visit, visits
 from bubbleproof.verify import Rule, check, check_communication

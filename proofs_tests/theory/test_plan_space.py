@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bubbleproof.theory.pipelines.layer_cuts import LayerPart, Layers
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
+from bubbleproof.theory.pipelines.shapes.layer_cuts import LayerPart, Layers
+from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
 
 TWO = Pipeline(num_ranks=2, num_microbatches=2)
 LAYERS = Layers(number=6, layer=LayerPart(forward=1, backward=2, activation=1))

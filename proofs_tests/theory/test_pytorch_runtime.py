@@ -8,9 +8,9 @@ from bubbleproof.theory.families import family, parse_parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.pytorch_runtime import (
+from bubbleproof.theory.pipelines.programs.lowering import lower
+from bubbleproof.theory.pipelines.programs.pytorch_runtime import (
     NEWEST,
     OLDEST,
     SINCE,
@@ -20,7 +20,7 @@ from bubbleproof.theory.pipelines.pytorch_runtime import (
     runs_on,
     torch_version,
 )
-from bubbleproof.theory.pipelines.pytorch_shards import with_shards
+from bubbleproof.theory.pipelines.programs.pytorch_shards import with_shards
 from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.verify import check_communication
 from bubbleproof.verify.communication.runtime_collectives import check_runtime_collectives

@@ -12,11 +12,11 @@ from bubbleproof.theory.pipelines.allowed import (
     AllowedOffloads,
     AllowedRecompute,
 )
-from bubbleproof.theory.pipelines.layer_cuts import LayerPart, Layers
 from bubbleproof.theory.pipelines.links import Link
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import Backward, Candidate, Placement, PlanSpace
-from bubbleproof.theory.pipelines.shaping import NotLegalError, ShapedPipeline, shaped
+from bubbleproof.theory.pipelines.shapes.layer_cuts import LayerPart, Layers
+from bubbleproof.theory.pipelines.shapes.plan_space import Backward, Candidate, Placement, PlanSpace
+from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError, ShapedPipeline, shaped
 
 # Rank 0 takes 12, 24 = 16 + 8 ticks and holds 36, rank 1 twice that.
 GIVEN = Pipeline(

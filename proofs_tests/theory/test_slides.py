@@ -7,9 +7,9 @@ import pytest
 
 from bubbleproof.theory.families import family, member
 from bubbleproof.theory.families.chimera import closed_form_order
-from bubbleproof.theory.families.lengthening import lengthened
-from bubbleproof.theory.families.list_schedule import list_starts, mirrored
-from bubbleproof.theory.families.slides import slid_starts
+from bubbleproof.theory.families.shortening.lengthening import lengthened
+from bubbleproof.theory.families.shortening.list_schedule import list_starts, mirrored
+from bubbleproof.theory.families.shortening.slides import slid_starts
 from bubbleproof.theory.model.actions import Action, Ints, Kind
 from bubbleproof.theory.model.measures import measure_rows
 from bubbleproof.theory.model.problem import Problem

@@ -11,7 +11,7 @@ from bubbleproof.theory.families import member
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.standstill import standstill
+from bubbleproof.theory.pipelines.programs.standstill import standstill
 from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 
 TWO = Pipeline(num_ranks=2, num_microbatches=2).problem()

@@ -12,11 +12,11 @@ from bubbleproof.report.text import grid
 from bubbleproof.solvers import SolveOptions, Status, solve
 from bubbleproof.solvers.memory_rules import exact_stores
 from bubbleproof.theory.families import families, family
-from bubbleproof.theory.families.svpp import SVPPWeights, most_forwards
+from bubbleproof.theory.families.sliced.svpp import SVPPWeights, most_forwards
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import Measures, measure
-from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.programs.lowering import lower
 from bubbleproof.verify.certificates.index_order import index_order
 from bubbleproof.verify.check import check
 from bubbleproof.verify.communication.matching import check_communication

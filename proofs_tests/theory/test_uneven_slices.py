@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bubbleproof.theory.families.gpipe import TeraPipe
-from bubbleproof.theory.families.uneven_slices import (
+from bubbleproof.theory.families.sliced.uneven_slices import (
     SliceTicks,
     uneven_slices,
     unevenly_sliced,

@@ -18,7 +18,7 @@ from bubbleproof.reference_exec.plans.transfer_rows import by_moments, moments, 
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.programs.lowering import lower
 from bubbleproof.verify import check_communication
 from proofs_tests.cases import Case, all_family_cases, overlapped, wave_overlapped
 from proofs_tests.verify.program_mutations import (

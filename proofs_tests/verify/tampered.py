@@ -17,10 +17,10 @@ from random import Random
 
 from bubbleproof.solvers import SolveOptions
 from bubbleproof.solvers.bounds import lower_bounds
-from bubbleproof.solvers.pipeline_variants import PipelineVariants
-from bubbleproof.solvers.proofs import refute
-from bubbleproof.solvers.propagation import improve
-from bubbleproof.solvers.solving_choices import solve_variants
+from bubbleproof.solvers.choices.pipeline_variants import PipelineVariants
+from bubbleproof.solvers.choices.solving_choices import solve_variants
+from bubbleproof.solvers.refutation.proofs import refute
+from bubbleproof.solvers.refutation.propagation import improve
 from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.pipelines.allowed import (
     AllowedChoices,

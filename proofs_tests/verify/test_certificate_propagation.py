@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bubbleproof.solvers.bounds import lower_bounds
-from bubbleproof.solvers.propagation import improve
+from bubbleproof.solvers.refutation.propagation import improve
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates import certificate

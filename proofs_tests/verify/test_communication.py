@@ -12,10 +12,10 @@ from bubbleproof.theory.families import member
 from bubbleproof.theory.model.actions import Action, ActionTable
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.lowering import lower
-from bubbleproof.theory.pipelines.messages import as_kind, messages
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.pytorch_runtime import WAIT_OF
+from bubbleproof.theory.pipelines.programs.lowering import lower
+from bubbleproof.theory.pipelines.programs.messages import as_kind, messages
+from bubbleproof.theory.pipelines.programs.pytorch_runtime import WAIT_OF
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.theory.pipelines.transfers import Eviction
 from bubbleproof.verify import Semantics, check, check_communication, compute_part

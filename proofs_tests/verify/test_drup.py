@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.encoding import Objective
-from bubbleproof.solvers.proofs import refute
+from bubbleproof.solvers.refutation.proofs import refute
 from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.certificate import Drup, Lemma

@@ -9,7 +9,7 @@ import numpy as np
 from bubbleproof.theory.families import family
 from bubbleproof.theory.model.actions import ActionTable, Kind
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.programs.lowering import lower
 from bubbleproof.verify import Rule, Semantics, check_whole
 from bubbleproof.verify.every_rule import GivenSchedule, check_every_rule
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from bubbleproof.solvers.bounds import lower_bounds
-from bubbleproof.solvers.store_bounds import acquiring
+from bubbleproof.solvers.refutation.store_bounds import acquiring
 from bubbleproof.theory.model.problem import Edges, Problem, Store
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.certificate_rule import refusal

@@ -3,8 +3,8 @@
 It executes a lowered program under one semantics in a seeded random interleaving. Transfers match
 by order alone, as they do on the wire; each carries a token that says what it is, so a wrong match
 is seen when it happens. Nothing is shared with ``verify.communication.matching``: messages follow
-from the stages' neighbours, not from ``theory.pipelines.messages``, and there is no graph and no
-cycle, only a program that can or cannot go on. Verdicts:
+from the stages' neighbours, not from ``theory.pipelines.programs.messages``, and there is no graph
+and no cycle, only a program that can or cannot go on. Verdicts:
 
 ``ok``         every program ran to its end and every token sent was received
 ``stuck``      nobody can go on

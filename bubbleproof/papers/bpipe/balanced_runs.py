@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from bubbleproof.papers.planning.paper_choice import AcceptedSchedule, verified_run
-from bubbleproof.theory.families.bpipe import BPipe
+from bubbleproof.theory.families.evicting.bpipe import BPipe
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.allowed import AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import Candidate
 from bubbleproof.theory.pipelines.recompute import Recompute
+from bubbleproof.theory.pipelines.shapes.plan_space import Candidate
 from bubbleproof.verify import check
 
 BPIPE = BPipe()

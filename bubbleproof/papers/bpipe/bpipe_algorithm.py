@@ -1,8 +1,8 @@
 """BPipe's claims on Algorithm 1 and Figure 4: the transfers of an evictor, slot by slot.
 
 Symbols as in ``claims.bpipe``. How C is drawn the paper shows by Figure 4 alone, so claims that
-depend on it are read both ways (``families.bpipe_literal``). Where the schedule of the family is
-asked it is the plan that ships, whose victims do not depend on the drawing.
+depend on it are read both ways (``families.evicting.bpipe_literal``). Where the schedule of the
+family is asked it is the plan that ships, whose victims do not depend on the drawing.
 
 Source: Kim et al., "BPipe" (ICML 2023) section 3.4, Algorithm 1 and Figure 4.
 """
@@ -18,7 +18,7 @@ from bubbleproof.papers.bpipe.bpipe_search import least_evictions
 from bubbleproof.papers.claims.claim import PaperClaim, read_as, reading, stated
 from bubbleproof.papers.claims.domain import Params, case
 from bubbleproof.papers.claims.reading import NumberOf
-from bubbleproof.theory.families.bpipe_plan import Slots, computation_slots
+from bubbleproof.theory.families.evicting.bpipe_plan import Slots, computation_slots
 from bubbleproof.theory.model.actions import Action
 
 MU_OPT = "ceil((p+2)/2)"  # section 3.3

@@ -26,7 +26,7 @@ from bubbleproof.papers.claims.claim import PaperClaim, read_as, reading, stated
 from bubbleproof.papers.claims.domain import Params, case
 from bubbleproof.papers.claims.measured_pipelines import peak
 from bubbleproof.papers.claims.reading import TWICE
-from bubbleproof.theory.families.bpipe_plan import computation_slots
+from bubbleproof.theory.families.evicting.bpipe_plan import computation_slots
 
 MOST_AWAY = f"p - s - {MU_OPT} + 1"
 

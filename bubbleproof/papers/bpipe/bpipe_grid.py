@@ -33,7 +33,7 @@ from bubbleproof.costs.saved_bytes import layer_saved
 from bubbleproof.costs.state import stage_weights, state_bytes
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.papers.bpipe.pair_placement import pair_placement
-from bubbleproof.theory.pipelines.node_places import DeviceMesh
+from bubbleproof.theory.pipelines.shapes.node_places import DeviceMesh
 
 GIGA = 10**9
 LEAST_RANKS = 4  # below, no stage moves anything

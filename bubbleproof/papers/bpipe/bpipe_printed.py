@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bubbleproof.papers.claims.domain import CaseValues, Params
-from bubbleproof.theory.families.bpipe_literal import TransferDecision, literal, paired
-from bubbleproof.theory.families.bpipe_plan import Slots, computation_slots
+from bubbleproof.theory.families.evicting.bpipe_literal import TransferDecision, literal, paired
+from bubbleproof.theory.families.evicting.bpipe_plan import Slots, computation_slots
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.schedule import Program, Schedule

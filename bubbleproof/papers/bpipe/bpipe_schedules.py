@@ -17,9 +17,9 @@ from bubbleproof.papers.claims.measured_pipelines import measures, on_pipeline, 
 from bubbleproof.papers.claims.reading import NumberOf
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.base import FamilyMember
-from bubbleproof.theory.families.bpipe import BalancedFamily, BPipe, BPipeInterleaved
-from bubbleproof.theory.families.bpipe_literal import dense, literal, replay
-from bubbleproof.theory.families.bpipe_plan import computation_slots
+from bubbleproof.theory.families.evicting.bpipe import BalancedFamily, BPipe, BPipeInterleaved
+from bubbleproof.theory.families.evicting.bpipe_literal import dense, literal, replay
+from bubbleproof.theory.families.evicting.bpipe_plan import computation_slots
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.pipelines.pipeline import Pipeline

@@ -1,8 +1,9 @@
 """Exhaustive search over transfer plans in slots: what is the least that any plan can do?
 
 A plan puts at most one transfer, of any saved activation, beside each slot of an evictor (BPipe
-section 3.4: T_i runs beside C_i). Nothing of ``families.bpipe_plan`` is used: no rule about when to
-move or what. The work grows with the number of sets of evicted activations; seconds for p = 16.
+section 3.4: T_i runs beside C_i). Nothing of ``families.evicting.bpipe_plan`` is used: no rule
+about when to move or what. The work grows with the number of sets of evicted activations; seconds
+for p = 16.
 """
 
 from __future__ import annotations

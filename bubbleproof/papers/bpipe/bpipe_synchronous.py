@@ -23,7 +23,7 @@ import numpy as np
 from bubbleproof.papers.bpipe.bpipe_schedules import BPIPE
 from bubbleproof.papers.claims.claim import PaperClaim, missing, read_as, reading
 from bubbleproof.papers.claims.domain import Params, domain
-from bubbleproof.theory.families.bpipe_plan import computation_slots
+from bubbleproof.theory.families.evicting.bpipe_plan import computation_slots
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.problem import Occupancy, Problem

@@ -1,9 +1,10 @@
 """BPipe's pair-adjacent placement where there is one, and the best there is where there is none.
 
-Symbols are those of ``theory.pipelines.node_places``: p stages, t, d, g, a node of c = floor(g/t)
-places; m microbatches. Stage s < (p-1)/2 moves activations to stage p-1-s, its pair, where it would
-hold more than mu_opt = ceil((p+2)/2) of them: min(p-s, m) > mu_opt (BPipe section 3.3). With m >= p
-that are the stages s <= floor((p-4)/2); the innermost pair of an even p moves nothing.
+Symbols are those of ``theory.pipelines.shapes.node_places``: p stages, t, d, g, a node of c =
+floor(g/t) places; m microbatches. Stage s < (p-1)/2 moves activations to stage p-1-s, its pair,
+where it would hold more than mu_opt = ceil((p+2)/2) of them: min(p-s, m) > mu_opt (BPipe section
+3.3). With m >= p that are the stages s <= floor((p-4)/2); the innermost pair of an even p moves
+nothing.
 
 *How many pairs can share a node.* A pair takes two places of one node, so n nodes take at most
 n floor(c/2) pairs, and no placement of P pairs has fewer than max(0, P - n floor(c/2)) of them on
@@ -26,7 +27,12 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bubbleproof.theory.pipelines.node_places import DeviceMesh, Group, in_order, pair_adjacent
+from bubbleproof.theory.pipelines.shapes.node_places import (
+    DeviceMesh,
+    Group,
+    in_order,
+    pair_adjacent,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

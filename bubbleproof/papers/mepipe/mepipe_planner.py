@@ -42,11 +42,11 @@ from bubbleproof.papers.planning.paper_choice import (
     verified_run,
 )
 from bubbleproof.theory.families.printed import PrintedSVPP
-from bubbleproof.theory.families.svpp import SVPP, SVPPWeights, least_forwards, most_forwards
+from bubbleproof.theory.families.sliced.svpp import SVPP, SVPPWeights, least_forwards, most_forwards
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import SPLIT, WHOLE, Candidate
-from bubbleproof.theory.pipelines.shaping import NotLegalError, shaped
+from bubbleproof.theory.pipelines.shapes.plan_space import SPLIT, WHOLE, Candidate
+from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError, shaped
 
 PAPER = "mepipe"
 

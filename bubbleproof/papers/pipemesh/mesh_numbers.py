@@ -24,8 +24,8 @@ from bubbleproof.papers.pipemesh.pipemesh_queue import Queue, QueueNumbers, plan
 from bubbleproof.papers.pipemesh.recomputed_operations import RecomputedOperation, Selection
 from bubbleproof.papers.planning.paper_choice import even_candidate
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
-from bubbleproof.theory.pipelines.shaping import NotLegalError, ShapedPipeline, shaped
+from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
+from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError, ShapedPipeline, shaped
 from bubbleproof.theory.pipelines.stage_numbers import column
 
 MOST_CHUNKS = 64  # looked through for a number that divides

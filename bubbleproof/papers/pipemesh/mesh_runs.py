@@ -23,9 +23,9 @@ from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.families.pipemesh_order import literal_orders
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import Candidate
+from bubbleproof.theory.pipelines.programs.step_time import step_ticks
+from bubbleproof.theory.pipelines.shapes.plan_space import Candidate
 from bubbleproof.theory.pipelines.sharding import Sharding
-from bubbleproof.theory.pipelines.step_time import step_ticks
 from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 
 

@@ -13,10 +13,10 @@ from bubbleproof.theory.model.actions import Ints, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.extension import tasks_of_stage
-from bubbleproof.theory.pipelines.lowering import with_rows
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.programs.lowering import with_rows
+from bubbleproof.theory.pipelines.programs.step_time import step_ticks
 from bubbleproof.theory.pipelines.sharding import ADDERS, FORWARDS, Sharding
-from bubbleproof.theory.pipelines.step_time import step_ticks
 from bubbleproof.theory.pipelines.timing import left_shift
 
 

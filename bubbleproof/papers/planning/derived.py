@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from bubbleproof.costs.combinations import CombinationCosts, TrainingJob
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 
 if TYPE_CHECKING:  # planners are loaded for a plan that has pipelines of papers, and for no other
     from bubbleproof.papers.planning.paper_choice import PaperInput

@@ -33,8 +33,8 @@ from bubbleproof.planners.planned import (
     verdict_of,
 )
 from bubbleproof.solvers import Status
-from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
-from bubbleproof.theory.pipelines.shaping import ShapedPipeline
+from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
+from bubbleproof.theory.pipelines.shapes.shaping import ShapedPipeline
 
 AnyResult = TypeVar("AnyResult", bound=CandidateResult)
 

@@ -22,11 +22,11 @@ from bubbleproof.planners.known_schedules import KnownSchedule
 from bubbleproof.planners.looks import FoundSchedule
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.theory.pipelines.layer_cuts import EVEN
-from bubbleproof.theory.pipelines.messages_in_programs import with_messages_in_order
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import WHOLE, Candidate, PlanSpace
-from bubbleproof.theory.pipelines.step_time import step_ticks
+from bubbleproof.theory.pipelines.programs.messages_in_programs import with_messages_in_order
+from bubbleproof.theory.pipelines.programs.step_time import step_ticks
+from bubbleproof.theory.pipelines.shapes.layer_cuts import EVEN
+from bubbleproof.theory.pipelines.shapes.plan_space import WHOLE, Candidate, PlanSpace
 from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 from bubbleproof.verify import check
 

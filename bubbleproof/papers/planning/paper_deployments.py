@@ -26,7 +26,7 @@ from bubbleproof.papers.mepipe.mepipe_planner import predicted_ticks as of_mepip
 from bubbleproof.papers.pipemesh.mesh_operations import mesh_table
 from bubbleproof.papers.planning.paper_choice import PaperInput
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions
-from bubbleproof.theory.pipelines.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 
 BYTES_PER_TICK = 1000  # of a GB/s: ticks are microseconds
 PaperSpaceOf = Callable[[CombinationCosts], PlanSpace]

@@ -12,7 +12,7 @@ from dataclasses import replace
 from bubbleproof.papers.planning.paper_choice import AcceptedSchedule, PaperChoice
 from bubbleproof.planners.planned import PlanOptions
 from bubbleproof.solvers import SolveOptions, solve
-from bubbleproof.theory.pipelines.step_time import step_ticks
+from bubbleproof.theory.pipelines.programs.step_time import step_ticks
 from bubbleproof.verify import check
 
 MOST_SECONDS = 5.0  # or units of work, where those limit the plan

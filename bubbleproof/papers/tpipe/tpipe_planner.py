@@ -51,9 +51,9 @@ from bubbleproof.papers.tpipe.tpipe_formulas import (
 from bubbleproof.theory.families import family
 from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.recompute import Recompute
-from bubbleproof.theory.pipelines.shaping import NotLegalError, ShapedPipeline, shaped
+from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
+from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError, ShapedPipeline, shaped
 from bubbleproof.theory.pipelines.stage_numbers import column
 from bubbleproof.theory.pipelines.state_offload import StateOffload
 

@@ -44,9 +44,9 @@ from bubbleproof.reference_exec.plans.verification import (
 )
 from bubbleproof.theory.model.actions import Action
 from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.theory.pipelines.lowering import lower
-from bubbleproof.theory.pipelines.messages_in_programs import without_messages
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.programs.lowering import lower
+from bubbleproof.theory.pipelines.programs.messages_in_programs import without_messages
 from bubbleproof.theory.pipelines.timing import UntimedProgram
 from bubbleproof.verify.check import check
 from bubbleproof.verify.communication.semantics import Semantics

@@ -26,11 +26,11 @@ from bubbleproof.theory.model.memory import memory_profile
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.extension import with_changes
-from bubbleproof.theory.pipelines.messages_in_programs import (
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.programs.messages_in_programs import (
     schedule_without_messages,
     without_messages,
 )
-from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.replication import (
     placed_collectives,
     schedule_with,

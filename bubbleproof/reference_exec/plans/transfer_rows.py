@@ -30,7 +30,7 @@ from bubbleproof.theory.model.actions import Action, Ints, Kind
 from bubbleproof.theory.model.memory import memory_profile
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.theory.pipelines.messages import messages
+from bubbleproof.theory.pipelines.programs.messages import messages
 
 TransferMoment = tuple[int, int]  # (ticks, what happens then)
 RELEASE, ACQUISITION, SETTLED = 0, 1, 2

@@ -20,7 +20,7 @@ from bubbleproof.reference_exec.plans.replay_plan import (
 from bubbleproof.reference_exec.plans.replicated import ReplicatedSchedule
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.theory.pipelines.lowering import with_rows
+from bubbleproof.theory.pipelines.programs.lowering import with_rows
 from bubbleproof.verify.communication.collective_order import (
     check_collectives,
     check_one_at_a_time,

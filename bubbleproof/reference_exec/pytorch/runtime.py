@@ -35,8 +35,8 @@ from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.reference_exec.runtime.compute import Gradients
 from bubbleproof.reference_exec.runtime.rank import RankResult
 from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.programs.lowering import lower
 from bubbleproof.verify.communication.matching import compute_part
 from bubbleproof.verify.communication.semantics import Semantics
 
@@ -110,7 +110,7 @@ def compare_with_torch_runtime(
 ) -> TorchRuntimeReport:
     """Replay a schedule with our ranks and with PyTorch's runtime, and compare all bits.
 
-    ``program`` is the lowered one (``theory.pipelines.lowering.lower`` by default);
+    ``program`` is the lowered one (``theory.pipelines.programs.lowering.lower`` by default);
     ``is_lowered_by_torch`` lets PyTorch place SEND and RECV itself. ``semantics`` is what the
     program is verified under; on gloo PyTorch's sends do not wait either. Raises as ``replay``
     does, and ``ValueError`` for what a table cannot say.

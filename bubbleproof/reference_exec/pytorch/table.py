@@ -27,7 +27,7 @@ from bubbleproof.reference_exec.plans.accumulation import accumulation_orders
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.theory.model.actions import COMMUNICATION_KINDS, NONE, Action, Kind
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.pytorch_runtime import (
+from bubbleproof.theory.pipelines.programs.pytorch_runtime import (
     SINCE,
     Version,
     completed,

@@ -38,7 +38,7 @@ from bubbleproof.reference_exec.pytorch.table import (
     this_version,
 )
 from bubbleproof.reference_exec.runtime.rank import RankResult
-from bubbleproof.theory.pipelines.pytorch_runtime import OUTPUTS_SINCE, SCALES_SINCE
+from bubbleproof.theory.pipelines.programs.pytorch_runtime import OUTPUTS_SINCE, SCALES_SINCE
 
 
 class _PlainStage(nn.Module):

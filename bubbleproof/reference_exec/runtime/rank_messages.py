@@ -27,7 +27,7 @@ from bubbleproof.reference_exec.runtime.transport import (
     until_done,
 )
 from bubbleproof.theory.model.actions import Action, Kind
-from bubbleproof.theory.pipelines.messages import as_kind
+from bubbleproof.theory.pipelines.programs.messages import as_kind
 from bubbleproof.verify.communication.send_waits import SEND_OF
 
 

@@ -13,9 +13,9 @@ from typing import Literal, Protocol
 import numpy as np
 
 from bubbleproof.solvers.bounds import lower_bounds
-from bubbleproof.solvers.choices_symmetry import Symmetry
+from bubbleproof.solvers.choices.choices_symmetry import Symmetry
+from bubbleproof.solvers.choices.variants import Variants
 from bubbleproof.solvers.engines.engine import Budget
-from bubbleproof.solvers.variants import Variants
 from bubbleproof.theory.model.actions import NONE, Ints
 from bubbleproof.theory.model.problem import Edges
 from bubbleproof.theory.pipelines.timing import earliest_starts

@@ -1,7 +1,7 @@
 """CP-SAT on a relaxation of open choices: it forgets which microbatch a transfer belongs to.
 
-Options per microbatch break index order (``solvers.choices_symmetry``). But memory depends only on
-*when* load changes, and the i-th smallest times of a class keep every precedence. So let
+Options per microbatch break index order (``solvers.choices.choices_symmetry``). But memory depends
+only on *when* load changes, and the i-th smallest times of a class keep every precedence. So let
 microbatches be identical, with one option per microbatch in each family, and sort the times of
 every class by themselves. With n of a family's options taken, what survives is:
 
@@ -38,13 +38,13 @@ from itertools import pairwise
 import numpy as np
 from ortools.sat.python import cp_model
 
-from bubbleproof.solvers.choices_symmetry import class_of_task
+from bubbleproof.solvers.choices.choices_symmetry import class_of_task
+from bubbleproof.solvers.choices.variants import Option
 from bubbleproof.solvers.engines.choices_frame import Choice, Frame
 from bubbleproof.solvers.engines.cpsat_choices import ChoicesModel, search_with
 from bubbleproof.solvers.engines.engine import UNLIMITED, Budget
 from bubbleproof.solvers.engines.sorted_loads import Series, SortedLoads, closure
 from bubbleproof.solvers.identical import identical
-from bubbleproof.solvers.variants import Option
 from bubbleproof.theory.model.actions import NONE, Bools
 from bubbleproof.theory.model.problem import Edges
 from bubbleproof.verify.certificates.index_order import index_order

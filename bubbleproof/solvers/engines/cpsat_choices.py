@@ -1,9 +1,9 @@
 """CP-SAT with open choices: a boolean per option; what belongs to one holds where it is taken.
 
 ``ChoicesModel`` finds exact optima over all choices. With ``Symmetry.ALL`` or ``ONE`` as
-``solvers.choices_symmetry`` allows it loses nothing; with more order than that it only finds good
-schedules (``is_restricted``). Where computation is in index order, the memory edges of the floor
-hold, and those of the plain problem for each store none of whose options is taken.
+``solvers.choices.choices_symmetry`` allows it loses nothing; with more order than that it only
+finds good schedules (``is_restricted``). Where computation is in index order, the memory edges of
+the floor hold, and those of the plain problem for each store none of whose options is taken.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from itertools import pairwise
 import numpy as np
 from ortools.sat.python import cp_model
 
-from bubbleproof.solvers.choices_symmetry import Symmetry, order_edges
+from bubbleproof.solvers.choices.choices_symmetry import Symmetry, order_edges
+from bubbleproof.solvers.choices.option_lifetimes import OptionalLifetime, OptionLifetimes
 from bubbleproof.solvers.encoding import longest_makespan
 from bubbleproof.solvers.engines.choices_frame import Choice, Frame, is_anchored
 from bubbleproof.solvers.engines.cpsat import FOUND, add_reservoir, solve_model, values
 from bubbleproof.solvers.engines.engine import UNLIMITED, Budget, OutOfTimeError
-from bubbleproof.solvers.option_lifetimes import OptionalLifetime, OptionLifetimes
 from bubbleproof.solvers.starts import rows
 from bubbleproof.theory.model.actions import NONE
 from bubbleproof.theory.model.problem import Edges

@@ -20,8 +20,8 @@ from bubbleproof.theory.model.actions import ActionTable, Ints, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.choices import Choices
-from bubbleproof.theory.pipelines.messages_in_programs import with_messages_in_order
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.programs.messages_in_programs import with_messages_in_order
 from bubbleproof.theory.pipelines.timing import left_shift
 
 

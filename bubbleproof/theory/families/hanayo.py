@@ -27,7 +27,7 @@ from __future__ import annotations
 import numpy as np
 
 from bubbleproof.theory.families.base import Family, program_of_ranks
-from bubbleproof.theory.families.few_microbatches import improved_order
+from bubbleproof.theory.families.shortening.few_microbatches import improved_order
 from bubbleproof.theory.families.wave_rounds import round_slots
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.schedule import Program

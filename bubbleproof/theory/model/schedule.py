@@ -5,8 +5,8 @@ each in ticks. Both are plain tables and promise nothing: they may miss tasks, r
 foreign ones. Whether a schedule solves a problem is for ``verify`` to say.
 
 A program may also hold SEND and RECV actions (a *lowered* program, see
-``theory.pipelines.lowering``); these stand in the order of their rank's compute stream and have no
-duration.
+``theory.pipelines.programs.lowering``); these stand in the order of their rank's compute stream and
+have no duration.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Ints, Ki
 from bubbleproof.theory.model.problem import Problem, Resource
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.extension import StretchedChange, StretchedWait, extended
-from bubbleproof.theory.pipelines.messages import parts_of
+from bubbleproof.theory.pipelines.programs.messages import parts_of
 from bubbleproof.theory.pipelines.sharding import ADDERS, FORWARDS, READERS
 
 LEVELS = (0, 1, 2, 3)

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 
 from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.choices import Choices, Flags
-from bubbleproof.theory.pipelines.layer_cuts import Layers
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.shapes.layer_cuts import Layers
+from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 
 SAME = ("num_ranks", "num_microbatches", "capacity", "latency", "bandwidth", "links")
 OPEN: dict[str, object] = {

@@ -22,9 +22,9 @@ from dataclasses import dataclass, replace
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
-from bubbleproof.theory.pipelines.shaping import NotLegalError, shaped
-from bubbleproof.theory.pipelines.step_time import step_ticks
+from bubbleproof.theory.pipelines.programs.step_time import step_ticks
+from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
+from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError, shaped
 from bubbleproof.verify.candidates.bundle import BundleVerdict, DeploymentSpace
 from bubbleproof.verify.candidates.chosen import foreign_choice, foreign_step
 

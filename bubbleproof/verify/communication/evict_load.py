@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from bubbleproof.theory.model.actions import NONE, Action, Kind
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.pipelines.messages import as_kind, parts_of
+from bubbleproof.theory.pipelines.programs.messages import as_kind, parts_of
 from bubbleproof.verify.communication.channels import Channels, crossed
 from bubbleproof.verify.explain.programs import ProgramFault
 

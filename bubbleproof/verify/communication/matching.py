@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from bubbleproof.theory.model.actions import COMMUNICATION_KINDS
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.messages_in_programs import (
+from bubbleproof.theory.pipelines.programs.messages_in_programs import (
     program_without_messages,
     without_messages,
 )

@@ -1,6 +1,7 @@
 """Rule 6 for the collectives of a PyTorch table: what its runtime would run into.
 
-A table with messages is run as it stands (``theory.pipelines.pytorch_runtime``). Where it has any
+A table with messages is run as it stands (``theory.pipelines.programs.pytorch_runtime``). Where it
+has any
 
 - REDUCE_GRAD, each stage has one, behind its last B or W: before that it reduces what is not there
   yet, twice it divides twice, and where there is none nothing divides or reduces;
@@ -16,7 +17,7 @@ from collections.abc import Iterator
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.messages import parts_of
+from bubbleproof.theory.pipelines.programs.messages import parts_of
 from bubbleproof.verify.explain.programs import ProgramFault, violation
 from bubbleproof.verify.finding import Rule
 from bubbleproof.verify.verdict import SHOWN, RuleDecision

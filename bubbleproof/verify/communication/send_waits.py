@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bubbleproof.theory.model.actions import Action, Kind
-from bubbleproof.theory.pipelines.messages import as_kind
+from bubbleproof.theory.pipelines.programs.messages import as_kind
 from bubbleproof.verify.explain.programs import ProgramFault
 
 SEND_OF = {Kind.WAIT_SEND_F: Kind.SEND_F, Kind.WAIT_SEND_B: Kind.SEND_B}

@@ -1,6 +1,6 @@
 """The rows of a lowered program: which of them are a message, and where they do not match.
 
-Every message of the problem (``theory.pipelines.messages``) needs exactly one SEND on the
+Every message of the problem (``theory.pipelines.programs.messages``) needs exactly one SEND on the
 producer's rank, after the producer, and exactly one RECV on the consumer's rank, before the
 consumer; and for each ordered pair of ranks the k-th SEND and the k-th RECV must be the same
 message, because neither NCCL nor an untagged queue matches by name.
@@ -16,7 +16,7 @@ import numpy as np
 from bubbleproof.theory.model.actions import NONE, Action, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.messages import Message, messages
+from bubbleproof.theory.pipelines.programs.messages import Message, messages
 from bubbleproof.verify.communication.channels import Channels, crossed
 from bubbleproof.verify.communication.evict_load import PeerTransfers
 from bubbleproof.verify.communication.send_waits import SendWaits

@@ -7,7 +7,7 @@ import numpy as np
 from bubbleproof.theory.model.actions import COMMUNICATION_KINDS, NONE, Bools, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.theory.pipelines.messages_in_programs import (
+from bubbleproof.theory.pipelines.programs.messages_in_programs import (
     program_without_messages,
     schedule_without_messages,
     without_messages,

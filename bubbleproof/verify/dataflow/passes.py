@@ -29,7 +29,7 @@ from typing import NamedTuple
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.messages import parts_of
+from bubbleproof.theory.pipelines.programs.messages import parts_of
 from bubbleproof.verify.dataflow.model_state import ModelState
 from bubbleproof.verify.dataflow.training_step import TrainingStep
 from bubbleproof.verify.explain.programs import violation

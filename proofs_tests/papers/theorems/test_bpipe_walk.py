@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bubbleproof.papers.bpipe import bpipe_theorem
-from bubbleproof.theory.families.bpipe import BPipe
-from bubbleproof.theory.families.bpipe_plan import PlannedTransfer, computation_slots
+from bubbleproof.theory.families.evicting.bpipe import BPipe
+from bubbleproof.theory.families.evicting.bpipe_plan import PlannedTransfer, computation_slots
 from bubbleproof.theory.model.actions import Kind
 
 FAMILY = BPipe()

@@ -13,8 +13,8 @@ from itertools import islice
 from random import Random
 
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
-from bubbleproof.theory.pipelines.shaping import NotLegalError, ShapedPipeline, shaped
+from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
+from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError, ShapedPipeline, shaped
 from bubbleproof.theory.pipelines.sharding import Sharding
 from proofs_tests.planners.every_choice import every_choice
 from proofs_tests.solvers.exhaustive import Exhaustive, TooMuchWork

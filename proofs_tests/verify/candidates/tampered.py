@@ -22,8 +22,8 @@ from bubbleproof.planners.case_proofs import proof_by_cases
 from bubbleproof.solvers import SolveOptions
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
-from bubbleproof.theory.pipelines.shaping import ShapedPipeline
+from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
+from bubbleproof.theory.pipelines.shapes.shaping import ShapedPipeline
 from bubbleproof.verify.candidates.bundle import (
     BundleVerdict,
     CandidateBound,

@@ -10,7 +10,7 @@ from bubbleproof.planners import PlanOptions, plan
 from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.verify.candidates.bundle import (
     CandidateBound,

@@ -17,7 +17,7 @@ from bubbleproof.planners.case_proofs import proof_by_cases
 from bubbleproof.solvers import SolveOptions
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from bubbleproof.verify.candidates.bundle import CandidateBound, check_bundle
 from bubbleproof.verify.candidates.cases import Case, Cases, candidate_refusal, problems_of
 from bubbleproof.verify.certificates.certificate import Drup, Lemma

@@ -15,10 +15,10 @@ from bubbleproof.theory.pipelines.allowed import (
     AllowedOffloads,
     AllowedRecompute,
 )
-from bubbleproof.theory.pipelines.layer_cuts import LayerPart, Layers
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.recompute import Recompute
+from bubbleproof.theory.pipelines.shapes.layer_cuts import LayerPart, Layers
+from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.transfers import Eviction
 from bubbleproof.verify.candidates.chosen import foreign_choice, foreign_step, plain_of
 from proofs_tests.planners.every_choice import every_choice

@@ -9,8 +9,8 @@ import pytest
 from bubbleproof.planners import Plan, PlanOptions, plan
 from bubbleproof.solvers import solve
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
-from bubbleproof.theory.pipelines.shaping import shaped
+from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
+from bubbleproof.theory.pipelines.shapes.shaping import shaped
 from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.theory.pipelines.state_offload import StateOffload
 from bubbleproof.theory.pipelines.timing import left_shift

@@ -15,7 +15,7 @@ from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedOffloads
 from bubbleproof.theory.pipelines.choices import Choices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
-from bubbleproof.theory.pipelines.shaping import ShapedPipeline
+from bubbleproof.theory.pipelines.shapes.shaping import ShapedPipeline
 from bubbleproof.verify.candidates import rank_claims
 from bubbleproof.verify.candidates.cases import candidate_refusal
 from bubbleproof.verify.candidates.rank_claims import (

@@ -11,7 +11,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from bubbleproof.solvers.pipeline_variants import PipelineVariants
+from bubbleproof.solvers.choices.pipeline_variants import PipelineVariants
 from bubbleproof.theory.model.problem import Problem, Store
 from bubbleproof.theory.pipelines.allowed import (
     AllowedChoices,

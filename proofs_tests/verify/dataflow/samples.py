@@ -9,14 +9,14 @@ import numpy as np
 from bubbleproof.theory.families import family, member
 from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
-from bubbleproof.theory.families.toffload import TOffload
-from bubbleproof.theory.families.trecomp import TRecomp
+from bubbleproof.theory.families.t_pipe.toffload import TOffload
+from bubbleproof.theory.families.t_pipe.trecomp import TRecomp
 from bubbleproof.theory.model.actions import Action, ActionTable, Bools, Kind
 from bubbleproof.theory.model.problem import Edges, MemoryEvents, Occupancy, Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
-from bubbleproof.theory.pipelines.lowering import lower, with_rows
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.programs.lowering import lower, with_rows
 from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.theory.pipelines.timing import left_shift

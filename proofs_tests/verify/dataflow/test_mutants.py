@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.programs.lowering import lower
 from bubbleproof.verify import RuleDecision, Semantics, check_communication
 from bubbleproof.verify.dataflow.activations import Activations
 from bubbleproof.verify.dataflow.dataflow_rule import check_dataflow, check_dataflow_of_program

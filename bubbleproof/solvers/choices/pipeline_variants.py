@@ -1,0 +1,229 @@
+"""The variants of a pipeline: what it allows, and the pipeline of each choice."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+import numpy as np
+
+from bubbleproof.solvers.choices.variants import Option, Variants
+from bubbleproof.theory.model.actions import NONE, Kind
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
+from bubbleproof.theory.pipelines.allowed import AllowedChoices
+from bubbleproof.theory.pipelines.choices import Choices
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.pipeline_problem import extended_by
+from bubbleproof.theory.pipelines.recompute import Recompute
+from bubbleproof.theory.pipelines.transfers import Eviction
+from bubbleproof.verify.candidates.relaxation import relaxation
+
+RECOMPUTE, EVICT, OFFLOAD = "recompute", "evict", "offload"
+_WHAT = {
+    Kind.R: RECOMPUTE,
+    Kind.EVICT: EVICT,
+    Kind.LOAD: EVICT,
+    Kind.OFFLOAD: OFFLOAD,
+    Kind.RELOAD: OFFLOAD,
+}
+
+
+class PipelineVariants:
+    """The variants of a pipeline and the pipeline of each choice.
+
+    Raises ``ValueError`` for stages and ranks that the pipeline does not have, and what the
+    extensions of ``theory`` refuse.
+    """
+
+    def __init__(self, pipeline: Pipeline, allowed: AllowedChoices) -> None:
+        self.pipeline, self.allowed = pipeline, allowed
+        self.plain = pipeline.problem()
+        _refuse_unknown(pipeline, allowed)
+        everything = self._chosen(self._all_options())
+        whole = extended_by(self.plain, everything, pipeline.all_links)
+        self.options = tuple(self._all_options())
+        self._number = {option: number for number, option in enumerate(self.options)}
+        self.variants = self._tagged(whole)
+
+    def chosen(self, taken: Collection[int]) -> Pipeline:
+        """The pipeline that takes exactly these options."""
+        choices = self._chosen([self.options[number] for number in sorted(taken)])
+        return self.pipeline.with_changes(choices=choices)
+
+    def _all_options(self) -> list[Option]:
+        allowed, samples = self.allowed, range(self.pipeline.num_microbatches)
+        options = []
+        if allowed.recompute is not None:
+            rows = samples if allowed.recompute.per_microbatch else (NONE,)
+            options += [
+                Option(what=RECOMPUTE, stage=stage, microbatch=row)
+                for stage in allowed.recompute.stages
+                for row in rows
+            ]
+        for what, stages in (
+            (EVICT, self._evicting_stages()),
+            (OFFLOAD, () if allowed.offload is None else allowed.offload.stages),
+        ):
+            options += [
+                Option(what=what, stage=stage, microbatch=row, slice=piece)
+                for stage in stages
+                for row in samples
+                for piece in range(self.pipeline.num_slices)
+            ]
+        return options
+
+    def _targets(self) -> dict[int, int]:
+        return {} if self.allowed.evict is None else dict(self.allowed.evict.pairs)
+
+    def _evicting_stages(self) -> tuple[int, ...]:
+        ranks, targets = self.pipeline.stage_ranks, self._targets()
+        return tuple(stage for stage, rank in enumerate(ranks) if rank in targets)
+
+    def _chosen(self, options: Collection[Option]) -> Choices:
+        allowed, ranks, targets = self.allowed, self.pipeline.stage_ranks, self._targets()
+        again = [option for option in options if option.what == RECOMPUTE]
+        recompute = None
+        if again and allowed.recompute is not None:
+            recompute = Recompute(
+                stages=tuple(o.stage for o in again if o.microbatch == NONE),
+                samples=tuple((o.stage, o.microbatch) for o in again if o.microbatch != NONE),
+                kept=allowed.recompute.kept,
+                duration=allowed.recompute.duration,
+            )
+        evictions = tuple(
+            Eviction(
+                stage=o.stage,
+                microbatch=o.microbatch,
+                slice=o.slice,
+                source=ranks[o.stage],
+                target=targets[ranks[o.stage]],
+                duration=allowed.evict.duration,
+            )
+            for o in options
+            if o.what == EVICT and allowed.evict is not None
+        )
+        offloads = tuple(
+            ActivationOffload(
+                stage=o.stage,
+                microbatch=o.microbatch,
+                slice=o.slice,
+                offload=allowed.offload.offload,
+                reload=allowed.offload.reload,
+            )
+            for o in options
+            if o.what == OFFLOAD and allowed.offload is not None
+        )
+        return replace(
+            self.pipeline.choices,
+            recompute=recompute,
+            evictions=evictions,
+            offloads=offloads,
+            host_capacity=None if allowed.offload is None else allowed.offload.host_capacity,
+        )
+
+    def _tagged(self, whole: Problem) -> Variants:
+        """The whole with the option of each row; the rows of the plain problem come first."""
+        tasks = np.full(whole.num_tasks, NONE)
+        for task in range(self.plain.num_tasks, whole.num_tasks):
+            tasks[task] = self._option_of(whole, task, _WHAT[Kind(int(whole.actions.kind[task]))])
+        edges, events = whole.edges, whole.events
+        event_option = tasks[events.task]
+        for row in range(len(self.plain.events), len(events)):
+            if event_option[row] == NONE:  # what a recomputed forward drops at its end
+                event_option[row] = self._option_of(whole, int(events.task[row]), RECOMPUTE)
+        return Variants(
+            whole=whole,
+            options=self.options,
+            task_option=tasks,
+            edge_option=np.maximum(tasks[edges.before], tasks[edges.after]),
+            event_option=event_option,
+            clashes=self._clashes(),
+            relaxed=relaxation(self.pipeline, self.allowed),
+        )
+
+    def _option_of(self, whole: Problem, task: int, what: str) -> int:
+        actions = whole.actions
+        stage, row = int(actions.stage[task]), int(actions.microbatch[task])
+        if what != RECOMPUTE:
+            piece = int(actions.slice[task])
+            return self._number[Option(what=what, stage=stage, microbatch=row, slice=piece)]
+        assert self.allowed.recompute is not None
+        row = row if self.allowed.recompute.per_microbatch else NONE
+        return self._number[Option(what=what, stage=stage, microbatch=row)]
+
+    def _clashes(self) -> tuple[tuple[int, ...], ...]:
+        """Pairs of options of different kinds on one sample."""
+        rivals: dict[int, list[int]] = {}
+        for number, option in enumerate(self.options):
+            rivals.setdefault(option.stage, []).append(number)
+        return tuple(
+            (one, other)
+            for numbers in rivals.values()
+            for i, one in enumerate(numbers)
+            for other in numbers[i + 1 :]
+            if self._clash(self.options[one], self.options[other])
+        )
+
+    @staticmethod
+    def _clash(one: Option, other: Option) -> bool:
+        same_sample = one.microbatch == other.microbatch or NONE in (
+            one.microbatch,
+            other.microbatch,
+        )
+        same_slice = one.slice == other.slice or RECOMPUTE in (one.what, other.what)
+        return one.what != other.what and same_sample and same_slice
+
+
+def _refuse_unknown(pipeline: Pipeline, allowed: AllowedChoices) -> None:
+    if fixed := pipeline.choices.added:
+        raise ValueError(
+            f"what a solver may choose is added to a pipeline without choices of its own; "
+            f"this one has {', '.join(sorted(fixed))}"
+        )
+    for name, given in (("recompute", allowed.recompute), ("offload", allowed.offload)):
+        stages = () if given is None else given.stages
+        if len(set(stages)) < len(stages) or any(
+            not 0 <= stage < pipeline.num_stages for stage in stages
+        ):
+            raise ValueError(
+                f"{name} may name each stage of 0..{pipeline.num_stages - 1} once, got {stages}"
+            )
+    for pair in () if allowed.evict is None else allowed.evict.pairs:
+        if not all(0 <= rank < pipeline.num_ranks for rank in pair) or pair[0] == pair[1]:
+            raise ValueError(
+                f"evictions go between two ranks of 0..{pipeline.num_ranks - 1}, got {pair}"
+            )
+
+
+def described(pipeline: Pipeline) -> tuple[str, ...]:
+    """The choices in words, one line per stage and kind."""
+    lines, choices = [], pipeline.choices
+    if choices.recompute is not None:
+        lines += [f"stage {stage} recomputes" for stage in choices.recompute.stages]
+        lines += _by_stage(choices.recompute.samples, "stage {0} recomputes microbatches {1}")
+    moves: dict[tuple[int, int, int], list[tuple[int, int]]] = {}
+    for e in choices.evictions:
+        moves.setdefault((e.stage, e.source, e.target), []).append((e.microbatch, e.slice))
+    for (stage, source, target), samples in moves.items():
+        of_stage = f" of stage {stage}" if pipeline.num_chunks > 1 else ""
+        names = _names(samples, sliced=pipeline.num_slices > 1)
+        lines.append(f"rank {source} evicts microbatches {names}{of_stage} to rank {target}")
+    hosts: dict[int, list[tuple[int, int]]] = {}
+    for o in choices.offloads:
+        hosts.setdefault(o.stage, []).append((o.microbatch, o.slice))
+    for stage, samples in hosts.items():
+        names = _names(samples, sliced=pipeline.num_slices > 1)
+        lines.append(f"stage {stage} off-loads microbatches {names}")
+    return tuple(lines) or ("nothing",)
+
+
+def _by_stage(samples: Collection[tuple[int, int]], text: str) -> list[str]:
+    rows: dict[int, list[int]] = {}
+    for stage, microbatch in samples:
+        rows.setdefault(stage, []).append(microbatch)
+    return [text.format(stage, " ".join(map(str, sorted(row)))) for stage, row in rows.items()]
+
+
+def _names(samples: list[tuple[int, int]], *, sliced: bool) -> str:
+    return " ".join(f"{j}.{k}" if sliced else str(j) for j, k in sorted(samples))

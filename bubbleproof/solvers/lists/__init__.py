@@ -1,0 +1,1 @@
+"""Schedules listed in milliseconds, without an engine; orders that repeat, and are lengthened."""

@@ -1,0 +1,1 @@
+"""Why no schedule is shorter: deductions, their proofs, and proofs made short."""

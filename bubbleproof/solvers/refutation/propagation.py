@@ -1,0 +1,216 @@
+"""Destructive improvement: the largest objective that propagation refutes, with its proof.
+
+Suppose that the objective were at most T. Windows shrink (``solvers.refutation.windows``) along
+paths, on each resource (``solvers.refutation.sequencing``) and by what the stores can hold
+(``solvers.refutation.overloads``) until nothing changes; an empty window proves objective >= T + 1.
+What is left undecided is probed (``solvers.refutation.probing``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from bubbleproof.solvers.bounds import Bounds
+from bubbleproof.solvers.engines.engine import UNLIMITED, Budget
+from bubbleproof.solvers.refutation.probing import probe
+from bubbleproof.solvers.refutation.propagator import OutOfTime, Propagator
+from bubbleproof.solvers.refutation.windows import UNKNOWN, Windows
+from bubbleproof.solvers.starts import schedule_of_starts
+from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.verify.certificates.certificate import Drup
+from bubbleproof.verify.check import check
+
+Attempt = Callable[[Windows], bool]
+MOST_TASKS = 4096  # windows keep a relation between all pairs of tasks
+ENDLESS = 1 << 60
+
+
+def longest(problem: Problem) -> int:
+    """A value that some schedule does not exceed on either objective, if there is a schedule.
+
+    All durations and lags together: in a shortest schedule something always runs or is under way.
+    """
+    return int(problem.duration.sum() + np.maximum(problem.edges.lag, 0).sum())
+
+
+def windows(
+    problem: Problem, bounds: Bounds, limit: int, budget: Budget = UNLIMITED, units: float = inf
+) -> tuple[Ints, Ints] | None:
+    """(earliest start, latest start) per task, in ticks, for makespans of at most ``limit``.
+
+    Time 0 is the first start of a computation. None if there is no such schedule. A task that no
+    path ties to a computation has no bounds: its window is -2**60 or to 2**60. After so many
+    ``units`` of the budget windows are as far as they have shrunk.
+    """
+    if problem.num_tasks > MOST_TASKS:
+        return bounds.heads, limit - bounds.tails - problem.duration
+    state = Windows(problem, bounds, limit)
+    try:
+        if Propagator(problem, bounds, budget.after(units), budget).run(state):
+            return None
+    except OutOfTime:
+        pass
+    low, high = (
+        np.array([max(value, UNKNOWN // 2) for value in side[: problem.num_tasks]], dtype=np.int64)
+        for side in state.bounds
+    )
+    return low, np.minimum(-high - problem.duration, ENDLESS)
+
+
+def decide(problem: Problem, bounds: Bounds, limit: int, deadline: float) -> Drup | Ints | None:
+    """Is there a schedule with a makespan of at most ``limit``? A proof, starts, or out of time.
+
+    Starts (ticks per task) are for ``verify`` to judge: not all uses of memory are reasoned about.
+    Preconditions: every task runs on a rank, and the bounds are not cyclic.
+    """
+    if problem.num_tasks > MOST_TASKS:
+        return None
+    state = Windows(problem, bounds, limit)
+    try:
+        starts = probe(Propagator(problem, bounds, deadline), state, deadline)
+    except OutOfTime:
+        return None
+    return Drup(bound=limit + 1, lemmas=state.proof()) if starts is None else starts
+
+
+def improve(problem: Problem, bounds: Bounds, upper: int | None, deadline: float) -> Drup | None:
+    """The best bound that is proved beyond ``bounds.best``, on the same objective; None if none is.
+
+    ``upper`` (ticks) is the best known value, which no bound exceeds; ``deadline`` a moment of
+    ``time.perf_counter``. Where no schedule exists and ``upper`` is None, the bound may reach
+    ``longest(problem) + 1``, which proves just that. Precondition: the bounds are not cyclic.
+    """
+    return narrow(problem, bounds, upper, deadline).certificate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PropagationResult:
+    """What closes in on the optimum: a bound with its proof, and a schedule that was checked."""
+
+    certificate: Drup | None
+    schedule: Schedule | None
+
+
+def narrow(
+    problem: Problem,
+    bounds: Bounds,
+    upper: int | None,
+    deadline: float,
+    *,
+    known: int = 0,
+    budget: Budget = UNLIMITED,
+) -> PropagationResult:
+    """As ``improve``, with the best schedule below ``upper`` that the search met on its way.
+
+    ``known`` is a bound that is proved already: the search goes on from there. The deadline is a
+    moment of ``budget``.
+    """
+    if problem.num_tasks > MOST_TASKS:
+        return PropagationResult(certificate=None, schedule=None)
+    search = _Improvement(problem, bounds, upper, deadline, budget)
+    search.bound = max(search.bound, known)
+    if upper is None or not search.reach(upper, search.by_rules):
+        search.climb(search.by_rules)
+    if upper is not None and not search.reach(search.upper, search.by_probing):
+        search.bisect()
+    search.climb(search.by_probing)
+    return PropagationResult(certificate=search.proof, schedule=search.schedule)
+
+
+class _Improvement:
+    """The best bound so far (``bound``, by ``proof``), the best value, and how they approach."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        bounds: Bounds,
+        upper: int | None,
+        deadline: float,
+        budget: Budget,
+    ) -> None:
+        self.problem, self.bounds, self.deadline = problem, bounds, deadline
+        self.upper = longest(problem) + 1 if upper is None else upper
+        self.is_span = bounds.best.objective == "span_idle"
+        self.bound = bounds.best.bound
+        self.refuted: tuple[Windows, int] | None = None  # of the bound: the windows, the rank
+        self.schedule: Schedule | None = None
+        self.propagator = Propagator(problem, bounds, deadline, budget)
+
+    @property
+    def proof(self) -> Drup | None:
+        """The proof of the bound, if it was raised."""
+        if self.refuted is None:
+            return None
+        state, rank = self.refuted
+        objective = self.bounds.best.objective
+        return Drup(bound=self.bound, lemmas=state.proof(), objective=objective, rank=rank)
+
+    def climb(self, attempt: Attempt) -> None:
+        """Refute ever larger values: in doubled steps, then by halving what is open.
+
+        ``attempt`` says whether it refutes the windows of a value.
+        """
+        step, ceiling, is_doubling = 1, self.upper, True
+        while self.bound < ceiling:
+            target = min(self.bound + step, ceiling)
+            if not self.reach(target, attempt):
+                ceiling, is_doubling = target - 1, False
+            step = 2 * step if is_doubling else (ceiling - self.bound + 1) // 2
+
+    def bisect(self) -> None:
+        """Probe the middle of what is open, until nothing is or a probe remains without answer."""
+        while self.bound < self.upper:
+            before = (self.bound, self.upper)
+            self.reach((self.bound + self.upper + 1) // 2, self.by_probing)
+            if (self.bound, self.upper) == before:
+                return
+
+    def reach(self, target: int, attempt: Attempt) -> bool:
+        """Whether the attempt raises the bound to ``target``, if it is not there."""
+        if self.bound >= target:
+            return True
+        ranks = range(self.problem.num_ranks) if self.is_span else (None,)
+        for rank in ranks:
+            if self._is_refuted(target, rank, attempt):
+                return True
+            if self.upper < target:  # a schedule was found instead
+                break
+        return False
+
+    def _is_refuted(self, target: int, rank: int | None, attempt: Attempt) -> bool:
+        state = Windows(self.problem, self.bounds, target - 1, span=rank)
+        try:
+            if not attempt(state):
+                return False
+        except OutOfTime:
+            return False
+        self.bound, self.refuted = target, (state, rank or 0)
+        return True
+
+    def by_rules(self, state: Windows) -> bool:
+        return self.propagator.run(state)
+
+    def by_probing(self, state: Windows) -> bool:
+        now = self.propagator.budget.now()
+        starts = probe(self.propagator, state, now + (self.deadline - now) / 2)
+        if starts is not None:
+            self._offer(starts)
+        return starts is None
+
+    def _offer(self, starts: Ints) -> None:
+        """Keep a schedule that ``verify`` accepts and that is better than the best known."""
+        if starts.min() < UNKNOWN // 2:
+            return  # some transfer has no earliest start
+        schedule = schedule_of_starts(self.problem, starts - starts.min())
+        verdict = check(self.problem, schedule)
+        if not verdict.ok or verdict.measured is None:
+            return
+        value = verdict.measured.span_idle if self.is_span else verdict.measured.makespan
+        if value < self.upper:
+            self.upper, self.schedule = value, schedule

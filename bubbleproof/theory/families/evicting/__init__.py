@@ -1,0 +1,1 @@
+"""Families that evict activations: BPipe."""

@@ -1,0 +1,142 @@
+"""BPipe's Algorithm 1 as printed, on the computation schedule C that its section 3.4 describes.
+
+T_i runs beside C_i: it starts and ends with that slot. Line 22 names its victim by position,
+C_{i-3}.idx, so it matters how C is drawn at tF = tB = 1, of which the paper shows one example. Two
+drawings have the same order of computations, the same makespan and all that the text says of its
+length and of two of its slots:
+
+- ``paired``, as Megatron-LM runs 1F1B, on which BPipe is built: rank s runs p-s-1 forwards as early
+  as it can, and each later one right before the backward that it makes a pair with. Then C_6 of
+  stage 0 in Figure 4 is F3, line 22 evicts 3 and then 5, as the text has it, and the algorithm is
+  right for all p, s and m (theorem ``bpipe-printed``).
+- ``bpipe_plan.computation_slots``: every forward as early as it can, the last of the warm-up too.
+  Then bubbles lie between the warm-up and the first backward, and C_{i-3} is one for backward 1
+  where p = 4: line 22 names no microbatch. For every other p the transfers are the same.
+
+Where the index of a victim is taken from a slot that is a bubble there is no victim;
+``microbatch`` is None then. Without bubbles (``dense``), which C has by the text, a load in the
+cooldown would run beside a backward that has not made room yet.
+
+Source: BPipe (ICML 2023) section 3.4, Algorithm 1; line numbers are the paper's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bubbleproof.theory.families.evicting.bpipe_plan import Slots
+from bubbleproof.theory.model.actions import Action, Kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferDecision:
+    """A transfer decision T_i of one rank; ``microbatch`` None where the printed index is empty."""
+
+    slot: int
+    kind: Kind
+    microbatch: int | None
+
+
+def literal(slots: Slots, p: int, s: int, m: int) -> tuple[TransferDecision, ...]:
+    """Algorithm 1 on the computation schedule ``slots`` of stage ``s``, lines 3 to 27."""
+    mu_opt = -(-(p + 2) // 2)
+    n_evict = min(p - s, m) - mu_opt
+    evicted: set[int | None] = set()
+    transfer: dict[int, tuple[Kind, int | None]] = {}
+    for i, computation in enumerate(slots):
+        if computation is None:
+            continue
+        index = computation.microbatch
+        if computation.kind is Kind.F:
+            if mu_opt - 1 <= index < mu_opt - 1 + n_evict:
+                transfer[i] = Kind.EVICT, _index(slots, i - 1)
+                evicted.add(_index(slots, i - 1))
+        elif index in evicted:
+            transfer[i - 1] = Kind.LOAD, index
+            evicted.remove(index)
+            if (earlier := slots[i - 1]) is not None and earlier.kind is Kind.F:
+                transfer[i - 2] = Kind.EVICT, _index(slots, i - 3)
+                evicted.add(_index(slots, i - 3))
+    return tuple(
+        TransferDecision(slot=i, kind=k, microbatch=j) for i, (k, j) in sorted(transfer.items())
+    )
+
+
+def paired(slots: tuple[Slots, ...]) -> tuple[Slots, ...]:
+    """1F1B's computation schedules, each forward behind a warm-up of p-s-1 beside its backward.
+
+    Forward j of rank s >= p-s-1 moves to the slot before backward j-(p-s-1), which is free: the
+    order on the rank stays.
+    """
+    return tuple(_paired(row, len(slots) - s - 1) for s, row in enumerate(slots))
+
+
+def _paired(slots: Slots, warm_up: int) -> Slots:
+    moved: list[Action | None] = list(slots)
+    backwards = [i for i, action in enumerate(slots) if action and action.kind is Kind.B]
+    forwards = [i for i, action in enumerate(slots) if action and action.kind is Kind.F]
+    for i, behind in zip(forwards[warm_up:], backwards, strict=False):
+        moved[i], moved[behind - 1] = None, slots[i]
+    return tuple(moved)
+
+
+def dense(slots: Slots) -> Slots:
+    """The computation schedule without its bubbles."""
+    return tuple(action for action in slots if action is not None)
+
+
+def _index(slots: Slots, i: int) -> int | None:
+    found = slots[i] if 0 <= i < len(slots) else None
+    return None if found is None else found.microbatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferReplay:
+    """What a rank that follows transfer decisions holds at most, and where it first goes wrong."""
+
+    peak: int
+    fault: str | None
+
+
+def replay(slots: Slots, decisions: tuple[TransferDecision, ...]) -> TransferReplay:
+    """Run the slots with the transfers beside them; in-flight activations count on this rank."""
+    beside = {decision.slot: decision for decision in decisions}
+    resident: set[int] = set()
+    evicted: set[int] = set()
+    peak, fault = 0, None
+    for i, computation in enumerate(slots):
+        decision = beside.get(i)
+        fault = fault or _fault(computation, decision, resident, evicted)
+        moved = None if decision is None else decision.microbatch
+        if computation is not None and computation.kind is Kind.F:
+            resident.add(computation.microbatch)
+        if decision is not None and moved is not None and decision.kind is Kind.LOAD:
+            resident.add(moved)
+            evicted.discard(moved)
+        peak = max(peak, len(resident))
+        if decision is not None and moved is not None and decision.kind is Kind.EVICT:
+            resident.discard(moved)
+            evicted.add(moved)
+        if computation is not None and computation.kind is Kind.B:
+            resident.discard(computation.microbatch)
+    return TransferReplay(peak=peak, fault=fault)
+
+
+def _fault(
+    computation: Action | None,
+    decision: TransferDecision | None,
+    resident: set[int],
+    evicted: set[int],
+) -> str | None:
+    """Why a slot cannot run: what it needs is not on the rank when the slot starts."""
+    is_backward = computation is not None and computation.kind is Kind.B
+    if computation is not None and is_backward and computation.microbatch not in resident:
+        return f"{computation} runs, but its activation is not on the rank"
+    if decision is None:
+        return None
+    if decision.microbatch is None:
+        return f"{decision.kind.name} in slot {decision.slot} names the microbatch of a bubble"
+    saved = resident if decision.kind is Kind.EVICT else evicted
+    if decision.microbatch not in saved:
+        return f"{decision.kind.name} {decision.microbatch} in slot {decision.slot} is not there"
+    return None

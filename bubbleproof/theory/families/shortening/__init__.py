@@ -1,0 +1,1 @@
+"""Shorter orders than a published one, for any number of microbatches."""

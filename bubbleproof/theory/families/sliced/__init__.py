@@ -1,0 +1,1 @@
+"""Families that slice samples: SVPP and TeraPipe."""

@@ -1,0 +1,1 @@
+"""T-Pipe's families: rounds of chunks, recomputed or off-loaded."""

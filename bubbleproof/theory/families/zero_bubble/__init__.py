@@ -1,0 +1,1 @@
+"""Families that split backwards: zero bubble, and V-shaped building blocks."""

@@ -1,0 +1,1 @@
+"""Programs: with messages, by rank, and how long they run."""

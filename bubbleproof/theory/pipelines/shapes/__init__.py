@@ -1,0 +1,1 @@
+"""The shapes that one training step may take."""

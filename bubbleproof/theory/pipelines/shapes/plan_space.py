@@ -1,0 +1,220 @@
+"""The candidates of a plan: the shapes that one training step may take on a cluster.
+
+A problem with a plan is stated for one chunk and one slice: what a *rank* takes and holds
+(``theory.pipelines.shapes.shaping`` tells what a candidate makes of that). A candidate that asks
+for a share that is not whole, or for a pipeline that has no meaning, is *not legal*. What is open
+within a candidate (recomputation, eviction, off-load) is ``allowed``.
+
+With ``backward = "mixed"`` every set of ranks that split their backwards is a candidate. Where the
+input and weight parts take together what the whole backward takes, and a split one leaves nothing
+behind that the whole one does not, each mixed schedule is one of the split candidate as well: W
+runs right after its I.
+
+Pipelines may stand *beside* the shapes, whole, with all that is chosen in them (what a paper's
+planner would run): candidates in which nothing is open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, product
+
+from bubbleproof.theory.pipelines.allowed import AllowedChoices
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.placement import BIDIRECTIONAL, stage_ranks
+from bubbleproof.theory.pipelines.shapes.layer_cuts import (
+    BALANCED,
+    COUNTLESS,
+    EVEN,
+    Cut,
+    Layers,
+    balanced_cut,
+    cuts,
+    even_cut,
+    num_cuts,
+)
+
+WHOLE, SPLIT, MIXED = "whole", "split", "mixed"
+MOST_CANDIDATES = 10_000
+SHORT = 8  # stages whose layers are told one by one
+
+Placement = str | tuple[int, ...]
+Backward = str | tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One shape.
+
+    ``backward`` is ``whole``, ``split``, or whether each rank splits; ``layers`` the cut: None
+    where the problem tells no layers, empty where they cannot be cut so. ``beside`` names a
+    pipeline that is none of the shapes; the other fields then describe it.
+    """
+
+    chunks: int
+    placement: Placement
+    backward: Backward
+    slices: int
+    layers: Cut | None = None
+    beside: str = ""
+
+    def __str__(self) -> str:
+        words = [f"{self.beside}:"] if self.beside else []
+        words += [f"v={self.chunks}", _text(self.placement), self._backward_text()]
+        words += [f"s={self.slices}"] if self.slices > 1 else []
+        cut = self.layers or ()
+        words += [f"layers {_cut_text(cut)}"] if len(set(cut)) > 1 else []
+        return " ".join(words)
+
+    def _backward_text(self) -> str:
+        if isinstance(self.backward, str):
+            return self.backward
+        ranks = [str(rank) for rank, is_split in enumerate(self.backward) if is_split]
+        return f"split on {','.join(ranks)}"
+
+
+def _cut_text(cut: Cut) -> str:
+    """``7+8+7``; of many stages ``7+14x8+7``, a number of stages before what each has."""
+    if len(cut) <= SHORT:
+        return "+".join(map(str, cut))
+    runs = [(len(list(run)), layers) for layers, run in groupby(cut)]
+    return "+".join(f"{number}x{layers}" if number > 1 else str(layers) for number, layers in runs)
+
+
+def _count_text(count: int) -> str:
+    return str(count) if count < COUNTLESS else f"{COUNTLESS} or more"
+
+
+def _beside(name: str, pipeline: Pipeline) -> Candidate:
+    """A pipeline that stands beside the shapes, as a candidate."""
+    return Candidate(
+        chunks=pipeline.num_chunks,
+        placement=pipeline.placement,
+        backward=WHOLE if pipeline.split_backward is False else SPLIT,
+        slices=pipeline.num_slices,
+        beside=name,
+    )
+
+
+def _text(placement: Placement) -> str:
+    return placement if isinstance(placement, str) else ",".join(map(str, placement))
+
+
+def require_listed(name: str, values: Sequence[object]) -> None:
+    """Raise ``ValueError`` for a list that is empty or names a value twice."""
+    texts = [_text(value) if isinstance(value, tuple) else str(value) for value in values]
+    twice = next((text for text in texts if texts.count(text) > 1), None)
+    if not values or twice is not None:
+        found = "none" if twice is None else f"{twice} twice"
+        raise ValueError(f"{name} must list one value or more, each once, got {found}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanSpace:
+    """``pipeline`` states a rank's work as one chunk and one slice; the rest lists what to try.
+
+    ``others`` stand beside the shapes, by name.
+    Raises ``ValueError`` for an empty or repeated list, for a pipeline of another shape, and for
+    more than ``MOST_CANDIDATES`` candidates, naming what would be few enough.
+    """
+
+    pipeline: Pipeline
+    allowed: AllowedChoices | None = None
+    chunks: tuple[int, ...] = (1,)
+    placements: tuple[Placement, ...] = ("loop",)
+    backward: tuple[Backward, ...] = (WHOLE,)
+    slices: tuple[int, ...] = (1,)
+    layers: Layers | None = None
+    others: tuple[tuple[str, Pipeline], ...] = ()
+
+    def __post_init__(self) -> None:
+        given = self.pipeline
+        if self.others:
+            require_listed("others", [name for name, _ in self.others])
+        for name in ("chunks", "placements", "backward", "slices"):
+            require_listed(name, getattr(self, name))
+        if (given.num_chunks, given.num_slices, given.placement) != (1, 1, "loop"):
+            raise ValueError(
+                "a plan's problem states a rank's work as one chunk and one slice in a loop, got "
+                f"{given.num_chunks} chunks, {given.num_slices} slices, {given.placement}"
+            )
+        for flags in self.backward:
+            if not isinstance(flags, str) and len(flags) != given.num_ranks:
+                raise ValueError(
+                    f"backward must be {WHOLE}, {SPLIT}, {MIXED} or one flag per rank "
+                    f"({given.num_ranks}), got {len(flags)} flags"
+                )
+        self._refuse_many()
+
+    def _refuse_many(self) -> None:
+        """No more candidates than a reader of their proofs can go through."""
+        plain = len(self.placements) * len(self.slices)
+        backward = sum(self._num_flags(flags) for flags in self.backward)
+        found = sum(plain * backward * self._num_cuts(chunks) for chunks in self.chunks)
+        if found <= MOST_CANDIDATES:
+            return
+        hint = "list fewer values"
+        if plain * backward * len(self.chunks) <= MOST_CANDIDATES:
+            hint = f"the even cut of the layers leaves {plain * backward * len(self.chunks)}"
+        elif MIXED in self.backward:
+            mixed = _count_text(self._num_flags(MIXED))
+            hint = f"leave out backward = {MIXED!r}, which stands for {mixed}"
+        raise ValueError(
+            f"a plan goes through at most {MOST_CANDIDATES} candidates, these are "
+            f"{_count_text(found)}; {hint}"
+        )
+
+    def _num_flags(self, flags: Backward) -> int:
+        return 2**self.pipeline.num_ranks - 2 if flags == MIXED else 1
+
+    def _num_cuts(self, chunks: int) -> int:
+        layers = self.layers
+        if layers is None:
+            return 1
+        if layers.spread is None:
+            return len(layers.kinds)
+        stages = self.pipeline.num_ranks * chunks
+        return num_cuts(layers=layers.number, stages=stages, spread=layers.spread) or 1
+
+    def candidates(self) -> tuple[Candidate, ...]:
+        """All of them, legal or not, in the order of the lists."""
+        shapes = product(self.chunks, self.placements, self._flags(), self.slices)
+        found = [
+            Candidate(
+                chunks=chunks, placement=placement, backward=backward, slices=slices, layers=cut
+            )
+            for chunks, placement, backward, slices in shapes
+            for cut in self._cuts(chunks, placement)
+        ]
+        return (*found, *(_beside(name, pipeline) for name, pipeline in self.others))
+
+    def _flags(self) -> Iterator[Backward]:
+        for flags in self.backward:
+            if flags != MIXED:
+                yield flags
+                continue
+            for mixed in product((False, True), repeat=self.pipeline.num_ranks):
+                if 0 < sum(mixed) < len(mixed):
+                    yield mixed
+
+    def _cuts(self, chunks: int, placement: Placement) -> tuple[Cut | None, ...]:
+        layers, stages = self.layers, self.pipeline.num_ranks * chunks
+        if layers is None:
+            return (None,)
+        if layers.spread is not None:
+            found = tuple(cuts(layers=layers.number, stages=stages, spread=layers.spread))
+            return found or ((),)
+        found = (even_cut(layers=layers.number, stages=stages),) if EVEN in layers.kinds else ()
+        if BALANCED in layers.kinds:
+            found += (balanced_cut(layers, self._ranks_of(chunks, placement)),)
+        return tuple(dict.fromkeys(cut for cut in found if cut)) or ((),)
+
+    def _ranks_of(self, chunks: int, placement: Placement) -> tuple[int, ...]:
+        """The rank of each stage; of a placement that is none of this shape, each its own."""
+        ranks = self.pipeline.num_ranks
+        if placement == BIDIRECTIONAL:  # each stage on two ranks, each rank of two stages
+            return tuple(range(ranks * chunks))
+        if isinstance(placement, str):
+            return stage_ranks(placement, num_ranks=ranks, num_chunks=chunks)
+        return placement if len(placement) == ranks * chunks else tuple(range(ranks * chunks))
