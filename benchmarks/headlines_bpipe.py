@@ -15,7 +15,7 @@ from benchmarks.headlines import Headline
 from bubbleproof.costs import Deployment, layer_flops
 from bubbleproof.costs.times.estimation import estimates
 from bubbleproof.costs.times.job_rows import rows_of
-from bubbleproof.formats.hardware_toml import known_hardware
+from bubbleproof.formats.clusters.hardware_toml import known_hardware
 from bubbleproof.papers.bpipe.bpipe_grid import Setting
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.measures import measure

@@ -16,7 +16,7 @@ from benchmarks.headlines import Headline
 from bubbleproof.costs import Deployment, known_model
 from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.cluster_times import ClusterTimes, cluster_times
-from bubbleproof.formats.hardware_toml import known_hardware
+from bubbleproof.formats.clusters.hardware_toml import known_hardware
 from bubbleproof.papers.mepipe.mepipe_svpp import reduction
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.measures import measure

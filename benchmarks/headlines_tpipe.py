@@ -16,7 +16,7 @@ from benchmarks.paper_numbers import Number
 from benchmarks.tpipe_page import depth_numbers, memory_numbers
 from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.cluster_times import cluster_times
-from bubbleproof.formats.hardware_toml import known_hardware
+from bubbleproof.formats.clusters.hardware_toml import known_hardware
 from bubbleproof.papers.tpipe.tpipe_memory import DEPLOYMENT, MICROBATCHES, RANKS, model_of
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.measures import measure

@@ -11,7 +11,7 @@ from bubbleproof.theory.families import FamilyMember
 if TYPE_CHECKING:
     from bubbleproof.door_judge import GivenToJudge
     from bubbleproof.formats import ProblemFile, ScheduleFile
-    from bubbleproof.formats.plan_json import PlanFile
+    from bubbleproof.formats.plans.plan_json import PlanFile
 
 
 def read(path: FilePath) -> ProblemFile | ScheduleFile | PlanFile:
@@ -36,7 +36,7 @@ def read(path: FilePath) -> ProblemFile | ScheduleFile | PlanFile:
         In one line, for content that is not usable.
     """
     from bubbleproof.formats import read_problem, read_schedule
-    from bubbleproof.formats.plan_json import is_plan_file, read_plan
+    from bubbleproof.formats.plans.plan_json import is_plan_file, read_plan
     from bubbleproof.formats.timed_table import read_timed_table
 
     name = path_text(path, asker="read")

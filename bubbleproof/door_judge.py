@@ -6,15 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from bubbleproof.arguments import FilePath, path_text, wrong
-from bubbleproof.formats.bundle_json import write_bundle, write_deployment_bundles
-from bubbleproof.formats.cluster_deployments import all_counted, deployments
-from bubbleproof.formats.cluster_toml import cluster_file_of_text
-from bubbleproof.formats.deployed_problem import deployed_text
+from bubbleproof.formats.clusters.cluster_deployments import all_counted, deployments
+from bubbleproof.formats.clusters.cluster_toml import cluster_file_of_text
+from bubbleproof.formats.clusters.deployed_problem import deployed_text
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.files import os_reason
-from bubbleproof.formats.plan_folder import winner_schedule, write_plan_folder
-from bubbleproof.formats.plan_json import PlanFile
-from bubbleproof.formats.plan_scope import ChoicesToBound, PlanQuestion, plan_question
+from bubbleproof.formats.plans.bundle_json import write_bundle, write_deployment_bundles
+from bubbleproof.formats.plans.plan_folder import winner_schedule, write_plan_folder
+from bubbleproof.formats.plans.plan_json import PlanFile
+from bubbleproof.formats.plans.plan_scope import ChoicesToBound, PlanQuestion, plan_question
 from bubbleproof.formats.problem_toml import problem_file_of_text
 from bubbleproof.formats.schedule_file import ScheduleFile, with_claims
 from bubbleproof.papers.planning import derived

@@ -70,7 +70,7 @@ def plan(
         For what is no problem, for lists that are empty or too long, and for a file without a plan.
     """
     from bubbleproof.formats import read_problem
-    from bubbleproof.formats.cluster_toml import is_cluster_file
+    from bubbleproof.formats.clusters.cluster_toml import is_cluster_file
     from bubbleproof.planners import PlanOptions
     from bubbleproof.planners import plan as search
     from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
@@ -99,9 +99,9 @@ def plan(
 
 
 def _of_cluster(path: str, options: PlanOptions) -> ClusterPlan | NoClusterPlan:
-    from bubbleproof.formats.cluster_deployments import all_counted
-    from bubbleproof.formats.cluster_toml import read_cluster_file
-    from bubbleproof.formats.deployed_space import deployed_space
+    from bubbleproof.formats.clusters.cluster_deployments import all_counted
+    from bubbleproof.formats.clusters.cluster_toml import read_cluster_file
+    from bubbleproof.formats.clusters.deployed_space import deployed_space
     from bubbleproof.planners.planning import plan_cluster
 
     file = read_cluster_file(path)

@@ -36,7 +36,7 @@ SENTENCES = {
     "optimal for this shape": ("verify.certificates.certificate_rule",),
     "optimal over these choices": ("verify.candidates.plan_rule",),
     "optimal over these deployments and choices": (
-        "verify.candidates.plan_rule", "formats.cluster_deployments",
+        "verify.candidates.plan_rule", "formats.clusters.cluster_deployments",
     ),
 }  # fmt: skip
 _QUIET = {

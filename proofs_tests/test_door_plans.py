@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import bubbleproof as bp
-from bubbleproof.formats.plan_json import PlanFile, write_plan
+from bubbleproof.formats.plans.plan_json import PlanFile, write_plan
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.planners import Plan
 from bubbleproof.planners.cluster_planned import ClusterPlan

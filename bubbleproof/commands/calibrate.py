@@ -11,9 +11,9 @@ from bubbleproof.costs.times.calibration import Calibration, calibrate, num_fitt
 from bubbleproof.costs.times.constants import CONSTANTS
 from bubbleproof.costs.times.cross_validation import HeldOutEstimate, mean_error
 from bubbleproof.costs.times.estimation import estimated_ms
+from bubbleproof.formats.clusters.hardware_toml import hardware_path, hardware_text, known_card
+from bubbleproof.formats.clusters.iteration_rows import read_rows
 from bubbleproof.formats.files import write_text
-from bubbleproof.formats.hardware_toml import hardware_path, hardware_text, known_card
-from bubbleproof.formats.iteration_rows import read_rows
 
 NEAREST = (
     "{card} is the nearest by its data sheet of the cards on which most rows fit ({fitting} of "

@@ -12,7 +12,7 @@ from bubbleproof.commands.plan_results import Timed, bound_text, plan_to_json, w
 from bubbleproof.costs import layer_flops
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.flops import head_flops
-from bubbleproof.formats.cluster_toml import ClusterFile
+from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_planned import (

@@ -31,11 +31,11 @@ from bubbleproof.commands.targets import written_together
 from bubbleproof.costs import Deployment, Flops, ModelCosts, Transformer, known_model, model_costs
 from bubbleproof.costs.combinations import Combination, counted
 from bubbleproof.costs.deployment import COUNTS
-from bubbleproof.formats.cluster_toml import SIZES, has_cluster, read_cluster_file
-from bubbleproof.formats.deployed_problem import deployed_text
+from bubbleproof.formats.clusters.cluster_toml import SIZES, has_cluster, read_cluster_file
+from bubbleproof.formats.clusters.deployed_problem import deployed_text
+from bubbleproof.formats.clusters.model_toml import read_model
 from bubbleproof.formats.errors import about, nearest, one_line, quoted
 from bubbleproof.formats.files import write_text
-from bubbleproof.formats.model_toml import read_model
 from bubbleproof.formats.problem_toml import problem_file_of_text
 
 WORDS = ("scope", "accounting", "precision")

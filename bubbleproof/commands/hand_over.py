@@ -18,7 +18,7 @@ from bubbleproof.commands.targets import written_together
 from bubbleproof.commands.torch_limits import MISSING
 from bubbleproof.costs.combinations import combinations
 from bubbleproof.formats.files import write_text
-from bubbleproof.formats.plan_json import PlanFile, read_plan
+from bubbleproof.formats.plans.plan_json import PlanFile, read_plan
 from bubbleproof.hand_over.handed import HandedSchedule, PlannedModel
 from bubbleproof.hand_over.targets_list import (
     LOSES,

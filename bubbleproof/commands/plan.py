@@ -50,10 +50,10 @@ from bubbleproof.commands.plan_results import (
 from bubbleproof.commands.shared_options import PlanRequest
 from bubbleproof.commands.targets import written_together
 from bubbleproof.formats import UnusableInput
-from bubbleproof.formats.bundle_json import write_bundle
-from bubbleproof.formats.cluster_toml import ClusterFile
-from bubbleproof.formats.plan_folder import write_plan_folder
-from bubbleproof.formats.plan_json import PlanFile
+from bubbleproof.formats.clusters.cluster_toml import ClusterFile
+from bubbleproof.formats.plans.bundle_json import write_bundle
+from bubbleproof.formats.plans.plan_folder import write_plan_folder
+from bubbleproof.formats.plans.plan_json import PlanFile
 from bubbleproof.formats.problem_toml import ProblemFile, read_problem
 from bubbleproof.parallel import open_executor
 from bubbleproof.planners import Plan, PlanOptions, plan

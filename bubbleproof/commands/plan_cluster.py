@@ -55,13 +55,17 @@ from bubbleproof.commands.plan_results import Timed, deployed_rows, timed_candid
 from bubbleproof.commands.shared_options import PlanRequest
 from bubbleproof.commands.targets import written_together
 from bubbleproof.costs.combinations import CombinationCosts
-from bubbleproof.formats.bundle_json import write_deployment_bundles
-from bubbleproof.formats.cluster_deployments import all_counted, deployments
-from bubbleproof.formats.cluster_toml import ClusterFile, is_cluster_file, read_cluster_file
-from bubbleproof.formats.deployed_problem import deployed_file, deployed_text
-from bubbleproof.formats.deployed_space import deployed_space
+from bubbleproof.formats.clusters.cluster_deployments import all_counted, deployments
+from bubbleproof.formats.clusters.cluster_toml import (
+    ClusterFile,
+    is_cluster_file,
+    read_cluster_file,
+)
+from bubbleproof.formats.clusters.deployed_problem import deployed_file, deployed_text
+from bubbleproof.formats.clusters.deployed_space import deployed_space
 from bubbleproof.formats.errors import about
-from bubbleproof.formats.plan_folder import write_plan_folder
+from bubbleproof.formats.plans.bundle_json import write_deployment_bundles
+from bubbleproof.formats.plans.plan_folder import write_plan_folder
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.papers.planning.planner_list import require_paper
 from bubbleproof.planners import Plan, PlanOptions

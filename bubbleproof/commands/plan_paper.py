@@ -16,8 +16,8 @@ from pathlib import Path
 from bubbleproof.commands.plan_results import AnyPlan
 from bubbleproof.costs.combinations import CombinationCosts
 from bubbleproof.formats import UnusableInput, write_schedule
-from bubbleproof.formats.cluster_toml import ClusterFile
-from bubbleproof.formats.deployed_space import deployed_space
+from bubbleproof.formats.clusters.cluster_toml import ClusterFile
+from bubbleproof.formats.clusters.deployed_space import deployed_space
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.formats.schedule_file import ScheduleFile, with_claims
 from bubbleproof.papers.planning.joint_deployments import with_plan

@@ -8,8 +8,8 @@ from math import inf
 
 import numpy as np
 
-from bubbleproof.formats.bundle_json import candidate_to_json
-from bubbleproof.formats.plan_folder import winner_schedule
+from bubbleproof.formats.plans.bundle_json import candidate_to_json
+from bubbleproof.formats.plans.plan_folder import winner_schedule
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.formats.schedule_file import ScheduleFile, with_claims
 from bubbleproof.planners import CandidateResult, NoPlanFound, Plan, SolvedCandidate

@@ -44,9 +44,9 @@ from bubbleproof.commands.run import (
 )
 from bubbleproof.commands.targets import make_folder
 from bubbleproof.formats import read_problem, write_trace
-from bubbleproof.formats.bundle_json import write_bundle
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.json_text import render_json
+from bubbleproof.formats.plans.bundle_json import write_bundle
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners import Plan, PlanOptions, SolvedCandidate
 from bubbleproof.planners.outcome import Outcome

@@ -19,7 +19,7 @@ from bubbleproof.commands.results import certified, result_rows, result_to_json
 from bubbleproof.commands.shared_options import DemandOptions, SearchOptions, SolveOutput
 from bubbleproof.commands.targets import written_together
 from bubbleproof.formats import ScheduleFile, write_certificate, write_schedule
-from bubbleproof.formats.cases_json import write_proof
+from bubbleproof.formats.plans.cases_json import write_proof
 from bubbleproof.formats.schedule_file import with_claims
 from bubbleproof.planners.case_proofs import shown_by_cases
 from bubbleproof.solvers import ProofOrigin, Result, SolveOptions, Status, solve

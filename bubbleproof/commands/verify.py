@@ -16,7 +16,7 @@ from bubbleproof.commands.output import (
 from bubbleproof.commands.pytorch_words import told_of
 from bubbleproof.commands.shared_options import VerifyRequest
 from bubbleproof.formats import ScheduleFile, read_certificate
-from bubbleproof.formats.cases_json import read_proof
+from bubbleproof.formats.plans.cases_json import read_proof
 from bubbleproof.report.page import ScheduleSection
 from bubbleproof.report.table_rows import ReplayRow, VerdictRow
 from bubbleproof.theory.model.problem import Problem

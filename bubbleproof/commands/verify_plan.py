@@ -18,8 +18,8 @@ from pathlib import Path
 from bubbleproof.commands.output import HOLDS, UNDECIDED
 from bubbleproof.commands.shared_options import VerifyRequest
 from bubbleproof.commands.verify import parse_semantics, print_verdict, run_verify
-from bubbleproof.formats.plan_json import PlanFile, is_plan_file, read_plan
-from bubbleproof.formats.plan_scope import bound_of_file, plan_question
+from bubbleproof.formats.plans.plan_json import PlanFile, is_plan_file, read_plan
+from bubbleproof.formats.plans.plan_scope import bound_of_file, plan_question
 from bubbleproof.verify.candidates.plan_verdict import (
     DeploymentsScope,
     PlanDistance,

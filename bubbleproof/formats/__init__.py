@@ -12,8 +12,9 @@ from bubbleproof.formats.certificate_json import (
 from bubbleproof.formats.comparison import ComparedFamily, comparison_pipeline
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.inference import infer_pipeline
+from bubbleproof.formats.layouts.problem_file_layout import problem_schema
+from bubbleproof.formats.layouts.replay_layout import replay_schema
 from bubbleproof.formats.perfetto import trace, write_trace
-from bubbleproof.formats.problem_file_layout import problem_schema
 from bubbleproof.formats.problem_toml import ProblemFile, read_problem
 from bubbleproof.formats.pytorch_csv import (
     CollectiveCell,
@@ -22,7 +23,6 @@ from bubbleproof.formats.pytorch_csv import (
     refuse_cut_off,
 )
 from bubbleproof.formats.pytorch_writer import write_table
-from bubbleproof.formats.replay_layout import replay_schema
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.formats.schedule_json import read_schedule, schedule_schema, write_schedule
 

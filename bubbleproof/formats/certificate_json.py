@@ -27,7 +27,7 @@ in the file: it is that of the schedule beside it. Tasks and resources go by the
   ends it. ``rank`` anchors span_idle. A text of more than 64 KiB is ``packed`` instead: its lines,
   compressed by zlib, in base64.
 
-- ``cases``: see ``formats.cases_json``.
+- ``cases``: see ``formats.plans.cases_json``.
 
 Whether the proof holds is not asked here: ``verify.certificates.certificate_rule`` decides that.
 """
@@ -115,7 +115,7 @@ class DrupLayout(CertificateLayout):
 
 
 class CasesLayout(CertificateLayout):
-    """One certificate for each case of choices left open (``formats.cases_json``)."""
+    """One certificate for each case of choices left open (``formats.plans.cases_json``)."""
 
     kind: Literal["cases"]
     cases: list[dict[str, object] | None]

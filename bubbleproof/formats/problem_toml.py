@@ -74,7 +74,8 @@
     straggler = [3, 20]          # rank 3 takes 20 % longer; slow_link = [3, 4, 50]: its messages
 
     [paper.tpipe]                # what plan --paper tpipe asks for beside; pipemesh needs one too
-    state = "6 GiB"              # optimizer state of a rank (formats/paper_layout.py has the keys)
+    state = "6 GiB"              # optimizer state of a rank (formats/layouts/paper_layout.py has
+    the keys)
 
     [solve]
     objective = "makespan"       # or "span_idle", "makespan-then-peak", "peak"
@@ -94,14 +95,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bubbleproof.formats.choices_layout import allowed_choices
 from bubbleproof.formats.comparison import ComparedFamily, parse_comparison
 from bubbleproof.formats.errors import UnusableInput, about, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
-from bubbleproof.formats.listed_shapes import spread_of, stage_values
-from bubbleproof.formats.plan_layout import PlanLayout
-from bubbleproof.formats.plan_shapes import has_split_ticks, layers_of, plan_space
-from bubbleproof.formats.problem_file_layout import ProblemFileLayout, durations
+from bubbleproof.formats.layouts.choices_layout import allowed_choices
+from bubbleproof.formats.layouts.plan_layout import PlanLayout
+from bubbleproof.formats.layouts.problem_file_layout import ProblemFileLayout, durations
+from bubbleproof.formats.plans.listed_shapes import spread_of, stage_values
+from bubbleproof.formats.plans.plan_shapes import has_split_ticks, layers_of, plan_space
 from bubbleproof.formats.sizes import refuse_overflow, refuse_oversize
 from bubbleproof.formats.sizes_and_rates import Units
 from bubbleproof.formats.toml_text import parse_toml

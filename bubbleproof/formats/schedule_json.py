@@ -15,14 +15,14 @@ The file is one object, its layout fixed by ``docs/reference/schemas/schedule-2.
     }
 
 Where a solver made choices, ``allowed`` tells what was free to choose
-(``formats.allowed_layout``): an optimum is one over these choices.
+(``formats.layouts.allowed_layout``): an optimum is one over these choices.
 
 The problem is either a ``pipeline`` (every field of ``Pipeline``, its choices included) or, for one
-built by hand, a ``problem`` (see ``formats.problem_layout``). ``orders`` gives each resource its
-actions in order, each with its start in ticks; ``program`` gives the orders alone, and the reader
-then starts each action as early as it can. A claim is a whole number, a ratio ``"a/b"`` or a list
-in rank order, under the name of a field of ``Measures``. The key ``format`` stands within the first
-64 KiB of the file.
+built by hand, a ``problem`` (see ``formats.layouts.problem_layout``). ``orders`` gives each
+resource its actions in order, each with its start in ticks; ``program`` gives the orders alone, and
+the reader then starts each action as early as it can. A claim is a whole number, a ratio ``"a/b"``
+or a list in rank order, under the name of a field of ``Measures``. The key ``format`` stands within
+the first 64 KiB of the file.
 """
 
 from __future__ import annotations
@@ -34,34 +34,34 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from bubbleproof.formats.allowed_layout import (
-    AllowedLayout,
-    allowed_to_json,
-)
-from bubbleproof.formats.choices_layout import refuse_foreign
 from bubbleproof.formats.errors import UnusableInput, about, quoted, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text, write_text
 from bubbleproof.formats.json_text import parse_json, render_json
-from bubbleproof.formats.orders_layout import (
+from bubbleproof.formats.layouts.allowed_layout import (
+    AllowedLayout,
+    allowed_to_json,
+)
+from bubbleproof.formats.layouts.choices_layout import refuse_foreign
+from bubbleproof.formats.layouts.orders_layout import (
     ClaimLayout,
     claims_from_layout,
     claims_to_json,
     orders_to_json,
     program_from_orders,
 )
-from bubbleproof.formats.pipeline_layout import (
+from bubbleproof.formats.layouts.pipeline_layout import (
     PipelineLayout,
     PipelineLayout1,
     pipeline_from_layout,
     pipeline_to_json,
 )
-from bubbleproof.formats.problem_equality import is_same_problem
-from bubbleproof.formats.problem_layout import (
+from bubbleproof.formats.layouts.problem_layout import (
     ProblemLayout,
     index_names,
     problem_from_layout,
     problem_to_json,
 )
+from bubbleproof.formats.problem_equality import is_same_problem
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.formats.validation import AS_WHOLE, Layout, Natural, described, validate
 from bubbleproof.theory.model.problem import Problem

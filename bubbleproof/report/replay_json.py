@@ -50,7 +50,7 @@ from bubbleproof.formats.action_text import action_texts, parse_action
 from bubbleproof.formats.errors import UnusableInput, about, quoted
 from bubbleproof.formats.files import MEBIBYTE, FilePath, write_text
 from bubbleproof.formats.json_text import read_json, render_json
-from bubbleproof.formats.replay_layout import ReplayLayout, WorkLayout
+from bubbleproof.formats.layouts.replay_layout import ReplayLayout, WorkLayout
 from bubbleproof.formats.validation import validate, where
 from bubbleproof.reference_exec.evidence.machine_versions import ReplayMachine
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport

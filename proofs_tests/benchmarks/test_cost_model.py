@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import cost_model
 from bubbleproof.costs.times.constants import NAMES
-from bubbleproof.formats.hardware_toml import CALIBRATED, read_hardware
+from bubbleproof.formats.clusters.hardware_toml import CALIBRATED, read_hardware
 from proofs_tests.costs.measured_cases import B200
 
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs" / "measured"

@@ -19,11 +19,11 @@ from bubbleproof.commands.last_resort import status_of_call
 from bubbleproof.commands.shared_options import VerifyRequest
 from bubbleproof.commands.verify_plan import run_verify_any
 from bubbleproof.formats import ScheduleFile, UnusableInput, write_certificate, write_schedule
-from bubbleproof.formats.bundle_json import write_bundle, write_deployment_bundles
-from bubbleproof.formats.cases_json import write_proof
-from bubbleproof.formats.cluster_deployments import all_counted, deployments
-from bubbleproof.formats.cluster_toml import cluster_file_of_text
-from bubbleproof.formats.plan_json import PlanFile, write_plan
+from bubbleproof.formats.clusters.cluster_deployments import all_counted, deployments
+from bubbleproof.formats.clusters.cluster_toml import cluster_file_of_text
+from bubbleproof.formats.plans.bundle_json import write_bundle, write_deployment_bundles
+from bubbleproof.formats.plans.cases_json import write_proof
+from bubbleproof.formats.plans.plan_json import PlanFile, write_plan
 from bubbleproof.formats.problem_toml import problem_file_of_text
 from bubbleproof.report.replay_json import read_replay
 from bubbleproof.testing.strategies import random_program

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from bubbleproof.cli import main
-from bubbleproof.formats.cluster_deployments import all_counted, deployments
-from bubbleproof.formats.cluster_toml import read_cluster_file
+from bubbleproof.formats.clusters.cluster_deployments import all_counted, deployments
+from bubbleproof.formats.clusters.cluster_toml import read_cluster_file
 from bubbleproof.planners import Plan, PlanOptions, plan
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.small_cluster import SMALL

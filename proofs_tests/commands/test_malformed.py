@@ -18,10 +18,10 @@ import pytest
 
 from bubbleproof.commands.costs import NAMES
 from bubbleproof.costs.times.job_rows import COUNTS, MEASURED
-from bubbleproof.formats.cluster_layout import BatchLayout, ClusterLayout, ClusterPlanLayout
-from bubbleproof.formats.model_toml import ModelLayout
-from bubbleproof.formats.plan_layout import JitterLayout
-from bubbleproof.formats.problem_file_layout import SolveLayout
+from bubbleproof.formats.clusters.model_toml import ModelLayout
+from bubbleproof.formats.layouts.cluster_layout import BatchLayout, ClusterLayout, ClusterPlanLayout
+from bubbleproof.formats.layouts.plan_layout import JitterLayout
+from bubbleproof.formats.layouts.problem_file_layout import SolveLayout
 from bubbleproof.formats.validation import Layout
 from proofs_tests.commands.conftest import Answer, Run
 from proofs_tests.commands.test_plan_cluster import TEXT

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.formats.cluster_toml import is_cluster_file
+from bubbleproof.formats.clusters.cluster_toml import is_cluster_file
 from bubbleproof.report.replay_json import read_replay
 from bubbleproof.solvers import ENGINES, OBJECTIVES
 from proofs_tests.commands.conftest import Run

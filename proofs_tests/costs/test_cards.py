@@ -10,8 +10,8 @@ import pytest
 from bubbleproof.costs.times.calibration import uncalibrated
 from bubbleproof.costs.times.cards import FOLDER, card, card_of, cards
 from bubbleproof.costs.times.constants import CONSTANTS, require_constants
+from bubbleproof.formats.clusters.hardware_toml import hardware_text, read_hardware
 from bubbleproof.formats.errors import UnusableInput
-from bubbleproof.formats.hardware_toml import hardware_text, read_hardware
 
 # Dense 16-bit TFLOP/s, GiB, and GB/s of memory, read from the data sheets again for this test.
 SHEETS = {

@@ -15,7 +15,7 @@ from bubbleproof.costs.times.allocated import allocated
 from bubbleproof.costs.times.iteration import iteration_plan, steps_of
 from bubbleproof.costs.times.kernels import step_times
 from bubbleproof.costs.times.software import software
-from bubbleproof.formats.cluster_toml import read_cluster_file
+from bubbleproof.formats.clusters.cluster_toml import read_cluster_file
 from bubbleproof.theory.families import family
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline

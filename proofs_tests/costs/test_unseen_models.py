@@ -15,7 +15,7 @@ from bubbleproof.costs.times.calibration import Calibration, calibrate
 from bubbleproof.costs.times.cards import card
 from bubbleproof.costs.times.estimation import estimates
 from bubbleproof.costs.times.job_rows import rows_of
-from bubbleproof.formats.hardware_toml import CALIBRATED, read_hardware
+from bubbleproof.formats.clusters.hardware_toml import CALIBRATED, read_hardware
 from proofs_tests.costs.measured_cases import B200
 
 TIME, MEMORY = 0.08, 0.015

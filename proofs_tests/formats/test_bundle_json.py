@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bubbleproof.formats import UnusableInput
-from bubbleproof.formats.bundle_json import read_bundle, write_bundle
+from bubbleproof.formats.plans.bundle_json import read_bundle, write_bundle
 from bubbleproof.planners import Plan, PlanOptions, plan
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions
 from bubbleproof.theory.pipelines.pipeline import Pipeline

@@ -12,7 +12,7 @@ from bubbleproof.formats import (
     comparison_pipeline,
     read_problem,
 )
-from bubbleproof.formats.cluster_toml import is_cluster_file, read_cluster_file
+from bubbleproof.formats.clusters.cluster_toml import is_cluster_file, read_cluster_file
 from bubbleproof.theory.families import family
 from bubbleproof.theory.model.measures import Measures, measure
 

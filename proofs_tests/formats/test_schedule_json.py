@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bubbleproof.formats import ScheduleFile, UnusableInput, read_schedule, write_schedule
-from bubbleproof.formats.pipeline_choices_layout import PipelineChoicesLayout
-from bubbleproof.formats.pipeline_layout import PipelineLayout, pipeline_from_layout
+from bubbleproof.formats.layouts.pipeline_choices_layout import PipelineChoicesLayout
+from bubbleproof.formats.layouts.pipeline_layout import PipelineLayout, pipeline_from_layout
 from bubbleproof.formats.problem_equality import is_same_problem
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.actions import Action, ActionTable

@@ -15,7 +15,7 @@ from bubbleproof.formats import (
     replay_schema,
     schedule_schema,
 )
-from bubbleproof.formats.cluster_layout import cluster_schema
+from bubbleproof.formats.layouts.cluster_layout import cluster_schema
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "reference" / "schemas"
 

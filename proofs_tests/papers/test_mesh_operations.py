@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.costs.combinations import Combination, CombinationCosts, TrainingJob, counted
-from bubbleproof.formats.cluster_toml import ClusterFile
-from bubbleproof.formats.deployed_space import deployed_space
+from bubbleproof.formats.clusters.cluster_toml import ClusterFile
+from bubbleproof.formats.clusters.deployed_space import deployed_space
 from bubbleproof.papers.pipemesh.mesh_operations import mesh_table
 from bubbleproof.papers.planning.paper_choice import PaperInput
 from bubbleproof.papers.planning.planner_list import paper_choice

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.costs.combinations import Combination, CombinationCosts, combinations, counted
-from bubbleproof.formats.cluster_toml import ClusterFile
-from bubbleproof.formats.deployed_space import deployed_space
+from bubbleproof.formats.clusters.cluster_toml import ClusterFile
+from bubbleproof.formats.clusters.deployed_space import deployed_space
 from bubbleproof.papers.planning.paper_deployments import (
     PaperDeployment,
     chooses_deployments,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bubbleproof.formats.cluster_toml import ClusterFile, read_cluster_file
+from bubbleproof.formats.clusters.cluster_toml import ClusterFile, read_cluster_file
 
 TEXT = """
 [model]

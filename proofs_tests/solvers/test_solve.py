@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bubbleproof.formats import read_problem
-from bubbleproof.formats.cluster_toml import is_cluster_file
+from bubbleproof.formats.clusters.cluster_toml import is_cluster_file
 from bubbleproof.solvers import (
     ENGINES,
     OBJECTIVES,

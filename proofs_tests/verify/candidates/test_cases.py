@@ -11,8 +11,8 @@ from random import Random
 
 import pytest
 
-from bubbleproof.formats.bundle_json import read_bundle, write_bundle
 from bubbleproof.formats.errors import UnusableInput
+from bubbleproof.formats.plans.bundle_json import read_bundle, write_bundle
 from bubbleproof.planners.case_proofs import proof_by_cases
 from bubbleproof.solvers import SolveOptions
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions, AllowedRecompute

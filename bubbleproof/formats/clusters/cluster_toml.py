@@ -1,7 +1,7 @@
 """Problem files that start from a model and a cluster.
 
-``read_cluster_file`` reads the tables of ``formats.cluster_layout``; the problem of one of their
-deployments is told by ``formats.deployed_problem``.
+``read_cluster_file`` reads the tables of ``formats.layouts.cluster_layout``; the problem of one of
+their deployments is told by ``formats.clusters.deployed_problem``.
 """
 
 from __future__ import annotations
@@ -17,12 +17,16 @@ from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.combinations import Lists, TrainingJob
 from bubbleproof.costs.times.cards import Card, cards
 from bubbleproof.costs.times.constants import starts
-from bubbleproof.formats.cluster_layout import ClusterFileLayout, ClusterLayout, ClusterPlanLayout
+from bubbleproof.formats.clusters.hardware_toml import known_hardware, read_hardware
+from bubbleproof.formats.clusters.model_toml import model_of
 from bubbleproof.formats.errors import UnusableInput, about, quoted, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
-from bubbleproof.formats.hardware_toml import known_hardware, read_hardware
-from bubbleproof.formats.model_toml import model_of
-from bubbleproof.formats.plan_layout import PlanLayout
+from bubbleproof.formats.layouts.cluster_layout import (
+    ClusterFileLayout,
+    ClusterLayout,
+    ClusterPlanLayout,
+)
+from bubbleproof.formats.layouts.plan_layout import PlanLayout
 from bubbleproof.formats.sizes_and_rates import Units
 from bubbleproof.formats.toml_text import parse_toml
 from bubbleproof.formats.validation import validate

@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bubbleproof.costs.combinations import CombinationCosts, combinations, counted
-from bubbleproof.formats.deployed_space import deployed_problem, deployed_space
+from bubbleproof.formats.clusters.deployed_space import deployed_problem, deployed_space
 from bubbleproof.formats.errors import values_at
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from bubbleproof.verify.candidates.bundle import DeploymentSpace
 
 if TYPE_CHECKING:  # the file has been read
-    from bubbleproof.formats.cluster_toml import ClusterFile
+    from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

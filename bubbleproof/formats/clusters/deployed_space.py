@@ -15,7 +15,7 @@ from bubbleproof.costs.cluster_layers import ClusterLayers
 from bubbleproof.costs.combinations import CombinationCosts, TrainingJob
 from bubbleproof.formats.errors import UnusableInput, values_at
 from bubbleproof.formats.exact_numbers import LARGEST
-from bubbleproof.formats.listed_shapes import listed_space, spread_of, stage_values
+from bubbleproof.formats.plans.listed_shapes import listed_space, spread_of, stage_values
 from bubbleproof.formats.printable import harmless
 from bubbleproof.formats.sizes import refuse_overflow, refuse_oversize
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -23,8 +23,8 @@ from bubbleproof.theory.pipelines.shapes.layer_cuts import LayerPart
 from bubbleproof.theory.pipelines.shapes.plan_space import WHOLE, PlanSpace
 
 if TYPE_CHECKING:  # files are read elsewhere
-    from bubbleproof.formats.cluster_toml import ClusterFile
-    from bubbleproof.formats.plan_layout import PlanLayout
+    from bubbleproof.formats.clusters.cluster_toml import ClusterFile
+    from bubbleproof.formats.layouts.plan_layout import PlanLayout
 
 UNIT, MEMORY_UNIT = "us", "bytes"  # of every deployment's problem
 KEYS = ("forward", "input_backward", "weight_backward", "activation", "static")

@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from bubbleproof.formats.errors import UnusableInput, quoted
-from bubbleproof.formats.pipeline_choices_layout import (
+from bubbleproof.formats.layouts.pipeline_choices_layout import (
     EarlyChoicesLayout,
     PerStage,
     PipelineChoicesLayout,

@@ -15,8 +15,8 @@
 ``problem`` is the text of the problem file, from which a reader derives the candidates anew. The
 plan of a model on a cluster has, besides, ``cluster``, the text of the file that it was made for,
 and ``deployment``, the name of the one whose problem this is. ``others``, where there are any, are
-pipelines that stand beside the file's shapes (``formats.pipeline_layout``), each a candidate with
-nothing open.
+pipelines that stand beside the file's shapes (``formats.layouts.pipeline_layout``), each a
+candidate with nothing open.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from bubbleproof.formats.bundle_json import CandidateLayout, candidate_of, candidate_to_json
-from bubbleproof.formats.cluster_toml import ClusterFile, cluster_file_of_text
+from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
 from bubbleproof.formats.errors import UnusableInput, about, inside, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, write_text
 from bubbleproof.formats.json_text import read_json, render_json
-from bubbleproof.formats.pipeline_layout import (
+from bubbleproof.formats.layouts.pipeline_layout import (
     PipelineLayout,
     pipeline_from_layout,
     pipeline_to_json,
 )
+from bubbleproof.formats.plans.bundle_json import CandidateLayout, candidate_of, candidate_to_json
 from bubbleproof.formats.problem_toml import ProblemFile, problem_file_of_text
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.formats.schedule_json import TABLES, schedule_content, schedule_of

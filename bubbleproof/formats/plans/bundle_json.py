@@ -35,17 +35,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, TypeVar
 
-from bubbleproof.formats.cases_json import cases_content, cases_of
 from bubbleproof.formats.certificate_json import (
     LAYOUTS,
     certificate_content,
     certificate_of,
     write_content,
 )
-from bubbleproof.formats.cluster_deployments import Deployments
+from bubbleproof.formats.clusters.cluster_deployments import Deployments
 from bubbleproof.formats.errors import UnusableInput, about, inside, quoted
 from bubbleproof.formats.files import MEBIBYTE, FilePath
 from bubbleproof.formats.json_text import read_json
+from bubbleproof.formats.plans.cases_json import cases_content, cases_of
 from bubbleproof.formats.validation import AS_WHOLE, Layout, Natural, validate
 from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError, ShapedPipeline, shaped

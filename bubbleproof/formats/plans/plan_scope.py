@@ -15,12 +15,16 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from bubbleproof.costs.combinations import CombinationCosts, TrainingJob
-from bubbleproof.formats.bundle_json import read_bundle, read_deployment_bundles
-from bubbleproof.formats.cluster_deployments import Deployments, all_counted, deployments
-from bubbleproof.formats.cluster_toml import ClusterFile, is_cluster_file, read_cluster_file
+from bubbleproof.formats.clusters.cluster_deployments import Deployments, all_counted, deployments
+from bubbleproof.formats.clusters.cluster_toml import (
+    ClusterFile,
+    is_cluster_file,
+    read_cluster_file,
+)
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.files import FilePath
-from bubbleproof.formats.plan_json import PlanFile
+from bubbleproof.formats.plans.bundle_json import read_bundle, read_deployment_bundles
+from bubbleproof.formats.plans.plan_json import PlanFile
 from bubbleproof.formats.problem_toml import ProblemFile, read_problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace

@@ -4,8 +4,8 @@
 
     name = "llama-13b-64xA100"
 
-    [model]                      # a published one by name, or a shape (formats/model_toml.py)
-    name = "llama-2-13b"
+    [model]                      # a published one by name, or a shape
+    (formats/clusters/model_toml.py) name = "llama-2-13b"
 
     [cluster]
     card = "a100-80gb"           # one that is known (costs/cards), or all of the keys below
@@ -48,9 +48,9 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from bubbleproof.formats.model_toml import ModelLayout
-from bubbleproof.formats.plan_layout import Few, PlanLayout
-from bubbleproof.formats.problem_file_layout import SolveLayout
+from bubbleproof.formats.clusters.model_toml import ModelLayout
+from bubbleproof.formats.layouts.plan_layout import Few, PlanLayout
+from bubbleproof.formats.layouts.problem_file_layout import SolveLayout
 from bubbleproof.formats.sizes_and_rates import NaturalSize, Rate
 from bubbleproof.formats.validation import Count, Layout
 

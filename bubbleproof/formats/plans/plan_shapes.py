@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bubbleproof.formats.errors import UnusableInput, quoted, values_at
-from bubbleproof.formats.listed_shapes import listed, listed_space
-from bubbleproof.formats.plan_layout import LayersLayout, PartLayout
-from bubbleproof.formats.problem_file_layout import ProblemFileLayout
+from bubbleproof.formats.layouts.plan_layout import LayersLayout, PartLayout
+from bubbleproof.formats.layouts.problem_file_layout import ProblemFileLayout
+from bubbleproof.formats.plans.listed_shapes import listed, listed_space
 from bubbleproof.formats.validation import described
 from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.pipeline import Pipeline

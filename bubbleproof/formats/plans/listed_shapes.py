@@ -13,7 +13,7 @@ from bubbleproof.theory.pipelines.shapes.layer_cuts import Layers, nearest_cut
 from bubbleproof.theory.pipelines.shapes.plan_space import Backward, PlanSpace
 
 if TYPE_CHECKING:  # what has been read is all that is asked for here
-    from bubbleproof.formats.plan_layout import PlanLayout
+    from bubbleproof.formats.layouts.plan_layout import PlanLayout
 
 ListedItem = TypeVar("ListedItem")
 

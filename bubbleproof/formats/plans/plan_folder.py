@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.files import write_text
-from bubbleproof.formats.plan_json import PlanFile, write_plan
+from bubbleproof.formats.plans.plan_json import PlanFile, write_plan
 from bubbleproof.formats.pytorch_writer import write_table
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.formats.schedule_json import write_schedule

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pydantic import ConfigDict, Field
 
-from bubbleproof.formats.plan_layout import Few
+from bubbleproof.formats.layouts.plan_layout import Few
 from bubbleproof.formats.sizes_and_rates import NaturalSize
 from bubbleproof.formats.validation import Count, Layout, Natural
 

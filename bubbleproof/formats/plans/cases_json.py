@@ -14,8 +14,8 @@ relaxation (``formats.certificate_json``), or ``cases``::
 
 The list has a certificate of each case, null where those after it stand for the case
 (``verify.candidates.cases``). The cases are not in the file: a reader derives them from the
-pipeline without choices and what was allowed. In the proofs of a plan (``formats.bundle_json``) the
-same list stands beside each candidate.
+pipeline without choices and what was allowed. In the proofs of a plan
+(``formats.plans.bundle_json``) the same list stands beside each candidate.
 """
 
 from __future__ import annotations

@@ -12,10 +12,10 @@ from typing import Literal, TypedDict
 import numpy as np
 from pydantic import ConfigDict, Field
 
-from bubbleproof.formats.choices_layout import ChoicesLayout
 from bubbleproof.formats.errors import UnusableInput, quoted, values_at
-from bubbleproof.formats.paper_layout import PaperLayout
-from bubbleproof.formats.plan_layout import LayersLayout, PlanLayout
+from bubbleproof.formats.layouts.choices_layout import ChoicesLayout
+from bubbleproof.formats.layouts.paper_layout import PaperLayout
+from bubbleproof.formats.layouts.plan_layout import LayersLayout, PlanLayout
 from bubbleproof.formats.sizes_and_rates import NaturalSize, Rate, Size
 from bubbleproof.formats.validation import Count, Layout, Natural, NaturalRows, RankPair
 from bubbleproof.theory.model.actions import Ints

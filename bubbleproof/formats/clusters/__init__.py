@@ -1,0 +1,1 @@
+"""Files that start from a model, a cluster or hardware."""

@@ -1,0 +1,1 @@
+"""The keys of files, their types and ranges, as pydantic reads them."""
