@@ -334,8 +334,8 @@ def prove(theorem: str, *, timeout: float = 60.0) -> TheoremProof:
     TypeError, ValueError
         For a timeout that is no number, and, listing the theorems, where there is none of that id.
     """
-    from bubbleproof.papers.theorems import theorems
     from bubbleproof.papers.theorems.prover import prove as proved
+    from bubbleproof.papers.theorems.theorem_library import theorems
 
     known, name = theorems(), text(theorem, "theorem", asker="prove")
     if name not in known:

@@ -146,7 +146,27 @@ def sentence_rests_on(sentence: str) -> frozenset[str]:
 
 def circles() -> list[tuple[str, ...]]:
     """Sets of modules that name each other in a ring, be it inside functions or for annotations."""
-    reach = {name: _reached(name, named) for name in modules()}
+    return _rings(named)
+
+
+def circles_of_packages() -> list[tuple[str, ...]]:
+    """Such sets by imports that run, each with the packages that it runs: none can be the first."""
+    return _rings(run_by)
+
+
+def run_by(name: str) -> frozenset[str]:
+    """What importing a module runs: what it names, and the packages in which that lies."""
+    found = imported(name)
+    return found.union(*map(_packages, found)) - _packages(name) - {name}
+
+
+def _packages(name: str) -> frozenset[str]:
+    parts = name.split(".")
+    return frozenset(".".join(parts[:count]) for count in range(1, len(parts))) & modules().keys()
+
+
+def _rings(step: Callable[[str], frozenset[str]]) -> list[tuple[str, ...]]:
+    reach = {name: _reached(name, step) for name in modules()}
     rings = {
         tuple(sorted(other for other in reach[name] if name in reach[other])) for name in reach
     }

@@ -233,7 +233,9 @@ def test_what_judges_rests_on_what_is_trusted(part: str) -> None:
 
 
 def test_what_judges_on_less_trusted_things_is_found() -> None:
-    assert "bubbleproof.theory.families" in beyond_trust("bubbleproof.papers.claims", "dataflow")
+    assert "bubbleproof.theory.families" in beyond_trust(
+        "bubbleproof.papers.claims.registry", "dataflow"
+    )
     assert beyond_trust("bubbleproof.verify.check", "certificates") >= {"bubbleproof.verify.order"}
     assert "z3" in beyond_trust("bubbleproof.solvers.engines.z3_difference", "certificates")
 

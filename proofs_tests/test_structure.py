@@ -9,6 +9,7 @@ from proofs_tests.structure import (
     KERNEL,
     SENTENCES,
     circles,
+    circles_of_packages,
     code_lines,
     imported,
     lines_of,
@@ -17,6 +18,7 @@ from proofs_tests.structure import (
     names_twice,
     participles,
     rests_on,
+    run_by,
     sentence_rests_on,
     twice,
 )
@@ -91,6 +93,11 @@ def test_the_kernel_knows_what_a_schedule_is_and_nothing_else() -> None:
 
 def test_no_circle_of_imports_annotations_and_functions_included() -> None:
     assert len(circles()) <= MOST_CIRCLES, circles()
+
+
+def test_every_module_can_be_the_first_that_is_imported() -> None:
+    assert circles_of_packages() == []
+    assert "papers.claims" in run_by("papers.tpipe.tpipe_schedules")  # where claims.domain lies
 
 
 def test_no_base_name_of_a_file_stands_twice() -> None:

@@ -43,10 +43,11 @@ from bubbleproof.commands.output import (
 )
 from bubbleproof.commands.targets import written_together
 from bubbleproof.formats.files import write_text
-from bubbleproof.papers.answers import answers
+from bubbleproof.papers.answers.listed import answers
 from bubbleproof.papers.audit.audit import Advance, Audit, run
 from bubbleproof.papers.audit.shards import Shard
-from bubbleproof.papers.claims import ClaimDecision, ClaimVerdict, PaperClaim, claims
+from bubbleproof.papers.claims import ClaimDecision, ClaimVerdict, PaperClaim
+from bubbleproof.papers.claims.registry import claims
 from bubbleproof.parallel import open_executor
 from bubbleproof.platforms import num_cores
 

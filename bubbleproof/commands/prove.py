@@ -15,7 +15,7 @@ from bubbleproof.commands.output import (
     say,
 )
 from bubbleproof.papers.theorems import ProofVerdict, TheoremProof
-from bubbleproof.papers.theorems import theorems as known_theorems
+from bubbleproof.papers.theorems.theorem_library import theorems as known_theorems
 
 LONGEST = 1_000_000  # seconds: Z3 counts milliseconds in 32 bits
 

@@ -35,7 +35,7 @@ def assert_valid_file() -> Callable[..., Verdict]:
 
 @pytest.fixture(scope="session")
 def gloo_pool() -> Iterator[GlooPool]:
-    """Processes for ``replay(..., backend="gloo", pool=gloo_pool)``, started by the first replay.
+    """Processes for ``replay(..., pool=gloo_pool)`` on gloo, started by the first replay.
 
     They stay until the session ends; see ``reference_exec.drivers.gloo``. Needs torch.
     """

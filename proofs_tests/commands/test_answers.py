@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 from bubbleproof.commands.claims_record import record, verdict_of
-from bubbleproof.papers.answers import answers
-from bubbleproof.papers.claims import claims, decide
+from bubbleproof.papers.answers.listed import answers
+from bubbleproof.papers.claims import decide
+from bubbleproof.papers.claims.registry import claims
 from proofs_tests.commands.conftest import Run
 
 ID = re.compile(r"\b(?:bpipe|mepipe|pipemesh|tpipe|field)\.[A-Za-z0-9.-]*[A-Za-z0-9]")

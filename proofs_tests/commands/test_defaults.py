@@ -9,7 +9,7 @@ import typer
 
 from bubbleproof.cli import app
 from bubbleproof.commands import bench, prove
-from bubbleproof.papers.theorems import theorems
+from bubbleproof.papers.theorems.theorem_library import theorems
 from proofs_tests.commands.conftest import Run
 from proofs_tests.costs.measured_cases import B200
 

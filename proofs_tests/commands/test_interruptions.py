@@ -122,7 +122,7 @@ def interrupted_claims() -> None:
     """After the smallest cases: equation 5 has 3 of them and is decided, Appendix A has 120."""
     from bubbleproof.commands import claims as command
     from bubbleproof.papers.audit import audit
-    from bubbleproof.papers.claims import claims
+    from bubbleproof.papers.claims.registry import claims
 
     chosen = {name: claims("bpipe")[name] for name in ("bpipe.eq5", "bpipe.appA.mu")}
     vars(command)["claims"] = lambda *_: chosen
@@ -160,7 +160,8 @@ def z3_takes_it() -> None:
 
     import z3  # type: ignore[import-untyped]  # z3 ships no annotations
 
-    from bubbleproof.papers.theorems import prover, theorems
+    from bubbleproof.papers.theorems import prover
+    from bubbleproof.papers.theorems.theorem_library import theorems
 
     plain = z3.SimpleSolver
 

@@ -14,8 +14,9 @@ from bubbleproof.commands.claims import audit
 from bubbleproof.commands.claims_options import ClaimsRequest
 from bubbleproof.commands.claims_page import markdown, page, with_section
 from bubbleproof.commands.claims_record import Record, record
-from bubbleproof.papers.claims import ClaimDecision, ClaimVerdict, Counterexample, claims, decide
-from bubbleproof.papers.theorems import theorems
+from bubbleproof.papers.claims import ClaimDecision, ClaimVerdict, Counterexample, decide
+from bubbleproof.papers.claims.registry import claims
+from bubbleproof.papers.theorems.theorem_library import theorems
 from bubbleproof.papers.theorems.twins import twins
 from proofs_tests.commands.conftest import Run
 

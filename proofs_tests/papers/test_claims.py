@@ -14,12 +14,12 @@ from bubbleproof.papers.claims import (
     PaperClaim,
     Reading,
     Relation,
-    claims,
     decide,
 )
 from bubbleproof.papers.claims.claim import MissingInput
 from bubbleproof.papers.claims.domain import Domain, Params, domain
 from bubbleproof.papers.claims.reading import NumberOf
+from bubbleproof.papers.claims.registry import claims
 from bubbleproof.papers.claims.standing import fresh_standing as standing_of
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.measures import measure

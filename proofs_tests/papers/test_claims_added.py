@@ -9,9 +9,10 @@ from __future__ import annotations
 import pytest
 
 from bubbleproof.papers.bpipe import bpipe_claims, bpipe_placement
-from bubbleproof.papers.claims import ClaimVerdict, claims, decide
+from bubbleproof.papers.claims import ClaimVerdict, decide
 from bubbleproof.papers.claims.claim import PaperClaim
 from bubbleproof.papers.claims.reading import Reading
+from bubbleproof.papers.claims.registry import claims
 from bubbleproof.papers.field import field_few
 from bubbleproof.papers.mepipe import (
     mepipe_configurations,

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from bubbleproof.papers.claims import PaperClaim, Reading, claims
+from bubbleproof.papers.claims import PaperClaim, Reading
+from bubbleproof.papers.claims.registry import claims
 
 READ = [claim for claim in claims().values() if claim.readings and claim.corrected is None]
 

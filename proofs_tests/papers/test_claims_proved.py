@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bubbleproof.papers.claims import ClaimVerdict, claims, decide
+from bubbleproof.papers.claims import ClaimVerdict, decide
 from bubbleproof.papers.claims.decision import decide_reading
-from bubbleproof.papers.claims.registry import READ_THEOREMS, THEOREMS
-from bubbleproof.papers.theorems import theorems
+from bubbleproof.papers.claims.registry import READ_THEOREMS, THEOREMS, claims
+from bubbleproof.papers.theorems.theorem_library import theorems
 
 
 def test_both_ends_exist() -> None:

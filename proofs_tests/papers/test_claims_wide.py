@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from bubbleproof.papers.claims import Reading, claims
+from bubbleproof.papers.claims import Reading
 from bubbleproof.papers.claims.domain import Domain
+from bubbleproof.papers.claims.registry import claims
 from proofs_tests.papers.test_claims_added import ADDED_IDS
 
 # Those of ``test_claims_added`` have ranges of their own.

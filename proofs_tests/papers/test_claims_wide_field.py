@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bubbleproof.papers.claims import Reading, claims
+from bubbleproof.papers.claims import Reading
 from bubbleproof.papers.claims.domain import Domain
+from bubbleproof.papers.claims.registry import claims
 from proofs_tests.papers.test_claims_added import ADDED_IDS
 
 READINGS = [

@@ -12,12 +12,12 @@ from bubbleproof.papers.claims import (
     PaperClaim,
     Premise,
     Reading,
-    claims,
     decide,
 )
 from bubbleproof.papers.claims.claim import contradicting, missing, read_as, reading, stated
 from bubbleproof.papers.claims.domain import case, domain
 from bubbleproof.papers.claims.reading import ABOUT, EQUAL_TICKS, TWICE, UP_TO, Relation
+from bubbleproof.papers.claims.registry import claims
 
 CASES = domain("p = 1 2 3", p=(1, 2, 3))
 TICKED = domain("p = 1 2 at equal ticks", p=(1, 2), tF_tB=((1, 1),))

@@ -41,6 +41,7 @@ import pytest
 
 from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
+from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.theory.families import member
 
 SEEN = set()
@@ -49,7 +50,8 @@ SEEN = set()
 @pytest.mark.parametrize("family", ["gpipe", "1f1b"])
 def test_replay(family, gloo_pool):
     found = member(family, p=2, m=2)
-    report = replay(found.pipeline, found.schedule, ModelSpec(), backend="gloo", pool=gloo_pool)
+    options = ReplayOptions(backend="gloo")
+    report = replay(found.pipeline, found.schedule, ModelSpec(), options, pool=gloo_pool)
     assert report.ok
     SEEN.update(process.pid for process in multiprocessing.active_children())
     assert len(SEEN) == 2

@@ -11,6 +11,5 @@ not written down here: ``bubbleproof claims --audit --answers`` decides them and
 from __future__ import annotations
 
 from bubbleproof.papers.answers.answer import AuditAnswer
-from bubbleproof.papers.answers.listed import answers
 
-__all__ = ["AuditAnswer", "answers"]
+__all__ = ["AuditAnswer"]

@@ -34,7 +34,8 @@ from bubbleproof.papers.claims.decision import ClaimDecision, ReadingFinding, ca
 from bubbleproof.papers.claims.domain import Domain
 from bubbleproof.papers.claims.reading import Reading
 from bubbleproof.papers.claims.standing import EvidenceKind
-from bubbleproof.papers.theorems import ProofVerdict, theorems
+from bubbleproof.papers.theorems import ProofVerdict
+from bubbleproof.papers.theorems.theorem_library import theorems
 from bubbleproof.parallel import run_all
 
 Advance = Callable[[Shard, int], None]  # a shard that is done, and how many claims are left

@@ -1,4 +1,4 @@
-"""The papers' claims as data; ``claims()`` lists them all by id, ``decide`` decides one.
+"""The papers' claims as data; ``decide`` decides one, ``registry.claims()`` lists them all by id.
 
 ``domain`` makes the cases, ``reading`` says what a sentence can mean, ``claim`` what a claim is and
 how it is written down, ``decision`` what becomes of it, ``standing`` what its measured side rests
@@ -17,7 +17,6 @@ from bubbleproof.papers.claims.decision import (
 )
 from bubbleproof.papers.claims.domain import Domain
 from bubbleproof.papers.claims.reading import Premise, Reading, Relation
-from bubbleproof.papers.claims.registry import claims
 from bubbleproof.papers.claims.standing import EvidenceKind
 
 __all__ = [
@@ -31,6 +30,5 @@ __all__ = [
     "Reading",
     "ReadingFinding",
     "Relation",
-    "claims",
     "decide",
 ]

@@ -8,11 +8,12 @@ from functools import cache
 
 import pytest
 
-from bubbleproof.papers.theorems import ProofVerdict, TheoremProof, prove_all, theorems
+from bubbleproof.papers.theorems import ProofVerdict, TheoremProof
 from bubbleproof.papers.theorems.periodic_list import listed
 from bubbleproof.papers.theorems.prover import prove, prove_obligation
 from bubbleproof.papers.theorems.terms import any_of
 from bubbleproof.papers.theorems.theorem import Twin
+from bubbleproof.papers.theorems.theorem_library import prove_all, theorems
 from bubbleproof.papers.theorems.twins import twins
 from proofs_tests.papers.theorems.values import drawn, numbers
 from proofs_tests.patience import PATIENCE
