@@ -18,6 +18,7 @@ from bubbleproof.planners.jitter import Jitter, jitter, jitter_seconds
 from bubbleproof.report.amounts import Scale, ticks
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.choices import Choices, listed_choices
 
 AnyPlan = Plan | NoPlanFound
 Timed = Mapping[str, Jitter]  # by the candidate's text
@@ -25,7 +26,6 @@ COLUMNS = ("candidate", "makespan", "bound", "peak", "expected", "95 %", "status
 MOST_TIMED = 24  # candidates, the shortest schedules first
 SHARE_TIMED = 0.05  # of the plan's time limit, at least
 MOST_SHOWN = 40  # candidates in a table for people
-NOTHING_CHOSEN: dict[str, object] = {"recompute": [], "evict": [], "offload": []}
 WITH_HOSTS = "takes, hosts and NICs included"
 
 
@@ -117,7 +117,11 @@ def schedule_rows(file: ProblemFile, found: Plan, timed: Timed) -> list[tuple[st
     """The winner's schedule: who found it, what is chosen in it, and how long it is in life."""
     unit = file.pipeline.unit
     rows = [("found by", found.winner.origin)]
-    rows += [(name, str(value)) for name, value in _chosen(found.winner).items() if value]
+    rows += [
+        (name, str(value))
+        for name, value in listed_choices(found.winner.pipeline.choices).items()
+        if value
+    ]
     spans = timed.get(str(found.winner.candidate))
     if spans is None:
         needed = jitter_seconds(len(found.winner.schedule), file.spread)
@@ -185,7 +189,7 @@ def winner_to_json(winner: SolvedCandidate) -> dict[str, object]:
         **candidate,
         "f": first_forwards(winner.schedule),
         "layers": layers,
-        **_chosen(winner),
+        **listed_choices(winner.pipeline.choices),
     }
 
 
@@ -195,7 +199,7 @@ def _to_json(one: CandidateResult, timed: Timed) -> dict[str, object]:
     return {
         **candidate_to_json(one.candidate),
         "f": None if solved is None else first_forwards(solved.schedule),
-        **(NOTHING_CHOSEN if solved is None else _chosen(solved)),
+        **listed_choices(Choices() if solved is None else solved.pipeline.choices),
         "status": one.status.name,
         "value": None if solved is None else solved.value,
         "lower_bound": _bound(one.bound),
@@ -204,26 +208,6 @@ def _to_json(one: CandidateResult, timed: Timed) -> dict[str, object]:
         "p95": None if spans is None else round(spans.p95),
         "reason": str(one.reason),
     }
-
-
-def _chosen(one: SolvedCandidate) -> dict[str, object]:
-    """What is recomputed, evicted and off-loaded: stages, or (stage, microbatch, ...) lists.
-
-    Of a paper's pipeline also the stages that their host updates, and the level of ZeRO.
-    """
-    choices = one.pipeline.choices
-    again = choices.recompute
-    stages: list[object] = [] if again is None else [*again.stages, *map(list, again.samples)]
-    found: dict[str, object] = {
-        "recompute": stages,
-        "evict": [[e.stage, e.microbatch, e.slice, e.source, e.target] for e in choices.evictions],
-        "offload": [[o.stage, o.microbatch, o.slice] for o in choices.offloads],
-    }
-    if choices.state_offload is not None:
-        found["state_offload"] = list(choices.state_offload.stages)
-    if choices.sharding is not None:
-        found["zero"] = choices.sharding.zero
-    return found
 
 
 def plan_schedule(file: ProblemFile, found: Plan) -> ScheduleFile:

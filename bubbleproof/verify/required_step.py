@@ -108,9 +108,7 @@ class StepRequirements:
             for home in {self.rank(stage, j) for j in (0, pipeline.num_microbatches)}:
                 base[home] += int(self.per_stage.static[stage])
         for rank, load in base.items():
-            cap = pipeline.capacity
-            one = cap[rank if len(cap) > 1 else 0] if isinstance(cap, tuple) else cap
-            self.found.stores[f"memory of rank {rank}"] = load, one
+            self.found.stores[f"memory of rank {rank}"] = load, pipeline.capacities[rank]
 
     def _forward(self, stage: int, microbatch: int, part: int) -> None:
         name = action_name(stage, "F", microbatch, part)
@@ -146,7 +144,7 @@ class StepRequirements:
 
     def _weights(self, stage: int, microbatch: int, part: int) -> str:
         """The W of a stage, or its GEMMs in a row; the last of them."""
-        rows, whole = self.pipeline.weight_parts, action_name(stage, "W", microbatch, part)
+        rows, whole = self.pipeline.part_ticks, action_name(stage, "W", microbatch, part)
         home = self.home(stage, microbatch)
         if not rows or not rows[stage]:
             self.found.task(whole, int(self.ticks.weight_backward[stage, part]), home)

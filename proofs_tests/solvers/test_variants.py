@@ -17,7 +17,7 @@ from bubbleproof.solvers.choices.choices_symmetry import (
     symmetry,
 )
 from bubbleproof.solvers.choices.option_lifetimes import OptionalLifetime, OptionLifetimes
-from bubbleproof.solvers.choices.pipeline_variants import PipelineVariants, described
+from bubbleproof.solvers.choices.pipeline_variants import PipelineVariants
 from bubbleproof.solvers.choices.solving_choices import solve_variants
 from bubbleproof.solvers.choices.variants import Option, Variants
 from bubbleproof.theory.model.actions import NONE
@@ -28,6 +28,7 @@ from bubbleproof.theory.pipelines.allowed import (
     AllowedOffloads,
     AllowedRecompute,
 )
+from bubbleproof.theory.pipelines.choices import read_aloud
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.patience import PATIENCE
 from proofs_tests.solvers.small import RANK_AND_LINK, by_hand
@@ -225,14 +226,15 @@ def test_choices_in_words() -> None:
         Option(what="offload", stage=1, microbatch=1),
     ]
     chosen = posed.chosen([posed.options.index(option) for option in wanted])
-    assert described(chosen) == (
+    assert read_aloud(chosen.choices, chosen.setting) == (
         "stage 0 recomputes microbatches 1",
         "rank 0 evicts microbatches 0 to rank 1",
         "stage 1 off-loads microbatches 0 1",
     )
     stages = PipelineVariants(PIPELINE, ALLOWED["recompute"])
-    assert described(stages.chosen((0, 1))) == ("stage 1 recomputes", "stage 0 recomputes")
-    assert described(stages.chosen(())) == ("nothing",)
+    both, none = stages.chosen((0, 1)), stages.chosen(())
+    assert read_aloud(both.choices, both.setting) == ("stage 1 recomputes", "stage 0 recomputes")
+    assert read_aloud(none.choices, none.setting) == ()
 
 
 @pytest.mark.parametrize(

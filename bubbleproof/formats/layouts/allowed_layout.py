@@ -6,7 +6,7 @@ better. Every key is named as the field of its class (``theory.pipelines.allowed
 
 from __future__ import annotations
 
-from bubbleproof.formats.layouts.pipeline_choices_layout import plain
+from bubbleproof.formats.layouts.derived_layout import plain
 from bubbleproof.formats.validation import Layout, Natural, RankPair
 from bubbleproof.theory.pipelines.allowed import (
     AllowedChoices,

@@ -173,9 +173,7 @@ class _Planner:
 
     def refusal(self, one: BPipeVariant) -> str:
         """Why the paper does not run it; empty where it does."""
-        capacity = self.pipeline.capacity
-        caps = capacity if isinstance(capacity, tuple) else (capacity,)
-        least = min((cap for cap in caps if cap is not None), default=None)
+        least = self.pipeline.least_capacity
         if least is not None and self.memory(one) > least:
             return f"W_0 + A_0 mu = {self.memory(one)} exceeds {least}"
         if one.is_balanced:

@@ -218,13 +218,10 @@ def _forwards(pipeline: Pipeline, temporary: int) -> int:
     most = pipeline.num_microbatches * least_forwards(pipeline)
     if pipeline.split_backward is False:
         most = most_forwards(pipeline)
-    capacity = pipeline.capacity
-    caps = capacity if isinstance(capacity, tuple) else (capacity,)
-    known = [cap for cap in caps if cap is not None]
     activation = int(pipeline.per_stage.activation.min())
-    if not known or not activation:
+    if pipeline.least_capacity is None or not activation:
         return most
-    left = min(known) - temporary - min(_static_of_ranks(pipeline))
+    left = pipeline.least_capacity - temporary - min(_static_of_ranks(pipeline))
     return max(0, min(most, left // activation))
 
 

@@ -180,7 +180,7 @@ def _of_visit(collective: Collective, pipeline: Pipeline) -> PlacedCollective:
     kinds = (Kind.F,) if visit.is_forward else READERS
     if collective.kind is Kind.REDUCE_GRAD:
         kinds = ADDERS
-        cut = pipeline.weight_parts[visit.stage] if pipeline.weight_parts else ()
+        cut = pipeline.part_ticks[visit.stage] if pipeline.weight_parts else ()
         parts = (NONE, *range(len(cut)))
     samples = product(kinds, range(visit.first, visit.end), range(pipeline.num_slices), parts)
     return PlacedCollective(

@@ -44,7 +44,7 @@ def in_one_tick(pipeline: Pipeline) -> Pipeline:
         backward=1,
         input_backward=1,
         weight_backward=tuple(pipeline.num_parts.tolist()),
-        weight_parts=tuple((1,) * len(row) for row in pipeline.weight_parts),
+        weight_parts=tuple((1,) * len(row) for row in pipeline.part_ticks),
         recompute=None if recompute is None else replace(recompute, duration=None),
         bandwidth=None,
         links=(),
@@ -122,7 +122,7 @@ def _of_slice(pipeline: Pipeline, spec: ModelSpec, slice_index: int) -> Problem:
     if pipeline.choices.recompute is not None:
         inputs = np.array([input_bytes(spec, stage, **slices) for stage in stages])
         problem = _less(problem, _drops(problem), prefix + inputs)
-    if pipeline.weight_parts:
+    if pipeline.part_ticks:
         problem = _in_parts(pipeline, problem, held)
     return fuse(problem, pipeline.overlaps) if pipeline.overlaps else problem
 
@@ -158,7 +158,7 @@ def _in_parts(pipeline: Pipeline, problem: Problem, held: Sequence[Footprint]) -
     """The problem in which each part of a W lets go of its own operands."""
     actions, events = problem.actions, problem.events
     freed = np.zeros(problem.num_tasks, dtype=np.int64)
-    for stage, row in enumerate(pipeline.weight_parts):
+    for stage, row in enumerate(pipeline.part_ticks):
         for part, size in enumerate(held[stage].part_bytes(len(row)) if row else ()):
             freed[(actions.stage == stage) & (actions.part == part)] = size
     kept, task = actions.part[events.task] == NONE, np.flatnonzero(freed)

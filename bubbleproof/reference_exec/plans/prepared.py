@@ -203,7 +203,7 @@ def replay_plan(
         parallel=parallel,
         training=training,
         hosted=frozenset(choices.state_offload.stages if choices.state_offload else ()),
-        weight_parts={g: len(row) for g, row in enumerate(pipeline.weight_parts) if row},
+        weight_parts={g: len(row) for g, row in enumerate(pipeline.part_ticks) if row},
     )
     return plan if training is None else with_steps(plan)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +13,8 @@ from bubbleproof.theory.model.actions import NONE, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
 from bubbleproof.theory.pipelines.allowed import AllowedChoices
-from bubbleproof.theory.pipelines.choices import Choices
+from bubbleproof.theory.pipelines.choices import Choices, changed_by
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.pipeline_problem import extended_by
 from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.transfers import Eviction
 from bubbleproof.verify.candidates.relaxation import relaxation
@@ -40,16 +40,17 @@ class PipelineVariants:
         self.pipeline, self.allowed = pipeline, allowed
         self.plain = pipeline.problem()
         _refuse_unknown(pipeline, allowed)
-        everything = self._chosen(self._all_options())
-        whole = extended_by(self.plain, everything, pipeline.all_links)
+        everything = Choices(**self._chosen(self._all_options()))
+        setting = replace(pipeline.setting, host_capacity=everything.host_capacity)
+        whole = changed_by(self.plain, everything, setting)
         self.options = tuple(self._all_options())
         self._number = {option: number for number, option in enumerate(self.options)}
         self.variants = self._tagged(whole)
 
     def chosen(self, taken: Collection[int]) -> Pipeline:
         """The pipeline that takes exactly these options."""
-        choices = self._chosen([self.options[number] for number in sorted(taken)])
-        return self.pipeline.with_changes(choices=choices)
+        options = [self.options[number] for number in sorted(taken)]
+        return self.pipeline.with_changes(**self._chosen(options))
 
     def _all_options(self) -> list[Option]:
         allowed, samples = self.allowed, range(self.pipeline.num_microbatches)
@@ -80,7 +81,8 @@ class PipelineVariants:
         ranks, targets = self.pipeline.stage_ranks, self._targets()
         return tuple(stage for stage, rank in enumerate(ranks) if rank in targets)
 
-    def _chosen(self, options: Collection[Option]) -> Choices:
+    def _chosen(self, options: Collection[Option]) -> dict[str, Any]:
+        """The choices, by name, that take exactly these options."""
         allowed, ranks, targets = self.allowed, self.pipeline.stage_ranks, self._targets()
         again = [option for option in options if option.what == RECOMPUTE]
         recompute = None
@@ -114,13 +116,12 @@ class PipelineVariants:
             for o in options
             if o.what == OFFLOAD and allowed.offload is not None
         )
-        return replace(
-            self.pipeline.choices,
-            recompute=recompute,
-            evictions=evictions,
-            offloads=offloads,
-            host_capacity=None if allowed.offload is None else allowed.offload.host_capacity,
-        )
+        return {
+            "recompute": recompute,
+            "evictions": evictions,
+            "offloads": offloads,
+            "host_capacity": None if allowed.offload is None else allowed.offload.host_capacity,
+        }
 
     def _tagged(self, whole: Problem) -> Variants:
         """The whole with the option of each row; the rows of the plain problem come first."""
@@ -194,36 +195,3 @@ def _refuse_unknown(pipeline: Pipeline, allowed: AllowedChoices) -> None:
             raise ValueError(
                 f"evictions go between two ranks of 0..{pipeline.num_ranks - 1}, got {pair}"
             )
-
-
-def described(pipeline: Pipeline) -> tuple[str, ...]:
-    """The choices in words, one line per stage and kind."""
-    lines, choices = [], pipeline.choices
-    if choices.recompute is not None:
-        lines += [f"stage {stage} recomputes" for stage in choices.recompute.stages]
-        lines += _by_stage(choices.recompute.samples, "stage {0} recomputes microbatches {1}")
-    moves: dict[tuple[int, int, int], list[tuple[int, int]]] = {}
-    for e in choices.evictions:
-        moves.setdefault((e.stage, e.source, e.target), []).append((e.microbatch, e.slice))
-    for (stage, source, target), samples in moves.items():
-        of_stage = f" of stage {stage}" if pipeline.num_chunks > 1 else ""
-        names = _names(samples, sliced=pipeline.num_slices > 1)
-        lines.append(f"rank {source} evicts microbatches {names}{of_stage} to rank {target}")
-    hosts: dict[int, list[tuple[int, int]]] = {}
-    for o in choices.offloads:
-        hosts.setdefault(o.stage, []).append((o.microbatch, o.slice))
-    for stage, samples in hosts.items():
-        names = _names(samples, sliced=pipeline.num_slices > 1)
-        lines.append(f"stage {stage} off-loads microbatches {names}")
-    return tuple(lines) or ("nothing",)
-
-
-def _by_stage(samples: Collection[tuple[int, int]], text: str) -> list[str]:
-    rows: dict[int, list[int]] = {}
-    for stage, microbatch in samples:
-        rows.setdefault(stage, []).append(microbatch)
-    return [text.format(stage, " ".join(map(str, sorted(row)))) for stage, row in rows.items()]
-
-
-def _names(samples: list[tuple[int, int]], *, sliced: bool) -> str:
-    return " ".join(f"{j}.{k}" if sliced else str(j) for j, k in sorted(samples))

@@ -10,12 +10,13 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from bubbleproof.solvers.choices.choices_search import ChoicesSearch, ChoiceStarts, VariantsResult
-from bubbleproof.solvers.choices.pipeline_variants import PipelineVariants, described
+from bubbleproof.solvers.choices.pipeline_variants import PipelineVariants
 from bubbleproof.solvers.choices.variants import Variants
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import Result
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.allowed import AllowedChoices
+from bubbleproof.theory.pipelines.choices import read_aloud
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.candidates.cases import Cases
 from bubbleproof.verify.certificates.certificate_rule import Certificate
@@ -59,7 +60,7 @@ def solve_choices(
         result=found.result,
         pipeline=chosen,
         problem=found.problem,
-        chosen=described(chosen),
+        chosen=read_aloud(chosen.choices, chosen.setting) or ("nothing",),
         floor=found.floor,
         floor_certificate=found.floor_certificate,
     )

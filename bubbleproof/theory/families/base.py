@@ -80,7 +80,7 @@ class Family(ABC):
             return f"{self.name} has {kind} backwards (split_backward = {self.is_split})"
         if pipeline.overlaps:
             return f"{self.name} overlaps no forward with a backward, got overlaps"
-        if pipeline.weight_parts and not self.cuts_weights:
+        if pipeline.part_ticks and not self.cuts_weights:
             return f"{self.name} runs each W whole, got weight_parts"
         if beyond := pipeline.choices.added - self.adds:
             return f"{self.name} gives no order of tasks that {', '.join(sorted(beyond))} add"
@@ -97,7 +97,7 @@ class Family(ABC):
             choices=Choices(
                 placement=self.places(pipeline),
                 split_backward=self.is_split,
-                weight_parts=fitting.weight_parts,
+                weight_parts=fitting.part_ticks,
             )
         )
 

@@ -16,11 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from bubbleproof.theory.model.actions import NONE, ActionTable, Kind
 from bubbleproof.theory.model.problem import Problem, Resource, Store
+from bubbleproof.theory.pipelines.choice_kind import ChoiceKind, ChoiceSetting
 from bubbleproof.theory.pipelines.extension import (
     backwards_of,
     extended,
@@ -28,13 +30,14 @@ from bubbleproof.theory.pipelines.extension import (
     numbered,
 )
 from bubbleproof.theory.pipelines.transfers import left_behind
+from bubbleproof.theory.pipelines.value_types import Expectation
 
 ENGINES = ("download engine", "upload engine")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActivationOffload:
-    """One activation that goes to the host and comes back; ticks of each way.
+    """An activation that waits on the host; ticks of each way.
 
     Raises ``ValueError`` for a negative duration.
     """
@@ -96,3 +99,37 @@ def with_activation_offloads(
         resources=[Resource(name=name) for name in new_engines],
         stores=[Store(name=name, capacity=host_capacity) for name in new_hosts],
     )
+
+
+def _changed(
+    problem: Problem, offloads: Sequence[ActivationOffload], setting: ChoiceSetting
+) -> Problem:
+    return with_activation_offloads(problem, offloads, setting.host_capacity)
+
+
+def _lines(offloads: Sequence[ActivationOffload], setting: ChoiceSetting) -> list[str]:
+    rows: dict[int, list[tuple[int, int]]] = {}
+    for one in offloads:
+        rows.setdefault(one.stage, []).append((one.microbatch, one.slice))
+    return [
+        f"stage {stage} off-loads microbatches {setting.names(row)}" for stage, row in rows.items()
+    ]
+
+
+def _listed(offloads: Sequence[ActivationOffload]) -> dict[str, object]:
+    return {"offload": [[o.stage, o.microbatch, o.slice] for o in offloads]}
+
+
+OffloadChoice = Annotated[
+    tuple[ActivationOffload, ...],
+    Expectation("a tuple of ActivationOffload"),
+    ChoiceKind(
+        turn=2,
+        change=_changed,
+        adds_tasks=True,
+        lines=_lines,
+        listed=_listed,
+        is_always_listed=True,
+    ),
+]
+HostCapacityChoice = Annotated[int | None, Expectation("a whole number or None")]

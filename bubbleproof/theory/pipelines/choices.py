@@ -21,60 +21,88 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, fields
-from typing import TypedDict
+from typing import Annotated
 
-from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
-from bubbleproof.theory.pipelines.overlaps import Overlap
-from bubbleproof.theory.pipelines.placement import BIDIRECTIONAL
-from bubbleproof.theory.pipelines.recompute import Recompute
-from bubbleproof.theory.pipelines.sharding import Sharding
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.activation_offload import HostCapacityChoice, OffloadChoice
+from bubbleproof.theory.pipelines.choice_kind import ChoiceKind, ChoiceSetting
+from bubbleproof.theory.pipelines.overlaps import OverlapChoice
+from bubbleproof.theory.pipelines.placement import BIDIRECTIONAL, PlacementChoice
+from bubbleproof.theory.pipelines.recompute import Recompute, RecomputeChoice
+from bubbleproof.theory.pipelines.sharding import ShardingChoice
 from bubbleproof.theory.pipelines.stage_numbers import Parts
-from bubbleproof.theory.pipelines.state_offload import StateOffload
-from bubbleproof.theory.pipelines.transfers import ActionPair, Eviction
+from bubbleproof.theory.pipelines.state_offload import StateOffloadChoice
+from bubbleproof.theory.pipelines.transfers import EvictionChoice, WaitChoice
+from bubbleproof.theory.pipelines.value_types import Expectation, beside, declared
 
 Flags = bool | tuple[tuple[bool, ...], ...]
+SplitChoice = Annotated[Flags, Expectation("a flag, or rows (stages) of flags (microbatches)")]
+PartsChoice = Annotated[Parts, Expectation("a row of ticks, or a row per stage")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
-    """The choices of a pipeline; by default the plain one: no option is taken."""
+    """What is chosen; absent keys take the defaults of ``Choices``.
 
-    placement: str | tuple[int, ...] = "loop"
-    split_backward: Flags = False
-    weight_parts: Parts = ()
-    overlaps: tuple[Overlap, ...] = ()
-    recompute: Recompute | None = None
-    evictions: tuple[Eviction, ...] = ()
-    waits: tuple[ActionPair, ...] = ()
-    offloads: tuple[ActivationOffload, ...] = ()
-    host_capacity: int | None = None
-    state_offload: StateOffload | None = None
-    sharding: Sharding | None = None
+    By default the plain pipeline: no option is taken.
+    """
+
+    placement: PlacementChoice = "loop"
+    split_backward: SplitChoice = False
+    weight_parts: PartsChoice = ()
+    overlaps: OverlapChoice = ()
+    recompute: RecomputeChoice = None
+    evictions: EvictionChoice = ()
+    waits: WaitChoice = ()
+    offloads: OffloadChoice = ()
+    host_capacity: HostCapacityChoice = None
+    state_offload: StateOffloadChoice = None
+    sharding: ShardingChoice = None
 
     @property
     def added(self) -> frozenset[str]:
         """The names of the choices that add tasks to those of the computation."""
-        return frozenset(name for name in ADDING if getattr(self, name))
-
-
-class ChoiceValues(TypedDict, total=False):
-    """The fields of ``Choices`` as keywords."""
-
-    placement: str | tuple[int, ...]
-    split_backward: Flags
-    weight_parts: Parts
-    overlaps: tuple[Overlap, ...]
-    recompute: Recompute | None
-    evictions: tuple[Eviction, ...]
-    waits: tuple[ActionPair, ...]
-    offloads: tuple[ActivationOffload, ...]
-    host_capacity: int | None
-    state_offload: StateOffload | None
-    sharding: Sharding | None
+        return frozenset(n for n, kind in KINDS.items() if kind.adds_tasks and getattr(self, n))
 
 
 CHOICES = tuple(field.name for field in fields(Choices))
-ADDING = ("recompute", "evictions", "offloads", "state_offload", "sharding")
+KINDS: dict[str, ChoiceKind] = {
+    name: kind
+    for name, hint in declared(Choices).items()
+    if (kind := beside(hint, ChoiceKind)) is not None
+}
+_BY_TURN = sorted(KINDS, key=lambda name: KINDS[name].turn)
+
+
+def changed_by(problem: Problem, choices: Choices, setting: ChoiceSetting) -> Problem:
+    """The problem of the computation with what is chosen, by the text of each kind's module.
+
+    Raises ``ValueError`` for a choice that names what the problem does not have.
+    """
+    for name in _BY_TURN:
+        if value := getattr(choices, name):
+            problem = KINDS[name].change(problem, value, setting)
+    return problem
+
+
+def read_aloud(choices: Choices, setting: ChoiceSetting) -> tuple[str, ...]:
+    """What is chosen in sentences, one per stage and kind."""
+    return tuple(
+        line
+        for name, kind in KINDS.items()
+        if kind.lines is not None and (value := getattr(choices, name))
+        for line in kind.lines(value, setting)
+    )
+
+
+def listed_choices(choices: Choices) -> dict[str, object]:
+    """What is chosen, as values under the names that its kinds give them."""
+    found: dict[str, object] = {}
+    for name, kind in KINDS.items():
+        value = getattr(choices, name)
+        if kind.listed is not None and (value or kind.is_always_listed):
+            found |= kind.listed(value)
+    return found
 
 
 def refuse_clashes(choices: Choices, *, num_microbatches: int, num_slices: int) -> None:

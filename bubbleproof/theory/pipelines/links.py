@@ -18,6 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
+from typing import Annotated
 
 import numpy as np
 
@@ -25,13 +26,14 @@ from bubbleproof.theory.model.actions import ActionTable, Ints, Kind
 from bubbleproof.theory.model.problem import Problem, Resource
 from bubbleproof.theory.pipelines.extension import extended, more_edges, numbered
 from bubbleproof.theory.pipelines.stage_numbers import require_whole
+from bubbleproof.theory.pipelines.value_types import OneOf
 
 DUPLEX = ("half", "full")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """The connection between two ranks, in both directions.
+    """What lies between two ranks, in both directions; absent keys are those of the pipeline.
 
     ``latency`` ticks per message; ``bandwidth`` memory units per tick and ``duplex`` are those of
     the pipeline where None.
@@ -40,7 +42,7 @@ class Link:
     ranks: tuple[int, int]
     latency: int
     bandwidth: int | Fraction | None = None
-    duplex: str | None = None
+    duplex: Annotated[str, OneOf(DUPLEX)] | None = None
 
     def require(self, num_ranks: int) -> None:
         """Raise ``ValueError`` for ranks that are not two of ``num_ranks``, or wrong numbers."""

@@ -9,25 +9,27 @@ task.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, replace
 from fractions import Fraction
-from inspect import signature
-from typing import Unpack, final
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, final
 
 import numpy as np
 
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.pipelines.choices import (
-    CHOICES,
-    Choices,
-    ChoiceValues,
-    Flags,
-    refuse_clashes,
-)
+from bubbleproof.theory.pipelines.choice_kind import ChoiceSetting
+from bubbleproof.theory.pipelines.choices import CHOICES, Choices, refuse_clashes
 from bubbleproof.theory.pipelines.limits import require_size
-from bubbleproof.theory.pipelines.links import Boundaries, Link, Links, boundaries, require_link
-from bubbleproof.theory.pipelines.overlaps import Overlap
+from bubbleproof.theory.pipelines.links import (
+    DUPLEX,
+    Boundaries,
+    Link,
+    Links,
+    boundaries,
+    require_link,
+)
 from bubbleproof.theory.pipelines.pipeline_problem import problem_of
 from bubbleproof.theory.pipelines.placement import BIDIRECTIONAL, num_downward, stage_ranks
 from bubbleproof.theory.pipelines.stage_numbers import (
@@ -46,18 +48,58 @@ from bubbleproof.theory.pipelines.stage_numbers import (
     workspace_rows,
 )
 from bubbleproof.theory.pipelines.value_types import (
-    OF_CHOICES,
-    OF_PIPELINE,
+    AtLeast,
+    Expectation,
+    OneOf,
+    beside,
+    declared,
     require_types,
     settled,
 )
 
+if TYPE_CHECKING:
+    _ChoicesByName = Choices  # each choice is a keyword of a Pipeline and an attribute of it
+else:
+    _ChoicesByName = object
+
 PLAIN = Choices()
+Made = TypeVar("Made")
+
+_NUMBERS = Expectation("a whole number, one per stage, or rows of them")
+_NAME = Expectation("a name")
+# What is done with a field goes by its annotation, which is one of these.
+Count = Annotated[int, AtLeast(1)]
+TicksField = Annotated[Ticks, _NUMBERS, AtLeast(0)]
+StageField = Annotated[PerStage, _NUMBERS, AtLeast(0)]
+SignedField = Annotated[PerStage, _NUMBERS, AtLeast(None)]
+
+
+def _with_choices_by_name(cls: type[Made]) -> type[Made]:
+    """The class, whose choices may be given by their own names: these replace ``choices``."""
+    of_fields: Callable[..., None] = cls.__init__
+
+    @wraps(of_fields)
+    def init(self: Made, **given: Any) -> None:
+        values = {f.name: settled(given.get(f.name, f.default)) for f in fields(cls)}  # type: ignore[arg-type]  # a dataclass
+        require_types(values, cls)
+        if unknown := given.keys() - {*values, *CHOICES}:
+            raise TypeError(f"a Pipeline has no field {min(unknown)}")
+        whole = values["choices"]
+        chosen: dict[str, Any] = {
+            name: settled(given.get(name, getattr(whole, name))) for name in CHOICES
+        }
+        require_types(chosen, Choices)
+        values["choices"] = Choices(**chosen)
+        of_fields(self, **{name: value for name, value in values.items() if value is not MISSING})
+
+    cls.__init__ = init  # type: ignore[assignment]  # with the same fields
+    return cls
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True, init=False)
-class Pipeline:
+@_with_choices_by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pipeline(_ChoicesByName):
     """A training step of ``num_ranks`` x ``num_chunks`` stages over ``num_microbatches`` samples.
 
     ``forward``, ``backward`` (full), ``input_backward`` (I) and ``weight_backward`` (W) are ticks
@@ -78,68 +120,33 @@ class Pipeline:
     where a number is out of range or choices have no meaning together.
     """
 
-    num_ranks: int
-    num_microbatches: int
-    num_chunks: int
-    num_slices: int
-    forward: Ticks
-    backward: Ticks
-    input_backward: Ticks
-    weight_backward: Ticks
-    activation: PerStage
-    released_at_input: PerStage
-    weight_workspace: int | Parts
-    static: PerStage
-    capacity: int | tuple[int | None, ...] | None
-    message: PerStage
-    latency: int
-    bandwidth: int | Fraction | None
-    duplex: str
-    links: tuple[Link, ...]
-    choices: Choices
-    unit: str
-    memory_unit: str
+    num_ranks: Count
+    num_microbatches: Count
+    num_chunks: Count = 1
+    num_slices: Count = 1
+    forward: TicksField = 1
+    backward: TicksField = 2
+    input_backward: TicksField = 1
+    weight_backward: TicksField = 1
+    activation: StageField = 1
+    released_at_input: SignedField = 0
+    weight_workspace: Annotated[int | Parts, _NUMBERS] = ()
+    static: StageField = 0
+    capacity: int | tuple[int | None, ...] | None = None
+    message: StageField = 0
+    latency: int = 0
+    bandwidth: int | Fraction | None = None
+    duplex: Annotated[str, OneOf(DUPLEX)] = "half"
+    links: Annotated[tuple[Link, ...], Expectation("a tuple of Link")] = ()
+    choices: Annotated[Choices, Expectation("Choices")] = PLAIN
+    unit: Annotated[str, _NAME] = "tick"
+    memory_unit: Annotated[str, _NAME] = "activation"
 
-    def __init__(
-        self,
-        *,
-        num_ranks: int,
-        num_microbatches: int,
-        num_chunks: int = 1,
-        num_slices: int = 1,
-        forward: Ticks = 1,
-        backward: Ticks = 2,
-        input_backward: Ticks = 1,
-        weight_backward: Ticks = 1,
-        activation: PerStage = 1,
-        released_at_input: PerStage = 0,
-        weight_workspace: int | Parts = (),
-        static: PerStage = 0,
-        capacity: int | tuple[int | None, ...] | None = None,
-        message: PerStage = 0,
-        latency: int = 0,
-        bandwidth: int | Fraction | None = None,
-        duplex: str = "half",
-        links: tuple[Link, ...] = (),
-        choices: Choices = PLAIN,
-        unit: str = "tick",
-        memory_unit: str = "activation",
-        **chosen: Unpack[ChoiceValues],
-    ) -> None:
-        given = {name: settled(value) for name, value in locals().items()}
-        require_types(given, OF_PIPELINE)
-        if unknown := chosen.keys() - {*CHOICES}:
-            raise TypeError(f"a Pipeline has no field {min(unknown)}")
-        values = {name: settled(getattr(choices, name)) for name in CHOICES}
-        values |= {name: settled(value) for name, value in chosen.items()}
-        require_types(values, OF_CHOICES)
-        given["choices"] = Choices(**values)  # type: ignore[arg-type]  # their types are checked
-        for field in fields(self):
-            object.__setattr__(self, field.name, given[field.name])
+    def __post_init__(self) -> None:
         self._check()
 
     def _check(self) -> None:
-        for name in ("num_ranks", "num_microbatches", "num_chunks", "num_slices"):
+        for name in _COUNTS:
             require_whole(name, getattr(self, name), minimum=1)
         self._check_size()
         ranks = self.stage_ranks
@@ -167,8 +174,8 @@ class Pipeline:
     def _normalize(self) -> None:
         """Bring every number per stage to one form, so that equal pipelines compare equal."""
         stages, slices = self.num_stages, self.num_slices
-        for name, minimum in _PER_STAGE.items():
-            value = stage_numbers(name, getattr(self, name), num_stages=stages, minimum=minimum)
+        for name, limit in _PER_STAGE.items():
+            value = stage_numbers(name, getattr(self, name), num_stages=stages, minimum=limit.least)
             object.__setattr__(self, name, value)
         for name in TICKS:
             ticks = stage_ticks(name, getattr(self, name), num_stages=stages, num_slices=slices)
@@ -198,7 +205,7 @@ class Pipeline:
         for released, held in zip(self.per_stage.released, self.per_stage.activation, strict=True):
             if released > held:
                 raise ValueError(f"released_at_input ({released}) exceeds activation ({held})")
-        caps = self.capacity if isinstance(self.capacity, tuple) else (self.capacity,)
+        caps = self._caps
         if len(caps) not in (1, self.num_ranks):
             raise ValueError(
                 f"capacity must be one number or one per rank ({self.num_ranks}), got {len(caps)}"
@@ -218,17 +225,27 @@ class Pipeline:
         told = [f"{name}={value!r}" for name, value in values.items() if value != _DEFAULTS[name]]
         return f"Pipeline({', '.join(told)})"
 
-    @property
-    def placement(self) -> str | tuple[int, ...]:
-        return self.choices.placement
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """A choice by its own name."""
+            if name in CHOICES:
+                return getattr(self.choices, name)
+            raise AttributeError(f"a Pipeline has no {name}")
 
     @property
-    def split_backward(self) -> Flags:
-        return self.choices.split_backward
+    def _caps(self) -> tuple[int | None, ...]:
+        return self.capacity if isinstance(self.capacity, tuple) else (self.capacity,)
 
     @property
-    def overlaps(self) -> tuple[Overlap, ...]:
-        return self.choices.overlaps
+    def capacities(self) -> tuple[int | None, ...]:
+        """The memory of each rank, None where it has no limit."""
+        return self._caps if len(self._caps) == self.num_ranks else self._caps * self.num_ranks
+
+    @property
+    def least_capacity(self) -> int | None:
+        """The smallest memory of a rank that has a limit; None where none has."""
+        return min((cap for cap in self._caps if cap is not None), default=None)
 
     @property
     def num_stages(self) -> int:
@@ -263,6 +280,16 @@ class Pipeline:
         )
 
     @property
+    def setting(self) -> ChoiceSetting:
+        """What its choices have to know of it."""
+        return ChoiceSetting(
+            links=self.all_links,
+            host_capacity=self.choices.host_capacity,
+            num_chunks=self.num_chunks,
+            num_slices=self.num_slices,
+        )
+
+    @property
     def boundaries(self) -> Boundaries:
         """What messages between stages take on their links."""
         message = tuple(column(self.message).tolist())
@@ -287,11 +314,11 @@ class Pipeline:
     @property
     def num_parts(self) -> Ints:
         """How many tasks a W of each stage is, shape (num_stages,): its parts, or 1 where whole."""
-        sizes = [max(1, len(row)) for row in self.weight_parts]
+        sizes = [max(1, len(row)) for row in self.part_ticks]
         return np.array(sizes or [1] * self.num_stages, dtype=np.int64)
 
     @property
-    def weight_parts(self) -> tuple[tuple[int, ...], ...]:
+    def part_ticks(self) -> tuple[tuple[int, ...], ...]:
         """The ticks of the parts of W, a row per stage; no rows where every W is whole."""
         return self.choices.weight_parts  # type: ignore[return-value]  # brought to this form at the start
 
@@ -314,14 +341,14 @@ class Pipeline:
         return problem_of(self)
 
 
-TICKS = ("forward", "backward", "input_backward", "weight_backward")
-_PER_STAGE: dict[str, int | None] = {
-    "activation": 0,
-    "released_at_input": None,
-    "static": 0,
-    "message": 0,
+_FIELDS = declared(Pipeline)
+TICKS = tuple(name for name, hint in _FIELDS.items() if hint == TicksField)
+_COUNTS = tuple(name for name, hint in _FIELDS.items() if hint == Count)
+_PER_STAGE: dict[str, AtLeast] = {
+    name: beside(hint, AtLeast)
+    for name, hint in _FIELDS.items()
+    if hint in (StageField, SignedField)
 }
 _DEFAULTS: dict[str, object] = {
-    **{name: given.default for name, given in signature(Pipeline.__init__).parameters.items()},
-    **{field.name: field.default for field in fields(Choices)},
+    field.name: field.default for kind in (Pipeline, Choices) for field in fields(kind)
 }

@@ -39,16 +39,11 @@ from bubbleproof.theory.model.problem import (
     Resource,
     Store,
 )
-from bubbleproof.theory.pipelines.activation_offload import with_activation_offloads
-from bubbleproof.theory.pipelines.choices import Choices, Flags
+from bubbleproof.theory.pipelines.choice_kind import ChoiceSetting
+from bubbleproof.theory.pipelines.choices import Choices, Flags, changed_by
 from bubbleproof.theory.pipelines.extension import StretchedChange, more_events
-from bubbleproof.theory.pipelines.links import Boundaries, Links, with_messages
-from bubbleproof.theory.pipelines.overlaps import fuse
-from bubbleproof.theory.pipelines.recompute import with_recompute
-from bubbleproof.theory.pipelines.sharding import with_collectives
+from bubbleproof.theory.pipelines.links import Boundaries, with_messages
 from bubbleproof.theory.pipelines.stage_numbers import ActionTicks, StageColumns
-from bubbleproof.theory.pipelines.state_offload import with_state_offload
-from bubbleproof.theory.pipelines.transfers import with_evictions, with_waits
 
 
 class PipelineLike(Protocol):
@@ -61,7 +56,7 @@ class PipelineLike(Protocol):
     @property
     def num_slices(self) -> int: ...
     @property
-    def capacity(self) -> int | tuple[int | None, ...] | None: ...
+    def capacities(self) -> tuple[int | None, ...]: ...
     @property
     def choices(self) -> Choices: ...
     @property
@@ -79,7 +74,7 @@ class PipelineLike(Protocol):
     @property
     def rank_grid(self) -> Ints: ...
     @property
-    def all_links(self) -> Links: ...
+    def setting(self) -> ChoiceSetting: ...
     @property
     def boundaries(self) -> Boundaries: ...
     @property
@@ -89,7 +84,7 @@ class PipelineLike(Protocol):
     @property
     def num_parts(self) -> Ints: ...
     @property
-    def weight_parts(self) -> tuple[tuple[int, ...], ...]: ...
+    def part_ticks(self) -> tuple[tuple[int, ...], ...]: ...
     @property
     def workspace(self) -> tuple[tuple[int, ...], ...]: ...
 
@@ -99,21 +94,7 @@ def problem_of(pipeline: PipelineLike) -> Problem:
 
     Raises ``ValueError`` for a choice that names what the pipeline does not have.
     """
-    choices = pipeline.choices
-    problem = extended_by(_ProblemBuilder(pipeline).build(), choices, pipeline.all_links)
-    if choices.state_offload is not None:
-        problem = with_state_offload(problem, choices.state_offload)
-    if choices.sharding is not None:
-        problem = with_collectives(problem, choices.sharding)
-    problem = with_waits(problem, choices.waits)
-    return fuse(problem, choices.overlaps) if choices.overlaps else problem
-
-
-def extended_by(problem: Problem, choices: Choices, links: Links) -> Problem:
-    """The problem with what the choices do with activations: evict, off-load and recompute them."""
-    problem = with_evictions(problem, choices.evictions, links)
-    problem = with_activation_offloads(problem, choices.offloads, choices.host_capacity)
-    return problem if choices.recompute is None else with_recompute(problem, choices.recompute)
+    return changed_by(_ProblemBuilder(pipeline).build(), pipeline.choices, pipeline.setting)
 
 
 class _ProblemBuilder:
@@ -155,7 +136,7 @@ class _ProblemBuilder:
         w_stage, w_microbatch, w_slice = (
             grid[split][self.weight_of] for grid in (stage, microbatch, slice_)
         )
-        is_cut = np.array([bool(row) for row in pipeline.weight_parts] or [False] * len(split))
+        is_cut = np.array([bool(row) for row in pipeline.part_ticks] or [False] * len(split))
         part = np.where(is_cut[w_stage], self.part, NONE)
         actions = ActionTable.concatenate(
             [
@@ -189,9 +170,9 @@ class _ProblemBuilder:
     def _weight_ticks(self, stage: Ints, slice_: Ints, part: Ints) -> Ints:
         """The ticks of each weight task."""
         ticks = self.pipeline.ticks.weight_backward[stage, slice_]
-        if not self.pipeline.weight_parts:
+        if not self.pipeline.part_ticks:
             return ticks
-        rows = self.pipeline.weight_parts
+        rows = self.pipeline.part_ticks
         table = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
         for row, values in enumerate(rows):
             table[row, : len(values)] = values
@@ -218,13 +199,12 @@ class _ProblemBuilder:
 
     def _stores(self) -> tuple[Store, ...]:
         pipeline = self.pipeline
-        caps = pipeline.capacity
         base = self._static_loads()
         return tuple(
             Store(
                 name=f"memory of rank {r}",
                 base=base[r],
-                capacity=caps[r % len(caps)] if isinstance(caps, tuple) else caps,
+                capacity=pipeline.capacities[r],
             )
             for r in range(pipeline.num_ranks)
         )

@@ -15,8 +15,16 @@ with g div p = c. Three named placements (docs/guide/design.md):
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from bubbleproof.theory.pipelines.value_types import Expectation, OneOf
+
 BIDIRECTIONAL = "bidirectional"
 PLACEMENTS = ("loop", "wave", BIDIRECTIONAL)
+PlacementChoice = Annotated[
+    Annotated[str, OneOf(PLACEMENTS)] | tuple[int, ...],
+    Expectation("loop, wave, bidirectional or a rank per stage"),
+]
 
 
 def stage_ranks(placement: str, *, num_ranks: int, num_chunks: int) -> tuple[int, ...]:

@@ -16,17 +16,22 @@ stay because R starts from it; T-Pipe's Appendix C counts it as nothing, and so 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from bubbleproof.theory.model.actions import ActionTable, Ints, Kind
 from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.choice_kind import ChoiceKind, ChoiceSetting
 from bubbleproof.theory.pipelines.extension import backwards_of, extended, tasks_of_stage
+from bubbleproof.theory.pipelines.value_types import Expectation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recompute:
-    """``stages`` are recomputed; ``kept`` units of an activation stay; R takes ``duration`` ticks.
+    """What is dropped after its forward and made again; R takes ``duration`` ticks.
+
+    ``stages`` are recomputed; ``kept`` units of an activation stay.
 
     ``samples`` are (stage, microbatch) pairs that are recomputed although their stage is not. All
     slices of a sample are. Without ``duration`` R takes as long as its forward. Raises
@@ -102,3 +107,39 @@ def _acquired(problem: Problem, forward: Ints) -> Ints:
     total = np.zeros(problem.num_tasks, dtype=np.int64)
     np.add.at(total, events.task[own], events.delta[own])
     return total[forward]
+
+
+def _changed(problem: Problem, choice: Recompute, _setting: ChoiceSetting) -> Problem:
+    return with_recompute(problem, choice)
+
+
+def _lines(choice: Recompute, _setting: ChoiceSetting) -> list[str]:
+    rows: dict[int, list[int]] = {}
+    for stage, microbatch in choice.samples:
+        rows.setdefault(stage, []).append(microbatch)
+    return [
+        *(f"stage {stage} recomputes" for stage in choice.stages),
+        *(
+            f"stage {stage} recomputes microbatches {' '.join(map(str, sorted(row)))}"
+            for stage, row in rows.items()
+        ),
+    ]
+
+
+def _listed(choice: Recompute | None) -> dict[str, object]:
+    chosen = choice or Recompute()
+    return {"recompute": [*chosen.stages, *map(list, chosen.samples)]}
+
+
+RecomputeChoice = Annotated[
+    Recompute | None,
+    Expectation("a Recompute or None"),
+    ChoiceKind(
+        turn=3,
+        change=_changed,
+        adds_tasks=True,
+        lines=_lines,
+        listed=_listed,
+        is_always_listed=True,
+    ),
+]

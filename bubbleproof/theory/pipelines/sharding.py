@@ -30,13 +30,16 @@ enqueue operation, then backward visits by dequeue operation.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from bubbleproof.theory.model.actions import NONE, ActionTable, Bools, Ints, Kind
 from bubbleproof.theory.model.problem import Problem, Resource
+from bubbleproof.theory.pipelines.choice_kind import ChoiceKind, ChoiceSetting
 from bubbleproof.theory.pipelines.extension import StretchedWait, extended
 from bubbleproof.theory.pipelines.stage_numbers import PerStage, stage_numbers
+from bubbleproof.theory.pipelines.value_types import Expectation, OneOf
 from bubbleproof.theory.pipelines.visits import Visit, visits
 
 FORWARDS, BACKWARDS = (Kind.F,), (Kind.B, Kind.I)
@@ -45,7 +48,7 @@ READERS, ADDERS = (Kind.R, Kind.B, Kind.I), (Kind.B, Kind.I, Kind.W)  # of a bac
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sharding:
-    """Which collectives there are, their ticks, and the memory units of one stage.
+    """The collectives of ZeRO: ticks, and memory units once or per stage.
 
     ``enqueue`` and ``dequeue`` are how many microbatches each enqueue and dequeue operation takes,
     in order; None takes all of them at once.
@@ -57,7 +60,7 @@ class Sharding:
     numbers below 0.
     """
 
-    zero: int
+    zero: Annotated[int, OneOf((1, 2, 3))]
     gather: int
     reduce: int
     regather: int | None = None
@@ -292,3 +295,18 @@ class _Waits:
             own = self.computations.of(later)
             found.append((np.full_like(own, task), own))
         return found
+
+
+def _changed(problem: Problem, choice: Sharding, _setting: ChoiceSetting) -> Problem:
+    return with_collectives(problem, choice)
+
+
+def _listed(choice: Sharding) -> dict[str, object]:
+    return {"zero": choice.zero}
+
+
+ShardingChoice = Annotated[
+    Sharding | None,
+    Expectation("a Sharding or None"),
+    ChoiceKind(turn=5, change=_changed, adds_tasks=True, listed=_listed),
+]

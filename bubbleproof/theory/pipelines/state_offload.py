@@ -21,24 +21,27 @@ RELOAD carries microbatch 0, whose forward it must precede, and OFFLOAD microbat
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 
 from bubbleproof.theory.model.actions import NONE, ActionTable, Ints, Kind
 from bubbleproof.theory.model.problem import Problem, Resource, Store
+from bubbleproof.theory.pipelines.choice_kind import ChoiceKind, ChoiceSetting
 from bubbleproof.theory.pipelines.extension import (
     extended,
     host_memory,
     numbered,
     tasks_of_stage,
 )
+from bubbleproof.theory.pipelines.value_types import Expectation
 
 ENGINES = ("download engine", "host", "upload engine")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateOffload:
-    """``stages`` are updated by the host; ticks of the three tasks and memory units of one stage.
+    """Stages that their host updates; ticks of the three tasks, memory units of one stage.
 
     ``weight``, ``gradient`` and ``state`` default to 0: T-Pipe's activation figures leave model
     state out. Raises ``ValueError`` for a number below 0 and for a stage that is named twice.
@@ -123,3 +126,18 @@ def _waits(problem: Problem, choice: StateOffload, down: Ints, up: Ints) -> list
         found.append((np.full_like(forward, up[row]), forward))
         found.append((backward, np.full_like(backward, down[row])))
     return found
+
+
+def _changed(problem: Problem, choice: StateOffload, _setting: ChoiceSetting) -> Problem:
+    return with_state_offload(problem, choice)
+
+
+def _listed(choice: StateOffload) -> dict[str, object]:
+    return {"state_offload": list(choice.stages)}
+
+
+StateOffloadChoice = Annotated[
+    StateOffload | None,
+    Expectation("a StateOffload or None"),
+    ChoiceKind(turn=4, change=_changed, adds_tasks=True, listed=_listed),
+]

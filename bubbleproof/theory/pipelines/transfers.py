@@ -19,22 +19,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 
 from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Ints, Kind
 from bubbleproof.theory.model.problem import Problem, Resource
+from bubbleproof.theory.pipelines.choice_kind import ChoiceKind, ChoiceSetting
 from bubbleproof.theory.pipelines.extension import extended, more_edges, numbered
 from bubbleproof.theory.pipelines.links import HALF_DUPLEX, Links
+from bubbleproof.theory.pipelines.value_types import Expectation
 
 ActionPair = tuple[Action, Action]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Eviction:
-    """One activation that rank ``source`` parks on rank ``target``; each way takes ``duration``.
+    """An activation that waits on rank ``target``; each way takes ``duration`` ticks.
 
-    Raises ``ValueError`` for a transfer from a rank to itself or a negative duration (ticks).
+    It is one of rank ``source``. Raises ``ValueError`` for a transfer from a rank to itself or a
+    negative duration.
     """
 
     stage: int
@@ -142,3 +146,46 @@ def with_waits(problem: Problem, waits: Sequence[ActionPair]) -> Problem:
             lost = waits[int(np.argmax(tasks == NONE))][side]
             raise ValueError(f"a wait names {lost}, which is no task of the problem")
     return replace(problem, edges=more_edges(problem.edges, [(before, after)]))
+
+
+def _evicted(problem: Problem, evictions: Sequence[Eviction], setting: ChoiceSetting) -> Problem:
+    return with_evictions(problem, evictions, setting.links)
+
+
+def _ordered(problem: Problem, waits: Sequence[ActionPair], _setting: ChoiceSetting) -> Problem:
+    return with_waits(problem, waits)
+
+
+def _lines(evictions: Sequence[Eviction], setting: ChoiceSetting) -> list[str]:
+    rows: dict[tuple[int, int, int], list[tuple[int, int]]] = {}
+    for e in evictions:
+        rows.setdefault((e.stage, e.source, e.target), []).append((e.microbatch, e.slice))
+    lines = []
+    for (stage, source, target), samples in rows.items():
+        of_stage = f" of stage {stage}" if setting.num_chunks > 1 else ""
+        names = setting.names(samples)
+        lines.append(f"rank {source} evicts microbatches {names}{of_stage} to rank {target}")
+    return lines
+
+
+def _listed(evictions: Sequence[Eviction]) -> dict[str, object]:
+    return {"evict": [[e.stage, e.microbatch, e.slice, e.source, e.target] for e in evictions]}
+
+
+EvictionChoice = Annotated[
+    tuple[Eviction, ...],
+    Expectation("a tuple of Eviction"),
+    ChoiceKind(
+        turn=1,
+        change=_evicted,
+        adds_tasks=True,
+        lines=_lines,
+        listed=_listed,
+        is_always_listed=True,
+    ),
+]
+WaitChoice = Annotated[
+    tuple[ActionPair, ...],
+    Expectation("a tuple of (Action, Action)"),
+    ChoiceKind(turn=6, change=_ordered),
+]

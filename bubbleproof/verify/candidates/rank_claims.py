@@ -174,8 +174,7 @@ def _ends(pipeline: Pipeline) -> list[int]:
 
 
 def _room(pipeline: Pipeline, rank: int, static: int) -> int | None:
-    caps = pipeline.capacity
-    limit = caps[rank % len(caps)] if isinstance(caps, tuple) else caps
+    limit = pipeline.capacities[rank]
     return None if limit is None else limit - static
 
 

@@ -52,10 +52,8 @@ class AdaPipe(Family):
 
     def prepared(self, pipeline: Pipeline) -> Pipeline:
         """The pipeline as AdaPipe would cut it, within its own capacity; as it is if none fits."""
-        caps = pipeline.capacity if isinstance(pipeline.capacity, tuple) else (pipeline.capacity,)
-        known = [cap for cap in caps if cap is not None]
         try:
-            return self.planned(pipeline, capacity=min(known, default=None))
+            return self.planned(pipeline, capacity=pipeline.least_capacity)
         except ValueError:
             return pipeline
 

@@ -124,6 +124,6 @@ class SVPPWeights(SVPP):
             pipeline.ticks.weight_backward,
         )
         is_even = all((table == table[:, :1]).all() for table in ticks)
-        if is_even and not pipeline.weight_parts:
+        if is_even and not pipeline.part_ticks:
             return whole
         return shortest_filling(pipeline, whole, self.limit(pipeline))

@@ -68,7 +68,7 @@ def shaped(space: PlanSpace, candidate: Candidate) -> ShapedPipeline:
             placement=candidate.placement,
             split_backward=_flags(candidate.backward, ranks, given.num_microbatches),
             message=_shares("message", _each(column(given.message), ranks), candidate.slices),
-            weight_parts=_rows("weight_parts", given.weight_parts, ranks, pieces),
+            weight_parts=_rows("weight_parts", given.part_ticks, ranks, pieces),
             weight_workspace=_rows("weight_workspace", given.workspace, ranks, pieces),
             **_of_stages(space, candidate, ranks),
         )

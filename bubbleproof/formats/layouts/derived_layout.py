@@ -1,0 +1,127 @@
+"""Layouts that are made from a class of the theory: the class is the one statement of its fields.
+
+A field is written as its annotation says it: a whole number of ``AtLeast`` (0 where nothing is
+said), one of ``OneOf``, a list for a tuple or a sequence, actions and ratios as text, and another
+such class as a table. A field without a default is a key that a file must have.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import Field as ClassField
+from fractions import Fraction
+from functools import cache, partial, reduce
+from operator import or_
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+from pydantic import AfterValidator, Field, create_model
+
+from bubbleproof.formats.action_text import parse_action
+from bubbleproof.formats.errors import UnusableInput, quoted
+from bubbleproof.formats.exact_numbers import LARGEST
+from bubbleproof.formats.validation import AS_WHOLE, Layout, Whole
+from bubbleproof.theory.model.actions import Action
+from bubbleproof.theory.pipelines.value_types import (
+    AsActions,
+    AtLeast,
+    OneOf,
+    alternatives,
+    beside,
+    declared,
+)
+
+
+@cache
+def layout_of(kind: type) -> type[Layout]:
+    """The layout of a class's fields, described as the class is in its first paragraph."""
+    told = (kind.__doc__ or "").partition("\n\n")[0]
+    made: type[Layout] = create_model(
+        f"{kind.__name__}Layout", __base__=Layout, __doc__=told, **forms_of(kind)
+    )
+    made.MAKES = kind
+    return made
+
+
+def forms_of(kind: type) -> dict[str, Any]:
+    """What a file holds for each field of a class, with the default."""
+    hints = declared(kind)
+    return {field.name: (form_of(hints[field.name]), _default(field)) for field in fields(kind)}
+
+
+def _default(field: ClassField[Any]) -> Any:
+    if field.default is MISSING:
+        return ...
+    if isinstance(field.default, tuple):
+        return Field(default_factory=list)
+    is_value = is_dataclass(field.default) and not isinstance(field.default, type)
+    return layout_of(type(field.default))() if is_value else field.default  # type: ignore[arg-type]  # a type can be hashed
+
+
+def form_of(hint: object, least: int | None = 0) -> Any:
+    """What a file holds for a value of this type; ``least`` is the least of its whole numbers."""
+    told: AtLeast | None = beside(hint, AtLeast)
+    least = least if told is None else told.least
+    if (one_of := beside(hint, OneOf)) is not None:
+        is_number = not isinstance(one_of.values[0], str)
+        listed: Any = Literal.__getitem__(one_of.values)
+        return Annotated[listed, AS_WHOLE] if is_number else listed
+    if (pair := beside(hint, AsActions)) is not None:
+        return Annotated[form_of(tuple[Action, Action]), AfterValidator(partial(_read, pair))]
+    if get_origin(hint) is Annotated:
+        return form_of(get_args(hint)[0], least)
+    if len(parts := tuple(alternatives(hint))) > 1:
+        return reduce(or_, (form_of(part, least) for part in parts))
+    if get_origin(hint) in (tuple, Sequence):
+        return _row_form(get_args(hint), least)
+    if is_dataclass(hint) and isinstance(hint, type) and hint is not Action:
+        return layout_of(hint)
+    return _number(least) if hint is int else _TEXTS.get(hint, hint)
+
+
+def _row_form(parts: tuple[object, ...], least: int | None) -> Any:
+    """A list of one type, or of as many as there are parts."""
+    if len(parts) == 1 or parts[1:] == (...,):
+        return list[form_of(parts[0], least)]  # type: ignore[misc]  # a type made here
+    forms = tuple(form_of(part, least) for part in parts)
+    return Annotated[tuple.__class_getitem__(forms), Field(strict=False)]
+
+
+def _number(least: int | None) -> Any:
+    return Whole if least is None else Annotated[int, Field(ge=least, le=LARGEST)]
+
+
+def _read(told: AsActions, pair: tuple[Action, Action]) -> Any:
+    found = told.read(pair)
+    if found is None:
+        raise UnusableInput("", told.words, quoted(" ".join(map(str, pair))))
+    return found
+
+
+def _ratio(text: str) -> Fraction:
+    if (match := re.fullmatch(r"([1-9][0-9]{0,15})/([1-9][0-9]{0,15})", text)) is None:
+        raise UnusableInput("", 'a number or a ratio "a/b"', quoted(text))
+    return Fraction(int(match[1]), int(match[2]))
+
+
+_TEXTS: dict[object, Any] = {
+    Action: Annotated[str, AfterValidator(partial(parse_action, ""))],
+    Fraction: Annotated[str, AfterValidator(_ratio)],
+}
+
+
+def plain(value: object, hint: object = None) -> object:
+    """A value as a file holds it: lists, tables and texts for tuples, dataclasses and actions."""
+    if (pair := beside(hint, AsActions)) is not None:
+        return plain(pair.written(value))
+    if isinstance(value, Fraction) and value.denominator == 1:
+        return value.numerator
+    if isinstance(value, Action | Fraction):
+        return str(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        hints = declared(type(value))
+        return {name: plain(getattr(value, name), hint) for name, hint in hints.items()}
+    inner = hint.__origin__ if get_origin(hint) is Annotated else hint  # type: ignore[attr-defined]  # it has one
+    each = get_args(inner)[0] if get_origin(inner) is tuple else None
+    return [plain(item, each) for item in value] if isinstance(value, tuple) else value
