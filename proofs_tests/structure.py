@@ -173,6 +173,42 @@ def _rings(step: Callable[[str], frozenset[str]]) -> list[tuple[str, ...]]:
     return sorted(ring for ring in rings if len(ring) > 1)
 
 
+def files_of_choices() -> dict[str, list[str]]:
+    """Of each field of ``Choices`` the modules that name it, or a class of the values it holds.
+
+    A name counts as a variable, an attribute, a keyword, an import or a text of its own, so that a
+    field whose name stands for other things too (``waits``) counts more than it is used.
+    """
+    from bubbleproof.theory.pipelines.choices import Choices
+    from bubbleproof.theory.pipelines.value_types import declared
+
+    named_in = {module: _words(ast.parse(path.read_text())) for module, path in modules().items()}
+    found = {}
+    for field, hint in declared(Choices).items():
+        words = {field, *(kind.__name__ for kind in _classes_in(hint))}
+        found[field] = sorted(module for module, told in named_in.items() if words & told)
+    return found
+
+
+def _classes_in(hint: object) -> Iterator[type]:
+    """The dataclasses of the package's pipelines that an annotation names."""
+    if isinstance(hint, type) and hint.__module__.startswith("bubbleproof.theory.pipelines."):
+        yield hint
+    for part in getattr(hint, "__args__", ()):
+        yield from _classes_in(part)
+
+
+def _words(tree: ast.Module) -> set[str]:
+    """The names that a module's code holds, and its texts."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        for field in ("id", "attr", "arg", "name", "value"):
+            word = getattr(node, field, None)
+            if isinstance(word, str):
+                found.add(word)
+    return found
+
+
 def twice() -> dict[str, list[str]]:
     """Base names of files that stand more than once in the package, with the files."""
     found: dict[str, list[str]] = {}
@@ -312,6 +348,8 @@ def report(before: str = "") -> str:
     lines.append(f"{len(bubbleproof.__all__):>7,}  names at the door")
     lines.append(f"{len(names_twice()):>7,}  names that stand twice {' '.join(names_twice())}")
     lines.append(f"{len(twice()):>7,}  base names that stand twice: {' '.join(twice())}")
+    lines.append("files that a kind of choice touches:")
+    lines += [f"{len(files):>7,}  {name}" for name, files in files_of_choices().items()]
     return "\n".join(lines)
 
 
