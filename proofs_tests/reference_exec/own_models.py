@@ -222,3 +222,11 @@ counted = of(lambda: nn.Sequential(linear(), nn.BatchNorm1d(4)), linear)
 paired, bare = of(linear, lambda: nn.RNN(4, 4)), of(nn.Tanh, linear)
 reused, idle, constant = of(Reused, Reused), of(linear, Unused), of(linear, Constant)
 convolved, normed = of(Convolved, linear), of(lambda: nn.LayerNorm(4), linear)
+
+
+@seeded
+def zero_head() -> OwnModel:
+    """Begins with a last layer of zeros, so that nothing goes back through it."""
+    head = nn.Linear(4, 4)
+    nn.init.zeros_(head.weight)
+    return model(nn.Linear(4, 4), nn.Sequential(nn.Tanh(), head))

@@ -30,6 +30,7 @@ from bubbleproof.reference_exec.evidence.training_oracle import (
     ordinary_training,
     with_ties,
 )
+from bubbleproof.reference_exec.evidence.unmoved import unmoved
 from bubbleproof.reference_exec.evidence.weight_backward import weight_backward
 from bubbleproof.reference_exec.evidence.work_done import (
     RankWorked,
@@ -132,7 +133,7 @@ def compared(
         data_dependence=data_dependence(results) if plan.spec.kind == "own" else "",
         weight_backward=weight_backward(plan),
         given_types=given_types(plan.spec) if plan.spec.kind == "own" else (),
-        alike=alike_data(plan),
+        alike=(*alike_data(plan), *unmoved(matched)),
         counts_work=plan.counts_work,
         flops=RankComparison(*zip(*(rank.flops for rank in worked), strict=True))
         if worked
