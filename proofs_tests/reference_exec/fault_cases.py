@@ -63,6 +63,7 @@ CASES: Mapping[str, Callable[[], ReplayReport]] = {
     "off-loaded": _off_loaded,
     "training": _training("zb-h1", p=2, m=3),
     "three steps": _three_steps,
+    "interleaved training": _training("interleaved", WIDE, p=2, m=4, v=2),
     "tied": _training("1f1b", TIED, p=2, m=3),
     "chimera": _training("chimera", p=2, m=4),
     "parts": _cut,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections import defaultdict
 
 import pytest
 import torch
 
 from bubbleproof.reference_exec.models import reference
-from bubbleproof.reference_exec.runtime import compute
+from bubbleproof.reference_exec.runtime import compute, updates
 from bubbleproof.reference_exec.runtime.rank import Rank
 from proofs_tests.reference_exec.patching import (
     Key,
@@ -66,6 +68,40 @@ def element_by_element(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     after_forward(patch, square)
 
 
+def forwards_in_a_thread(patch: pytest.MonkeyPatch, marks: Marks) -> None:
+    """Each F runs its stage once more, in a thread of its own."""
+    right = compute.Compute.forward
+
+    def forward(self: compute.Compute, key: Key, x: torch.Tensor) -> torch.Tensor | None:
+        def again() -> None:
+            with torch.no_grad():
+                self.stages[key[0]](x.detach().clone(), None, None)
+            marks.append(key[1])
+
+        thread = threading.Thread(target=again)
+        thread.start()
+        thread.join()
+        return right(self, key, x)
+
+    patch.setattr(compute.Compute, "forward", forward)
+
+
+def steps_put_off(patch: pytest.MonkeyPatch, marks: Marks) -> None:
+    """A rank steps all its stages at the STEP of the last."""
+    right, waiting = updates.Updates._update, defaultdict[int, list[int]](list)
+
+    def update(self: updates.Updates, stage: int) -> None:
+        mine = waiting[id(self)]
+        mine.append(stage)
+        if len(mine) == len(self._stages):
+            marks.append(len(mine))
+            for each in mine:
+                right(self, each)
+            mine.clear()
+
+    patch.setattr(updates.Updates, "_update", update)
+
+
 FAULTS = ()
 NOT_COUNTED = (
     (work_space, "1f1b", "What an action allocates and frees within itself"),
@@ -74,4 +110,6 @@ NOT_COUNTED = (
     (slow_forwards, "1f1b", "Durations:"),
     (inputs_of_equals_swapped, "alike", "Which input went where:"),
     (element_by_element, "1f1b", "Operations without a formula"),
+    (forwards_in_a_thread, "1f1b", "What threads compute"),
+    (steps_put_off, "interleaved training", "At which action a stage steps"),
 )

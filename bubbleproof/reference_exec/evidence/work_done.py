@@ -25,6 +25,11 @@ _UNKNOWN = (
     "matrices, convolutions and attention: norms, activations, sums, embeddings, optimizer steps; "
     "and kernels of Triton or of an extension.",
     "What is computed before the first action, as a rank is made.",
+    "What threads compute that the executor or the model starts: autograd's own are counted.",
+)
+_STEPS = (
+    "At which action a stage steps: an update has no such operations; weights are compared as the "
+    "training ends, model state as each pass does."
 )
 
 
@@ -85,7 +90,7 @@ def uncounted_work(plan: ReplayPlan) -> tuple[str, ...]:
     """One sentence for each thing that is not seen as work, some of stages of this plan."""
     stages = {stage: stage_flops(plan.spec, stage) for stage in range(plan.num_stages)}
     unknown = [stage for stage, flops in stages.items() if not flops.forward]
-    found = [*_UNKNOWN]
+    found = [*_UNKNOWN, *([] if plan.training is None else [_STEPS])]
     if unknown:
         found.append(f"All of {_named(unknown)}: no operation there has such a formula.")
     found += (
