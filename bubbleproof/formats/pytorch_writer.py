@@ -5,8 +5,9 @@ alone it is for ``_load_csv(format="compute_only")`` of any torch that knows the
 it is for ``_load_csv(format="compute_comms")``, and has what the runtime of one version of torch
 needs besides (``theory.pipelines.programs.pytorch_runtime``): REDUCE_GRAD, waits, and UNSHARD and
 RESHARD where stages are sharded. A table has no words for slices, parts of W, recomputation,
-eviction, off-loading or optimizer steps: a program with those is refused. What else is not part of
-a table, or not kept by the runtime that runs it, is reported as losses.
+eviction, off-loading or optimizer steps: a program with those is refused, and so is one whose
+problem has them, beside its ranks. What else is not part of a table, or not kept by the runtime
+that runs it, is reported as losses.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from bubbleproof.formats.action_text import action_texts
 from bubbleproof.formats.errors import UnusableInput, about, quoted
 from bubbleproof.formats.files import FilePath, write_text
 from bubbleproof.formats.pytorch_csv import KINDS, CollectiveCell, with_cells
-from bubbleproof.theory.model.actions import COMMUNICATION_KINDS, NONE, Kind
+from bubbleproof.theory.model.actions import COMMUNICATION_KINDS, NONE, ActionTable, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.programs.messages_in_programs import (
@@ -84,6 +85,7 @@ def _whole(
             program = with_shards(problem, program)
         beside = (program.resource >= problem.num_ranks) & program.actions.is_kind(*COLLECTIVES)
         program = program.take(~beside)
+        _refuse_kinds(problem.actions)  # lowering leaves out what runs beside the ranks
     _refuse_unsayable(program, problem)
     if SINCE[Kind.OVERLAP_F_B] > version and program.actions.is_kind(Kind.OVERLAP_F_B).any():
         pair = quoted(next(text for text in action_texts(program.actions) if "OVERLAP" in text))
@@ -149,11 +151,17 @@ def _of_version(program: Program, version: Version) -> list[str]:
     return found
 
 
+def _refuse_kinds(actions: ActionTable) -> None:
+    """Raise ``UnusableInput`` for the first action of a kind that no table has a word for."""
+    unsaid = actions.take(~actions.is_kind(*KINDS))
+    for text in action_texts(unsaid)[:1]:
+        raise UnusableInput("", "actions that a PyTorch table has words for", quoted(text))
+
+
 def _refuse_unsayable(program: Program, problem: Problem | None) -> None:
+    _refuse_kinds(program.actions)
     texts = action_texts(program.actions)
     for row, text in enumerate(texts):
-        if Kind(int(program.actions.kind[row])) not in KINDS:
-            raise UnusableInput("", "actions that a PyTorch table has words for", quoted(text))
         if program.actions.slice[row]:
             raise UnusableInput("", "whole microbatches (a table has no slices)", quoted(text))
         if program.actions.part[row] != NONE:

@@ -291,6 +291,18 @@ def test_write_refuses_and_overwrites_nothing(
     assert path.read_text() == "old"
 
 
+@pytest.mark.parametrize(
+    ("name", "found"), [("bpipe", "'0EVICT1'"), ("bpipe-interleaved", "'0EVICT3'")]
+)
+def test_write_refuses_what_lowering_leaves_out(name: str, found: str, tmp_path: Path) -> None:
+    evicting = member(name, p=4, m=8)
+    lowered = lower(evicting.problem, evicting.schedule)
+    assert "EVICT" not in " ".join(map(str, lowered.actions))
+    with pytest.raises(UnusableInput, match=f"has words for, found {found}"):
+        write_table(tmp_path / "a.csv", lowered, problem=evicting.problem, communication=True)
+    assert not (tmp_path / "a.csv").exists()
+
+
 def test_write_refuses_a_link(tmp_path: Path) -> None:
     small = member("1f1b", p=1, m=1)
     program = Program.from_orders([["0F0"], ["0B0"]])
