@@ -40,13 +40,17 @@ def write_plan_folder(folder: Path, plan: PlanFile) -> tuple[str, ...]:
     if plan.cluster is None:
         return ()
     write_text(folder / "problem.toml", plan.text)
-    return _write_table(folder / "schedule.csv", plan)
+    return table_beside(folder / "schedule.csv", plan.schedule)
 
 
-def _write_table(path: Path, plan: PlanFile) -> tuple[str, ...]:
-    program = plan.schedule.program
+def table_beside(path: Path, schedule: ScheduleFile) -> tuple[str, ...]:
+    """Write what the ranks compute as a PyTorch table where it has words for all that runs.
+
+    What is moved besides, such as an eviction, is not left out: nothing is written then.
+    """
     try:
-        write_table(path, program.take(program.resource < plan.problem.pipeline.num_ranks))
+        write_table(path, schedule.program, problem=schedule.problem, communication=False)
     except UnusableInput as why:
-        return (f"no {path.name}: {why}",)
+        why.subject = path.name  # not where it lies until all is written
+        return (f"no {why}",)
     return ()
