@@ -8,12 +8,12 @@ from bubbleproof.reference_exec.evidence.unchecked import not_checked
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import Training
 from proofs_tests.reference_exec import fault_cases
-from proofs_tests.reference_exec.cases import TINY, family_case, run
+from proofs_tests.reference_exec.cases import TINY, family_case, own, run
 from proofs_tests.reference_exec.training_cases import trained
 from proofs_tests.reference_exec.wrong_numbers import scaled_gradient
 
 CASE = family_case("zb-h1", p=2, m=3)
-ZERO_HEAD = ModelSpec(kind="own", factory=f"{fault_cases.OWN}:zero_head")
+ZERO_HEAD = own("zero_head")
 GRADIENT = "What makes the gradient of stage 0 layers.0.module.bias and of 1 more: it is all 0;"
 STEPS = "What a step does to the weights of stage 0 "
 
