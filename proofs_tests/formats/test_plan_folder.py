@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.formats.plan_folder import table_beside
+from bubbleproof.formats.plans.plan_folder import table_beside
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.theory.families import member
 
