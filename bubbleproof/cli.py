@@ -14,12 +14,9 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from bubbleproof.commands.claims_options import ClaimsRequest
 from bubbleproof.commands.last_resort import status_of_call
-from bubbleproof.commands.option_groups import HeadedCommand, runs
-from bubbleproof.commands.profile_options import ProfileRequest
-from bubbleproof.commands.replay_options import ReplayRequest
-from bubbleproof.commands.shared_options import (
+from bubbleproof.commands.options.option_groups import HeadedCommand, runs
+from bubbleproof.commands.options.shared_options import (
     DemandOptions,
     Dialect,
     Json,
@@ -32,7 +29,10 @@ from bubbleproof.commands.shared_options import (
     VerifyRequest,
     Words,
 )
-from bubbleproof.commands.target_marks import Target
+from bubbleproof.commands.options.target_marks import Target
+from bubbleproof.commands.papers.claims_options import ClaimsRequest
+from bubbleproof.commands.replaying.profile_options import ProfileRequest
+from bubbleproof.commands.replaying.replay_options import ReplayRequest
 
 app = typer.Typer(
     name="bubbleproof",
@@ -54,7 +54,7 @@ def common(
 
 
 @app.command()
-@runs("run_plan.run_problem")
+@runs("planning.run_plan.run_problem")
 def run(
     problem: Annotated[str, Argument(metavar="PROBLEM.toml")],
     output: Annotated[
@@ -105,7 +105,7 @@ def pareto(
 
 
 @app.command()
-@runs("plan_cluster.run_any_plan")
+@runs("planning.plan_cluster.run_any_plan")
 def plan(
     problem: Annotated[
         str, Argument(metavar="PROBLEM.toml", help="With [plan], or [model] [cluster] [batch].")
@@ -151,7 +151,7 @@ def bench(
 
 
 @app.command()
-@runs("verify_plan.run_verify_any")
+@runs("planning.verify_plan.run_verify_any")
 def verify(
     schedule: Annotated[
         list[str],
@@ -220,13 +220,13 @@ def estimate(
 
 
 @app.command(cls=HeadedCommand)
-@runs("replay.run_replay")
+@runs("replaying.replay.run_replay")
 def replay(request: ReplayRequest) -> None:
     """Run a verified schedule on torch; compare gradients and peak bytes."""
 
 
 @app.command(cls=HeadedCommand)
-@runs("profile.run_profile")
+@runs("replaying.profile.run_profile")
 def profile(request: ProfileRequest) -> None:
     """Measure a model's stages on a device; write them as a problem to solve and replay."""
 
@@ -264,7 +264,7 @@ def convert(
 
 
 @app.command()
-@runs("prove.run_prove")
+@runs("papers.prove.run_prove")
 def prove(
     theorems: Annotated[
         list[str] | None, Argument(metavar="[THEOREM]...", help="Default: all.")
@@ -276,7 +276,7 @@ def prove(
 
 
 @app.command()
-@runs("claims.run_claims")
+@runs("papers.claims.run_claims")
 def claims(request: ClaimsRequest) -> None:
     """List the papers' claims; with --audit, decide each by measuring every case."""
 

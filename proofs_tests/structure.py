@@ -209,6 +209,12 @@ def _words(tree: ast.Module) -> set[str]:
     return found
 
 
+def siblings() -> dict[str, int]:
+    """How many files each folder of the package has, the fullest first."""
+    found = Counter(str(path.parent.relative_to(PACKAGE)) for path in modules().values())
+    return dict(found.most_common())
+
+
 def twice() -> dict[str, list[str]]:
     """Base names of files that stand more than once in the package, with the files."""
     found: dict[str, list[str]] = {}

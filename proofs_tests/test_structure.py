@@ -21,6 +21,7 @@ from proofs_tests.structure import (
     rests_on,
     run_by,
     sentence_rests_on,
+    siblings,
     twice,
 )
 
@@ -42,6 +43,7 @@ MOST_OF_SENTENCES = {
     "optimal over these deployments and choices": 5_700,  # likewise
 }
 MOST_CIRCLES = 0
+MOST_SIBLINGS = 25
 
 
 def test_code_lines_are_neither_docstrings_nor_comments_nor_blanks() -> None:
@@ -119,3 +121,7 @@ def test_the_files_that_a_kind_of_choice_touches_are_counted() -> None:
     assert {"theory.pipelines.choices", "verify.required_choices"} <= {*found["evictions"]}
     assert any(name.endswith(".bpipe") for name in found["evictions"])  # by ``Eviction`` alone
     assert "theory.pipelines.links" not in found["evictions"]  # whose text speaks of evictions
+
+
+def test_no_folder_has_more_files_than_one_finds_one_in() -> None:
+    assert max(siblings().values()) <= MOST_SIBLINGS, siblings()

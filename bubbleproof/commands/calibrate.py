@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import HOLDS, print_json, print_table, print_text
-from bubbleproof.commands.targets import written_together
 from bubbleproof.costs.times.calibration import Calibration, calibrate, num_fitting
 from bubbleproof.costs.times.constants import CONSTANTS
 from bubbleproof.costs.times.cross_validation import HeldOutEstimate, mean_error

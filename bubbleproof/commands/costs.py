@@ -26,8 +26,8 @@ from dataclasses import asdict, replace
 from fractions import Fraction
 from typing import Any
 
+from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, say
-from bubbleproof.commands.targets import written_together
 from bubbleproof.costs import Deployment, Flops, ModelCosts, Transformer, known_model, model_costs
 from bubbleproof.costs.combinations import Combination, counted
 from bubbleproof.costs.deployment import COUNTS

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bubbleproof.commands.inputs import read_schedule_input
-from bubbleproof.commands.shared_options import DemandOptions
+from bubbleproof.commands.options.shared_options import DemandOptions
 from bubbleproof.solvers import SolveOptions
 from bubbleproof.solvers.demands import Demands, forbidden, orders_of, starts_until
 from bubbleproof.solvers.explain import Cause, Limit, Order, Reason, Start, StoreUse, explain

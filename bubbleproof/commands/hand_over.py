@@ -13,9 +13,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from bubbleproof.commands.inputs import read_schedule_input
+from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import print_json, print_table, say
-from bubbleproof.commands.targets import written_together
-from bubbleproof.commands.torch_limits import MISSING
+from bubbleproof.commands.replaying.torch_limits import MISSING
 from bubbleproof.costs.combinations import combinations
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.plans.plan_json import PlanFile, read_plan

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from bubbleproof.commands.inputs import ProblemInput, read_problem_input
 from bubbleproof.commands.interrupts import is_interrupted, unless_interrupted
+from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import (
     HOLDS,
     INTERRUPTED,
@@ -23,7 +24,6 @@ from bubbleproof.commands.output import (
     say,
 )
 from bubbleproof.commands.solve import schedule_file
-from bubbleproof.commands.targets import written_together
 from bubbleproof.formats import comparison_pipeline, write_schedule
 from bubbleproof.parallel import open_executor
 from bubbleproof.platforms import num_cores

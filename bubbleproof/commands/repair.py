@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from bubbleproof.commands.demand_words import why_not
 from bubbleproof.commands.inputs import ProblemInput, read_schedule_input
+from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import (
     BROKEN,
     HOLDS,
@@ -21,7 +22,6 @@ from bubbleproof.commands.output import (
 )
 from bubbleproof.commands.results import result_rows, result_to_json
 from bubbleproof.commands.solve import schedule_file
-from bubbleproof.commands.targets import written_together
 from bubbleproof.formats import ScheduleFile, write_schedule
 from bubbleproof.solvers import ProofOrigin, SolveOptions, Status
 from bubbleproof.solvers.demands import Demands

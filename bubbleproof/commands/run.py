@@ -14,9 +14,10 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-from bubbleproof.commands.evidence import evidence
 from bubbleproof.commands.inputs import ProblemInput, read_problem_input
 from bubbleproof.commands.interrupts import is_interrupted, unless_interrupted
+from bubbleproof.commands.options.shared_options import SearchOptions
+from bubbleproof.commands.options.targets import make_folder, require_folder
 from bubbleproof.commands.output import (
     BROKEN,
     UNDECIDED,
@@ -29,19 +30,18 @@ from bubbleproof.commands.output import (
     status_of,
     verdict_to_json,
 )
-from bubbleproof.commands.replay import OWN_BACKENDS, replay_given
-from bubbleproof.commands.replay_files import write_files
-from bubbleproof.commands.replay_options import ReplayOutput, ReplayRequest, RunOptions
+from bubbleproof.commands.replaying.evidence import evidence
+from bubbleproof.commands.replaying.replay import OWN_BACKENDS, replay_given
+from bubbleproof.commands.replaying.replay_files import write_files
+from bubbleproof.commands.replaying.replay_options import ReplayOutput, ReplayRequest, RunOptions
+from bubbleproof.commands.replaying.torch_limits import MISSING
 from bubbleproof.commands.results import proof_text, result_to_json, statement
-from bubbleproof.commands.shared_options import SearchOptions
 from bubbleproof.commands.solve import (
     EXIT,
     options_for,
     schedule_file,
     solve_input,
 )
-from bubbleproof.commands.targets import make_folder, require_folder
-from bubbleproof.commands.torch_limits import MISSING
 from bubbleproof.commands.verify import section_of
 from bubbleproof.formats import (
     ComparedFamily,

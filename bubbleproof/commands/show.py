@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from bubbleproof.commands.inputs import read_schedule_input
+from bubbleproof.commands.options.targets import require_writable, written_together
 from bubbleproof.commands.output import BROKEN, HOLDS, print_text, say
 from bubbleproof.commands.pytorch_words import chosen_version, handed_to
-from bubbleproof.commands.targets import require_writable, written_together
 from bubbleproof.formats import ScheduleFile, write_schedule, write_table, write_trace
 from bubbleproof.report.extras import require_drawing
 from bubbleproof.report.timeline import Window

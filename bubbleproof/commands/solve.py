@@ -7,6 +7,8 @@ from typing import cast
 
 from bubbleproof.commands.demand_words import read_demands, why_not
 from bubbleproof.commands.inputs import ProblemInput, read_problem_input
+from bubbleproof.commands.options.shared_options import DemandOptions, SearchOptions, SolveOutput
+from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import (
     BROKEN,
     HOLDS,
@@ -16,8 +18,6 @@ from bubbleproof.commands.output import (
     say,
 )
 from bubbleproof.commands.results import certified, result_rows, result_to_json
-from bubbleproof.commands.shared_options import DemandOptions, SearchOptions, SolveOutput
-from bubbleproof.commands.targets import written_together
 from bubbleproof.formats import ScheduleFile, write_certificate, write_schedule
 from bubbleproof.formats.plans.cases_json import write_proof
 from bubbleproof.formats.schedule_file import with_claims

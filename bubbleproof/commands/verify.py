@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bubbleproof.commands.inputs import read_schedule_input
+from bubbleproof.commands.options.shared_options import VerifyRequest
 from bubbleproof.commands.output import (
     print_json,
     print_table,
@@ -14,7 +15,6 @@ from bubbleproof.commands.output import (
     verdict_to_json,
 )
 from bubbleproof.commands.pytorch_words import told_of
-from bubbleproof.commands.shared_options import VerifyRequest
 from bubbleproof.formats import ScheduleFile, read_certificate
 from bubbleproof.formats.plans.cases_json import read_proof
 from bubbleproof.report.page import ScheduleSection

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.paper_files import FOLDER
 from benchmarks.paper_plans import PAGE, row_of, rows_of
-from bubbleproof.commands.plan_paper import chosen_by, joined, known_to
+from bubbleproof.commands.planning.plan_paper import chosen_by, joined, known_to
 from bubbleproof.costs import Deployment, Transformer, layer_saved, model_costs, transformer
 from bubbleproof.formats.problem_toml import ProblemFile, read_problem
 from bubbleproof.planners import plan

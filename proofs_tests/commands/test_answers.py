@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from bubbleproof.commands.claims_record import record, verdict_of
+from bubbleproof.commands.papers.claims_record import record, verdict_of
 from bubbleproof.papers.answers.listed import answers
 from bubbleproof.papers.claims import decide
 from bubbleproof.papers.claims.registry import claims

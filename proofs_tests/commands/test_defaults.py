@@ -8,7 +8,8 @@ import pytest
 import typer
 
 from bubbleproof.cli import app
-from bubbleproof.commands import bench, prove
+from bubbleproof.commands import bench
+from bubbleproof.commands.papers import prove
 from bubbleproof.papers.theorems.theorem_library import theorems
 from proofs_tests.commands.conftest import Run
 from proofs_tests.costs.measured_cases import B200

@@ -10,9 +10,9 @@ import pytest
 
 from bubbleproof.commands import bench as bench_command
 from bubbleproof.commands import pareto as pareto_command
-from bubbleproof.commands import replay as replay_command
 from bubbleproof.commands import show as show_command
 from bubbleproof.commands import solve as solve_command
+from bubbleproof.commands.replaying import replay as replay_command
 from bubbleproof.solvers import ProofOrigin, Status, solve
 from bubbleproof.solvers.search import Search
 from bubbleproof.theory.pipelines.pipeline import Pipeline

@@ -35,7 +35,7 @@ def of_run() -> tuple[int, dict[str, object]]:
 
 def in_two_places() -> None:
     from bubbleproof.commands import run
-    from bubbleproof.commands.replay import replay_given
+    from bubbleproof.commands.replaying.replay import replay_given
     from bubbleproof.solvers.search import Search
 
     not_run = ("not run", "interrupted")
@@ -59,7 +59,7 @@ def test_run_tells_what_it_found_and_replays_no_more() -> None:
 def at_the_picture_and_the_verdict() -> None:
     """A Ctrl-C in the picture, also one that compiled code lets out as an error of its own."""
     from bubbleproof.commands import run
-    from bubbleproof.commands.replay import replay_given
+    from bubbleproof.commands.replaying.replay import replay_given
     from bubbleproof.report.gantt import draw
 
     def broken(*_: object, **__: object) -> None:

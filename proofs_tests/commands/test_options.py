@@ -15,14 +15,16 @@ from typer import Argument, Option
 
 from bubbleproof import cli
 from bubbleproof.cli import app
-from bubbleproof.commands import measure, profile, replay, solve
-from bubbleproof.commands.option_groups import HeadedCommand, OptionGroup, runs
-from bubbleproof.commands.profile_options import (
+from bubbleproof.commands import measure, solve
+from bubbleproof.commands.options.option_groups import HeadedCommand, OptionGroup, runs
+from bubbleproof.commands.options.shared_options import DemandOptions, SearchOptions, SolveOutput
+from bubbleproof.commands.replaying import profile, replay
+from bubbleproof.commands.replaying.profile_options import (
     MeasurementOptions,
     PipelineOptions,
     ProfileRequest,
 )
-from bubbleproof.commands.replay_options import (
+from bubbleproof.commands.replaying.replay_options import (
     CommunicationOptions,
     ModelOptions,
     ReplayOutput,
@@ -30,7 +32,6 @@ from bubbleproof.commands.replay_options import (
     RunOptions,
     TrainingOptions,
 )
-from bubbleproof.commands.shared_options import DemandOptions, SearchOptions, SolveOutput
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
@@ -142,7 +143,7 @@ def test_every_option_keeps_its_name_on_the_way() -> None:
         if not works:
             continue
         assert isinstance(node, ast.FunctionDef)
-        module, _, function = str(works[0]).partition(".")
+        module, _, function = str(works[0]).rpartition(".")
         work = getattr(import_module(f"bubbleproof.commands.{module}"), function)
         assert [*inspect.signature(work).parameters] == [arg.arg for arg in node.args.args]
         hints, asked = get_type_hints(work), get_type_hints(getattr(cli, node.name).__wrapped__)
@@ -187,7 +188,7 @@ def test_help_stands_under_headings(command: Run) -> None:
 def test_every_command_shows_each_option_once(command: Run) -> None:
     for info in app.registered_commands:
         assert info.callback is not None
-        name = info.callback.__name__
+        name = info.name or info.callback.__name__
         shown = sections(command(name, "--help").out)
         rows = [row for heading in shown if heading for row in shown[heading]]
         assert len(rows) == len(set(rows)) == 1 + len(inspect.signature(info.callback).parameters)

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.commands.claims import audit
-from bubbleproof.commands.claims_options import ClaimsRequest
-from bubbleproof.commands.claims_page import markdown, page, with_section
-from bubbleproof.commands.claims_record import Record, record
+from bubbleproof.commands.papers.claims import audit
+from bubbleproof.commands.papers.claims_options import ClaimsRequest
+from bubbleproof.commands.papers.claims_page import markdown, page, with_section
+from bubbleproof.commands.papers.claims_record import Record, record
 from bubbleproof.papers.claims import ClaimDecision, ClaimVerdict, Counterexample, decide
 from bubbleproof.papers.claims.registry import claims
 from bubbleproof.papers.theorems.theorem_library import theorems
@@ -62,7 +62,7 @@ def test_a_list_decides_nothing(command: Run, monkeypatch: pytest.MonkeyPatch) -
     def deciding(*_: object, **__: object) -> None:
         raise AssertionError("a list was asked for")
 
-    monkeypatch.setattr("bubbleproof.commands.claims.audit", deciding)
+    monkeypatch.setattr("bubbleproof.commands.papers.claims.audit", deciding)
     found = json.loads(command("claims", "--json").out)
     assert [claim["id"] for claim in found["claims"]] == list(claims())
     assert {claim["verdict"] for claim in found["claims"]} == {None}

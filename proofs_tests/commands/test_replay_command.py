@@ -98,7 +98,7 @@ def test_replay_tells_what_it_found_also_where_its_file_cannot_be_written(
     def full(*_: object) -> None:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr("bubbleproof.commands.replay_files.write_replay", full)
+    monkeypatch.setattr("bubbleproof.commands.replaying.replay_files.write_replay", full)
     answer = command("replay", "1f1b", "p=2", "m=2", "--json", "-o", tmp_path / "x.json")
     assert answer.status == 2
     assert json.loads(answer.out)["ok"] is True

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.commands.read_sharded import read_sharded
+from bubbleproof.commands.replaying.read_sharded import read_sharded
 from bubbleproof.formats import ScheduleFile, write_schedule
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from proofs_tests.commands.conftest import Run

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.cli import app
-from bubbleproof.commands.target_marks import Target, target_of
-from bubbleproof.commands.targets import written_together
+from bubbleproof.commands.options.target_marks import Target, target_of
+from bubbleproof.commands.options.targets import written_together
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.files import write_text
 from proofs_tests.commands.conftest import Run

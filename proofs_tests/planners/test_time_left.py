@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from bubbleproof.commands import plan_results
-from bubbleproof.commands.plan_results import summary_rows, timed_candidates
+from bubbleproof.commands.planning import plan_results
+from bubbleproof.commands.planning.plan_results import summary_rows, timed_candidates
 from bubbleproof.formats.problem_toml import read_problem
 from bubbleproof.planners import PlanOptions, looks, plan
 from bubbleproof.planners.looks import FirstSearch, first_look, preparation

@@ -31,7 +31,7 @@ import pytest
 import torch
 import typer
 
-from bubbleproof.commands.evidence import evidence
+from bubbleproof.commands.replaying.evidence import evidence
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.evidence.unchecked import not_checked
 from proofs_tests.reference_exec.fault_cases import CASES

@@ -81,7 +81,7 @@ def free_port() -> int:
 @contextmanager
 def launched(folder: Path, starts: Sequence[Start]) -> Iterator[Launched]:
     """Start processes; those that are left at the end are killed."""
-    context = server_context("bubbleproof.commands.under_torchrun")
+    context = server_context("bubbleproof.commands.replaying.under_torchrun")
     processes = []
     for number, start in enumerate(starts):
         process = context.Process(target=run_one, args=(start, str(folder / str(number))))

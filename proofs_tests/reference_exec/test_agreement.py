@@ -12,14 +12,14 @@ import pytest
 import torch
 
 from bubbleproof.commands.inputs import read_schedule_input
-from bubbleproof.commands.replay_options import (
+from bubbleproof.commands.replaying.replay_options import (
     CommunicationOptions,
     ModelOptions,
     ReplayRequest,
     RunOptions,
     TrainingOptions,
 )
-from bubbleproof.commands.under_torchrun import OF_ONE_PROCESS, RunParts
+from bubbleproof.commands.replaying.under_torchrun import OF_ONE_PROCESS, RunParts
 from bubbleproof.reference_exec.drivers import identity
 from bubbleproof.reference_exec.drivers.agreement import Paper, disagreement, refusal
 from bubbleproof.reference_exec.drivers.gloo import RankFailed, run_gloo
@@ -182,7 +182,7 @@ def test_no_option_is_left_out() -> None:
 def test_every_version_is_agreed_on(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     here = paper_of(REQUEST)
     faked = {**identity.versions(), name: identity.IdentityPart.of("0.0")}
-    monkeypatch.setattr("bubbleproof.commands.under_torchrun.versions", lambda: faked)
+    monkeypatch.setattr("bubbleproof.commands.replaying.under_torchrun.versions", lambda: faked)
     said = disagreement([here, paper_of(REQUEST, 1)])
     assert said is not None
     assert f"nothing was run: {name}: " in said

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from bubbleproof.commands import under_torchrun
-from bubbleproof.commands.evidence import evidence
 from bubbleproof.commands.inputs import read_schedule_input
-from bubbleproof.commands.replay_options import (
+from bubbleproof.commands.replaying import under_torchrun
+from bubbleproof.commands.replaying.evidence import evidence
+from bubbleproof.commands.replaying.replay_options import (
     CommunicationOptions,
     ReplayRequest,
     RunOptions,

@@ -13,8 +13,8 @@ import pytest
 import torch
 import torch.distributed
 
-from bubbleproof.commands.read_sharded import known_pipeline, read_to_replay
-from bubbleproof.commands.replay_options import ReplayRequest, TrainingOptions
+from bubbleproof.commands.replaying.read_sharded import known_pipeline, read_to_replay
+from bubbleproof.commands.replaying.replay_options import ReplayRequest, TrainingOptions
 from bubbleproof.reference_exec.drivers.gloo import RankFailed
 from bubbleproof.reference_exec.drivers.group_transport import (
     GroupTransport,

@@ -7,11 +7,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bubbleproof.commands.evidence import print_failure
+from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import HOLDS, print_json, print_table, say
-from bubbleproof.commands.profile_options import PipelineOptions, ProfileRequest
-from bubbleproof.commands.targets import written_together
-from bubbleproof.commands.torch_limits import room_needed, torch_needed
+from bubbleproof.commands.replaying.evidence import print_failure
+from bubbleproof.commands.replaying.profile_options import PipelineOptions, ProfileRequest
+from bubbleproof.commands.replaying.torch_limits import room_needed, torch_needed
 from bubbleproof.formats.errors import about
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.problem_toml import problem_of, problem_text, read_problem

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from typer import Option
 
-from bubbleproof.commands.option_groups import OptionGroup
-from bubbleproof.commands.shared_options import Dialect, Json, Words
-from bubbleproof.commands.target_marks import Target
+from bubbleproof.commands.options.option_groups import OptionGroup
+from bubbleproof.commands.options.shared_options import Dialect, Json, Words
+from bubbleproof.commands.options.target_marks import Target
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.models.model_spec import ModelSpec

@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar
 
 from typer import Argument, Option
 
-from bubbleproof.commands.option_groups import OptionGroup
-from bubbleproof.commands.target_marks import Target
+from bubbleproof.commands.options.option_groups import OptionGroup
+from bubbleproof.commands.options.target_marks import Target
 
 Words = Annotated[
     list[str], Argument(metavar="SCHEDULE", help="FILE.json, FILE.csv, or FAMILY key=value…")

@@ -23,7 +23,7 @@ from typer import Context
 from typer.core import TyperCommand
 from typer.models import ParameterInfo
 
-from bubbleproof.commands.target_marks import Target, target_of
+from bubbleproof.commands.options.target_marks import Target, target_of
 
 
 class OptionGroup:
@@ -40,7 +40,7 @@ def runs(work: str) -> Callable[[Callable[..., None]], Callable[..., int]]:
     It is given every parameter under the parameter's own name; one that is a group is made of the
     options that are its fields. Raises ``ValueError`` where two options have one name.
     """
-    module, _, function = work.partition(".")
+    module, _, function = work.rpartition(".")
 
     def made(command: Callable[..., None]) -> Callable[..., int]:
         hints = get_type_hints(command, include_extras=True)
@@ -82,7 +82,7 @@ def _require_targets(marks: Mapping[str, Target], given: Mapping[str, object]) -
         if each is not None
     ]
     if targets and not given.get("torchrun"):
-        from bubbleproof.commands.targets import require_targets
+        from bubbleproof.commands.options.targets import require_targets
 
         require_targets(targets)
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bubbleproof.commands.target_marks import Target
+from bubbleproof.commands.options.target_marks import Target
 from bubbleproof.formats.errors import UnusableInput, about
 from bubbleproof.formats.files import os_reason, write_bytes
 

@@ -21,17 +21,8 @@ from time import monotonic
 from rich.console import Console
 from rich.progress import Progress, TextColumn
 
-from bubbleproof.commands.answers_page import page as answers_page
-from bubbleproof.commands.claims_options import ClaimsRequest
-from bubbleproof.commands.claims_page import page
-from bubbleproof.commands.claims_record import (
-    Record,
-    outcome_of,
-    readings_of,
-    record,
-    verdict_of,
-)
 from bubbleproof.commands.interrupts import is_interrupted, unless_interrupted
+from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import (
     BROKEN,
     HOLDS,
@@ -41,7 +32,16 @@ from bubbleproof.commands.output import (
     print_text,
     say,
 )
-from bubbleproof.commands.targets import written_together
+from bubbleproof.commands.papers.answers_page import page as answers_page
+from bubbleproof.commands.papers.claims_options import ClaimsRequest
+from bubbleproof.commands.papers.claims_page import page
+from bubbleproof.commands.papers.claims_record import (
+    Record,
+    outcome_of,
+    readings_of,
+    record,
+    verdict_of,
+)
 from bubbleproof.formats.files import write_text
 from bubbleproof.papers.answers.listed import answers
 from bubbleproof.papers.audit.audit import Advance, Audit, run

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bubbleproof.commands.options.shared_options import VerifyRequest
 from bubbleproof.commands.output import HOLDS, UNDECIDED
-from bubbleproof.commands.shared_options import VerifyRequest
 from bubbleproof.commands.verify import parse_semantics, print_verdict, run_verify
 from bubbleproof.formats.plans.plan_json import PlanFile, is_plan_file, read_plan
 from bubbleproof.formats.plans.plan_scope import bound_of_file, plan_question

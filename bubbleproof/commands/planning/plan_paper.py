@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bubbleproof.commands.plan_results import AnyPlan
+from bubbleproof.commands.planning.plan_results import AnyPlan
 from bubbleproof.costs.combinations import CombinationCosts
 from bubbleproof.formats import UnusableInput, write_schedule
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile

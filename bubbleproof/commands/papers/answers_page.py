@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bubbleproof.commands.claims_record import Record, verdict_of
+from bubbleproof.commands.papers.claims_record import Record, verdict_of
 from bubbleproof.papers.answers import AuditAnswer
 
 INTRODUCTION = """\

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import say
-from bubbleproof.commands.replay_options import ReplayRequest
-from bubbleproof.commands.targets import written_together
+from bubbleproof.commands.replaying.replay_options import ReplayRequest
 from bubbleproof.formats import ScheduleFile
 from bubbleproof.reference_exec.evidence.machine_versions import ReplayMachine, this_machine
 from bubbleproof.reference_exec.evidence.measured import measured_schedule

@@ -16,6 +16,8 @@ from pathlib import Path
 
 from bubbleproof.commands.heartbeat import heartbeat
 from bubbleproof.commands.interrupts import is_interrupted, unless_interrupted
+from bubbleproof.commands.options.shared_options import PlanRequest
+from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import (
     BROKEN,
     HOLDS,
@@ -25,7 +27,7 @@ from bubbleproof.commands.output import (
     print_text,
     say,
 )
-from bubbleproof.commands.plan_paper import (
+from bubbleproof.commands.planning.plan_paper import (
     PipelinesBeside,
     chosen_by,
     joined,
@@ -35,8 +37,8 @@ from bubbleproof.commands.plan_paper import (
     paper_to_json,
     write_paper_schedule,
 )
-from bubbleproof.commands.plan_report import plan_report
-from bubbleproof.commands.plan_results import (
+from bubbleproof.commands.planning.plan_report import plan_report
+from bubbleproof.commands.planning.plan_results import (
     COLUMNS,
     AnyPlan,
     Timed,
@@ -47,8 +49,6 @@ from bubbleproof.commands.plan_results import (
     timed_candidates,
     value_of,
 )
-from bubbleproof.commands.shared_options import PlanRequest
-from bubbleproof.commands.targets import written_together
 from bubbleproof.formats import UnusableInput
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.plans.bundle_json import write_bundle

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bubbleproof.commands.interrupts import is_interrupted, unless_interrupted
+from bubbleproof.commands.options.targets import make_folder
 from bubbleproof.commands.output import (
     BROKEN,
     UNDECIDED,
@@ -22,15 +23,20 @@ from bubbleproof.commands.output import (
     say,
     verdict_to_json,
 )
-from bubbleproof.commands.plan import (
+from bubbleproof.commands.planning.plan import (
     exit_status,
     planned,
     print_plan,
     seconds_of,
     write_plan_files,
 )
-from bubbleproof.commands.plan_report import own_shape, plan_report
-from bubbleproof.commands.plan_results import Timed, plan_schedule, plan_to_json, timed_candidates
+from bubbleproof.commands.planning.plan_report import own_shape, plan_report
+from bubbleproof.commands.planning.plan_results import (
+    Timed,
+    plan_schedule,
+    plan_to_json,
+    timed_candidates,
+)
 from bubbleproof.commands.run import (
     PublishedComparison,
     compare,
@@ -42,7 +48,6 @@ from bubbleproof.commands.run import (
     rows_to_json,
     run_shape,
 )
-from bubbleproof.commands.targets import make_folder
 from bubbleproof.formats import read_problem, write_trace
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.json_text import render_json

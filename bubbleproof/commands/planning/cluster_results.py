@@ -8,7 +8,12 @@ from __future__ import annotations
 
 import re
 
-from bubbleproof.commands.plan_results import Timed, bound_text, plan_to_json, winner_to_json
+from bubbleproof.commands.planning.plan_results import (
+    Timed,
+    bound_text,
+    plan_to_json,
+    winner_to_json,
+)
 from bubbleproof.costs import layer_flops
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.flops import head_flops

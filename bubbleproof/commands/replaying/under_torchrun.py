@@ -17,12 +17,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import partial
 
-from bubbleproof.commands.evidence import evidence, print_report
+from bubbleproof.commands.options.targets import require_writable
 from bubbleproof.commands.output import BROKEN, INTERRUPTED, UNUSABLE, print_json, refuse, say
-from bubbleproof.commands.read_sharded import known_pipeline, read_to_replay
-from bubbleproof.commands.replay_files import write_files
-from bubbleproof.commands.replay_options import ReplayRequest
-from bubbleproof.commands.targets import require_writable
+from bubbleproof.commands.replaying.evidence import evidence, print_report
+from bubbleproof.commands.replaying.read_sharded import known_pipeline, read_to_replay
+from bubbleproof.commands.replaying.replay_files import write_files
+from bubbleproof.commands.replaying.replay_options import ReplayRequest
 from bubbleproof.formats import ScheduleFile
 from bubbleproof.reference_exec.drivers.agreement import Paper
 from bubbleproof.reference_exec.drivers.identity import (

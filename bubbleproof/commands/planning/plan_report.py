@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
-from bubbleproof.commands.plan_paper import PipelinesBeside, paper_rows
-from bubbleproof.commands.plan_results import (
+from bubbleproof.commands.planning.plan_paper import PipelinesBeside, paper_rows
+from bubbleproof.commands.planning.plan_results import (
     COLUMNS,
     Timed,
     candidate_rows,

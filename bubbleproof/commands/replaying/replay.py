@@ -7,13 +7,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from bubbleproof.commands.evidence import evidence, print_failure, print_report, torch_evidence
 from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, say
-from bubbleproof.commands.read_sharded import known_pipeline, read_to_replay
-from bubbleproof.commands.replay_files import require_endings, write_files
-from bubbleproof.commands.replay_options import ReplayRequest
-from bubbleproof.commands.torch_limits import room_needed, torch_needed
+from bubbleproof.commands.replaying.evidence import (
+    evidence,
+    print_failure,
+    print_report,
+    torch_evidence,
+)
+from bubbleproof.commands.replaying.read_sharded import known_pipeline, read_to_replay
+from bubbleproof.commands.replaying.replay_files import require_endings, write_files
+from bubbleproof.commands.replaying.replay_options import ReplayRequest
+from bubbleproof.commands.replaying.torch_limits import room_needed, torch_needed
 from bubbleproof.formats import ScheduleFile
 from bubbleproof.reference_exec.drivers.gloo_server import (
     FIRST_OPTIMIZER,
@@ -41,7 +46,7 @@ def run_replay(request: ReplayRequest) -> int:
     if request.communication.torchrun:
         parent = os.getppid()  # before torch is loaded, which takes a while
         with torch_needed():
-            from bubbleproof.commands.under_torchrun import run_rank
+            from bubbleproof.commands.replaying.under_torchrun import run_rank
         return run_rank(request, parent=parent)
     _require_backend(request)
     if request.run.backend == BACKEND:

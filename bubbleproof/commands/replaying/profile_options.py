@@ -7,10 +7,10 @@ from typing import Annotated, ClassVar
 
 from typer import Option
 
-from bubbleproof.commands.option_groups import OptionGroup
-from bubbleproof.commands.replay_options import ModelOptions
-from bubbleproof.commands.shared_options import Json
-from bubbleproof.commands.target_marks import Target
+from bubbleproof.commands.options.option_groups import OptionGroup
+from bubbleproof.commands.options.shared_options import Json
+from bubbleproof.commands.options.target_marks import Target
+from bubbleproof.commands.replaying.replay_options import ModelOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 
-from bubbleproof.commands.cluster_results import (
+from bubbleproof.commands.heartbeat import heartbeat
+from bubbleproof.commands.options.shared_options import PlanRequest
+from bubbleproof.commands.options.targets import written_together
+from bubbleproof.commands.output import BROKEN, print_json, print_table, print_text, say
+from bubbleproof.commands.planning.cluster_results import (
     COLUMNS,
     UNIT,
     cluster_plan_to_json,
@@ -31,9 +35,7 @@ from bubbleproof.commands.cluster_results import (
     iteration_rows,
     no_plan_to_json,
 )
-from bubbleproof.commands.heartbeat import heartbeat
-from bubbleproof.commands.output import BROKEN, print_json, print_table, print_text, say
-from bubbleproof.commands.plan import (
+from bubbleproof.commands.planning.plan import (
     EXIT,
     options_of,
     plan_file,
@@ -42,7 +44,7 @@ from bubbleproof.commands.plan import (
     workers_of,
     write_plan_page,
 )
-from bubbleproof.commands.plan_paper import (
+from bubbleproof.commands.planning.plan_paper import (
     PipelinesBeside,
     joined_deployments,
     paper_rows,
@@ -50,10 +52,8 @@ from bubbleproof.commands.plan_paper import (
     run_to_json,
     write_paper_schedule,
 )
-from bubbleproof.commands.plan_report import deployed_report
-from bubbleproof.commands.plan_results import Timed, deployed_rows, timed_candidates
-from bubbleproof.commands.shared_options import PlanRequest
-from bubbleproof.commands.targets import written_together
+from bubbleproof.commands.planning.plan_report import deployed_report
+from bubbleproof.commands.planning.plan_results import Timed, deployed_rows, timed_candidates
 from bubbleproof.costs.combinations import CombinationCosts
 from bubbleproof.formats.clusters.cluster_deployments import all_counted, deployments
 from bubbleproof.formats.clusters.cluster_toml import (

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bubbleproof.commands.claims_record import Record, readings_of, verdict_of
+from bubbleproof.commands.papers.claims_record import Record, readings_of, verdict_of
 
 _STATES = (
     "not reproducible",

@@ -1,0 +1,1 @@
+"""Commands about the papers: what they claim, the theorems, and the pages on both."""

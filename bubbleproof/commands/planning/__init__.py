@@ -1,0 +1,1 @@
+"""Commands that make, run or judge a plan."""
