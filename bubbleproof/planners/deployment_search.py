@@ -13,7 +13,9 @@ An *iteration* is the makespan and the step's end (gradients, weights, optimizer
 optimal over these choices where no combination's bound is below it.
 
 Where ``work`` is limited, steps 3 and 4 share units of it in place of seconds, so that the answer
-is the same in every run that does not meet the time limit.
+is the same in every run that does not meet the time limit. Where the clock ends the search, those
+that have the most room are tried first as long as nothing is found, and none is looked at that
+would take most of what is left.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 LOOKS_SHARE = 0.5  # of the time, at most, for the first looks
 OTHERS_SHARE = 0.5  # of what is left then, for those that are not the best
 LEAST_SECONDS = 1.0  # for any search
-ONE_SHARE = 0.25  # of the seconds left, at most, for one look as long as nothing is found
+ONE_SHARE = 0.1  # of the seconds left, at most, for one look as long as nothing is found
 ROOM_SHARE = 0.15  # of the seconds until those of most room are looked at, if nothing is found
 SpaceOf = Callable[[CombinationCosts], PlanSpace]
 
@@ -116,7 +118,8 @@ class DeploymentSearch:
         while waiting:
             most, left = value_of(self.best), self.budget.left
             used = self.all_of_it - left
-            is_late = most is not None and used > LOOKS_SHARE * self.all_of_it
+            is_ended = most is not None or self.options.work is None
+            is_late = is_ended and used > LOOKS_SHARE * self.all_of_it
             if left <= 0 or is_late:
                 return
             one = self._next(waiting, most, used)
@@ -162,6 +165,8 @@ class DeploymentSearch:
     def _improve(self) -> None:
         """Search where something shorter may be, then let the joint planner take the best."""
         waiting = sorted(self.open_ones, key=lambda one: one.bound)
+        if self.options.work is None:  # the clock ends it: what is likely to fit comes first
+            waiting.sort(key=lambda one: one.counted.needed)
         for one in waiting:
             if self.best is not None or self.budget.is_spent:
                 break
