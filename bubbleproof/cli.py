@@ -232,6 +232,21 @@ def profile(request: ProfileRequest) -> None:
 
 
 @app.command()
+@runs("hang.run_hang")
+def hang(
+    dumps: Annotated[
+        list[str],
+        Argument(metavar="DUMP...", help="Flight Recorder dumps, one for each rank, or a folder."),
+    ],
+    schedule: Annotated[
+        str | None, Option(help="What was run: FILE.json, FILE.csv or 'FAMILY key=value …'.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Tell why the ranks of a job stand still: which message, where, who waits for whom."""
+
+
+@app.command()
 @runs("show.run_show")
 def show(
     schedule: Words,

@@ -17,6 +17,8 @@ from proofs_tests.costs.measured_cases import B200
 # Rank 1 has 2 * (3 + 4) = 14 ticks of work, after 1 and before 2 of rank 0: 17.
 PROBLEM = "ranks = 2\nmicrobatches = 2\n[durations]\nforward = [1, 3]\nbackward = [2, 4]\n"
 SMALL = ("1f1b", "p=2", "m=2")
+NO_CALLS = """{"version": "2.10", "entries": [],
+"pg_config": {"0": {"name": "0", "desc": "default_pg", "ranks": "[0]"}}}"""
 
 # What each must be given, and a word of its answer.
 GIVEN: dict[str, tuple[tuple[str, ...], str]] = {
@@ -33,6 +35,7 @@ GIVEN: dict[str, tuple[tuple[str, ...], str]] = {
     "measure": (SMALL, "idle_ratio"),
     "replay": (SMALL, "gradients"),
     "profile": (("-o", "x.toml", "--ranks", "1", "--microbatches", "1"), "x.toml"),
+    "hang": (("dumps",), "no rank waits for another"),
     "show": (SMALL, "rank 1  .  F0 B0"),
     "convert": ((*SMALL, "x.json"), ""),
     "prove": ((), "gpipe"),
@@ -76,6 +79,9 @@ def prepare(
     Path("small.toml").write_text(PROBLEM)
     Path("plan.toml").write_text(f"{PROBLEM}[plan]\n")
     Path("rows.csv").write_text(B200)
+    dump = Path("dumps") / "nccl_trace_rank_0.json"
+    dump.parent.mkdir()
+    dump.write_text(NO_CALLS)
     first = dict(list(bench.INSTANCES.items())[:1])  # the others take their whole limit
     monkeypatch.setattr(bench, "INSTANCES", first)
     few = {key: theorems()[key] for key in ("gpipe", "1f1b")}  # all take a minute

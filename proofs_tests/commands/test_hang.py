@@ -1,0 +1,48 @@
+"""``hang``: what it prints, its status, and its JSON."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+from proofs_tests.commands.conftest import Run
+
+ROOT = Path(__file__).parents[2]
+DUMPS, TABLE = ROOT / "examples" / "hang", ROOT / "examples" / "just-in-time.csv"
+
+
+def test_a_hang_ends_with_1_and_names_the_rule(command: Run) -> None:
+    answer = command("hang", DUMPS, "--schedule", TABLE)
+    assert answer.status == 1
+    assert answer.out.startswith("ranks 0 and 1 wait for each other: 0SEND_F1 on rank 0 waits for")
+    assert "rule 6 refuses just-in-time under pair-stream: deadlock" in answer.out
+
+
+def test_json_tells_the_cells(command: Run) -> None:
+    answer = command("hang", DUMPS, "--schedule", TABLE, "--json")
+    told = json.loads(answer.out)
+    assert told["kind"] == "cycle"
+    assert told["semantics"] == "pair-stream"
+    assert {(cell["rank"], cell["action"]) for cell in told["cells"]} >= {(0, "0SEND_F1")}
+    assert (told["missing_ranks"], told["lost_calls"]) == ([], [])
+
+
+def test_one_of_two_dumps_is_a_partial_answer_with_3(command: Run) -> None:
+    answer = command("hang", DUMPS / "nccl_trace_rank_0.json")
+    assert answer.status == 3
+    assert "the answer is partial: no dump of rank 1" in answer.out
+
+
+def test_a_schedule_of_other_ranks_is_refused(command: Run) -> None:
+    answer = command("hang", DUMPS, "--schedule", "1f1b p=4 m=4")
+    assert answer.status == 2
+    assert "has 4 ranks, the dumps are of a job with 2" in answer.err
+    assert answer.err.count("\n") == 1
+
+
+def test_a_dump_twice_is_refused(command: Run, tmp_path: Path) -> None:
+    shutil.copy(DUMPS / "nccl_trace_rank_0.json", tmp_path / "other_0.json")
+    answer = command("hang", DUMPS, tmp_path / "other_0.json")
+    assert answer.status == 2
+    assert "expected one dump of rank 0" in answer.err
