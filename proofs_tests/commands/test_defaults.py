@@ -38,6 +38,7 @@ GIVEN: dict[str, tuple[tuple[str, ...], str]] = {
     "hang": (("dumps",), "no rank waits for another"),
     "show": (SMALL, "rank 1  .  F0 B0"),
     "convert": ((*SMALL, "x.json"), ""),
+    "hand-over": ((*SMALL, "--to", "torch", "-o", "out"), "LOSES.md"),
     "prove": ((), "gpipe"),
     "claims": ((), "BPipe"),
 }
