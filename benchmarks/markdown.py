@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from bubbleproof.formats.files import write_text
 
 LONGEST_CELL = 240
 CLOCK = """\
 Each had a limit of seconds: what is found, closed or left open depends on the machine and on what
 else ran there."""  # on every page whose numbers depend on a clock
+
+
+def put_out(text: str, path: Path | None) -> None:
+    """Write a page to a file, or print it where none is named."""
+    if path is None:
+        sys.stdout.write(text)
+    else:
+        write_text(path, text)
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -12,14 +12,13 @@ and keeps the other rows of the table.
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
-from benchmarks.markdown import cell, markdown_table
+from benchmarks.markdown import cell, markdown_table, put_out
 from benchmarks.paper_files import FOLDER
 from bubbleproof.commands.planning.plan import planned
 from bubbleproof.commands.planning.plan_paper import choice_text, chosen_by, joined, known_to
@@ -160,11 +159,9 @@ def main() -> None:
     where = None if given.write is None else given.write / PAGE
     if where is not None and given.only and where.exists():
         rows = {row.name: row for row in rows_of(where.read_text(encoding="utf-8"))} | rows
-    if where is None:
-        sys.stdout.write(page(rows.values()))
-    else:
+    if where is not None:
         where.parent.mkdir(parents=True, exist_ok=True)
-        where.write_text(page(rows.values()), encoding="utf-8")
+    put_out(page(rows.values()), where)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ where anything differs.
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -25,9 +24,8 @@ import torch
 import typer
 from rich.console import Console
 
-from benchmarks.markdown import markdown_table
+from benchmarks.markdown import markdown_table, put_out
 from bubbleproof.formats import write_table
-from bubbleproof.formats.files import write_text
 from bubbleproof.reference_exec.bits import are_equal
 from bubbleproof.reference_exec.drivers.gloo import GlooPool, RankFailed, Worker
 from bubbleproof.reference_exec.evidence.compare import summed_replicas
@@ -199,10 +197,7 @@ def main(
     console = Console(stderr=True)
     rows = train_all(only.split(",") if only else FAMILIES, p, m, console)
     text = page(rows, p, m, str(write or "PAGE"))
-    if write is None:
-        sys.stdout.write(text)
-    else:
-        write_text(write, text)
+    put_out(text, write)
     raise typer.Exit(0 if all(row.is_equal for row in rows[:-1]) else 1)
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import ast
 import importlib.util
 import re
-import sys
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,8 +21,7 @@ from typing import Annotated
 
 import typer
 
-from benchmarks.markdown import markdown_table
-from bubbleproof.formats.files import write_text
+from benchmarks.markdown import markdown_table, put_out
 from bubbleproof.theory.pipelines.programs.pytorch_runtime import (
     OUTPUTS_SINCE,
     SCALES_SINCE,
@@ -149,10 +147,7 @@ def main(
 ) -> None:
     """Read and print or write; see the module's text."""
     found = [of_wheel(path) for path in wheels or ()] or [of_installed()]
-    if write is None:
-        sys.stdout.write(page(found))
-    else:
-        write_text(write, page(found))
+    put_out(page(found), write)
     raise typer.Exit(0 if all(each.is_as_told for each in found) else 1)
 
 

@@ -25,7 +25,7 @@ import typer
 from rich.progress import Progress
 
 from benchmarks.instances import Instance, instances
-from benchmarks.markdown import CLOCK
+from benchmarks.markdown import CLOCK, put_out
 from benchmarks.solver_runs import PLAIN, Run, Runner, can_run
 from benchmarks.solver_tables import SKIPPED, main_table, ratio_table, summary
 from bubbleproof.reference_exec.evidence.machine_versions import this_machine
@@ -189,10 +189,7 @@ def main(
     except ValueError as contradiction:
         sys.stderr.write(f"{contradiction}\n")
         raise typer.Exit(1) from None
-    if write is None:
-        sys.stdout.write(text)
-    else:
-        write.write_text(text, encoding="utf-8")
+    put_out(text, write)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from random import Random
 
 import numpy as np
 
-from benchmarks.markdown import CLOCK, markdown_table
+from benchmarks.markdown import CLOCK, markdown_table, put_out
 from bubbleproof.solvers import ProofOrigin, SolveOptions, solve
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -149,11 +149,7 @@ def main(words: Sequence[str] | None = None) -> int:
     for number in range(given.count):
         rows.append(solved(number, given.time_limit))
         sys.stderr.write(f"{rows[-1]}\n")
-    text = page(rows, given.time_limit)
-    if given.write is None:
-        sys.stdout.write(text)
-    else:
-        given.write.write_text(text, encoding="utf-8")
+    put_out(page(rows, given.time_limit), given.write)
     return 0
 
 

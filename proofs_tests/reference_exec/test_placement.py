@@ -21,13 +21,13 @@ from bubbleproof.reference_exec.evidence.training_oracle import matched_training
 from bubbleproof.reference_exec.models.layers import TransformerLayer
 from bubbleproof.reference_exec.models.own import build
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
-from bubbleproof.reference_exec.plans.stepping import with_steps
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.runtime import replica_collectives
 from bubbleproof.reference_exec.runtime.device import CpuDevice
 from bubbleproof.reference_exec.runtime.rank_messages import RankMessages
 from proofs_tests.reference_exec import meshes
 from proofs_tests.reference_exec.cases import TINY, family_case, own
+from proofs_tests.reference_exec.training_cases import training_plan
 
 META = torch.device("meta")
 
@@ -66,19 +66,12 @@ def run(plan: ReplayPlan) -> None:
 
 
 def plan_of(name: str, training: Training | None = None, **spec: object) -> ReplayPlan:
-    params = {
-        "1f1b": {"p": 2, "m": 2},
-        "zb-v": {"p": 2, "m": 2},
-        "bpipe": {"p": 4, "m": 4},
-        "svpp": {"p": 2, "m": 2, "s": 2},
-        "trecomp": {"p": 2, "m": 2},
-        "toffload": {"p": 2, "m": 2},
-        "chimera": {"p": 2, "m": 2},
-    }
-    case = family_case(name, **params[name])
+    params = {"bpipe": {"p": 4, "m": 4}, "svpp": {"p": 2, "m": 2, "s": 2}}
+    case = family_case(name, **params.get(name, {"p": 2, "m": 2}))
     model = replace(TINY, **spec)  # type: ignore[arg-type]  # fields
-    plan = case.plan(model.on(len(case.plan().stage_ranks)))
-    return plan if training is None else with_steps(replace(plan, training=training))
+    if training is None:
+        return case.plan(model.on(case.pipeline.num_stages))
+    return training_plan(case, training, model)
 
 
 @pytest.mark.parametrize("kind", ["mlp", "transformer", "llama"])

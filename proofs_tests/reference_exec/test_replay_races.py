@@ -38,6 +38,7 @@ from proofs_tests.reference_exec.races.queued import Stalled, named_actions, run
 from proofs_tests.reference_exec.races.recorder import Recorder
 from proofs_tests.reference_exec.replica_cases import of_family, placed
 from proofs_tests.reference_exec.test_every_family import NAMES, ORDINARY, SHAPES
+from proofs_tests.reference_exec.training_cases import training_plan
 from proofs_tests.sized import sized
 
 SEEDS = range(sized(1, full=3))
@@ -66,8 +67,9 @@ def plan_of(name: str, training: str = "no step", **spec: object) -> ReplayPlan:
     case = family_case(name, **FAMILIES[name])
     model = replace(TINY, **{"kind": "transformer", **spec})  # type: ignore[arg-type]  # fields
     chosen = TRAININGS[training]
-    plan = case.plan(model.on(len(case.plan().stage_ranks)))
-    return plan if chosen is None else with_steps(replace(plan, training=chosen))
+    if chosen is None:
+        return case.plan(model.on(case.pipeline.num_stages))
+    return training_plan(case, chosen, model)
 
 
 def on_one_gpu(plan: ReplayPlan, seed: int = 0) -> Recorder:

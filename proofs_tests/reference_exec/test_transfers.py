@@ -12,7 +12,6 @@ from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.reference_exec.plans.transfer_rows import with_transfers
 from bubbleproof.reference_exec.replaying import NotVerified, replay
 from bubbleproof.theory.families.evicting.bpipe import BPipe
-from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -22,6 +21,7 @@ from bubbleproof.theory.pipelines.transfers import Eviction
 from bubbleproof.verify.check import check
 from bubbleproof.verify.communication.semantics import Semantics
 from proofs_tests.reference_exec.cases import TINY, Case, family_case, random_case
+from proofs_tests.verify.dataflow.samples import without_edge
 
 
 def random_choices(seed: int) -> Case:
@@ -116,17 +116,6 @@ def test_rows_are_merged_by_time() -> None:
         ["0F0", *moves, "0B0"],
         ["1F0", *moves, "1B0"],
     ]
-
-
-def without_edge(problem: Problem, before: str, after: str) -> Problem:
-    """The problem that has forgotten one precedence."""
-    edges = problem.edges
-    kept = (edges.before != problem.task(before)) | (edges.after != problem.task(after))
-    assert not kept.all()
-    return replace(
-        problem,
-        edges=Edges(before=edges.before[kept], after=edges.after[kept], lag=edges.lag[kept]),
-    )
 
 
 def test_what_a_careless_problem_allows_is_refused() -> None:
