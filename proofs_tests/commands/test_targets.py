@@ -42,6 +42,8 @@ OTHERS = {
     },
     "show": {"schedule", "window", "dialect"},
     "convert": {"schedule", "problem", "dialect", "torch"},  # the last word is its target
+    "hand_over": {"schedule", "target"},
+    "hang": {"dumps", "schedule"},
     "prove": {"theorems"},
     "claims": {"paper", "cluster"},
 }  # fmt: skip
@@ -56,6 +58,7 @@ WRITING = [
     ("pareto", "schedules", ("none.toml", "--schedules", "TARGET"), ""),
     ("plan", "output", ("none.toml", "-o", "TARGET"), ""),
     ("plan", "certificate", ("none.toml", "--certificate", "TARGET"), ".json"),
+    ("hand_over", "output", ("none.json", "--to", "torch", "-o", "TARGET"), ""),
     ("costs", "output", ("none.toml", "-o", "TARGET"), ".toml"),
     ("calibrate", "output", ("none.csv", "-o", "TARGET"), ".toml"),
     ("replay", "output", ("none.json", "-o", "TARGET"), ".html"),
