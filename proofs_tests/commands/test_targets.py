@@ -129,7 +129,8 @@ def test_what_cannot_be_written_is_told_before_anything_is_read(
     if bad == "read-only":
         monkeypatch.setattr(os, "access", lambda *_: False)
     before = lines(tmp_path)
-    answer = command(name, *(target if word == "TARGET" else word for word in words))
+    given = (target if word == "TARGET" else word for word in words)
+    answer = command(name.replace("_", "-"), *given)
     assert answer.status == 2
     assert answer.err.startswith(f"bubbleproof: {target}: expected ")
     assert why in answer.err
