@@ -174,19 +174,22 @@ def _rings(step: Callable[[str], frozenset[str]]) -> list[tuple[str, ...]]:
 
 
 def files_of_choices() -> dict[str, list[str]]:
-    """Of each field of ``Choices`` the modules that name it, or a class of the values it holds.
+    """Of each field of ``Choices`` its module, and those that name it or a class of its values.
 
     A name counts as a variable, an attribute, a keyword, an import or a text of its own, so that a
     field whose name stands for other things too (``waits``) counts more than it is used.
     """
+    from bubbleproof.theory.pipelines.choice_kind import ChoiceKind
     from bubbleproof.theory.pipelines.choices import Choices
-    from bubbleproof.theory.pipelines.value_types import declared
+    from bubbleproof.theory.pipelines.value_types import beside, declared
 
     named_in = {module: _words(ast.parse(path.read_text())) for module, path in modules().items()}
     found = {}
     for field, hint in declared(Choices).items():
         words = {field, *(kind.__name__ for kind in _classes_in(hint))}
-        found[field] = sorted(module for module, told in named_in.items() if words & told)
+        kind = beside(hint, ChoiceKind)
+        own = set() if kind is None else {kind.change.__module__.removeprefix("bubbleproof.")}
+        found[field] = sorted(own | {name for name, told in named_in.items() if words & told})
     return found
 
 

@@ -35,12 +35,12 @@ MOST = {
 # Lines beyond the model that a sentence rests on; what is asked of a file is read elsewhere. What
 # is wanted of the last two are 2,500 and 4,500.
 MOST_OF_SENTENCES = {
-    "the pipeline requires this problem": 2_300,  # with how each kind of choice reads aloud
+    "the pipeline requires this problem": 2_400,  # with how each kind of choice reads aloud
     "messages match and nothing waits for itself (rule 6)": 1_100,
     "each gradient sums every contribution once (rule 7)": 1_600,
     "optimal for this shape": 750,
-    "optimal over these choices": 3_450,  # likewise
-    "optimal over these deployments and choices": 5_700,  # likewise
+    "optimal over these choices": 3_550,  # likewise
+    "optimal over these deployments and choices": 5_800,  # likewise
 }
 MOST_CIRCLES = 0
 MOST_SIBLINGS = 25

@@ -91,6 +91,8 @@ def prepared(
 
     Raises ``NotVerified`` unless ``options.unsafe``, and ``ValueError`` for what ranks cannot run.
     """
+    if pipeline.choices.why_no_replay:
+        raise ValueError(pipeline.choices.why_no_replay)
     problem, training, unsafe = pipeline.problem(), options.training, options.unsafe
     require_size(problem, options.num_steps, options.data_parallel)
     require_stages(spec, pipeline.num_stages)

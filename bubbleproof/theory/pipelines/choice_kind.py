@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.pipelines.links import HALF_DUPLEX, Links
+from bubbleproof.theory.pipelines.links import Links
+from bubbleproof.theory.pipelines.stage_numbers import ActionTicks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +24,8 @@ class ChoiceSetting:
     ``host_capacity`` is the memory of each rank's host, None for no limit.
     """
 
-    links: Links = HALF_DUPLEX
+    links: Links
+    ticks: ActionTicks
     host_capacity: int | None = None
     num_chunks: int = 1
     num_slices: int = 1
@@ -42,7 +44,9 @@ class ChoiceKind:
     the lowest first, since a later one speaks of the tasks of an earlier one. A kind that
     ``adds_tasks`` adds them to those of the computation, and orders of the computation alone do not
     hold them. ``lines`` say the choice in sentences, and ``listed`` as values under names of their
-    own, which are told also of what is not chosen where ``is_always_listed``.
+    own, which are told also of what is not chosen where ``is_always_listed``. ``clashes`` names the
+    choices that have no meaning beside it; where it ``omits_work`` the step is no longer that of
+    the pipeline without it; ``why_no_replay`` tells, if anything, why no replay can run it.
     """
 
     turn: int
@@ -51,3 +55,6 @@ class ChoiceKind:
     lines: Callable[[Any, ChoiceSetting], list[str]] | None = None
     listed: Callable[[Any], dict[str, object]] | None = None
     is_always_listed: bool = False
+    clashes: tuple[str, ...] = ()
+    omits_work: bool = False
+    why_no_replay: str = ""

@@ -61,8 +61,22 @@ class Choices:
 
     @property
     def added(self) -> frozenset[str]:
-        """The names of the choices that add tasks to those of the computation."""
-        return frozenset(n for n, kind in KINDS.items() if kind.adds_tasks and getattr(self, n))
+        """The names of the choices that add tasks to those of the computation, or change them."""
+        return self.omitting | {n for n, kind in self._kinds() if kind.adds_tasks}
+
+    @property
+    def omitting(self) -> frozenset[str]:
+        """The names of the choices that leave out a part of the step's work."""
+        return frozenset(n for n, kind in self._kinds() if kind.omits_work)
+
+    @property
+    def why_no_replay(self) -> str:
+        """Why no replay can run what is chosen; nothing where one may."""
+        return next((kind.why_no_replay for _, kind in self._kinds() if kind.why_no_replay), "")
+
+    def _kinds(self) -> list[tuple[str, ChoiceKind]]:
+        """The kinds of which something is chosen, by name."""
+        return [(name, kind) for name, kind in KINDS.items() if getattr(self, name)]
 
 
 CHOICES = tuple(field.name for field in fields(Choices))
@@ -108,6 +122,7 @@ def listed_choices(choices: Choices) -> dict[str, object]:
 def refuse_clashes(choices: Choices, *, num_microbatches: int, num_slices: int) -> None:
     """Raise ``ValueError`` naming two choices of a pipeline that have no meaning together."""
     _refuse_samples_chosen_twice(choices)
+    _refuse_clashing_kinds(choices)
     if choices.overlaps and num_slices > 1:
         raise ValueError(
             f"overlaps join actions of whole samples, got {num_slices} slices per sample"
@@ -131,6 +146,13 @@ def refuse_clashes(choices: Choices, *, num_microbatches: int, num_slices: int) 
             )
     if choices.sharding:
         choices.sharding.require_samples(num_microbatches)
+
+
+def _refuse_clashing_kinds(choices: Choices) -> None:
+    for name, kind in KINDS.items():
+        for other in kind.clashes if getattr(choices, name) else ():
+            if getattr(choices, other):
+                raise ValueError(f"{name} and {other} have no meaning together, got both")
 
 
 def _refuse_samples_chosen_twice(choices: Choices) -> None:

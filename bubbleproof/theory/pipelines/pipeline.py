@@ -284,6 +284,7 @@ class Pipeline(_ChoicesByName):
         """What its choices have to know of it."""
         return ChoiceSetting(
             links=self.all_links,
+            ticks=self.ticks,
             host_capacity=self.choices.host_capacity,
             num_chunks=self.num_chunks,
             num_slices=self.num_slices,

@@ -85,6 +85,8 @@ def foreign_step(space: PlanSpace, beside: Pipeline) -> str | None:
     for name in SAME:
         if getattr(beside, name) != getattr(given, name):
             return f"its {name} is not the problem's"
+    for name in sorted(beside.choices.omitting - given.choices.omitting):
+        return f"its {name} leaves out work of the problem's step"
     flags = beside.split_backward
     found, least = _of_ranks(beside, flags), _of_ranks(given, flags)
     if space.layers is not None:  # which may stand on any rank
