@@ -80,6 +80,8 @@ class StepRequirements:
 
     def is_split(self, stage: int, microbatch: int) -> bool:
         flags = self.pipeline.split_backward
+        if self.is_frozen(stage):
+            return False
         return flags if isinstance(flags, bool) else flags[stage][microbatch]
 
     def back(self, stage: int, microbatch: int, part: int) -> str:
@@ -87,6 +89,10 @@ class StepRequirements:
         return action_name(
             stage, "I" if self.is_split(stage, microbatch) else "B", microbatch, part
         )
+
+    def is_frozen(self, stage: int) -> bool:
+        """Whether a stage has a B of an I's ticks, which holds nothing for a W, and no W."""
+        return stage in self.pipeline.choices.frozen_stages
 
     def activation(self, stage: int) -> int:
         return int(self.per_stage.activation[stage])
@@ -124,7 +130,8 @@ class StepRequirements:
     def _backward(self, stage: int, microbatch: int, part: int) -> None:
         pipeline, name = self.pipeline, self.back(stage, microbatch, part)
         split, store = self.is_split(stage, microbatch), self.memory(stage, microbatch)
-        ticks = self.ticks.input_backward if split else self.ticks.backward
+        is_frozen = self.is_frozen(stage)
+        ticks = self.ticks.input_backward if split or is_frozen else self.ticks.backward
         self.found.task(name, int(ticks[stage, part]), self.home(stage, microbatch))
         self.found.wait(action_name(stage, "F", microbatch, part), name)
         if stage + 1 < pipeline.num_stages:
@@ -135,7 +142,7 @@ class StepRequirements:
             self.found.wait(self.back(stage, microbatch, part + 1), name)
         if not split:
             self.found.change(name, "end", store, -self.activation(stage))
-            self._hold(name, store, max(self.workspace(stage)))
+            self._hold(name, store, 0 if is_frozen else max(self.workspace(stage)))
             return
         released = int(self.per_stage.released[stage])
         self.found.change(name, "end" if released > 0 else "start", store, -released)

@@ -13,6 +13,7 @@
                      has ``host_capacity`` units, or no limit
 ``state_offload``    stages that their host updates (``state_offload``)
 ``sharding``         the collectives of ZeRO (``sharding``)
+``frozen_stages``    stages whose weights are not trained (``frozen``)
 
 They combine freely but for what ``refuse_clashes`` names: these have no meaning.
 """
@@ -26,6 +27,7 @@ from typing import Annotated
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.activation_offload import HostCapacityChoice, OffloadChoice
 from bubbleproof.theory.pipelines.choice_kind import ChoiceKind, ChoiceSetting
+from bubbleproof.theory.pipelines.frozen import FrozenChoice
 from bubbleproof.theory.pipelines.overlaps import OverlapChoice
 from bubbleproof.theory.pipelines.placement import BIDIRECTIONAL, PlacementChoice
 from bubbleproof.theory.pipelines.recompute import Recompute, RecomputeChoice
@@ -58,6 +60,7 @@ class Choices:
     host_capacity: HostCapacityChoice = None
     state_offload: StateOffloadChoice = None
     sharding: ShardingChoice = None
+    frozen_stages: FrozenChoice = ()
 
     @property
     def added(self) -> frozenset[str]:

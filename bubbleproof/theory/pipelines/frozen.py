@@ -1,0 +1,90 @@
+"""Frozen stages: stages whose weights are not trained, as where only the upper layers are tuned.
+
+A frozen stage passes the gradient on and computes none of its own weights. So its backward is one
+task B that takes the ticks of an I, ``input_backward``, and there is no W:
+
+- precedences: those of any B (``pipeline_problem``);
+- memory: nothing is kept for a W, so B gives the whole activation back at its end, also where
+  ``released_at_input`` says that an I leaves more or less behind; no GEMM of a W runs, so none
+  holds its ``weight_workspace``. ``static`` is what the pipeline says it is.
+
+A frozen stage is in a pipeline with split backwards what it is in one with full ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+import numpy as np
+
+from bubbleproof.theory.model.actions import NONE, Bools, Ints, Kind
+from bubbleproof.theory.model.problem import MemoryEvents, Problem
+from bubbleproof.theory.pipelines.choice_kind import ChoiceKind, ChoiceSetting
+from bubbleproof.theory.pipelines.extension import more_events, renumbered, tasks_of_stage
+from bubbleproof.theory.pipelines.transfers import left_behind
+from bubbleproof.theory.pipelines.value_types import Expectation
+
+
+def with_frozen(problem: Problem, stages: tuple[int, ...], setting: ChoiceSetting) -> Problem:
+    """The problem in which these stages have one backward B, of the ticks of an I, and no W.
+
+    Preconditions: store r is the memory of rank r, and nothing but the computation is in the
+    problem. Raises ``ValueError`` for a stage that is not there, or is named twice.
+    """
+    if len(set(stages)) < len(stages):
+        raise ValueError(f"each frozen stage is named once, got {stages}")
+    rows = [(tasks_of_stage(problem, g, Kind.F), _backwards(problem, g)) for g in stages]
+    forward, backward = (np.concatenate([row[side] for row in rows]) for side in (0, 1))
+    actions = problem.actions
+    is_frozen = np.isin(actions.stage, stages)
+    kept = ~(is_frozen & actions.is_kind(Kind.W))
+    number = np.where(kept, np.cumsum(kept) - 1, NONE)
+    kind, duration = actions.kind.copy(), problem.duration.copy()
+    kind[backward] = Kind.B
+    duration[backward] = setting.ticks.input_backward[
+        actions.stage[backward], actions.slice[backward]
+    ]
+    rank = problem.rank_of_task[forward]
+    bare = replace(problem, events=_without(problem.events, is_frozen & ~actions.is_kind(Kind.F)))
+    held = left_behind(bare, forward, rank)
+    freed = replace(bare, events=more_events(bare.events, [(backward, True, rank, -held)]))
+    return renumbered(freed, kept, number, replace(actions, kind=kind), duration)
+
+
+def _backwards(problem: Problem, stage: int) -> Ints:
+    return tasks_of_stage(problem, stage, Kind.B, Kind.I)
+
+
+def _without(events: MemoryEvents, tasks: Bools) -> MemoryEvents:
+    """The events of the other tasks."""
+    kept = ~tasks[events.task]
+    return MemoryEvents(
+        task=events.task[kept],
+        at_end=events.at_end[kept],
+        store=events.store[kept],
+        delta=events.delta[kept],
+    )
+
+
+def _lines(stages: tuple[int, ...], _setting: ChoiceSetting) -> list[str]:
+    return [f"stage {stage} is frozen" for stage in sorted(stages)]
+
+
+def _listed(stages: tuple[int, ...]) -> dict[str, object]:
+    return {"frozen": sorted(stages)}
+
+
+FrozenChoice = Annotated[
+    tuple[int, ...],
+    Expectation("a tuple of stages"),
+    ChoiceKind(
+        turn=0,
+        change=with_frozen,
+        omits_work=True,
+        lines=_lines,
+        listed=_listed,
+        clashes=("state_offload", "sharding"),
+        why_no_replay="a replay trains every stage; leave out frozen_stages to replay the order",
+    ),
+]
