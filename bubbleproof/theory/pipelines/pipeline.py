@@ -66,7 +66,6 @@ PLAIN = Choices()
 Made = TypeVar("Made")
 
 _NUMBERS = Expectation("a whole number, one per stage, or rows of them")
-_NAME = Expectation("a name")
 # What is done with a field goes by its annotation, which is one of these.
 Count = Annotated[int, AtLeast(1)]
 TicksField = Annotated[Ticks, _NUMBERS, AtLeast(0)]
@@ -84,9 +83,8 @@ def _with_choices_by_name(cls: type[Made]) -> type[Made]:
         require_types(values, cls)
         if unknown := given.keys() - {*values, *CHOICES}:
             raise TypeError(f"a Pipeline has no field {min(unknown)}")
-        whole = values["choices"]
         chosen: dict[str, Any] = {
-            name: settled(given.get(name, getattr(whole, name))) for name in CHOICES
+            name: settled(given.get(name, getattr(values["choices"], name))) for name in CHOICES
         }
         require_types(chosen, Choices)
         values["choices"] = Choices(**chosen)
@@ -139,13 +137,10 @@ class Pipeline(_ChoicesByName):
     duplex: Annotated[str, OneOf(DUPLEX)] = "half"
     links: Annotated[tuple[Link, ...], Expectation("a tuple of Link")] = ()
     choices: Annotated[Choices, Expectation("Choices")] = PLAIN
-    unit: Annotated[str, _NAME] = "tick"
-    memory_unit: Annotated[str, _NAME] = "activation"
+    unit: Annotated[str, Expectation("a name")] = "tick"
+    memory_unit: Annotated[str, Expectation("a name")] = "activation"
 
     def __post_init__(self) -> None:
-        self._check()
-
-    def _check(self) -> None:
         for name in _COUNTS:
             require_whole(name, getattr(self, name), minimum=1)
         self._check_size()
