@@ -22,6 +22,8 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+Test = Callable[[object], bool]
+
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
@@ -93,33 +95,45 @@ def require_types(values: Mapping[str, object], kind: type) -> None:
 
     Fields that say in no words what they expect are left to others.
     """
-    for name, hint in declared(kind).items():
-        expected: Expectation | None = beside(hint, Expectation)
-        if expected is not None and not _fits(values[name], hint):
+    for name, words, fits in _tests(kind):
+        if not fits(values[name]):
             value = values[name]
-            found = f"{type(value).__name__} {value!r:.60}"
-            raise TypeError(f"{name} must be {expected.words}, got {found}")
+            raise TypeError(f"{name} must be {words}, got {type(value).__name__} {value!r:.60}")
 
 
-def _fits(value: object, hint: object, *, is_inside: bool = False) -> bool:
+@cache
+def _tests(kind: type) -> tuple[tuple[str, str, Test], ...]:
+    """Of each field that says what it expects: its name, these words, and the test of a value."""
+    told = ((name, hint, beside(hint, Expectation)) for name, hint in declared(kind).items())
+    return tuple((name, said.words, _test(hint)) for name, hint, said in told if said is not None)
+
+
+def _test(hint: object, *, is_inside: bool = False) -> Test:
     """Whether a value has a type's structure; the numbers within rows are not looked at."""
     if get_origin(hint) is Annotated:
-        return _fits(value, get_args(hint)[0], is_inside=is_inside)
+        return _test(get_args(hint)[0], is_inside=is_inside)
     if get_origin(hint) in (Union, UnionType):
-        return any(_fits(value, one, is_inside=is_inside) for one in alternatives(hint))
+        tests = [_test(one, is_inside=is_inside) for one in alternatives(hint)]
+        return lambda value: any(test(value) for test in tests)
     if get_origin(hint) is Sequence:
-        return isinstance(value, tuple)
+        return lambda value: isinstance(value, tuple)
     if get_origin(hint) is tuple:
-        return _is_tuple(value, get_args(hint))
+        return _test_of_tuple(get_args(hint))
     if hint in (int, bool, str) and is_inside:
-        return True
-    return isinstance(value, hint or NoneType)  # type: ignore[arg-type]  # a class
+        return lambda _: True
+    wanted: Any = hint or NoneType
+    return lambda value: isinstance(value, wanted)
 
 
-def _is_tuple(value: object, parts: tuple[object, ...]) -> bool:
-    if not isinstance(value, tuple):
-        return False
+def _test_of_tuple(parts: tuple[object, ...]) -> Test:
     if parts[1:] == (...,):
-        return all(_fits(one, parts[0], is_inside=True) for one in value)
-    pairs = zip(value, parts, strict=False)
-    return len(value) == len(parts) and all(_fits(v, p, is_inside=True) for v, p in pairs)
+        each = _test(parts[0], is_inside=True)
+        return lambda value: isinstance(value, tuple) and all(map(each, value))
+    tests = [_test(part, is_inside=True) for part in parts]
+
+    def fits(value: object) -> bool:
+        if not isinstance(value, tuple) or len(value) != len(tests):
+            return False
+        return all(test(one) for test, one in zip(tests, value, strict=True))
+
+    return fits
