@@ -3,6 +3,7 @@
 # make bench  the benchmarks              make clean  remove what the others made
 # make coverage    the test suite, and which lines of the package it reached
 # make wheel-test  the README and the notebooks on a wheel, in an environment of its own
+# make proofs      the Coq proofs of proofs/; without Coq, a sentence that says so
 # EXTRAS=report,test leaves the other extras out, CONSTRAINTS=build/lowest.txt takes the lowest versions
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 EXTRAS ?= all
@@ -17,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 PROBLEM ?= examples/gpt3-13b-8xA100.toml
 
-.PHONY: run test coverage wheel-test lint bench clean
+.PHONY: run test coverage wheel-test lint bench proofs clean
 
 run: $(READY)
 	$(BIN)/bubbleproof run $(PROBLEM)
@@ -47,6 +48,9 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.solvers
 	$(BIN)/python -m benchmarks.replay_many
 	$(BIN)/python -m benchmarks.replay_speed
+
+proofs:
+	@$(MAKE) --no-print-directory -C proofs
 
 $(READY): pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)

@@ -1,0 +1,172 @@
+"""The Coq proofs of ``proofs/`` are accepted, rest on no axiom, and say what Python does.
+
+Statements that are false, since a bound is raised by one or a hypothesis dropped, are refused. The
+problem and the schedules in closed form are compared with those of the package, and the page of the
+guide names what there is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+import bubbleproof as bp
+from bubbleproof.papers.theorems.theorem_library import theorems
+from bubbleproof.theory.pipelines.pipeline_problem import problem_of
+from bubbleproof.verify.spec import EventRow, plain_problem, plain_schedule
+from proofs_tests.coq import FILES, NAMED, PROOFS, THEOREM, answer, compiled, needs_coq, text_of
+
+PAGE = (PROOFS.parent / "docs" / "guide" / "formal.md").read_text("utf-8")
+UNPROVED = re.compile(r"\b(Axiom|Axioms|Parameter|Parameters|Conjecture|Admitted|admit|give_up)\b")
+COMMENT = re.compile(r"\(\*.*?\*\)", re.DOTALL)
+CLOSED = "Closed under the global context"
+LENGTH = "(Z.of_nat m + Z.of_nat p - 1) * (tF + tB)"
+BUSY = "busy positive (ticks k) (crowd c) + least_tail c)."
+MUTANTS = {
+    "a bound raised by one": ("Pipeline.v", LENGTH, f"{LENGTH} + 1"),
+    "no microbatches": ("Pipeline.v", "(1 <= m)%nat", "(0 <= m)%nat"),
+    "no ranks": ("Pipeline.v", "(1 <= p)%nat", "(0 <= p)%nat"),
+    "1F1B faster by one": ("OneF1B.v", LENGTH, f"{LENGTH} - 1"),
+    "1F1B with one forward more ahead": ("OneF1B.v", "Nat.ltb j (p - i)", "Nat.ltb j (p - i + 1)"),
+    "a forward of -1 ticks": ("OneF1B.v", "0 <= tF", "-1 <= tF"),
+    "a backward of -1 ticks": ("OneF1B.v", "0 <= tB", "-1 <= tB"),
+    "GPipe faster by one": ("GPipe.v", LENGTH, f"{LENGTH} - 1"),
+    "a certificate's claim raised by one": ("OneMachine.v", BUSY, f"{BUSY[:-2]} + 1)."),
+    "tasks counted twice": ("OneMachine.v", "distinct (crowd c) (Map.empty unit) &&", "true &&"),
+    "an edge that is no task's": ("OneMachine.v", "if known k a && known k b", "if known k b"),
+    "a later start asked for": (
+        "Definitions.v",
+        "finish x + lag <=? start y",
+        "finish x <? start y",
+    ),
+    "turns that overlap": ("Packing.v", "s t + d t <= s u \\/", "s t <= s u \\/"),
+}
+SIZES = [(1, 1, 3, 5), (3, 2, 1, 2), (2, 5, 4, 1), (4, 6, 2, 3)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("proofs")
+
+
+@pytest.fixture(scope="module")
+def printed(folder: Path) -> dict[str, str]:
+    return compiled(folder)
+
+
+@needs_coq
+def test_no_theorem_rests_on_an_axiom(printed: dict[str, str]) -> None:
+    asked = re.findall(r"^Print Assumptions (\w+)\.$", text_of("Assumptions.v"), re.MULTILINE)
+    assert printed["Assumptions.v"].split("\n") == [CLOSED] * len(asked) + [""]
+    assert set(asked) == {name for file in FILES for name in THEOREM.findall(text_of(file))}
+
+
+@needs_coq
+def test_an_axiom_would_be_named(folder: Path, printed: dict[str, str]) -> None:
+    assert printed
+    text = "Axiom no : False. Theorem t : 0 = 1. Proof. destruct no. Qed. Print Assumptions t."
+    done = answer(folder, "WithAxiom", text)
+    assert done.returncode == 0
+    assert CLOSED not in done.stdout
+
+
+def test_no_file_leaves_a_proof_out() -> None:
+    assert {path.name for path in PROOFS.glob("*.v")} == set(FILES)
+    assert UNPROVED.search("Proof. Admitted.")
+    for file in FILES:
+        assert not UNPROVED.search(COMMENT.sub("", text_of(file))), file
+
+
+@needs_coq
+@pytest.mark.parametrize("what", MUTANTS)
+def test_a_false_statement_is_refused(folder: Path, printed: dict[str, str], what: str) -> None:
+    file, true, false = MUTANTS[what]
+    assert file in printed
+    text = text_of(file)
+    assert true in text
+    done = answer(folder, "Mutant", text.replace(true, false))
+    assert done.returncode == 1
+    assert "Syntax error" not in done.stderr
+    assert "not found" not in done.stderr
+
+
+def rows(listed: Iterable[EventRow]) -> str:
+    """The rows as a list of Coq's."""
+    return f"[{'; '.join(f'Row _ {rank} ({term(task)}) {start}' for rank, task, start in listed)}]"
+
+
+def term(task: str) -> str:
+    """A task such as 2F0 as Coq has it, F 2 0."""
+    return re.sub(r"^(\d+)([FB])(\d+)$", r"\2 \1 \3", task)
+
+
+HEADER = """Require Import ZArith List Bool.
+From Bubbleproof Require Import Definitions Pipeline OneF1B GPipe.
+Import ListNotations.
+Open Scope Z_scope.
+Definition same_edge (e f : edge action) : bool :=
+  let '(a, b, n) := e in let '(c, d, k) := f in
+  same_task _ same_action a c && same_task _ same_action b d && (n =? k).
+Definition same_row (x y : row action) : bool :=
+  (place _ x =? place _ y) && (start _ x =? start _ y) &&
+  same_task _ same_action (task _ x) (task _ y).
+Definition all_in {A} (same : A -> A -> bool) l k := forallb (fun x => existsb (same x) k) l.
+Definition alike {A} (same : A -> A -> bool) l k := all_in same l k && all_in same k l.
+"""
+
+
+@needs_coq
+@pytest.mark.parametrize("name", ["1f1b", "gpipe"])
+def test_the_package_has_the_same_problem_and_starts(
+    folder: Path, printed: dict[str, str], name: str
+) -> None:
+    """Edges both ways, starts in closed form, and what the checker says of a right schedule.
+
+    With the last of its rows a tick earlier it is wrong: that ends the schedule, so something on
+    its rank, or what it waits for, ends where it started.
+    """
+    assert printed
+    text = HEADER
+    for p, m, forward, backward in SIZES:
+        pipe = bp.Pipeline(num_ranks=p, num_microbatches=m, forward=forward, backward=backward)
+        problem = plain_problem(problem_of(pipe))
+        listed = plain_schedule(bp.family(name).schedule(pipe)).rows
+        last = max(listed, key=lambda row: row[2])
+        early = [(r, t, s - 1 if t == last[1] else s) for r, t, s in listed]
+        edges = "; ".join(f"({term(a)}, {term(b)}, {lag})" for a, b, lag in problem.edges)
+        tasks = "; ".join(term(task) for _, task, _ in listed)
+        ticks = "; ".join(str(problem.duration[task]) for _, task, _ in listed)
+        size = f"{p} {m} {forward} {backward}"
+        given = f"(pipeline {size})"
+        for claim in (
+            f"alike same_edge [{edges}] (edges _ {given}) = true",
+            f"map (duration _ {given}) [{tasks}] = [{ticks}]",
+            f"alike same_row {rows(listed)} (schedule_{name} {size}) = true",
+            f"alike same_row {rows(early)} (schedule_{name} {size}) = false",
+            f"check _ same_action {given} {rows(listed)} = true",
+            f"check _ same_action {given} {rows(early)} = false",
+        ):
+            text += f"Goal {claim}. Proof. vm_compute. reflexivity. Qed.\n"
+    done = answer(folder, "Agreement", text)
+    assert done.returncode == 0, done.stderr
+
+
+def section(title: str) -> str:
+    """A section of the page, without its heading."""
+    return PAGE.split(f"\n## {title}\n")[1].split("\n## ")[0]
+
+
+def test_the_page_names_what_there_is() -> None:
+    known = {name for file in FILES for name in NAMED.findall(text_of(file))}
+    named = set(re.findall(r"`(\w+)`", section("Proved in Coq")))
+    assert named - known == set()
+    proved = {name for file in FILES for name in THEOREM.findall(text_of(file))}
+    assert proved - named == set()
+    assert set(re.findall(r"`([\w-]+)`", section("Proved by Z3"))) == set(theorems())
+
+
+def test_the_page_names_every_file() -> None:
+    assert set(re.findall(r"`?(\w+\.v)`?", PAGE)) == set(FILES)
