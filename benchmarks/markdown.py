@@ -6,8 +6,6 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from bubbleproof.formats.files import write_text
-
 LONGEST_CELL = 240
 CLOCK = """\
 Each had a limit of seconds: what is found, closed or left open depends on the machine and on what
@@ -19,6 +17,8 @@ def put_out(text: str, path: Path | None) -> None:
     if path is None:
         sys.stdout.write(text)
     else:
+        from bubbleproof.formats.files import write_text  # mutants are made before it is imported
+
         write_text(path, text)
 
 
