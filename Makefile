@@ -16,6 +16,7 @@ WHEEL := build/wheel
 unexport PYTHONDONTWRITEBYTECODE
 # files in the order of their names: by number of tests, long files of few tests would end the run alone
 PYTEST := $(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
+COVERED := bubbleproof theory verify solvers reference_exec
 PROBLEM ?= examples/gpt3-13b-8xA100.toml
 
 .PHONY: run test coverage wheel-test lint bench proofs clean
@@ -27,7 +28,7 @@ test: $(READY)
 	$(PYTEST)
 
 coverage: $(READY)
-	$(PYTEST) --cov=bubbleproof --cov-report=term
+	$(PYTEST) $(COVERED:%=--cov=%) --cov-report=term
 
 wheel-test:
 	rm -rf build
@@ -39,6 +40,7 @@ wheel-test:
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	mkdir -p build/rooms && ln -sfn ../.. build/rooms/bubbleproof
 	$(BIN)/mypy
 
 bench: $(READY)

@@ -32,6 +32,7 @@ claims        what the papers claim, as data
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -56,6 +57,10 @@ if TYPE_CHECKING:
     from bubbleproof.theory.model.schedule import Schedule
     from bubbleproof.theory.pipelines.pipeline import Pipeline
     from bubbleproof.verify.verdict import Verdict, Violation
+
+if not (Path(__file__).parent / "theory" / "__init__.py").is_file():
+    # A checkout: theory, verify, solvers and reference_exec stand beside this folder, not in it.
+    __path__.append(str(Path(__file__).parents[1]))
 
 __all__ = [
     "Pipeline",

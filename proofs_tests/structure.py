@@ -20,6 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "bubbleproof"
+BESIDE = ("theory", "verify", "solvers", "reference_exec")  # rooms at the top of the repository
 MODEL = ("theory.model.actions", "theory.model.problem", "theory.model.schedule")
 KERNEL = "verify.spec"
 CERTIFICATES = (
@@ -70,11 +71,19 @@ def _docstring_lines(tree: ast.Module) -> set[int]:
 
 
 @cache
+def files() -> dict[str, Path]:
+    """The package's files by their place in it (``theory/model/problem.py``)."""
+    found = [(path, PACKAGE) for path in PACKAGE.rglob("*.py")]
+    found += [(path, ROOT) for room in BESIDE for path in (ROOT / room).rglob("*.py")]
+    return dict(sorted((path.relative_to(top).as_posix(), path) for path, top in found))
+
+
+@cache
 def modules() -> dict[str, Path]:
     """The package's files by their names within it (``theory.model.problem``)."""
     found = {}
-    for path in sorted(PACKAGE.rglob("*.py")):
-        parts = path.relative_to(PACKAGE).with_suffix("").parts
+    for file, path in files().items():
+        parts = Path(file).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         found[name] = path
     return found
@@ -304,6 +313,7 @@ def rooms(commit: str = "") -> Counter[str]:
         if not name.endswith(".py"):
             continue
         parts = Path(name).parts
+        parts = ("bubbleproof", *parts) if parts[0] in BESIDE else parts
         is_room = parts[0] == "bubbleproof" and len(parts) > 2
         source = _git("show", f"{commit}:{name}") if commit else (ROOT / name).read_text()
         found["/".join(parts[:2]) if is_room else parts[0]] += code_lines(source)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parents[1] / "bubbleproof"
+from proofs_tests.structure import files
+
 # What these return is to be judged, by a check that stays.
 JUDGED = {
     "check",
@@ -97,8 +97,8 @@ def wrong_asserts(source: str) -> list[str]:
 
 def test_no_assert_judges() -> None:
     found = {
-        (str(path.relative_to(PACKAGE)), test)
-        for path in sorted(PACKAGE.rglob("*.py"))
+        (name, test)
+        for name, path in files().items()
         for test in wrong_asserts(path.read_text(encoding="utf-8"))
     }
     assert found <= LISTED.keys()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import pkgutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,6 +17,7 @@ import bubbleproof as bp
 from bubbleproof.formats import ScheduleFile
 from bubbleproof.planners import Plan
 from proofs_tests.patience import PATIENCE
+from proofs_tests.structure import modules
 
 SMALL = bp.Pipeline(num_ranks=2, num_microbatches=3, capacity=2)
 
@@ -25,9 +25,9 @@ SMALL = bp.Pipeline(num_ranks=2, num_microbatches=3, capacity=2)
 @pytest.mark.torch
 def test_every_name_is_called_after_every_module_is_imported(tmp_path: Path) -> None:
     # A module that is imported becomes an attribute of its package: none may shadow a name.
-    for module in pkgutil.walk_packages(bp.__path__, "bubbleproof."):
-        if not module.name.endswith("__main__"):
-            importlib.import_module(module.name)
+    for name in modules():
+        if name and not name.endswith("__main__"):
+            importlib.import_module(f"bubbleproof.{name}")
     member = bp.family("1f1b")(p=2, m=3)
     result = bp.solve(SMALL)
     assert isinstance(result, bp.Result)

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from proofs_tests.structure import BESIDE
+
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("bubbleproof", "proofs_tests", "benchmarks", "examples")
+FOLDERS = ("bubbleproof", *BESIDE, "proofs_tests", "benchmarks", "examples")
 EXCEPTION = re.compile(r"#\s*(?:ruff:\s*)?(?:noqa|type:\s*ignore|mypy:|pragma:)", re.IGNORECASE)
 REASONED = re.compile(
     r"# type: ignore\[[a-z-]+(, [a-z-]+)*\]  # \S.*"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = ROOT / "bubbleproof"
-LINKS = ("theory", "verify", "solvers", "reference_exec")
+from proofs_tests import structure
+from proofs_tests.structure import BESIDE, PACKAGE, ROOT
+
 HEAVY = ("torch", "ortools", "z3", "pulp", "highspy", "pysat", "matplotlib", "plotly")
 
 # Each room may import itself and these.
@@ -55,9 +55,9 @@ MAY_IMPORT: dict[str, set[str]] = {
 
 def room_of(path: Path) -> str:
     """The room of a file of the package; files at its top are rooms by their own name."""
-    if path.relative_to(PACKAGE).parts == ("reference_exec", "__main__.py"):
+    if within(path).parts == ("reference_exec", "__main__.py"):
         return "reference_exec.__main__"
-    first = path.relative_to(PACKAGE).parts[0]
+    first = within(path).parts[0]
     return first.removesuffix(".py")
 
 
@@ -96,22 +96,33 @@ EXECUTOR = (
 
 
 def files() -> list[Path]:
-    return sorted(PACKAGE.rglob("*.py"))
+    return list(structure.files().values())
+
+
+def within(path: Path) -> Path:
+    """A file's place in the package, of which four rooms stand beside its folder."""
+    return path.relative_to(PACKAGE if path.is_relative_to(PACKAGE) else ROOT)
 
 
 def module_of(path: Path) -> str:
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    return ".".join(("bubbleproof", *within(path).with_suffix("").parts))
+
+
+def file_of(module: str) -> Path | None:
+    """The file of a module of the package; None for what is none."""
+    parts = module.split(".")
+    return structure.modules().get(".".join(parts[1:])) if parts[0] == "bubbleproof" else None
 
 
 def forbidden(path: Path, source: str) -> list[str]:
-    """The imports of a file that break the directions, or go through the links."""
+    """The imports of a file that break the directions, or call a room by a second name."""
     room = room_of(path)
     allowed = MAY_IMPORT[room] | {room}
     wrong = []
     for name in sorted(imported_modules(source, module_of(path))):
         parts = name.split(".")
-        if parts[0] in LINKS:
-            wrong.append(f"{name} goes through the top-level link")
+        if parts[0] in BESIDE:
+            wrong.append(f"{name} is bubbleproof.{name}")
         if parts[0] == "proofs_tests":
             wrong.append(f"{name} is a test")
         if parts[0] == "bubbleproof" and len(parts) > 1 and parts[1] not in allowed:
@@ -121,7 +132,7 @@ def forbidden(path: Path, source: str) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("path", files(), ids=lambda p: str(p.relative_to(PACKAGE)))
+@pytest.mark.parametrize("path", files(), ids=lambda p: str(within(p)))
 def test_imports_run_one_way(path: Path) -> None:
     assert forbidden(path, path.read_text(encoding="utf-8")) == []
 
@@ -154,7 +165,7 @@ def test_a_wrong_import_is_found(where: str, line: str) -> None:
 
 def too_early(path: Path, source: str) -> list[str]:
     """The imports of a file of the executor that lead to a later part."""
-    own = EXECUTOR.index(path.relative_to(PACKAGE / "reference_exec").parts[0].removesuffix(".py"))
+    own = EXECUTOR.index(within(path).relative_to("reference_exec").parts[0].removesuffix(".py"))
     names = (name.split(".") for name in sorted(imported_modules(source, module_of(path))))
     ours = ["bubbleproof", "reference_exec"]
     parts = {name[2] for name in names if name[:2] == ours and name[2:]}
@@ -163,8 +174,12 @@ def too_early(path: Path, source: str) -> list[str]:
 
 @pytest.mark.parametrize(
     "path",
-    [path for path in files() if path.parent.parent == PACKAGE / "reference_exec"],
-    ids=lambda p: str(p.relative_to(PACKAGE)),
+    [
+        path
+        for path in files()
+        if within(path).parts[0] == "reference_exec" and len(within(path).parts) == 3
+    ],
+    ids=lambda p: str(within(p)),
 )
 def test_the_parts_of_the_executor_are_in_order(path: Path) -> None:
     assert too_early(path, path.read_text(encoding="utf-8")) == []
@@ -183,9 +198,8 @@ def reached(module: str) -> set[str]:
     todo = [module]
     while todo:
         name = todo.pop()
-        path = ROOT / Path(*name.split("."))
-        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-        if name in seen or not path.is_file():
+        path = file_of(name)
+        if name in seen or path is None:
             continue
         seen.add(name)
         inside = name + ".__init__" if path.name == "__init__.py" else name
@@ -194,7 +208,7 @@ def reached(module: str) -> set[str]:
 
 
 def test_verify_never_reaches_a_schedule_generator_or_a_solver() -> None:
-    modules = [module_of(p) for p in (PACKAGE / "verify").rglob("*.py")]
+    modules = [module_of(path) for path in (ROOT / "verify").rglob("*.py")]
     for module in modules:
         names = reached(module)
         generators = ("bubbleproof.theory.families", "bubbleproof.solvers", "bubbleproof.papers")
@@ -218,8 +232,7 @@ def beyond_trust(module: str, part: str) -> set[str]:
     names = reached(module)
     found = {name for name in names if not name.startswith(allowed)}
     for name in names:
-        path = ROOT / Path(*name.split("."))
-        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        path = structure.modules()[name.partition(".")[2]]
         libraries = {n.split(".")[0] for n in imported_modules(path.read_text("utf-8"), name)}
         found |= libraries & {*HEAVY, "subprocess"}
     return found
@@ -227,7 +240,7 @@ def beyond_trust(module: str, part: str) -> set[str]:
 
 @pytest.mark.parametrize("part", JUDGES)
 def test_what_judges_rests_on_what_is_trusted(part: str) -> None:
-    modules = [module_of(path) for path in (PACKAGE / "verify" / part).rglob("*.py")]
+    modules = [module_of(path) for path in (ROOT / "verify" / part).rglob("*.py")]
     assert len(modules) > 3
     assert {module: found for module in modules if (found := beyond_trust(module, part))} == {}
 
@@ -267,12 +280,3 @@ def test_importing_the_package_loads_neither_torch_nor_a_solver(module: str) -> 
 def test_families_load_neither_torch_nor_a_solver() -> None:
     assert loaded_by("import bubbleproof.theory.families").isdisjoint(HEAVY)
     assert "json" in loaded_by("import json")  # the probe sees what is loaded
-
-
-@pytest.mark.parametrize("name", LINKS)
-def test_top_level_links_are_relative(name: str) -> None:
-    link = ROOT / name
-    if not link.exists() and not link.is_symlink():
-        pytest.skip("a checkout without the links")
-    assert link.is_symlink()
-    assert link.readlink() == Path("bubbleproof") / name

@@ -13,13 +13,11 @@ from importlib import import_module
 from inspect import getmembers, isclass
 from multiprocessing import get_context
 from pathlib import Path
-from pkgutil import walk_packages
 from types import MappingProxyType
 
 import numpy as np
 import pytest
 
-import bubbleproof
 from bubbleproof.faults import FaultError
 from bubbleproof.formats import UnusableInput, read_schedule, write_schedule
 from bubbleproof.formats.schedule_file import ScheduleFile
@@ -32,6 +30,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError
 from bubbleproof.theory.pipelines.timing import Deadlock
 from bubbleproof.verify import check_whole
+from proofs_tests.structure import modules
 
 SMALL = member("1f1b", p=2, m=2)
 LATE = Pipeline(num_ranks=2, num_microbatches=2)
@@ -110,9 +109,9 @@ def test_every_error_with_an_init_of_its_own_is_among_them() -> None:
     named = {type(error) for error in ERRORS}
     found = {
         kind
-        for module in walk_packages(bubbleproof.__path__, "bubbleproof.")
-        if ".pytorch" not in module.name and not module.name.endswith("__main__")
-        for _, kind in getmembers(import_module(module.name), isclass)
+        for name in modules()
+        if name and ".pytorch" not in name and not name.endswith("__main__")
+        for _, kind in getmembers(import_module(f"bubbleproof.{name}"), isclass)
         if issubclass(kind, Exception) and kind.__module__.startswith("bubbleproof")
     }
     own = {kind for kind in found if "__init__" in vars(kind) and not is_dataclass(kind)}

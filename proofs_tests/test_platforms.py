@@ -25,9 +25,9 @@ from proofs_tests.commands.conftest import Run, command
 from proofs_tests.commands.test_defaults import GIVEN, marked, prepare
 from proofs_tests.patience import PATIENCE
 from proofs_tests.sized import sized
+from proofs_tests.structure import files
 
 __all__ = ["command"]
-PACKAGE = Path(__file__).resolve().parent.parent / "bubbleproof"
 
 # What macOS or Windows lack; of ``socket`` what Wire sets where it is there.
 LACKING = {
@@ -93,8 +93,8 @@ def asked_for(source: str) -> set[str]:
 
 def test_what_not_every_system_has_is_asked_for_in_one_place() -> None:
     found = {
-        path.relative_to(PACKAGE).as_posix(): names
-        for path in sorted(PACKAGE.rglob("*.py"))
+        name: names
+        for name, path in files().items()
         if path.name != "platforms.py" and (names := asked_for(path.read_text("utf-8")))
     }
     assert found == ASKED_FOR

@@ -9,15 +9,17 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 
 from proofs_tests.patience import PATIENCE
+from proofs_tests.structure import BESIDE
 
 ROOT = Path(__file__).parents[1]
-SOURCES = ("bubbleproof", "pyproject.toml", "README.md", "LICENSE")
+SOURCES = ("bubbleproof", *BESIDE, "setup.py", "pyproject.toml", "README.md", "LICENSE")
 
 
 @pytest.fixture(scope="module")
@@ -47,11 +49,15 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_wheel_holds_every_file_of_the_package(unpacked: Path) -> None:
     def files(root: Path) -> set[Path]:
-        found = {path.relative_to(root) for path in (root / "bubbleproof").rglob("*.*")}
+        found = {path.relative_to(root) for path in root.rglob("*.*")}
         return {path for path in found if path.suffix != ".pyc" and path.name != "__pycache__"}
 
-    assert files(unpacked) == files(ROOT)
-    assert not (unpacked / "proofs_tests").exists()
+    beside = {Path(room) / path for room in BESIDE for path in files(ROOT / room)}
+    assert files(unpacked / "bubbleproof") == files(ROOT / "bubbleproof") | beside
+    assert {path.name for path in unpacked.iterdir() if path.is_dir()} == {
+        "bubbleproof",
+        f"bubbleproof-{version('bubbleproof')}.dist-info",
+    }
 
 
 @pytest.mark.torch

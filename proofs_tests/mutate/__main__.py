@@ -15,7 +15,7 @@ from benchmarks.markdown import CLOCK
 from proofs_tests.mutate.mutants import Mutant, mutants
 from proofs_tests.mutate.same import SAME
 from proofs_tests.mutate.trial import ALIVE, KILLED, LATE, Trials
-from proofs_tests.structure import PACKAGE, ROOT, imported, modules
+from proofs_tests.structure import ROOT, files, imported, modules
 
 VERIFY = "proofs_tests/verify"
 SWEEPS = (  # of mutated schedules and programs, for minutes; what they kill others do too
@@ -86,15 +86,16 @@ def trusted() -> list[str]:
         if name not in found:
             found.add(name)
             todo += imported(name)
-    return sorted(str(modules()[name].relative_to(PACKAGE)) for name in found)
+    paths = {modules()[name] for name in found}
+    return [file for file, path in files().items() if path in paths]
 
 
-def drawn(files: list[str], count: int, seed: int) -> list[Mutant]:
+def drawn(chosen: list[str], count: int, seed: int) -> list[Mutant]:
     """A random choice of the files' mutants; all of them where there are no more.
 
     Raises ``ValueError`` for an entry of ``SAME`` that is no mutant of the tree.
     """
-    every = {file: mutants(file, (PACKAGE / file).read_text("utf-8")) for file in files}
+    every = {file: mutants(file, files()[file].read_text("utf-8")) for file in chosen}
     known = {mutant.key for found in every.values() for mutant in found}
     for key in SAME:
         if key[0] in every and key not in known:
@@ -162,7 +163,7 @@ def main(words: list[str]) -> int:
     given = parser.parse_args(words)
     seeds = {seed: drawn(given.files or trusted(), given.count, seed) for seed in given.seed}
     trials = Trials(
-        package=PACKAGE,
+        paths=files(),
         mutants=list(dict.fromkeys(mutant for own in seeds.values() for mutant in own)),
         workers=given.workers,
         most_seconds=given.seconds,

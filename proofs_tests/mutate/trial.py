@@ -15,7 +15,7 @@ import re
 import resource
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -45,7 +45,7 @@ class Baseline:
 class Trials:
     """The plugin: what to try, and the verdicts (by mutant) once the session has ended."""
 
-    package: Path
+    paths: Mapping[str, Path]  # of the package's files
     mutants: Sequence[Mutant]
     workers: int
     most_seconds: float  # of tests on one mutant, as they take on the code as it is
@@ -76,7 +76,7 @@ class Trials:
             self.error = "the tests cannot be collected"
             return True
         files = {mutant.file for mutant in self.mutants}
-        self.sources = {file: (self.package / file).read_text("utf-8") for file in files}
+        self.sources = {file: self.paths[file].read_text("utf-8") for file in files}
         baseline = self._baseline(session.items)
         self.tell(f"{len(session.items)} tests, {sum(baseline.seconds):.0f} s on the code as it is")
         if baseline.failed:
@@ -115,7 +115,7 @@ class Trials:
         noted: set[Statement] = set()
         setattr(builtins, NOTED, noted)
         for file, source in self.sources.items():
-            path = str(self.package / file)
+            path = str(self.paths[file])
             lines = {mutant.line for mutant in self.mutants if mutant.file == file}
             _put(path, noting(source, path, file, lines))
         seconds, called, failed = [], [], []
@@ -183,7 +183,7 @@ class Trials:
         """In the forked process: 1 as soon as a test fails, 0 when none does."""
         _quiet()
         resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds)))
-        path = str(self.package / mutant.file)
+        path = str(self.paths[mutant.file])
         code = mutated(self.sources[mutant.file], path, mutant)
         if not _put(path, {mutant.function: code}):
             os._exit(NOT_LOADED)

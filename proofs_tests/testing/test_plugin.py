@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from proofs_tests.structure import files
+
 ROOT = Path(__file__).resolve().parents[2]
 
 SUITE = """
@@ -38,6 +40,8 @@ REPLAYS = """
 import multiprocessing
 
 import pytest
+
+from proofs_tests.structure import files
 
 from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
@@ -106,10 +110,9 @@ def test_loading_the_plugin_loads_nothing_heavy() -> None:
 
 
 def test_no_other_room_imports_hypothesis() -> None:
-    package = ROOT / "bubbleproof"
     users = {
-        path.relative_to(package).as_posix()
-        for path in package.rglob("*.py")
+        name
+        for name, path in files().items()
         if "import hypothesis" in (text := path.read_text()) or "from hypothesis" in text
     }
     assert users == {"testing/__init__.py", "testing/strategies.py"}  # the first in its example

@@ -16,3 +16,6 @@
 What is known without running (``models.model_spec``, ``models.footprint``, ``plans.replay_plan``,
 ``evidence.replay_report``) loads no torch.
 """
+
+if __name__ == "reference_exec":  # imported from the top of a checkout
+    raise ImportError("import bubbleproof.reference_exec: reference_exec/ is one with it")

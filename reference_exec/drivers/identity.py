@@ -25,6 +25,7 @@ from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own import description, own_batch, source_digest
 
+BESIDE = ("theory", "verify", "solvers", "reference_exec")  # the package's folder in a checkout
 SHOWN_DIGITS = 12  # of a digest, for people
 
 
@@ -104,10 +105,17 @@ def versions() -> Parts:
 @cache
 def own_files() -> Parts:
     """The files of this package: a checkout in work changes without its version."""
-    folder = Path(bubbleproof.__file__).parent
-    found = sorted(folder.rglob("*.py"), key=lambda path: path.relative_to(folder).as_posix())
-    named = [(path.relative_to(folder).as_posix(), path.read_bytes()) for path in found]
-    return {"files of bubbleproof": IdentityPart.of_content(content_digest(named))}
+    package = Path(bubbleproof.__file__).parent
+    folders = {package: package}  # and what the names of its files are relative to
+    folders |= {package.parent / room: package.parent for room in BESIDE}
+    files = {
+        path.relative_to(top).as_posix(): path
+        for folder, top in folders.items()
+        if folder == package or not (package / folder.name / "__init__.py").is_file()
+        for path in folder.rglob("*.py")
+    }
+    read = [(name, files[name].read_bytes()) for name in sorted(files)]
+    return {"files of bubbleproof": IdentityPart.of_content(content_digest(read))}
 
 
 def model_parts(spec: ModelSpec) -> Parts:

@@ -17,3 +17,6 @@ __all__ = [
     "solve",
     "solve_choices",
 ]
+
+if __name__ == "solvers":  # imported from the top of a checkout
+    raise ImportError("import bubbleproof.solvers: solvers/ is one with it")
