@@ -223,7 +223,7 @@ def _words(tree: ast.Module) -> set[str]:
 
 def siblings() -> dict[str, int]:
     """How many files each folder of the package has, the fullest first."""
-    found = Counter(str(path.parent.relative_to(PACKAGE)) for path in modules().values())
+    found = Counter(str(Path(file).parent) for file in files())
     return dict(found.most_common())
 
 
