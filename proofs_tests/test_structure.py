@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from proofs_tests.names import names_twice, participles
 from proofs_tests.structure import (
     CERTIFICATES,
     KERNEL,
@@ -16,8 +17,6 @@ from proofs_tests.structure import (
     lines_of,
     model,
     named,
-    names_twice,
-    participles,
     rests_on,
     run_by,
     sentence_rests_on,
