@@ -51,9 +51,9 @@ def test_all_versions_of_python_that_are_declared_are_tested(workflow: dict[str,
     assert SETTINGS["requires-python"] == f">={declared[0]}"
 
 
-def test_only_torch_is_left_out(workflow: dict[str, Any]) -> None:
+def test_only_torch_and_what_needs_it_are_left_out(workflow: dict[str, Any]) -> None:
     extras = set(SETTINGS["optional-dependencies"]) - {"all"}
-    assert set(workflow["env"]["WITHOUT_TORCH"].split(",")) == extras - {"exec"}
+    assert set(workflow["env"]["WITHOUT_TORCH"].split(",")) == extras - {"exec", "models"}
     assert SETTINGS["optional-dependencies"]["exec"] == [
         word for word in SETTINGS["optional-dependencies"]["exec"] if word.startswith("torch>=")
     ]
