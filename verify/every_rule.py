@@ -14,7 +14,7 @@ from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.communication.runtime_collectives import check_runtime_collectives
 from bubbleproof.verify.communication.semantics import Semantics
-from bubbleproof.verify.required import check_required
+from bubbleproof.verify.required_decision import check_required
 from bubbleproof.verify.verdict import Verdict, join
 from bubbleproof.verify.whole import check_whole
 

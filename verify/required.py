@@ -38,11 +38,9 @@ from typing import TypeVar
 
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.verify.finding import Rule
 from bubbleproof.verify.required_choices import ChoiceRequirements
 from bubbleproof.verify.required_step import StepRequirements
 from bubbleproof.verify.required_table import RequiredTable, stated
-from bubbleproof.verify.verdict import RuleDecision
 
 Key = TypeVar("Key")
 
@@ -52,11 +50,6 @@ def required(pipeline: Pipeline) -> RequiredTable:
     step = StepRequirements(pipeline)
     ChoiceRequirements(step)
     return step.found
-
-
-def check_required(pipeline: Pipeline, problem: Problem) -> RuleDecision:
-    """Whether the problem is what the pipeline requires, as the decision of a rule of its own."""
-    return RuleDecision.of_sentences(Rule.REQUIRED, differences(pipeline, problem))
 
 
 def differences(pipeline: Pipeline, problem: Problem) -> list[str]:

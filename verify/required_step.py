@@ -33,6 +33,13 @@ class StepRequirements:
         upward = placement == "bidirectional" and 2 * microbatch >= self.pipeline.num_microbatches
         return back if upward else stage % p
 
+    def capacity(self, rank: int) -> int | None:
+        """The memory of a rank: one number (or None, no limit) is that of all, a row of each."""
+        given = self.pipeline.capacity
+        if not isinstance(given, tuple):
+            return given
+        return given[0] if len(given) == 1 else given[rank]
+
     def memory(self, stage: int, microbatch: int) -> str:
         return f"memory of rank {self.rank(stage, microbatch)}"
 
@@ -114,7 +121,7 @@ class StepRequirements:
             for home in {self.rank(stage, j) for j in (0, pipeline.num_microbatches)}:
                 base[home] += int(self.per_stage.static[stage])
         for rank, load in base.items():
-            self.found.stores[f"memory of rank {rank}"] = load, pipeline.capacities[rank]
+            self.found.stores[f"memory of rank {rank}"] = load, self.capacity(rank)
 
     def _forward(self, stage: int, microbatch: int, part: int) -> None:
         name = action_name(stage, "F", microbatch, part)

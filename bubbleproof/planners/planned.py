@@ -23,7 +23,7 @@ from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
 from bubbleproof.verify import Verdict, check_whole, join
 from bubbleproof.verify.candidates.bundle import CandidateBound
 from bubbleproof.verify.candidates.cases import CandidateProof
-from bubbleproof.verify.required import check_required
+from bubbleproof.verify.required_decision import check_required
 
 Told = Callable[[str], None]
 INTERRUPTED = "interrupted: the best so far"

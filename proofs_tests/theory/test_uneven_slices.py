@@ -18,7 +18,7 @@ from bubbleproof.theory.families.sliced.uneven_slices import (
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
-from bubbleproof.verify.required import check_required
+from bubbleproof.verify.required_decision import check_required
 
 
 def causal(length: int, before: int) -> int:

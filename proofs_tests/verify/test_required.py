@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -24,7 +25,8 @@ from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.theory.pipelines.state_offload import StateOffload
 from bubbleproof.theory.pipelines.transfers import Eviction
 from bubbleproof.verify import Rule
-from bubbleproof.verify.required import check_required, differences
+from bubbleproof.verify.required import differences
+from bubbleproof.verify.required_decision import check_required
 from proofs_tests.random_choices import combined
 from proofs_tests.sized import sized
 from proofs_tests.zeros import zero_or, zeros_or
@@ -247,6 +249,29 @@ def test_one_capacity_for_all_ranks_is_that_of_each() -> None:
     assert [store.capacity for store in problem.stores] == [7, 7, 7]
     assert differences(pipeline, problem) == []
     assert differences(pipeline.with_changes(capacity=(7, 7, 6)), problem) != []
+
+
+@pytest.mark.parametrize(
+    ("capacity", "mutant"),
+    [
+        (7, lambda own: (*own[1:], None)),  # one rank has no limit
+        ((7, 8, 9), lambda own: own[::-1]),
+        ((7, 8, 9), lambda own: own[:1] * 3),
+        ((None, 8, None), lambda _: (8, 8, 8)),
+        (None, lambda _: (0, 0, 0)),
+    ],
+)
+def test_a_wrong_capacity_of_each_rank_is_noticed(
+    monkeypatch: pytest.MonkeyPatch, capacity: object, mutant: Callable[[object], object]
+) -> None:
+    """The capacity rule is stated twice: what makes the problem by a wrong one is found out."""
+    pipeline = Pipeline(num_ranks=3, num_microbatches=2, capacity=capacity)  # type: ignore[arg-type]
+    assert differences(pipeline, pipeline.problem()) == []
+    right = pipeline.capacities
+    monkeypatch.setattr(Pipeline, "capacities", property(lambda _: mutant(right)))
+    found = differences(pipeline, pipeline.problem())
+    assert found
+    assert all(sentence.startswith("store memory of rank") for sentence in found)
 
 
 @pytest.mark.parametrize("placement", [(0, 1, 1, 0), (1, 0, 1, 0), (1, 0, 0, 1)])

@@ -205,7 +205,7 @@ class _Dispatch(ReadyLists):
         self.in_flight[setting.slot[task]] += setting.step[task]
         for store, delta in setting.acquires[task]:
             self._change(task, store, delta)
-        for later, lag in self.tasks.after[task] if self.patience[task] else ():
+        for later, lag in self.tasks.followers(task) if self.patience[task] else ():
             if self.waits[later] == 1:
                 ready = max(self.arrival[later], end + lag)
                 entry = ready, self.priority[later], later

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from math import inf
 
 NOTHING = -inf  # what one lacks behind its last acquisition: it can end however little is free
@@ -72,13 +73,15 @@ class RankBank:
 
         Precondition: no microbatch lacks more than ``limit``.
         """
-        lacking, held = self.lacking, self.held
-        while self.first < microbatch and not held[self.first] + lacking[self.first]:
-            self.first += 1
-        self.take(microbatch, units, settled)
-        line = ((lacking[j], held[j]) for j in range(self.first, len(held)))
-        found = is_safe(line, limit - self.load, limit)
-        self.give(microbatch, units)
+        lacking, held, first = self.lacking, self.held, self.first
+        while first < microbatch and not held[first] + lacking[first]:
+            first += 1
+        self.first = first
+        held[microbatch] += units
+        lacking[microbatch] -= settled
+        line = zip(islice(lacking, first, None), islice(held, first, None), strict=True)
+        found = is_safe(line, limit - self.load - units, limit)
+        held[microbatch] -= units
         lacking[microbatch] += settled
         return found
 

@@ -66,7 +66,7 @@ class FixedLists(ABC):
         self.free_at[resource] = end = now + self.tasks.ticks[task]
         heapq.heappush(self.events, (end, 0, task))
         waits, arrival = self.waits, self.arrival
-        for later, lag in self.tasks.after[task]:
+        for later, lag in self.tasks.followers(task):
             waits[later] -= 1
             if end + lag > arrival[later]:
                 arrival[later] = end + lag

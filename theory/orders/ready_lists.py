@@ -87,13 +87,14 @@ class ReadyLists(ABC):
 
         Those passed over stay in the list.
         """
-        ready, passed = self.ready[queue], []
-        found = None
+        ready = self.ready[queue]
+        if ready and self.fits(ready[0][1]):
+            return heapq.heappop(ready), False
+        found, passed = None, []
         while ready and found is None:
-            if self.fits(ready[0][1]):
+            passed.append(heapq.heappop(ready))
+            if ready and self.fits(ready[0][1]):
                 found = heapq.heappop(ready)
-            else:
-                passed.append(heapq.heappop(ready))
         for entry in passed:
             heapq.heappush(ready, entry)
         return found, bool(passed)
@@ -108,15 +109,22 @@ class ReadyLists(ABC):
         self.begun(task, end)
 
     def _end(self, task: int, now: int) -> None:
+        tasks = self.tasks
         self.left -= 1
-        for resource in self.tasks.homes[task]:
+        for resource in tasks.homes[task]:
             self.is_busy[resource] = False
             self.touched.add(resource)
         self.ended(task)
-        waits, arrival = self.waits, self.arrival
-        for later, lag in self.tasks.after[task]:
-            if now + lag > arrival[later]:
-                arrival[later] = now + lag
-            waits[later] -= 1
-            if not waits[later]:
+        waits, arrival, after, lag = self.waits, self.arrival, tasks.after, tasks.lag
+        for row in range(tasks.first[task], tasks.first[task + 1]):
+            later, arrives = after[row], now + lag[row]
+            if arrives > arrival[later]:
+                arrival[later] = arrives
+            waits[later] = left = waits[later] - 1
+            if left:
+                continue
+            if arrival[later] > now:
                 heapq.heappush(self.events, (arrival[later], True, later))
+            else:  # no resource takes anything before all of this instant has happened
+                heapq.heappush(self.ready[self.queue[later]], (self.priority[later], later))
+                self.touched.add(tasks.home[later])

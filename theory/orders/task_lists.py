@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,6 @@ import numpy as np
 from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.model.schedule import Program
 
-Followers = list[list[tuple[int, int]]]  # by task: the tasks that wait for it, and their lags
 LoadChanges = list[list[tuple[int, int]]]  # by task: stores, and by how many units they change
 
 
@@ -18,35 +18,52 @@ class TaskLists:
     """What list scheduling knows of the tasks, by their numbers.
 
     ``waits`` counts the precedences into a task; ``homes`` are the resources that it occupies, and
-    ``home`` is the first of them.
+    ``home`` is the first of them. The tasks that wait for task t, and after what lags, are rows
+    ``first[t]`` to ``first[t + 1]`` of ``after`` and ``lag``: a list for each task would be walked
+    through by Python's collector again and again.
     """
 
     ticks: list[int]
-    homes: list[list[int]]
+    homes: list[Sequence[int]]
     home: list[int]
-    after: Followers
+    first: list[int]
+    after: list[int]
+    lag: list[int]
     waits: list[int]
     num_resources: int
+
+    def followers(self, task: int) -> Iterator[tuple[int, int]]:
+        """The tasks that wait for one, each with its lag."""
+        rows = slice(self.first[task], self.first[task + 1])
+        return zip(self.after[rows], self.lag[rows], strict=True)
 
 
 def task_lists(problem: Problem, edges: Edges | None = None) -> TaskLists:
     """The tasks of a problem, with its precedences or others between them."""
-    edges, count, occupancy = edges or problem.edges, problem.num_tasks, problem.occupancy
-    homes: list[list[int]] = [[] for _ in range(count)]
-    for task, resource in zip(occupancy.task.tolist(), occupancy.resource.tolist(), strict=True):
-        homes[task].append(resource)
-    after: Followers = [[] for _ in range(count)]
-    columns = edges.before.tolist(), edges.after.tolist(), edges.lag.tolist()
-    for before, later, lag in zip(*columns, strict=True):
-        after[before].append((later, lag))
+    edges, count = edges or problem.edges, problem.num_tasks
+    order = np.argsort(edges.before, kind="stable")
+    ends = np.cumsum(np.bincount(edges.before, minlength=count))
+    homes = _homes(problem)
     return TaskLists(
         ticks=problem.duration.tolist(),
         homes=homes,
         home=[used[0] for used in homes],
-        after=after,
+        first=[0, *ends.tolist()],
+        after=edges.after[order].tolist(),
+        lag=edges.lag[order].tolist(),
         waits=np.bincount(edges.after, minlength=count).tolist(),
         num_resources=len(problem.resources),
     )
+
+
+def _homes(problem: Problem) -> list[Sequence[int]]:
+    """The resources of each task; tasks of one resource share theirs."""
+    alone = [(resource,) for resource in range(len(problem.resources))]
+    found: list[Sequence[int]] = [()] * problem.num_tasks
+    occupancy = problem.occupancy
+    for task, resource in zip(occupancy.task.tolist(), occupancy.resource.tolist(), strict=True):
+        found[task] = (*found[task], resource) if found[task] else alone[resource]
+    return found
 
 
 def load_changes(problem: Problem) -> tuple[LoadChanges, LoadChanges]:

@@ -197,7 +197,8 @@ class Pipeline(_ChoicesByName):
             link.require(self.num_ranks)
 
     def _check_memory(self) -> None:
-        for released, held in zip(self.per_stage.released, self.per_stage.activation, strict=True):
+        columns = self.per_stage
+        for released, held in zip(columns.released, columns.activation, strict=True):
             if released > held:
                 raise ValueError(f"released_at_input ({released}) exceeds activation ({held})")
         caps = self._caps

@@ -23,6 +23,8 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 Test = Callable[[object], bool]
+_PLAIN = frozenset((int, str, bool))  # settled as they are
+_NUMPY = np.integer, np.bool_, np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +87,11 @@ def alternatives(hint: object) -> Iterator[object]:
 
 def settled(value: object) -> object:
     """Numpy's whole numbers as ours, and lists and arrays as tuples, at any depth."""
-    if isinstance(value, np.integer | np.bool_ | np.ndarray):
+    if value is None or type(value) in _PLAIN:
+        return value
+    if isinstance(value, _NUMPY):
         value = value.tolist()
-    return tuple(map(settled, value)) if isinstance(value, list | tuple) else value
+    return tuple(map(settled, value)) if isinstance(value, (list, tuple)) else value
 
 
 def require_types(values: Mapping[str, object], kind: type) -> None:

@@ -54,7 +54,7 @@ def mirrored(problem: Problem, *, is_backwards: bool, is_bidirectional: bool) ->
     return MirroredLists(
         tasks=replace(
             task_lists(problem, edges),
-            homes=[[place] for place in rank],  # no other resource counts
+            homes=[*zip(rank, strict=True)],  # no other resource counts
             home=rank,
             num_resources=problem.num_ranks,
         ),

@@ -108,9 +108,11 @@ class _SliceRun(ReadyLists):
         super().__init__(task_lists(problem), _priority(problem, sizes), queue, lists=3)
         self.most, self.limit = limit, [limit] * p
         self.which: list[int] = which.tolist()
+        self.is_split = WEIGHTS in self.which
         self.microbatch: list[int] = actions.microbatch.tolist()
         units = (kind == Kind.F) & (rank == 0) & (actions.microbatch == 0)
         self.banks = [RankBank([int(units.sum())] * sum(sizes)) for _ in range(p)]
+        self.bank = [self.banks[place] for place in self.tasks.home]  # by task
         self.forward_was_last = [False] * p
 
     def chosen(self, resource: int, now: int) -> int | None:
@@ -133,21 +135,22 @@ class _SliceRun(ReadyLists):
     def fits(self, task: int) -> bool:
         """Whether the bank of its rank allows a forward."""
         rank = self.tasks.home[task]
-        return self.banks[rank].allows(self.microbatch[task], 1, 1, self.limit[rank])
+        return self.bank[task].allows(self.microbatch[task], 1, 1, self.limit[rank])
 
     def begun(self, task: int, end: int) -> None:
         """A forward takes a unit; W's stand in line as their I's ran."""
-        if self.which[task] == FORWARDS:
-            self.banks[self.tasks.home[task]].take(self.microbatch[task], 1, 1)
-        elif self.which[task] == BACKWARDS:
-            for later, _ in self.tasks.after[task]:
+        which = self.which[task]
+        if which == FORWARDS:
+            self.bank[task].take(self.microbatch[task], 1, 1)
+        elif self.is_split and which == BACKWARDS:
+            for later, _ in self.tasks.followers(task):
                 if self.which[later] == WEIGHTS:
                     self.priority[later] = end
 
     def ended(self, task: int) -> None:
         """A backward gives its unit back, or leaves it to W."""
         if self.which[task] == BACKWARDS:
-            self.banks[self.tasks.home[task]].give(self.microbatch[task], 1)
+            self.bank[task].give(self.microbatch[task], 1)
 
 
 def _priority(problem: Problem, sizes: list[int]) -> list[int]:

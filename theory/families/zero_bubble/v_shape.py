@@ -112,11 +112,7 @@ def squeezed_order(pipeline: Pipeline, block: BuildingBlock) -> Program:
     """The block repeated for every microbatch, squeezed at unit ticks."""
     problem = pipeline.problem()
     tasks = main_lists(problem)
-    unit = replace(
-        tasks,
-        ticks=[1] * problem.num_tasks,
-        after=[[(later, 0) for later, _ in row] for row in tasks.after],
-    )
+    unit = replace(tasks, ticks=[1] * problem.num_tasks, lag=[0] * len(tasks.lag))
     mains = [_sequence(problem, block, rank) for rank in range(problem.num_ranks)]
     run = WeightFilling(unit, mains, parts_of_inputs(problem), block.limit)
     if not run.run():
