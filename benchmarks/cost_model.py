@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks.cost_model_page import page
 from benchmarks.cost_model_picture import draw
 from bubbleproof.costs.times.calibration import Calibration, calibrate
-from bubbleproof.costs.times.cards import card
+from bubbleproof.costs.times.card_files import card
 from bubbleproof.costs.times.cross_validation import HeldOutEstimate, cross_validated
 from bubbleproof.costs.times.estimation import estimated_ms, estimates
 from bubbleproof.costs.times.job_rows import JobRow

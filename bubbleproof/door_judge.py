@@ -6,9 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from bubbleproof.arguments import FilePath, path_text, wrong
-from bubbleproof.formats.clusters.cluster_deployments import all_counted, deployments
+from bubbleproof.formats.clusters.cluster_deployments import all_counted
 from bubbleproof.formats.clusters.cluster_toml import cluster_file_of_text
 from bubbleproof.formats.clusters.deployed_problem import deployed_text
+from bubbleproof.formats.clusters.numbered_deployments import deployments
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.files import os_reason
 from bubbleproof.formats.plans.bundle_json import write_bundle, write_deployment_bundles

@@ -8,9 +8,9 @@ from pathlib import Path
 from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import HOLDS, print_json, print_table, print_text
 from bubbleproof.costs.times.calibration import Calibration, calibrate, num_fitting
-from bubbleproof.costs.times.constants import CONSTANTS
 from bubbleproof.costs.times.cross_validation import HeldOutEstimate, mean_error
 from bubbleproof.costs.times.estimation import estimated_ms
+from bubbleproof.costs.times.fitted_constants import CONSTANTS
 from bubbleproof.formats.clusters.hardware_toml import hardware_path, hardware_text, known_card
 from bubbleproof.formats.clusters.iteration_rows import read_rows
 from bubbleproof.formats.files import write_text

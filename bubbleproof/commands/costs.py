@@ -34,8 +34,9 @@ from bubbleproof.costs.deployment import COUNTS
 from bubbleproof.formats.clusters.cluster_toml import SIZES, has_cluster, read_cluster_file
 from bubbleproof.formats.clusters.deployed_problem import deployed_text
 from bubbleproof.formats.clusters.model_toml import read_model
-from bubbleproof.formats.errors import about, nearest, one_line, quoted
+from bubbleproof.formats.errors import about, one_line, quoted
 from bubbleproof.formats.files import write_text
+from bubbleproof.formats.layouts.nearest_words import nearest
 from bubbleproof.formats.problem_toml import problem_file_of_text
 
 WORDS = ("scope", "accounting", "precision")

@@ -11,11 +11,13 @@ from bubbleproof.costs.deployment import SCOPES, Deployment
 from bubbleproof.costs.flops import Flops, head_flops, layer_flops, operation_flops
 from bubbleproof.costs.known_models import KnownModel, known_model, known_models
 from bubbleproof.costs.model_costs import ModelCosts, StageCosts, model_costs
+from bubbleproof.costs.model_families import FAMILIES, transformer
 from bubbleproof.costs.operations import LayerOperation, layer_operations
+from bubbleproof.costs.parameter_counts import ParameterCounts, parameters
 from bubbleproof.costs.saved_bytes import layer_saved, message_bytes
 from bubbleproof.costs.state import bytes_per_parameter, stage_weights, state_bytes
-from bubbleproof.costs.transformer import FAMILIES, Transformer, transformer
-from bubbleproof.costs.weights import ParameterCounts, Weights, parameters
+from bubbleproof.costs.transformer import Transformer
+from bubbleproof.costs.weights import Weights
 
 __all__ = [
     "ACCOUNTINGS",

@@ -13,7 +13,8 @@ from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 
-from bubbleproof.costs.transformer import Transformer, transformer
+from bubbleproof.costs.model_families import transformer
+from bubbleproof.costs.transformer import Transformer
 
 FILE = Path(__file__).with_name("models.toml")
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from bubbleproof.costs.deployment import SCOPES, Deployment
 from bubbleproof.costs.flops import Flops, head_flops, layer_flops
 from bubbleproof.costs.operations import Number
+from bubbleproof.costs.parameter_counts import ParameterCounts, parameters
 from bubbleproof.costs.saved_bytes import (
     embedding_saved,
     head_saved,
@@ -20,7 +21,7 @@ from bubbleproof.costs.saved_bytes import (
 )
 from bubbleproof.costs.state import stage_weights, state_bytes
 from bubbleproof.costs.transformer import Transformer
-from bubbleproof.costs.weights import ParameterCounts, parameters, whole
+from bubbleproof.costs.weights import whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

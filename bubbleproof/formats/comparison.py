@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bubbleproof.formats.errors import UnusableInput, nearest, quoted
+from bubbleproof.formats.errors import UnusableInput, quoted
+from bubbleproof.formats.layouts.nearest_words import nearest
 from bubbleproof.theory.families import Family, families
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.stage_numbers import Ticks, column

@@ -11,9 +11,8 @@ bubbleproof.formats.errors.UnusableInput: a.csv: row 1, column 3: expected an ac
 
 from __future__ import annotations
 
-import difflib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Self
 
@@ -110,18 +109,3 @@ def one_line(text: str, limit: int) -> str:
     """The text on one line without control characters, cut after ``limit`` characters."""
     printable = "".join(c if c.isprintable() else "?" for c in text[:limit])
     return printable + ("..." if len(text) > limit else "")
-
-
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word most like ``word``, or None when none is much like it."""
-    close = difflib.get_close_matches(word[:LONGEST_QUOTE], list(known), n=1, cutoff=0.5)
-    return close[0] if close else None
-
-
-def unknown_key(where: str, key: str, known: Iterable[str]) -> UnusableInput:
-    """The error for a key that is none of ``known``, naming the nearest one."""
-    names = list(known)
-    close = nearest(key, names)
-    hint = f"; did you mean {close!r}?" if close else ""
-    listed = ", ".join(names[:20])
-    return UnusableInput(where, f"one of the keys {listed}", quoted(key) + hint)

@@ -14,8 +14,9 @@ from typing import Annotated, Any, ClassVar, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from bubbleproof.formats.errors import UnusableInput, quoted, unknown_key, values_at
+from bubbleproof.formats.errors import UnusableInput, quoted, values_at
 from bubbleproof.formats.exact_numbers import LARGEST
+from bubbleproof.formats.layouts.nearest_words import unknown_key
 
 Whole = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
 Count = Annotated[int, Field(ge=1, le=LARGEST)]

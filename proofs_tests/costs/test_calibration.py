@@ -15,7 +15,7 @@ from bubbleproof.costs.times.calibration import (
     scope_pairs,
     uncalibrated,
 )
-from bubbleproof.costs.times.cards import card
+from bubbleproof.costs.times.card_files import card
 from bubbleproof.costs.times.cross_validation import (
     HeldOutEstimate,
     cross_validated,

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.costs.times.calibration import uncalibrated
-from bubbleproof.costs.times.cards import FOLDER, card, card_of, cards
-from bubbleproof.costs.times.constants import CONSTANTS, require_constants
+from bubbleproof.costs.times.card_files import FOLDER, card, card_of, cards
+from bubbleproof.costs.times.constants import NAMES, require_constants, starts
+from bubbleproof.costs.times.fitted_constants import CONSTANTS
 from bubbleproof.formats.clusters.hardware_toml import hardware_text, read_hardware
 from bubbleproof.formats.errors import UnusableInput
 
@@ -49,9 +50,9 @@ def test_a_card_of_wrong_numbers_is_refused(tmp_path: Path) -> None:
 
 def test_constants_have_a_meaning_a_unit_and_a_number() -> None:
     assert len(CONSTANTS) <= 30
-    assert len({each.name for each in CONSTANTS}) == len(CONSTANTS)
+    assert tuple(each.name for each in CONSTANTS) == NAMES
     for each in cards().values():
-        require_constants({c.name: c.start(each) for c in CONSTANTS})
+        require_constants(starts(each))
     assert all(each.meaning and each.unit for each in CONSTANTS)
 
 

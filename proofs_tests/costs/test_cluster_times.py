@@ -13,8 +13,8 @@ from bubbleproof.costs.cluster_layers import cluster_layers
 from bubbleproof.costs.cluster_times import cluster_times
 from bubbleproof.costs.times.allocated import allocated
 from bubbleproof.costs.times.iteration import iteration_plan, steps_of
-from bubbleproof.costs.times.kernels import step_times
 from bubbleproof.costs.times.software import software
+from bubbleproof.costs.times.step_work import step_times
 from bubbleproof.formats.clusters.cluster_toml import read_cluster_file
 from bubbleproof.theory.families import family
 from bubbleproof.theory.model.measures import measure

@@ -9,7 +9,7 @@ import pytest
 
 from bubbleproof.costs.times.along_paths import paths, predicted, prepared
 from bubbleproof.costs.times.calibration import uncalibrated
-from bubbleproof.costs.times.cards import card
+from bubbleproof.costs.times.card_files import card
 from bubbleproof.costs.times.critical_paths import graph, longest_path
 from bubbleproof.costs.times.estimation import estimated_ms
 from bubbleproof.costs.times.job_rows import rows_of

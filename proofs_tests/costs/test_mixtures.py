@@ -23,12 +23,13 @@ from bubbleproof.costs import (
     transformer,
 )
 from bubbleproof.costs.times.allocated import allocated, placeholders
-from bubbleproof.costs.times.cards import card
+from bubbleproof.costs.times.card_files import card
 from bubbleproof.costs.times.constants import starts
 from bubbleproof.costs.times.iteration import iteration_plan
 from bubbleproof.costs.times.kernels import grouped, kernel_times
 from bubbleproof.costs.times.software import software
-from bubbleproof.costs.times.work import smallest_side, step, work
+from bubbleproof.costs.times.step_work import step
+from bubbleproof.costs.times.work import smallest_side, work
 from bubbleproof.costs.weights import layer_weights
 
 CORE = software("megatron-core")

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from bubbleproof.costs import Deployment, Transformer, transformer
-from bubbleproof.costs.times.cards import card
-from bubbleproof.costs.times.constants import CONSTANTS, NAMES, starts
+from bubbleproof.costs.times.card_files import card
+from bubbleproof.costs.times.constants import NAMES, starts
+from bubbleproof.costs.times.fitted_constants import CONSTANTS
 from bubbleproof.costs.times.iteration import iteration_plan
 from bubbleproof.costs.times.kernels import KernelTimes, all_reduce, kernel_times
 from bubbleproof.costs.times.software import software
-from bubbleproof.costs.times.work import step, work
+from bubbleproof.costs.times.step_work import step
+from bubbleproof.costs.times.work import work
 
 GPT = software("megatron-deepspeed")
 NODE = 8

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.cost_model_unseen import Unseen, unseen
 from bubbleproof.costs.times.calibration import Calibration, calibrate
-from bubbleproof.costs.times.cards import card
+from bubbleproof.costs.times.card_files import card
 from bubbleproof.costs.times.estimation import estimates
 from bubbleproof.costs.times.job_rows import rows_of
 from bubbleproof.formats.clusters.hardware_toml import CALIBRATED, read_hardware

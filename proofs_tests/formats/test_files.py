@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bubbleproof.formats import UnusableInput, files, read_problem, read_schedule, read_table
-from bubbleproof.formats.errors import about, nearest, quoted
+from bubbleproof.formats.errors import about, quoted
 from bubbleproof.formats.files import MEBIBYTE, read_text, write_text
+from bubbleproof.formats.layouts.nearest_words import nearest
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

@@ -9,7 +9,7 @@ from threading import Event
 import pytest
 
 from bubbleproof.costs.combinations import CombinationCosts, Lists, combinations, counted
-from bubbleproof.formats.clusters.deployed_space import deployed_content
+from bubbleproof.formats.clusters.deployed_content import deployed_content
 from bubbleproof.formats.problem_toml import problem_of
 from bubbleproof.planners import Plan, PlanOptions, deployment_search, plan
 from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan

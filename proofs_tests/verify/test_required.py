@@ -265,7 +265,7 @@ def test_a_wrong_capacity_of_each_rank_is_noticed(
     monkeypatch: pytest.MonkeyPatch, capacity: object, mutant: Callable[[object], object]
 ) -> None:
     """The capacity rule is stated twice: what makes the problem by a wrong one is found out."""
-    pipeline = Pipeline(num_ranks=3, num_microbatches=2, capacity=capacity)  # type: ignore[arg-type]
+    pipeline = Pipeline(num_ranks=3, num_microbatches=2, capacity=capacity)  # type: ignore[arg-type]  # by name
     assert differences(pipeline, pipeline.problem()) == []
     right = pipeline.capacities
     monkeypatch.setattr(Pipeline, "capacities", property(lambda _: mutant(right)))

@@ -55,7 +55,7 @@ from bubbleproof.commands.planning.plan_paper import (
 from bubbleproof.commands.planning.plan_report import deployed_report
 from bubbleproof.commands.planning.plan_results import Timed, deployed_rows, timed_candidates
 from bubbleproof.costs.combinations import CombinationCosts
-from bubbleproof.formats.clusters.cluster_deployments import all_counted, deployments
+from bubbleproof.formats.clusters.cluster_deployments import all_counted
 from bubbleproof.formats.clusters.cluster_toml import (
     ClusterFile,
     is_cluster_file,
@@ -63,6 +63,7 @@ from bubbleproof.formats.clusters.cluster_toml import (
 )
 from bubbleproof.formats.clusters.deployed_problem import deployed_file, deployed_text
 from bubbleproof.formats.clusters.deployed_space import deployed_space
+from bubbleproof.formats.clusters.numbered_deployments import deployments
 from bubbleproof.formats.errors import about
 from bubbleproof.formats.plans.bundle_json import write_deployment_bundles
 from bubbleproof.formats.plans.plan_folder import write_plan_folder

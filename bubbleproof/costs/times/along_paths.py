@@ -15,8 +15,9 @@ import numpy as np
 from bubbleproof.costs.times.critical_paths import Path, graph, longest_path
 from bubbleproof.costs.times.iteration import stage_times, steps_of
 from bubbleproof.costs.times.job_rows import JobRow
-from bubbleproof.costs.times.kernels import KernelTimes, kernel_times, step_times
-from bubbleproof.costs.times.work import Floats, MicrobatchWork, Step, stacked, work
+from bubbleproof.costs.times.kernels import KernelTimes, kernel_times
+from bubbleproof.costs.times.step_work import Step, stacked, step_times
+from bubbleproof.costs.times.work import Floats, MicrobatchWork, work
 
 MESSAGE_FLOOR = 1e-6  # ms: what the schedule's whole nanosecond comes to
 

@@ -26,9 +26,11 @@ import numpy as np
 
 from bubbleproof.costs.times.allocated import allocated
 from bubbleproof.costs.times.along_paths import JobColumns, paths, predicted, prepared
-from bubbleproof.costs.times.cards import Card, cards
-from bubbleproof.costs.times.constants import CONSTANTS, NAMES, starts
+from bubbleproof.costs.times.card_files import cards
+from bubbleproof.costs.times.cards import Card
+from bubbleproof.costs.times.constants import NAMES, starts
 from bubbleproof.costs.times.critical_paths import Path
+from bubbleproof.costs.times.fitted_constants import CONSTANTS
 from bubbleproof.costs.times.job_rows import JobRow
 from bubbleproof.costs.times.work import Floats
 

@@ -1,4 +1,4 @@
-"""Cards: what the data sheet of a kind of accelerator says, ``costs/cards/*.toml``.
+"""Cards: what the data sheet of a kind of accelerator says (``card_files``).
 
 Rates are in GB/s (10^9 bytes) and TFLOP/s (10^12, dense), memory in GiB. ``link_gbs`` is what a
 card sends to others of its node, ``network_gbs`` what a node sends to other nodes, each way.
@@ -10,14 +10,9 @@ the third generation of NVSwitch on), so that a small group moves as much as a l
 
 from __future__ import annotations
 
-import difflib
-import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from functools import lru_cache
-from pathlib import Path
+from dataclasses import dataclass
 
-FOLDER = Path(__file__).parent.parent / "cards"
 HALF = ("bf16", "fp16")
 
 
@@ -55,36 +50,3 @@ class Card:
     def memory_bytes(self) -> int:
         """All of its memory."""
         return int(self.memory_gib * 2**30)
-
-
-@lru_cache(maxsize=1)
-def cards() -> dict[str, Card]:
-    """All cards by name."""
-    return {file.stem: card_of(file.stem, file) for file in sorted(FOLDER.glob("*.toml"))}
-
-
-def card_of(name: str, file: Path) -> Card:
-    """The card that a file describes. Raises ``ValueError`` for what it lacks or has too much."""
-    with file.open("rb") as stream:
-        content = tomllib.load(stream)
-    known = {field.name for field in fields(Card)} - {"name"}
-    if wrong := sorted(known ^ set(content)):
-        raise ValueError(f"{file}: a card has {', '.join(sorted(known))}; differs in {wrong[0]}")
-    return Card(name=name, **content)
-
-
-def card(name: str) -> Card:
-    """The card of a name, whatever its case. Raises ``ValueError`` with the nearest names."""
-    found = cards().get(name.lower())
-    if found is None:
-        near = ", ".join(nearest_cards(name))
-        raise ValueError(f"no card {name[:60]!r}; the nearest are {near}")
-    return found
-
-
-def nearest_cards(name: str) -> tuple[str, ...]:
-    """The names that begin like this one, else those most like it, else all of them."""
-    word = name.lower()[:60]
-    near = [each for each in cards() if word and each.startswith(word)]
-    near = near or difflib.get_close_matches(word, cards(), n=3, cutoff=0.3)
-    return tuple(near or cards())

@@ -18,9 +18,10 @@ from fractions import Fraction
 import numpy as np
 
 from bubbleproof.costs.deployment import Deployment
-from bubbleproof.costs.times.kernels import KernelTimes, kernel_times, step_times
+from bubbleproof.costs.times.kernels import KernelTimes, kernel_times
 from bubbleproof.costs.times.software import Software
-from bubbleproof.costs.times.work import Floats, Step, step, work
+from bubbleproof.costs.times.step_work import Step, step, step_times
+from bubbleproof.costs.times.work import Floats, work
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.theory.families import Family, family
 from bubbleproof.theory.model.schedule import Schedule

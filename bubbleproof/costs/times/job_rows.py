@@ -29,8 +29,9 @@ from functools import lru_cache
 
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.known_models import known_model
+from bubbleproof.costs.model_families import transformer
 from bubbleproof.costs.times.software import Software, software
-from bubbleproof.costs.transformer import Transformer, transformer
+from bubbleproof.costs.transformer import Transformer
 
 SIZES = ("tensor", "data", "pipeline")
 MORE_SIZES = ("context", "expert")

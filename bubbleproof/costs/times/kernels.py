@@ -29,7 +29,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bubbleproof.costs.times.work import Floats, MicrobatchWork, Step
+from bubbleproof.costs.times.work import Floats, MicrobatchWork
 
 Constants = Mapping[str, float] | Mapping[str, Floats]
 SHARPNESS = 8
@@ -72,14 +72,14 @@ class KernelTimes:
 def kernel_times(work: MicrobatchWork, c: Constants) -> KernelTimes:
     """How long each pass takes; see the module's text."""
     forward = _forward_card(work, c)
-    traffic = (work.scores * c["scores"] + work.stream * c["stream"]) / _bytes(c["memory"])
+    traffic = (work.scores * c["scores"] + work.stream * c["stream"]) / bytes_in_ms(c["memory"])
     kernels = c["kernels"] * THIRD * work.pieces
     launch = np.asarray(c["launch"] * THIRD * work.launches)
     reduces = (ALL_REDUCES + work.gathers / 2) * all_reduce(work, c)
     wait = np.where(work.tensor > 1, c["wait"] / 2, 0.0)
     inputs = _matmul(work.input_backward, work.input_thin, c) + 2 * THIRD * traffic
     inputs = inputs + kernels + reduces + exchange(work, c) + grouped(work, work.expert_weights, c)
-    inputs = inputs + work.softmax_back / _bytes(c["memory"])
+    inputs = inputs + work.softmax_back / bytes_in_ms(c["memory"])
     weights = _matmul(work.weight_backward, work.weight_thin, c) + kernels
     weights = weights + grouped(work, work.expert_gradients, c)
     once = together(forward, launch, wait)
@@ -91,17 +91,8 @@ def kernel_times(work: MicrobatchWork, c: Constants) -> KernelTimes:
         weight_backward=slower(weights, launch),
         embedding=_embedding(work, c),
         head=_head(work, c),
-        message=np.asarray(work.message / _bytes(c["message"])),
+        message=np.asarray(work.message / bytes_in_ms(c["message"])),
         latency=np.asarray(c["collective"] * US),
-    )
-
-
-def step_times(step: Step, c: Constants) -> Floats:
-    """Milliseconds of the gradients' all-reduce and the optimizer."""
-    return np.asarray(
-        step.moved / _bytes(c["gradient"])
-        + step.sent / _bytes(c["network_gradient"])
-        + step.optimizer / _bytes(c["memory"])
     )
 
 
@@ -118,7 +109,7 @@ def all_reduce(work: MicrobatchWork, c: Constants) -> Floats:
     part = np.where((t > 2) & (t <= 4), c["group_4"], part)
     rate = np.where(work.spans_nodes > 0, c["network_group"], c["group"] * part)
     moved = 2 * (t - 1) / t * work.hidden
-    return np.asarray(np.log2(t) * c["collective"] * US + moved / _bytes(rate))
+    return np.asarray(np.log2(t) * c["collective"] * US + moved / bytes_in_ms(rate))
 
 
 def together(card: Floats, host: Floats, wait: Floats) -> Floats:
@@ -127,14 +118,14 @@ def together(card: Floats, host: Floats, wait: Floats) -> Floats:
 
 
 def _forward_card(work: MicrobatchWork, c: Constants) -> Floats:
-    traffic = (work.scores * c["scores"] + work.stream * c["stream"]) / _bytes(c["memory"])
+    traffic = (work.scores * c["scores"] + work.stream * c["stream"]) / bytes_in_ms(c["memory"])
     return np.asarray(
         _matmul(work.forward, work.forward_thin, c)
         + THIRD * (traffic + c["kernels"] * work.pieces)
         + ALL_REDUCES * all_reduce(work, c)
         + exchange(work, c)
         + grouped(work, work.expert_weights, c)
-        + work.softmax / _bytes(c["memory"])
+        + work.softmax / bytes_in_ms(c["memory"])
     )
 
 
@@ -146,34 +137,34 @@ def grouped(work: MicrobatchWork, moved: Floats, c: Constants) -> Floats:
     configs/system/b200_bf16_ceperm.json); the greater of both would be 30 to 40 % below.
     """
     products = _matmul(work.expert, work.expert_thin, c)
-    bytes_ = moved / _bytes(c["memory"])
+    bytes_ = moved / bytes_in_ms(c["memory"])
     return np.asarray((products**OVERLAP + bytes_**OVERLAP) ** (1 / OVERLAP) - products)
 
 
 def exchange(work: MicrobatchWork, c: Constants) -> Floats:
     """Of what a pass of a layer copies and sends all to all."""
-    sent = work.exchanged / _bytes(c["gradient"])
-    sent = sent + work.exchanged_out / _bytes(c["network_gradient"])
-    sent = sent + work.copied / _bytes(c["memory"])
+    sent = work.exchanged / bytes_in_ms(c["gradient"])
+    sent = sent + work.exchanged_out / bytes_in_ms(c["network_gradient"])
+    sent = sent + work.copied / bytes_in_ms(c["memory"])
     return np.asarray(sent + work.doublings * c["collective"] * US)
 
 
 def _partly_again(work: MicrobatchWork, c: Constants) -> Floats:
     """The attention, where that alone is recomputed."""
     traffic = THIRD * work.scores_again * c["scores"] + work.softmax_again
-    traffic = traffic / _bytes(c["memory"])
+    traffic = traffic / bytes_in_ms(c["memory"])
     return np.asarray(_matmul(work.again, work.again_thin, c) + traffic)
 
 
 def _embedding(work: MicrobatchWork, c: Constants) -> Floats:
-    moved = ENDS * work.hidden / _bytes(c["memory"])
+    moved = ENDS * work.hidden / bytes_in_ms(c["memory"])
     return np.asarray(moved + AT_EMBEDDING * c["head"] + all_reduce(work, c))
 
 
 def _head(work: MicrobatchWork, c: Constants) -> Floats:
     rate = np.where(work.is_odd > 0, c["odd"], 1.0)
     products = 3 * _matmul(work.head, work.head_thin, c) / rate
-    moved = (work.logits * c["logits"] + ENDS * work.hidden) / _bytes(c["memory"])
+    moved = (work.logits * c["logits"] + ENDS * work.hidden) / bytes_in_ms(c["memory"])
     return np.asarray(products + moved + 2 * all_reduce(work, c) + c["head"])
 
 
@@ -181,6 +172,6 @@ def _matmul(flops: Floats, thin: Floats, c: Constants) -> Floats:
     return np.asarray((flops + c["half_side"] * thin) / (c["matmul"] * PER_MS["TFLOP/s"]))
 
 
-def _bytes(rate: float | Floats) -> float | Floats:
+def bytes_in_ms(rate: float | Floats) -> float | Floats:
     """Bytes in a millisecond."""
     return rate * PER_MS["GB/s"]

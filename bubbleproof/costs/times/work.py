@@ -20,8 +20,7 @@ the card are as long as their bytes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -31,7 +30,6 @@ from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.flops import operation_flops
 from bubbleproof.costs.operations import LayerOperation, layer_operations
 from bubbleproof.costs.saved_bytes import message_bytes
-from bubbleproof.costs.state import stage_weights
 from bubbleproof.costs.times.exchanges import APART, copied, exchanged, plain, softmax_bytes
 from bubbleproof.costs.times.software import Software
 from bubbleproof.costs.transformer import Transformer
@@ -93,16 +91,6 @@ class MicrobatchWork:
     is_odd: Floats
     logits: Floats
     message: Floats
-
-
-def stacked(works: Sequence[MicrobatchWork]) -> MicrobatchWork:
-    """The same as columns."""
-    return MicrobatchWork(
-        **{
-            field.name: np.array([getattr(work, field.name) for work in works], dtype=np.float64)
-            for field in fields(MicrobatchWork)
-        }
-    )
 
 
 @lru_cache(maxsize=4096)
@@ -206,38 +194,6 @@ def smallest_side(operation: LayerOperation, model: Transformer, at: Deployment)
         if each.name in mates and each.weights
     )
     return float(min(tokens, inner, width))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """What a stage does once in an iteration: the gradients' bytes that each card moves, those
-    that its node sends to others (0 where all replicas are in one), the bytes of gradients and
-    optimizer in memory."""
-
-    moved: Floats
-    sent: Floats
-    optimizer: Floats
-
-
-def step(
-    model: Transformer,
-    at: Deployment,
-    runs: Software,
-    cards_per_node: int,
-    *,
-    is_first: bool,
-    is_last: bool,
-) -> Step:
-    """The step of a stage."""
-    layers = model.layers // at.pipeline
-    weights = stage_weights(model, at, layers=layers, is_first=is_first, is_last=is_last)
-    moved = moved_around(weights, at) * runs.moved_at_the_end(at.zero)
-    rings = rings_that_leave(at, cards_per_node)
-    return Step(
-        moved=np.asarray(0.0 if rings else moved),
-        sent=np.asarray(rings * moved),
-        optimizer=np.asarray(updated(weights, at, runs)),
-    )
 
 
 def moved_around(weights: Weights, at: Deployment) -> float:

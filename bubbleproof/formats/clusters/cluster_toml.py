@@ -15,7 +15,8 @@ from typing import Any
 from bubbleproof.costs import Deployment
 from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.combinations import Lists, TrainingJob
-from bubbleproof.costs.times.cards import Card, cards
+from bubbleproof.costs.times.card_files import cards
+from bubbleproof.costs.times.cards import Card
 from bubbleproof.costs.times.constants import starts
 from bubbleproof.formats.clusters.hardware_toml import known_hardware, read_hardware
 from bubbleproof.formats.clusters.model_toml import model_of

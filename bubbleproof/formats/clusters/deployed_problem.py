@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bubbleproof.costs.combinations import CombinationCosts
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
-from bubbleproof.formats.clusters.deployed_space import deployed_problem, model_name, numbers_of
+from bubbleproof.formats.clusters.deployed_content import deployed_problem, model_name
+from bubbleproof.formats.clusters.deployed_space import numbers_of
 from bubbleproof.formats.problem_toml import ProblemFile, problem_of, problem_text
 
 

@@ -1,9 +1,7 @@
-"""The problem of one deployment of a model on a cluster, as a space of shapes and as content.
+"""The problem of one deployment of a model on a cluster, as a space of shapes.
 
-``deployed_space`` makes the pipeline that a plan goes through of the numbers themselves.
-``deployed_content`` is the problem file of one combination: the same keys that a measured one has
-(``bubbleproof profile``), with ``[layers]`` in microseconds and bytes, for ``plan``, ``solve`` and
-``replay`` to take. Both say the same, which a test holds them to.
+``deployed_space`` makes the pipeline that a plan goes through of the numbers themselves. The file
+of the same problem is ``deployed_content``'s: both say the same, which a test holds them to.
 """
 
 from __future__ import annotations
@@ -12,11 +10,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bubbleproof.costs.cluster_layers import ClusterLayers
-from bubbleproof.costs.combinations import CombinationCosts, TrainingJob
+from bubbleproof.costs.combinations import CombinationCosts
 from bubbleproof.formats.errors import UnusableInput, values_at
 from bubbleproof.formats.exact_numbers import LARGEST
 from bubbleproof.formats.plans.listed_shapes import listed_space, spread_of, stage_values
-from bubbleproof.formats.printable import harmless
 from bubbleproof.formats.sizes import refuse_overflow, refuse_oversize
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.layer_cuts import LayerPart
@@ -29,50 +26,6 @@ if TYPE_CHECKING:  # files are read elsewhere
 UNIT, MEMORY_UNIT = "us", "bytes"  # of every deployment's problem
 KEYS = ("forward", "input_backward", "weight_backward", "activation", "static")
 NAMES = {"input_backward": "input", "weight_backward": "weight"}
-
-
-def deployed_content(
-    numbers: ClusterLayers,
-    *,
-    ranks: int,
-    microbatches: int,
-    name: str,
-    description: str = "",
-    plan: Mapping[str, object] | None = None,
-) -> dict[str, object]:
-    """The problem file of one deployment."""
-    layers = numbers.layers
-    return {
-        "name": name,
-        "description": description,
-        "unit": UNIT,
-        "memory_unit": MEMORY_UNIT,
-        "ranks": ranks,
-        "microbatches": microbatches,
-        "layers": {
-            "number": layers.number,
-            "cuts": list(layers.kinds),
-            **_part(layers.layer),
-            "embedding": _part(layers.embedding),
-            "head": _part(layers.head),
-        },
-        "memory": {"capacity": numbers.capacity, "message": numbers.message},
-        "links": {"latency": numbers.latency},
-        "plan": dict(plan or {"chunks": [1]}),
-    }
-
-
-def deployed_problem(file: ClusterFile, one: CombinationCosts) -> dict[str, object]:
-    """The content of the problem file of one deployment of a cluster file."""
-    training, at = file.training, one.combination
-    return deployed_content(
-        numbers_of(one),
-        ranks=at.pipeline,
-        microbatches=one.microbatches,
-        name=file.name,
-        description=f"{model_name(training)} on {training.cluster.cards} cards, {at}",
-        plan=file.plan,
-    )
 
 
 def deployed_space(file: ClusterFile, one: CombinationCosts) -> PlanSpace:
@@ -118,7 +71,7 @@ def _refuse_untold(numbers: ClusterLayers) -> None:
         (".embedding", layers.embedding),
         (".head", layers.head),
     ):
-        told |= {f"layers{table}.{key}": value for key, value in _part(part).items()}
+        told |= {f"layers{table}.{key}": value for key, value in part_values(part).items()}
     for key, value in told.items():
         if not 0 <= value <= LARGEST:
             raise UnusableInput(key, f"a whole number of 0 to {LARGEST}", str(value))
@@ -131,10 +84,6 @@ def numbers_of(one: CombinationCosts) -> ClusterLayers:
     return one.numbers
 
 
-def _part(part: LayerPart) -> dict[str, int]:
+def part_values(part: LayerPart) -> dict[str, int]:
+    """What a file tells of a layer, embedding or head."""
     return {NAMES.get(key, key): getattr(part, key) for key in KEYS}
-
-
-def model_name(training: TrainingJob) -> str:
-    """The model's name as it may stand in a file."""
-    return harmless(training.model.name) or "a model"

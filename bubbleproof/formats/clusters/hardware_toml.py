@@ -22,8 +22,10 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from bubbleproof.costs.times.calibration import Calibration, uncalibrated
-from bubbleproof.costs.times.cards import FOLDER, Card, card, nearest_cards
-from bubbleproof.costs.times.constants import CONSTANTS, require_constants
+from bubbleproof.costs.times.card_files import FOLDER, card, nearest_cards
+from bubbleproof.costs.times.cards import Card
+from bubbleproof.costs.times.constants import require_constants
+from bubbleproof.costs.times.fitted_constants import CONSTANTS
 from bubbleproof.formats.errors import UnusableInput, about, quoted, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
 from bubbleproof.formats.toml_text import parse_toml

@@ -41,7 +41,7 @@ from bubbleproof.formats.certificate_json import (
     certificate_of,
     write_content,
 )
-from bubbleproof.formats.clusters.cluster_deployments import Deployments
+from bubbleproof.formats.clusters.numbered_deployments import Deployments
 from bubbleproof.formats.errors import UnusableInput, about, inside, quoted
 from bubbleproof.formats.files import MEBIBYTE, FilePath
 from bubbleproof.formats.json_text import read_json
