@@ -11,7 +11,8 @@ from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.exact_numbers import LARGEST
 from bubbleproof.theory.model.actions import MAX_SLICE, MAX_STAGE
 from bubbleproof.theory.pipelines.limits import OversizeError, oversize
-from bubbleproof.theory.pipelines.pipeline import TICKS, Pipeline
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.pipeline_statement import TICKS
 from bubbleproof.theory.pipelines.stage_numbers import column
 
 LARGEST_TOTAL = LARGEST  # so that a schedule's times and loads can be written

@@ -28,7 +28,7 @@ from bubbleproof.theory.pipelines.allowed import (
     AllowedOffloads,
     AllowedRecompute,
 )
-from bubbleproof.theory.pipelines.choices import read_aloud
+from bubbleproof.theory.pipelines.choices_aloud import read_aloud
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.patience import PATIENCE
 from proofs_tests.solvers.small import RANK_AND_LINK, by_hand

@@ -13,7 +13,7 @@ import pytest
 import bubbleproof as bp
 from bubbleproof.formats import ScheduleFile, read_schedule, write_schedule
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.choices import listed_choices, read_aloud
+from bubbleproof.theory.pipelines.choices_aloud import listed_choices, read_aloud
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.sharding import Sharding

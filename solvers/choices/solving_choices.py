@@ -16,7 +16,7 @@ from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import Result
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.allowed import AllowedChoices
-from bubbleproof.theory.pipelines.choices import read_aloud
+from bubbleproof.theory.pipelines.choices_aloud import read_aloud
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.candidates.cases import Cases
 from bubbleproof.verify.certificates.certificate_rule import Certificate

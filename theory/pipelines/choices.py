@@ -102,26 +102,6 @@ def changed_by(problem: Problem, choices: Choices, setting: ChoiceSetting) -> Pr
     return problem
 
 
-def read_aloud(choices: Choices, setting: ChoiceSetting) -> tuple[str, ...]:
-    """What is chosen in sentences, one per stage and kind."""
-    return tuple(
-        line
-        for name, kind in KINDS.items()
-        if kind.lines is not None and (value := getattr(choices, name))
-        for line in kind.lines(value, setting)
-    )
-
-
-def listed_choices(choices: Choices) -> dict[str, object]:
-    """What is chosen, as values under the names that its kinds give them."""
-    found: dict[str, object] = {}
-    for name, kind in KINDS.items():
-        value = getattr(choices, name)
-        if kind.listed is not None and (value or kind.is_always_listed):
-            found |= kind.listed(value)
-    return found
-
-
 def refuse_clashes(choices: Choices, *, num_microbatches: int, num_slices: int) -> None:
     """Raise ``ValueError`` naming two choices of a pipeline that have no meaning together."""
     _refuse_samples_chosen_twice(choices)

@@ -26,8 +26,6 @@ Memory, per action of stage g in units of ``memory_unit``
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
 from bubbleproof.theory.model.actions import NONE, ActionTable, Bools, Ints, Kind
@@ -39,57 +37,13 @@ from bubbleproof.theory.model.problem import (
     Resource,
     Store,
 )
-from bubbleproof.theory.pipelines.choice_kind import ChoiceSetting
-from bubbleproof.theory.pipelines.choices import Choices, Flags, changed_by
+from bubbleproof.theory.pipelines.choices import changed_by
 from bubbleproof.theory.pipelines.extension import StretchedChange, more_events
-from bubbleproof.theory.pipelines.links import Boundaries, with_messages
-from bubbleproof.theory.pipelines.stage_numbers import ActionTicks, StageColumns
+from bubbleproof.theory.pipelines.links import with_messages
+from bubbleproof.theory.pipelines.pipeline_statement import PipelineStatement
 
 
-class PipelineLike(Protocol):
-    """What of a ``Pipeline`` the Problem is made from; its text says what each is."""
-
-    @property
-    def num_ranks(self) -> int: ...
-    @property
-    def num_microbatches(self) -> int: ...
-    @property
-    def num_slices(self) -> int: ...
-    @property
-    def capacities(self) -> tuple[int | None, ...]: ...
-    @property
-    def choices(self) -> Choices: ...
-    @property
-    def unit(self) -> str: ...
-    @property
-    def memory_unit(self) -> str: ...
-    @property
-    def num_stages(self) -> int: ...
-    @property
-    def split_backward(self) -> Flags: ...
-    @property
-    def is_bidirectional(self) -> bool: ...
-    @property
-    def stage_ranks(self) -> tuple[int, ...]: ...
-    @property
-    def rank_grid(self) -> Ints: ...
-    @property
-    def setting(self) -> ChoiceSetting: ...
-    @property
-    def boundaries(self) -> Boundaries: ...
-    @property
-    def per_stage(self) -> StageColumns: ...
-    @property
-    def ticks(self) -> ActionTicks: ...
-    @property
-    def num_parts(self) -> Ints: ...
-    @property
-    def part_ticks(self) -> tuple[tuple[int, ...], ...]: ...
-    @property
-    def workspace(self) -> tuple[tuple[int, ...], ...]: ...
-
-
-def problem_of(pipeline: PipelineLike) -> Problem:
+def problem_of(pipeline: PipelineStatement) -> Problem:
     """The tasks, resources, precedences and memory of a training step with all its choices.
 
     Raises ``ValueError`` for a choice that names what the pipeline does not have.
@@ -100,7 +54,7 @@ def problem_of(pipeline: PipelineLike) -> Problem:
 class _ProblemBuilder:
     """Lays the tasks of a pipeline out as grids [stage, microbatch, slice] of task numbers."""
 
-    def __init__(self, pipeline: PipelineLike) -> None:
+    def __init__(self, pipeline: PipelineStatement) -> None:
         self.pipeline = pipeline
         self.columns = pipeline.per_stage
         self.ranks, self.between = pipeline.rank_grid, pipeline.boundaries

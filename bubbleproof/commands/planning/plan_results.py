@@ -18,7 +18,8 @@ from bubbleproof.planners.jitter import Jitter, jitter, jitter_seconds
 from bubbleproof.report.amounts import Scale, ticks
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.schedule import Schedule
-from bubbleproof.theory.pipelines.choices import Choices, listed_choices
+from bubbleproof.theory.pipelines.choices import Choices
+from bubbleproof.theory.pipelines.choices_aloud import listed_choices
 
 AnyPlan = Plan | NoPlanFound
 Timed = Mapping[str, Jitter]  # by the candidate's text

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from bubbleproof.formats.errors import UnusableInput, quoted, values_at
 from bubbleproof.theory.pipelines.allowed import AllowedChoices
-from bubbleproof.theory.pipelines.pipeline import TICKS, Pipeline
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.pipeline_statement import TICKS
 from bubbleproof.theory.pipelines.programs.spread import Spread
 from bubbleproof.theory.pipelines.shapes.layer_cuts import Layers, nearest_cut
 from bubbleproof.theory.pipelines.shapes.plan_space import Backward, PlanSpace

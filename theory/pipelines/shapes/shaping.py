@@ -20,7 +20,8 @@ from dataclasses import dataclass, replace
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.limits import OversizeError, require_size
-from bubbleproof.theory.pipelines.pipeline import TICKS, Pipeline
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.pipeline_statement import TICKS
 from bubbleproof.theory.pipelines.placement import BIDIRECTIONAL, stage_ranks
 from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut, Layers
 from bubbleproof.theory.pipelines.shapes.plan_space import (
