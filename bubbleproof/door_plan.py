@@ -73,6 +73,7 @@ def plan(
     from bubbleproof.formats.clusters.cluster_toml import is_cluster_file
     from bubbleproof.planners import PlanOptions
     from bubbleproof.planners import plan as search
+    from bubbleproof.theory.pipelines.shapes.few_candidates import few
     from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 
     options = PlanOptions(
@@ -88,7 +89,7 @@ def plan(
             backward=tuple(_listed(value) for value in _list(backward, "backward")),
             slices=tuple(whole(value, "slices", asker="plan") for value in _list(slices, "slices")),
         )
-        return search(space, options)
+        return search(few(space), options)
     path = path_text(problem, asker="plan")
     if is_cluster_file(path):
         return _of_cluster(path, options)

@@ -20,7 +20,7 @@ SAME: dict[tuple[str, str, str], str] = {
         "return False -> return None",
     ): "who asks takes None and False alike",
     (
-        "theory/pipelines/shapes/layer_cuts.py",
+        "theory/pipelines/shapes/few_candidates.py",
         "num_cuts",
         "layers - total -> layers + total",
     ): "what goes beyond the layers never comes back to them, and is not counted",

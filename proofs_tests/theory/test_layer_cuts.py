@@ -10,15 +10,14 @@ import pytest
 
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.placement import stage_ranks
+from bubbleproof.theory.pipelines.shapes.few_candidates import COUNTLESS, num_cuts
 from bubbleproof.theory.pipelines.shapes.layer_cuts import (
-    COUNTLESS,
     LayerPart,
     Layers,
     balanced_cut,
     cuts,
     even_cut,
     nearest_cut,
-    num_cuts,
 )
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from proofs_tests.zeros import zero_or

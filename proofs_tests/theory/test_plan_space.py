@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.shapes.few_candidates import few
 from bubbleproof.theory.pipelines.shapes.layer_cuts import LayerPart, Layers
 from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
 
@@ -120,7 +121,7 @@ def test_the_problem_is_stated_for_one_chunk_and_one_slice() -> None:
 def test_more_candidates_than_anyone_checks_are_refused_with_what_is_few_enough() -> None:
     def refusal(**lists: object) -> str:
         with pytest.raises(ValueError, match="a plan goes through at most 10000") as caught:
-            PlanSpace(**lists)  # type: ignore[arg-type]  # by name
+            few(PlanSpace(**lists))  # type: ignore[arg-type]  # by name
         return str(caught.value)
 
     # 10 x 2 x 2 x 251 = 10,040.
@@ -132,13 +133,14 @@ def test_more_candidates_than_anyone_checks_are_refused_with_what_is_few_enough(
     assert "these are 10040; list fewer values" in refusal(
         pipeline=TWO, **many, slices=tuple(range(1, 252))
     )
-    assert len(PlanSpace(pipeline=TWO, **many, slices=tuple(range(1, 251))).candidates()) == 10_000  # type: ignore[arg-type]  # by name
+    most = PlanSpace(pipeline=TWO, **many, slices=tuple(range(1, 251)))  # type: ignore[arg-type]  # by name
+    assert len(few(most).candidates()) == 10_000
     # 2^14 - 2 sets of ranks; 2^13 - 2 are few enough.
     wide = Pipeline(num_ranks=14, num_microbatches=1)
     assert "leave out backward = 'mixed', which stands for 16382" in refusal(
         pipeline=wide, backward=("mixed",)
     )
-    PlanSpace(pipeline=Pipeline(num_ranks=13, num_microbatches=1), backward=("mixed",))
+    few(PlanSpace(pipeline=Pipeline(num_ranks=13, num_microbatches=1), backward=("mixed",)))
     # 100 layers on 8 stages.
     layers = Layers(number=100, layer=LAYERS.layer, spread=6)
     assert "the even cut of the layers leaves 2" in refusal(
@@ -149,10 +151,11 @@ def test_more_candidates_than_anyone_checks_are_refused_with_what_is_few_enough(
 def test_absurd_sizes_are_answered_at_once() -> None:
     widest = Pipeline(num_ranks=4096, num_microbatches=1)
     with pytest.raises(ValueError, match="these are 5000000 or more; leave out") as caught:
-        PlanSpace(pipeline=widest, backward=("mixed",))
+        few(PlanSpace(pipeline=widest, backward=("mixed",)))
     assert len(str(caught.value)) < 300
+    endless = Layers(number=10_000, layer=LayerPart(), spread=10_000)
     with pytest.raises(ValueError, match="these are 5000000 or more; the even cut"):
-        PlanSpace(pipeline=widest, layers=Layers(number=10_000, layer=LayerPart(), spread=10_000))
+        few(PlanSpace(pipeline=widest, layers=endless))
     # No layer is left for 4096 * 4096 stages, so this is one candidate, and quickly found to be.
     space = PlanSpace(
         pipeline=widest, chunks=(4096,), layers=Layers(number=10_000, layer=LayerPart(), spread=1)

@@ -10,6 +10,7 @@ from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.pipeline_statement import TICKS
 from bubbleproof.theory.pipelines.programs.spread import Spread
+from bubbleproof.theory.pipelines.shapes.few_candidates import few
 from bubbleproof.theory.pipelines.shapes.layer_cuts import Layers, nearest_cut
 from bubbleproof.theory.pipelines.shapes.plan_space import Backward, PlanSpace
 
@@ -45,7 +46,7 @@ def listed_space(
     """
     backward = own if given.backward is None else [listed(value) for value in given.backward]
     with values_at("plan"):
-        return PlanSpace(
+        space = PlanSpace(
             pipeline=plain,
             allowed=allowed,
             chunks=tuple(given.chunks),
@@ -54,6 +55,7 @@ def listed_space(
             slices=tuple(given.slices),
             layers=layers,
         )
+        return few(space)
 
 
 def spread_of(given: PlanLayout, pipeline: Pipeline) -> Spread:

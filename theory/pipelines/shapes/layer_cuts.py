@@ -18,7 +18,6 @@ from itertools import pairwise
 
 Cut = tuple[int, ...]
 EVEN, BALANCED = "even", "balanced"
-COUNTLESS = 5_000_000  # sums to add up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +120,7 @@ def nearest_cut(*, layers: int, stages: int) -> Cut:
 
 def cuts(*, layers: int, stages: int, spread: int) -> Iterator[Cut]:
     """Every cut whose stages have a layer or more, and at most ``spread`` off the even share."""
-    low, high = _share(layers, stages, spread)
+    low, high = share_range(layers, stages, spread)
     if not low * stages <= layers <= high * stages:
         return
     cut = _filled((), layers, stages, low, high)
@@ -145,22 +144,6 @@ def _filled(head: Cut, left: int, stages: int, low: int, high: int) -> Cut:
     return tuple(found)
 
 
-def num_cuts(*, layers: int, stages: int, spread: int) -> int:
-    """How many ``cuts`` there are, without making them; ``COUNTLESS`` where counting takes long."""
-    low, high = _share(layers, stages, spread)
-    if low * stages > layers:
-        return 0
-    if (high - low) * stages * layers > COUNTLESS:
-        return COUNTLESS
-    ways = {0: 1}
-    for _ in range(stages):
-        longer: dict[int, int] = {}
-        for total, count in ways.items():
-            for more in range(low, min(high, layers - total) + 1):
-                longer[total + more] = longer.get(total + more, 0) + count
-        ways = longer
-    return ways.get(layers, 0)
-
-
-def _share(layers: int, stages: int, spread: int) -> tuple[int, int]:
+def share_range(layers: int, stages: int, spread: int) -> tuple[int, int]:
+    """The least and the most layers of a stage."""
     return max(1, layers // stages - spread), -(-layers // stages) + spread

@@ -25,18 +25,15 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.placement import BIDIRECTIONAL, stage_ranks
 from bubbleproof.theory.pipelines.shapes.layer_cuts import (
     BALANCED,
-    COUNTLESS,
     EVEN,
     Cut,
     Layers,
     balanced_cut,
     cuts,
     even_cut,
-    num_cuts,
 )
 
 WHOLE, SPLIT, MIXED = "whole", "split", "mixed"
-MOST_CANDIDATES = 10_000
 SHORT = 8  # stages whose layers are told one by one
 
 Placement = str | tuple[int, ...]
@@ -82,10 +79,6 @@ def _cut_text(cut: Cut) -> str:
     return "+".join(f"{number}x{layers}" if number > 1 else str(layers) for number, layers in runs)
 
 
-def _count_text(count: int) -> str:
-    return str(count) if count < COUNTLESS else f"{COUNTLESS} or more"
-
-
 def _beside(name: str, pipeline: Pipeline) -> Candidate:
     """A pipeline that stands beside the shapes, as a candidate."""
     return Candidate(
@@ -115,8 +108,8 @@ class PlanSpace:
     """``pipeline`` states a rank's work as one chunk and one slice; the rest lists what to try.
 
     ``others`` stand beside the shapes, by name.
-    Raises ``ValueError`` for an empty or repeated list, for a pipeline of another shape, and for
-    more than ``MOST_CANDIDATES`` candidates, naming what would be few enough.
+    Raises ``ValueError`` for an empty or repeated list, and for a pipeline of another shape. How
+    many candidates that may be is ``few_candidates``' word.
     """
 
     pipeline: Pipeline
@@ -145,37 +138,6 @@ class PlanSpace:
                     f"backward must be {WHOLE}, {SPLIT}, {MIXED} or one flag per rank "
                     f"({given.num_ranks}), got {len(flags)} flags"
                 )
-        self._refuse_many()
-
-    def _refuse_many(self) -> None:
-        """No more candidates than a reader of their proofs can go through."""
-        plain = len(self.placements) * len(self.slices)
-        backward = sum(self._num_flags(flags) for flags in self.backward)
-        found = sum(plain * backward * self._num_cuts(chunks) for chunks in self.chunks)
-        if found <= MOST_CANDIDATES:
-            return
-        hint = "list fewer values"
-        if plain * backward * len(self.chunks) <= MOST_CANDIDATES:
-            hint = f"the even cut of the layers leaves {plain * backward * len(self.chunks)}"
-        elif MIXED in self.backward:
-            mixed = _count_text(self._num_flags(MIXED))
-            hint = f"leave out backward = {MIXED!r}, which stands for {mixed}"
-        raise ValueError(
-            f"a plan goes through at most {MOST_CANDIDATES} candidates, these are "
-            f"{_count_text(found)}; {hint}"
-        )
-
-    def _num_flags(self, flags: Backward) -> int:
-        return 2**self.pipeline.num_ranks - 2 if flags == MIXED else 1
-
-    def _num_cuts(self, chunks: int) -> int:
-        layers = self.layers
-        if layers is None:
-            return 1
-        if layers.spread is None:
-            return len(layers.kinds)
-        stages = self.pipeline.num_ranks * chunks
-        return num_cuts(layers=layers.number, stages=stages, spread=layers.spread) or 1
 
     def candidates(self) -> tuple[Candidate, ...]:
         """All of them, legal or not, in the order of the lists."""
