@@ -8,8 +8,9 @@
 
 from bubbleproof.costs.accounting import ACCOUNTINGS, PRECISIONS, Accounting, Precision
 from bubbleproof.costs.deployment import SCOPES, Deployment
-from bubbleproof.costs.flops import Flops, head_flops, layer_flops, operation_flops
+from bubbleproof.costs.flops import Flops, operation_flops
 from bubbleproof.costs.known_models import KnownModel, known_model, known_models
+from bubbleproof.costs.layer_flops import head_flops, layer_flops
 from bubbleproof.costs.model_costs import ModelCosts, StageCosts, model_costs
 from bubbleproof.costs.model_families import FAMILIES, transformer
 from bubbleproof.costs.operations import LayerOperation, layer_operations

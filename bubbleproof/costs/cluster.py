@@ -68,16 +68,6 @@ class Cluster:
         """The same but for some fields."""
         return replace(self, **changes)
 
-    def with_efficiency(self, efficiency: float) -> Cluster:
-        """With large matrix products at this share of the card's dense 16-bit rate."""
-        if not 0 < efficiency <= 1:
-            raise ValueError(
-                f"cluster efficiency must be above 0 and at most 1, got {efficiency}; "
-                "use such as 0.5"
-            )
-        reached = efficiency * self.card.half_tflops
-        return replace(self, constants={**self.constants, "matmul": reached})
-
     def require(self, at: Deployment) -> None:
         """Raise ``ValueError`` where the parallel sizes are not those of the cards."""
         if at.devices != self.cards:

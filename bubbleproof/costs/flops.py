@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from bubbleproof.costs.deployment import Deployment
-from bubbleproof.costs.operations import LayerOperation, Number, layer_operations
+from bubbleproof.costs.operations import LayerOperation, Number
 from bubbleproof.costs.transformer import Transformer
-from bubbleproof.costs.weights import share, whole, words
+from bubbleproof.costs.weights import share, whole
 
 FUSED_BACKWARD = Fraction(5, 2)  # five products where the forward has two
 PLAIN_BACKWARD = 2
@@ -65,15 +65,3 @@ def operation_flops(operation: LayerOperation, model: Transformer, at: Deploymen
     return Flops() + Flops(
         forward=product, input_backward=product, weight_backward=product, again=again
     )
-
-
-def layer_flops(model: Transformer, at: Deployment) -> Flops:
-    """FLOPs of one layer."""
-    return sum((operation_flops(o, model, at) for o in layer_operations(model)), Flops())
-
-
-def head_flops(model: Transformer, at: Deployment) -> Flops:
-    """FLOPs of the product with the vocabulary; nothing of it is recomputed."""
-    tokens = Fraction(at.micro_batch * at.sequence, at.context)
-    product = 2 * tokens * model.hidden * words(model, at)
-    return Flops() + Flops(forward=product, input_backward=product, weight_backward=product)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bubbleproof.costs.deployment import SCOPES, Deployment
-from bubbleproof.costs.flops import Flops, head_flops, layer_flops
+from bubbleproof.costs.flops import Flops
+from bubbleproof.costs.layer_flops import head_flops, layer_flops
 from bubbleproof.costs.operations import Number
 from bubbleproof.costs.parameter_counts import ParameterCounts, parameters
 from bubbleproof.costs.saved_bytes import (

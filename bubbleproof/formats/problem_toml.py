@@ -101,7 +101,8 @@ from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
 from bubbleproof.formats.layouts.choices_layout import allowed_choices
 from bubbleproof.formats.layouts.plan_layout import PlanLayout
 from bubbleproof.formats.layouts.problem_file_layout import ProblemFileLayout, durations
-from bubbleproof.formats.plans.listed_shapes import spread_of, stage_values
+from bubbleproof.formats.plans.listed_shapes import refuse_strangers, stage_values
+from bubbleproof.formats.plans.listed_spread import spread_of
 from bubbleproof.formats.plans.plan_shapes import has_split_ticks, layers_of, plan_space
 from bubbleproof.formats.sizes import refuse_overflow, refuse_oversize
 from bubbleproof.formats.sizes_and_rates import Units
@@ -200,6 +201,8 @@ def problem_of(content: Mapping[str, object], *, name: str) -> ProblemFile:
         pipeline = _pipeline(layout, layers)
     refuse_overflow(pipeline)
     allowed, plan = allowed_choices(layout.choices, pipeline), layout.plan or PlanLayout()
+    space = plan_space(layout, pipeline, allowed, layers)
+    refuse_strangers(plan, pipeline.num_ranks)
     return ProblemFile(
         name=layout.name or name,
         description=layout.description,
@@ -210,9 +213,9 @@ def problem_of(content: Mapping[str, object], *, name: str) -> ProblemFile:
         within=layout.solve.within,
         time_limit=layout.solve.time_limit,
         allowed=allowed,
-        plan=plan_space(layout, pipeline, allowed, layers),
+        plan=space,
         rank_by=plan.rank_by,
-        spread=spread_of(plan, pipeline),
+        spread=spread_of(plan),
         paper=layout.paper.tables(),
     )
 

@@ -15,7 +15,7 @@ from bubbleproof.costs.times.allocated import allocated
 from bubbleproof.costs.times.iteration import iteration_plan, steps_of
 from bubbleproof.costs.times.software import software
 from bubbleproof.costs.times.step_work import step_times
-from bubbleproof.formats.clusters.cluster_toml import read_cluster_file
+from bubbleproof.formats.clusters.cluster_toml import read_cluster_file, with_efficiency
 from bubbleproof.theory.families import family
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -250,8 +250,8 @@ def test_recomputation_leaves_room_for_one_layer_whole() -> None:
 
 
 def test_efficiency_is_the_rate_of_products() -> None:
-    twice = CARDS.with_efficiency(1.0)
-    half = CARDS.with_efficiency(0.5)
+    twice = with_efficiency(CARDS, 1.0)
+    half = with_efficiency(CARDS, 0.5)
     assert twice.constants["matmul"] == 2 * half.constants["matmul"] == 1.0
     fast = cluster_times(MODEL, ONE, twice).layer
     assert fast.forward < cluster_times(MODEL, ONE, half).layer.forward
@@ -260,7 +260,7 @@ def test_efficiency_is_the_rate_of_products() -> None:
 @pytest.mark.parametrize("efficiency", [-0.5, 0.0, 1.5])
 def test_an_efficiency_that_is_none(efficiency: float) -> None:
     with pytest.raises(ValueError, match=r"above 0 and at most 1, got .*; use such as"):
-        CARDS.with_efficiency(efficiency)
+        with_efficiency(CARDS, efficiency)
 
 
 def test_a_cluster_that_is_none() -> None:

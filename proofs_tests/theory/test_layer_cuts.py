@@ -8,6 +8,7 @@ from itertools import product
 
 import pytest
 
+from bubbleproof.formats.plans.listed_shapes import nearest_cut
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.placement import stage_ranks
 from bubbleproof.theory.pipelines.shapes.few_candidates import COUNTLESS, num_cuts
@@ -17,7 +18,6 @@ from bubbleproof.theory.pipelines.shapes.layer_cuts import (
     balanced_cut,
     cuts,
     even_cut,
-    nearest_cut,
 )
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from proofs_tests.zeros import zero_or

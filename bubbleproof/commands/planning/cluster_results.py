@@ -16,7 +16,7 @@ from bubbleproof.commands.planning.plan_results import (
 )
 from bubbleproof.costs import layer_flops
 from bubbleproof.costs.deployment import Deployment
-from bubbleproof.costs.flops import head_flops
+from bubbleproof.costs.layer_flops import head_flops
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners.case_proofs import NEVER

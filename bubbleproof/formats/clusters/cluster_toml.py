@@ -28,6 +28,7 @@ from bubbleproof.formats.layouts.cluster_layout import (
     ClusterPlanLayout,
 )
 from bubbleproof.formats.layouts.plan_layout import PlanLayout
+from bubbleproof.formats.plans.listed_spread import spread_of
 from bubbleproof.formats.sizes_and_rates import Units
 from bubbleproof.formats.toml_text import parse_toml
 from bubbleproof.formats.validation import validate
@@ -107,6 +108,7 @@ def cluster_file_of_text(text: str, *, name: str) -> ClusterFile:
             accounting=layout.plan.accounting or cluster.runs.accounting,
             precision=layout.plan.precision or cluster.runs.precision,
         )
+    spread_of(layout.plan)  # refuses numbers that say no spread
     return ClusterFile(
         name=layout.name or name,
         description=layout.description,
@@ -137,7 +139,17 @@ def cluster_of(layout: ClusterLayout) -> Cluster:
             **_told(layout, "reserve", "framework", "hidden"),
         )
         efficiency = layout.efficiency
-        return found if efficiency is None else found.with_efficiency(float(efficiency))
+        return found if efficiency is None else with_efficiency(found, float(efficiency))
+
+
+def with_efficiency(cluster: Cluster, efficiency: float) -> Cluster:
+    """The cluster with large matrix products at this share of the card's dense 16-bit rate."""
+    if not 0 < efficiency <= 1:
+        raise ValueError(
+            f"cluster efficiency must be above 0 and at most 1, got {efficiency}; use such as 0.5"
+        )
+    reached = efficiency * cluster.card.half_tflops
+    return cluster.with_changes(constants={**cluster.constants, "matmul": reached})
 
 
 def _card(layout: ClusterLayout) -> tuple[Card, dict[str, float]]:

@@ -13,7 +13,7 @@ from bubbleproof.costs.cluster_layers import ClusterLayers
 from bubbleproof.costs.combinations import CombinationCosts
 from bubbleproof.formats.errors import UnusableInput, values_at
 from bubbleproof.formats.exact_numbers import LARGEST
-from bubbleproof.formats.plans.listed_shapes import listed_space, spread_of, stage_values
+from bubbleproof.formats.plans.listed_shapes import listed_space, refuse_strangers, stage_values
 from bubbleproof.formats.sizes import refuse_overflow, refuse_oversize
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.layer_cuts import LayerPart
@@ -58,7 +58,7 @@ def space_of_layers(
         )
     refuse_overflow(pipeline)
     space = listed_space(shapes, pipeline, (WHOLE,), None, numbers.layers)
-    spread_of(shapes, pipeline)  # refuses ranks that the pipeline does not have
+    refuse_strangers(shapes, ranks)
     return space
 
 

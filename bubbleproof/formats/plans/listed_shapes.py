@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 from bubbleproof.formats.errors import UnusableInput, quoted, values_at
 from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.pipeline_statement import TICKS
-from bubbleproof.theory.pipelines.programs.spread import Spread
 from bubbleproof.theory.pipelines.shapes.few_candidates import few
-from bubbleproof.theory.pipelines.shapes.layer_cuts import Layers, nearest_cut
+from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut, Layers
 from bubbleproof.theory.pipelines.shapes.plan_space import Backward, PlanSpace
 
 if TYPE_CHECKING:  # what has been read is all that is asked for here
@@ -31,6 +31,16 @@ def stage_values(layers: Layers, num_stages: int) -> dict[str, tuple[int, ...]]:
         "released_at_input": tuple(part.released for part in parts),
         "static": tuple(part.static for part in parts),
     }
+
+
+def nearest_cut(*, layers: int, stages: int) -> Cut:
+    """The even cut, or where there is none, one whose stages differ by one layer.
+
+    >>> nearest_cut(layers=10, stages=4)
+    (2, 3, 2, 3)
+    """
+    marks = [layers * stage // stages for stage in range(stages + 1)]
+    return tuple(after - before for before, after in pairwise(marks))
 
 
 def listed_space(
@@ -58,27 +68,15 @@ def listed_space(
         return few(space)
 
 
-def spread_of(given: PlanLayout, pipeline: Pipeline) -> Spread:
-    """How durations spread. Raises ``UnusableInput`` for ranks that the pipeline does not have."""
+def refuse_strangers(given: PlanLayout, num_ranks: int) -> None:
+    """Raise ``UnusableInput`` where durations spread on ranks that the pipeline does not have."""
     jitter = given.jitter
-    named = {
-        "straggler": (jitter.straggler or ())[:1],
-        "slow_link": (jitter.slow_link or ())[:2],
-    }
+    named = {"straggler": (jitter.straggler or ())[:1], "slow_link": (jitter.slow_link or ())[:2]}
     for name, ranks in named.items():
         for rank in ranks:
-            if rank >= pipeline.num_ranks:
-                expected = f"a rank of 0 to {pipeline.num_ranks - 1}"
+            if rank >= num_ranks:
+                expected = f"a rank of 0 to {num_ranks - 1}"
                 raise UnusableInput(f"plan.jitter.{name}", expected, quoted(rank))
-    with values_at("plan.jitter"):
-        return Spread(
-            action_percent=jitter.action_percent,
-            rank_percent=jitter.rank_percent,
-            straggler=jitter.straggler,
-            slow_link=jitter.slow_link,
-            samples=jitter.samples,
-            seed=jitter.seed,
-        )
 
 
 def listed(value: str | list[ListedItem]) -> str | tuple[ListedItem, ...]:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from itertools import pairwise
 
 Cut = tuple[int, ...]
 EVEN, BALANCED = "even", "balanced"
@@ -106,16 +105,6 @@ def balanced_cut(layers: Layers, stage_ranks: Sequence[int]) -> Cut:
 
 def _ticks(part: LayerPart) -> int:
     return part.forward + part.backward
-
-
-def nearest_cut(*, layers: int, stages: int) -> Cut:
-    """The even cut, or where there is none, one whose stages differ by one layer.
-
-    >>> nearest_cut(layers=10, stages=4)
-    (2, 3, 2, 3)
-    """
-    marks = [layers * stage // stages for stage in range(stages + 1)]
-    return tuple(after - before for before, after in pairwise(marks))
 
 
 def cuts(*, layers: int, stages: int, spread: int) -> Iterator[Cut]:
