@@ -64,23 +64,53 @@ class ReadyLists(ABC):
 
     def run(self) -> bool:
         """Whether all tasks have run; else it got stuck."""
-        events, home, ready = self.events, self.tasks.home, self.ready
-        queue, priority, is_busy = self.queue, self.priority, self.is_busy
+        events, is_busy, homes = self.events, self.is_busy, self.tasks.homes
+        start, orders, ticks = self.start, self.orders, self.tasks.ticks
         heapq.heapify(events)
         while events:
             now = events[0][0]
-            while events and events[0][0] == now:
-                _, is_ready, task = heapq.heappop(events)
-                if is_ready:
-                    heapq.heappush(ready[queue[task]], (priority[task], task))
-                    self.touched.add(home[task])
-                else:
-                    self._end(task, now)
+            self._happen(now)
             touched, self.touched = sorted(self.touched), set()
             for resource in touched:
-                if not is_busy[resource] and (taken := self.chosen(resource, now)) is not None:
-                    self._begin(taken, now)
+                if is_busy[resource] or (task := self.chosen(resource, now)) is None:
+                    continue
+                start[task], end = now, now + ticks[task]
+                for used in homes[task]:
+                    is_busy[used] = True
+                    orders[used].append(task)
+                heapq.heappush(events, (end, False, task))
+                self.begun(task, end)
         return not self.left
+
+    def _happen(self, now: int) -> None:
+        """All events of an instant: what ends, and what becomes ready."""
+        events, waits, arrival, is_busy = self.events, self.waits, self.arrival, self.is_busy
+        ready, queue, priority = self.ready, self.queue, self.priority
+        home, homes, tasks = self.tasks.home, self.tasks.homes, self.tasks
+        first, after, lag = tasks.first, tasks.after, tasks.lag
+        while events and events[0][0] == now:
+            _, is_ready, task = heapq.heappop(events)
+            if is_ready:
+                heapq.heappush(ready[queue[task]], (priority[task], task))
+                self.touched.add(home[task])
+                continue
+            self.left -= 1
+            for resource in homes[task]:
+                is_busy[resource] = False
+                self.touched.add(resource)
+            self.ended(task)
+            for row in range(first[task], first[task + 1]):
+                later, arrives = after[row], now + lag[row]
+                if arrives > arrival[later]:
+                    arrival[later] = arrives
+                waits[later] = left = waits[later] - 1
+                if left:
+                    continue
+                if arrival[later] > now:
+                    heapq.heappush(events, (arrival[later], True, later))
+                else:  # no resource takes anything before all of this instant has happened
+                    heapq.heappush(ready[queue[later]], (priority[later], later))
+                    self.touched.add(home[later])
 
     def first_fitting(self, queue: int) -> tuple[tuple[int, int] | None, bool]:
         """Take the first of a list that fits, if any, and say whether one was passed over.
@@ -98,33 +128,3 @@ class ReadyLists(ABC):
         for entry in passed:
             heapq.heappush(ready, entry)
         return found, bool(passed)
-
-    def _begin(self, task: int, now: int) -> None:
-        self.start[task] = now
-        for resource in self.tasks.homes[task]:
-            self.is_busy[resource] = True
-            self.orders[resource].append(task)
-        end = now + self.tasks.ticks[task]
-        heapq.heappush(self.events, (end, False, task))
-        self.begun(task, end)
-
-    def _end(self, task: int, now: int) -> None:
-        tasks = self.tasks
-        self.left -= 1
-        for resource in tasks.homes[task]:
-            self.is_busy[resource] = False
-            self.touched.add(resource)
-        self.ended(task)
-        waits, arrival, after, lag = self.waits, self.arrival, tasks.after, tasks.lag
-        for row in range(tasks.first[task], tasks.first[task + 1]):
-            later, arrives = after[row], now + lag[row]
-            if arrives > arrival[later]:
-                arrival[later] = arrives
-            waits[later] = left = waits[later] - 1
-            if left:
-                continue
-            if arrival[later] > now:
-                heapq.heappush(self.events, (arrival[later], True, later))
-            else:  # no resource takes anything before all of this instant has happened
-                heapq.heappush(self.ready[self.queue[later]], (self.priority[later], later))
-                self.touched.add(tasks.home[later])

@@ -41,6 +41,7 @@ from bubbleproof.theory.pipelines.choices import changed_by
 from bubbleproof.theory.pipelines.extension import StretchedChange, more_events
 from bubbleproof.theory.pipelines.links import with_messages
 from bubbleproof.theory.pipelines.pipeline_statement import PipelineStatement
+from bubbleproof.theory.pipelines.stage_numbers import padded
 
 
 def problem_of(pipeline: PipelineStatement) -> Problem:
@@ -126,11 +127,7 @@ class _ProblemBuilder:
         ticks = self.pipeline.ticks.weight_backward[stage, slice_]
         if not self.pipeline.part_ticks:
             return ticks
-        rows = self.pipeline.part_ticks
-        table = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
-        for row, values in enumerate(rows):
-            table[row, : len(values)] = values
-        return np.where(part == NONE, ticks, table[stage, part])
+        return np.where(part == NONE, ticks, padded(self.pipeline.part_ticks)[stage, part])
 
     def _edges(self) -> Edges:
         forward, backward = self.forward, self.backward
@@ -194,9 +191,7 @@ class _ProblemBuilder:
         rows, split = self.pipeline.workspace, self.split
         if not rows:
             return []
-        table = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
-        for row, values in enumerate(rows):
-            table[row, : len(values)] = values
+        table = padded(rows)
         stage = np.indices(self.forward.shape)[0]
         tasks = [np.arange(self.num_tasks)[2 * split.size :], self.backward[~split]]
         units = [

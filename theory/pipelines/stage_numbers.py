@@ -167,6 +167,14 @@ def column(values: PerStage) -> Ints:
     return np.atleast_1d(np.asarray(values, dtype=np.int64))
 
 
+def padded(rows: Sequence[Sequence[int]]) -> Ints:
+    """Rows of different lengths as a table, with zeros behind, shape (stages, longest row)."""
+    table = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
+    for row, values in enumerate(rows):
+        table[row, : len(values)] = values
+    return table
+
+
 def require_whole(name: str, value: int, *, minimum: int | None) -> None:
     """Raise ``ValueError`` unless ``value`` is a whole number of at least ``minimum``."""
     if isinstance(value, bool) or not isinstance(value, int):

@@ -108,34 +108,41 @@ class _SliceRun(ReadyLists):
         super().__init__(task_lists(problem), _priority(problem, sizes), queue, lists=3)
         self.most, self.limit = limit, [limit] * p
         self.which: list[int] = which.tolist()
-        self.is_split = WEIGHTS in self.which
+        edges, is_weight = problem.edges, kind == Kind.W
+        behind = is_weight[edges.after]
+        self.is_split = bool(behind.any())
+        weight = np.zeros(problem.num_tasks, dtype=np.int64)
+        weight[edges.before[behind]] = edges.after[behind]
+        self.weight: list[int] = weight.tolist()  # by its I
         self.microbatch: list[int] = actions.microbatch.tolist()
         units = (kind == Kind.F) & (rank == 0) & (actions.microbatch == 0)
         self.banks = [RankBank([int(units.sum())] * sum(sizes)) for _ in range(p)]
         self.bank = [self.banks[place] for place in self.tasks.home]  # by task
+        self.lists = [self.ready[3 * place : 3 * place + 3] for place in range(p)]
         self.forward_was_last = [False] * p
 
     def chosen(self, resource: int, now: int) -> int | None:
         """Forward and backward in turn where both can start, else what can, and last of all W."""
         del now
-        forwards, backwards, weights = self.ready[3 * resource : 3 * resource + 3]
-        # Slices that wait for W alone have their places beside the bank.
-        self.limit[resource] = room = self.most - len(weights)
-        is_turn = not (backwards and self.forward_was_last[resource])
-        if is_turn and forwards and self.banks[resource].load < room:
-            entry, _ = self.first_fitting(3 * resource)
-            if entry is not None:
-                self.forward_was_last[resource] = True
-                return entry[1]
+        forwards, backwards, weights = self.lists[resource]
+        was_last = self.forward_was_last
+        if forwards and not (backwards and was_last[resource]):
+            # Slices that wait for W alone have their places beside the bank.
+            self.limit[resource] = room = self.most - len(weights)
+            if self.banks[resource].load < room:
+                entry, _ = self.first_fitting(3 * resource)
+                if entry is not None:
+                    was_last[resource] = True
+                    return entry[1]
         if backwards:
-            self.forward_was_last[resource] = False
+            was_last[resource] = False
             return heappop(backwards)[1]
         return heappop(weights)[1] if weights else None
 
     def fits(self, task: int) -> bool:
         """Whether the bank of its rank allows a forward."""
-        rank = self.tasks.home[task]
-        return self.bank[task].allows(self.microbatch[task], 1, 1, self.limit[rank])
+        room = self.limit[self.tasks.home[task]]
+        return self.bank[task].allows(self.microbatch[task], 1, 1, room)
 
     def begun(self, task: int, end: int) -> None:
         """A forward takes a unit; W's stand in line as their I's ran."""
@@ -143,9 +150,7 @@ class _SliceRun(ReadyLists):
         if which == FORWARDS:
             self.bank[task].take(self.microbatch[task], 1, 1)
         elif self.is_split and which == BACKWARDS:
-            for later, _ in self.tasks.followers(task):
-                if self.which[later] == WEIGHTS:
-                    self.priority[later] = end
+            self.priority[self.weight[task]] = end
 
     def ended(self, task: int) -> None:
         """A backward gives its unit back, or leaves it to W."""
