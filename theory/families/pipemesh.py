@@ -23,10 +23,11 @@ import numpy as np
 from bubbleproof.theory.families.base import Family
 from bubbleproof.theory.families.parameters import FamilyParameters
 from bubbleproof.theory.families.pipemesh_order import Sequences, elastic_program
+from bubbleproof.theory.families.visit_computations import Computations
 from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Ints, Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.sharding import Collective, Computations, Sharding, collectives
+from bubbleproof.theory.pipelines.sharding import Collective, Sharding, collectives
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.theory.pipelines.visits import Visit, visits
 

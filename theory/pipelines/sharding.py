@@ -29,12 +29,13 @@ enqueue operation, then backward visits by dequeue operation.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 
-from bubbleproof.theory.model.actions import NONE, ActionTable, Bools, Ints, Kind
+from bubbleproof.theory.model.actions import NONE, ActionTable, Ints, Kind
 from bubbleproof.theory.model.problem import Problem, Resource
 from bubbleproof.theory.pipelines.choice_kind import ChoiceKind, ChoiceSetting
 from bubbleproof.theory.pipelines.extension import StretchedWait, extended
@@ -109,39 +110,31 @@ def collectives(listed: list[Visit], sharding: Sharding) -> list[Collective]:
     """The collectives that ``sharding`` asks for, by visit. ``listed``: all of ``visits``."""
     enqueues = 1 + max(visit.operation for visit in listed if visit.is_forward)
     last = max(visit.operation for visit in listed if not visit.is_forward)
-    found = []
-    for visit in listed:
-        number = visit.operation + (0 if visit.is_forward else enqueues)
-        needs = (
-            _forward_needs(visit, sharding)
-            if visit.is_forward
-            else _backward_needs(visit, sharding, is_last=visit.operation == last)
+    return [
+        Collective(
+            kind=kind,
+            visit=visit,
+            slice=visit.operation + (0 if visit.is_forward else enqueues),
+            ticks=ticks,
         )
-        found += [
-            Collective(kind=kind, visit=visit, slice=number, ticks=ticks) for kind, ticks in needs
-        ]
-    return found
+        for visit in listed
+        for kind, ticks in _needs(visit, sharding, last)
+    ]
 
 
-def _forward_needs(visit: Visit, sharding: Sharding) -> list[tuple[Kind, int]]:
+def _needs(visit: Visit, sharding: Sharding, last: int) -> Iterator[tuple[Kind, int]]:
+    """The collectives of a visit with their ticks; ``last``: the last dequeue operation."""
     again = sharding.gather if sharding.regather is None else sharding.regather
-    needs = []
-    if visit.operation == 0 or sharding.zero == 3:
-        needs.append((Kind.UNSHARD, sharding.gather if visit.operation == 0 else again))
-    if sharding.zero == 3:
-        needs.append((Kind.RESHARD, 0))
-    return needs
-
-
-def _backward_needs(visit: Visit, sharding: Sharding, *, is_last: bool) -> list[tuple[Kind, int]]:
-    gather = sharding.gather if sharding.regather is None else sharding.regather
     partly = sharding.reduce if sharding.rereduce is None else sharding.rereduce
-    needs = []
+    is_copied = not visit.is_forward and visit.number == 0
+    if visit.is_forward and visit.operation == 0:
+        yield Kind.UNSHARD, sharding.gather
+    elif sharding.zero == 3:
+        yield Kind.UNSHARD, 0 if is_copied else again
     if sharding.zero == 3:
-        needs += [(Kind.UNSHARD, gather if visit.number else 0), (Kind.RESHARD, 0)]
-    if is_last or sharding.zero >= 2:
-        needs.append((Kind.REDUCE_GRAD, sharding.reduce if is_last else partly))
-    return needs
+        yield Kind.RESHARD, 0
+    if not visit.is_forward and (visit.operation == last or sharding.zero >= 2):
+        yield Kind.REDUCE_GRAD, sharding.reduce if visit.operation == last else partly
 
 
 def with_collectives(problem: Problem, sharding: Sharding) -> Problem:
@@ -155,38 +148,35 @@ def with_collectives(problem: Problem, sharding: Sharding) -> Problem:
     count = 1 + int(problem.actions.microbatch.max())
     listed = visits(tuple(homes[g] for g in sorted(homes)), *sharding.sequences(count))
     needed = collectives(listed, sharding)
-    p, beside = problem.num_ranks, len(problem.resources)
+    ranks = range(problem.num_ranks)
     task = problem.num_tasks + np.arange(len(needed))
-    rank = np.array([c.visit.rank for c in needed])
-    kind = np.array([int(c.kind) for c in needed])
-    builder = _Waits(problem, sharding.zero, needed, listed)
+    rank, stage, kind, number, ticks = np.array(
+        [(c.visit.rank, c.visit.stage, c.kind, c.slice, c.ticks) for c in needed], dtype=np.int64
+    ).T
     gathers, frees, reduces = (
         kind == int(k) for k in (Kind.UNSHARD, Kind.RESHARD, Kind.REDUCE_GRAD)
     )
-    first = builder.first_backwards(reduces)
-    stage = np.array([c.visit.stage for c in needed])
-    num_stages = len(homes)
-    held = _units("parameter", sharding.parameter if sharding.zero == 3 else 0, num_stages)[stage]
-    shared = _units("gradient", sharding.gradient if sharding.zero >= 2 else 0, num_stages)[stage]
+    row_of = {visit: row for row, visit in enumerate(listed)}
+    row = np.array([row_of[c.visit] for c in needed])
+    collective = np.full((len(Kind), len(listed) + 1), NONE)  # ``NONE`` is the last place
+    collective[kind, row] = task
+    by = _Computations(problem, listed)
+    held = _units("parameter", sharding.parameter if sharding.zero == 3 else 0, len(homes))[stage]
+    shared = _units("gradient", sharding.gradient if sharding.zero >= 2 else 0, len(homes))[stage]
     return extended(
         problem,
-        actions=ActionTable.of(
-            kind,
-            stage,
-            NONE,
-            np.array([c.slice for c in needed]),
-        ),
-        duration=np.array([c.ticks for c in needed]),
-        homes=[(task, beside + 2 * rank + frees)],
-        waits=builder.waits(),
+        actions=ActionTable.of(kind, stage, NONE, number),
+        duration=ticks,
+        homes=[(task, len(problem.resources) + 2 * rank + frees)],
+        waits=_waits(by, collective, listed, sharding.zero),
         changes=[
             (task[gathers], False, rank[gathers], held[gathers]),
             (task[frees], True, rank[frees], -held[frees]),
-            (first, False, rank[reduces], shared[reduces]),
+            (by.first[row[reduces]], False, rank[reduces], shared[reduces]),
             (task[reduces], True, rank[reduces], -shared[reduces]),
         ],
         resources=[
-            Resource(name=f"{name} of rank {r}") for r in range(p) for name in ("NIC", "buffers")
+            Resource(name=f"{name} of rank {r}") for r in ranks for name in ("NIC", "buffers")
         ],
     )
 
@@ -196,105 +186,58 @@ def _units(name: str, given: PerStage, num_stages: int) -> Ints:
     return np.array(stage_numbers(name, given, num_stages=num_stages, minimum=0))
 
 
-class Computations:
-    """The computations of a problem by what they do with a stage's parameters and gradient."""
+class _Computations:
+    """The computations in the order of their visits; these are named by their place in a list.
 
-    def __init__(self, problem: Problem) -> None:
-        actions = problem.actions
-        self._count = 1 + int(actions.microbatch.max())
-        self._by: dict[tuple[Kind, ...], tuple[Ints, Ints]] = {}
-        for kinds in (FORWARDS, BACKWARDS, READERS, ADDERS):
-            task = np.flatnonzero(actions.is_kind(*kinds))
-            slices = actions.slice[task] if kinds == FORWARDS else -actions.slice[task]
-            key = actions.stage[task] * self._count + actions.microbatch[task]
-            order = np.lexsort((task, slices, key))
-            self._by[kinds] = key[order], task[order]
+    Forwards of a visit go by microbatch and slice, backwards from the last slice on. ``once`` is
+    for each the visit in which what its stage needs once is done: the first forward visit, or the
+    last backward one.
+    """
 
-    def of(self, visit: Visit, backward: tuple[Kind, ...] = BACKWARDS) -> Ints:
-        """The Fs of a forward visit, or what ``backward`` names of a backward one.
+    def __init__(self, problem: Problem, listed: list[Visit]) -> None:
+        actions, homes = problem.actions, problem.stage_to_rank
+        at = np.zeros((2, len(homes), 1 + int(actions.microbatch.max())), dtype=np.int64)
+        for row, visit in enumerate(listed):
+            at[int(visit.is_forward), visit.stage, visit.first : visit.end] = row
+        task = np.flatnonzero(actions.is_kind(*FORWARDS, *READERS, *ADDERS))
+        way = (actions.kind[task] == Kind.F).astype(np.int64)
+        stage, microbatch = actions.stage[task], actions.microbatch[task]
+        slices = np.where(way == 1, actions.slice[task], -actions.slice[task])
+        order = np.lexsort((task, slices, microbatch, at[way, stage, microbatch]))
+        self.task, self.kind = task[order], actions.kind[task][order]
+        self.visit = at[way, stage, microbatch][order]
+        self.once = at[way, stage, way - 1][order]
+        is_pass = np.isin(self.kind, BACKWARDS)
+        self.first = np.full(len(listed), NONE)  # B or I of each visit
+        self.first[self.visit[is_pass][::-1]] = self.task[is_pass][::-1]
 
-        By microbatch; forwards by slice, backwards from the last slice on.
-        """
-        keys, tasks = self._by[FORWARDS if visit.is_forward else backward]
-        ends = visit.stage * self._count + np.array([visit.first, visit.end])
-        first, end = np.searchsorted(keys, ends)
-        return tasks[first:end]
 
-
-class _Waits:
-    """The precedences of collectives; see the module's text."""
-
-    def __init__(
-        self, problem: Problem, zero: int, needed: list[Collective], listed: list[Visit]
-    ) -> None:
-        self.problem, self.zero, self.needed = problem, zero, needed
-        self.computations = Computations(problem)
-        self.task = {
-            (c.kind, c.visit.rank, c.visit.is_forward, c.visit.number): problem.num_tasks + row
-            for row, c in enumerate(needed)
-        }
-        self.visit = {(v.rank, v.is_forward, v.number): v for v in listed}
-        self.alike: dict[tuple[int, bool], list[Visit]] = {}
-        for visit in listed:
-            self.alike.setdefault((visit.stage, visit.is_forward), []).append(visit)
-
-    def first_backwards(self, reduces: Bools) -> Ints:
-        """The first backward of the visit of each REDUCE_GRAD."""
-        chosen = np.flatnonzero(reduces).tolist()
-        return np.array(
-            [self.computations.of(self.needed[row].visit)[0] for row in chosen], dtype=np.int64
-        )
-
-    def waits(self) -> list[StretchedWait]:
-        found = []
-        for row, collective in enumerate(self.needed):
-            task, visit = self.problem.num_tasks + row, collective.visit
-            if collective.kind is Kind.UNSHARD:
-                users = self._served(visit)
-                found.append((np.full_like(users, task), users))
-                found += self._after_reshard(visit, task)
-            elif collective.kind is Kind.RESHARD:
-                readers = self.computations.of(visit, READERS)
-                found.append((readers, np.full_like(readers, task)))
-            else:
-                summed = self._summed(visit)
-                found.append((summed, np.full_like(summed, task)))
-                found += self._in_buffer(visit, task)
-        return found
-
-    def _served(self, visit: Visit) -> Ints:
-        """What needs a visit's UNSHARD: its readers, or all forwards where it is never freed."""
-        if (Kind.RESHARD, visit.rank, visit.is_forward, visit.number) in self.task:
-            return self.computations.of(visit, READERS)
-        return self._tasks_of(self.alike[visit.stage, visit.is_forward], READERS)
-
-    def _summed(self, visit: Visit) -> Ints:
-        """What a visit's REDUCE_GRAD needs: its own tasks and those that nothing else reduces."""
-        lone = [
-            v
-            for v in self.alike[visit.stage, visit.is_forward]
-            if (Kind.REDUCE_GRAD, v.rank, v.is_forward, v.number) not in self.task
-        ]
-        return self._tasks_of([*lone, visit], ADDERS)
-
-    def _tasks_of(self, chosen: list[Visit], kinds: tuple[Kind, ...]) -> Ints:
-        return np.concatenate([self.computations.of(visit, kinds) for visit in chosen])
-
-    def _after_reshard(self, visit: Visit, task: int) -> list[StretchedWait]:
-        key = (Kind.RESHARD, visit.rank, visit.is_forward, visit.number - 2)
-        return [(np.array([self.task[key]]), np.array([task]))] if key in self.task else []
-
-    def _in_buffer(self, visit: Visit, task: int) -> list[StretchedWait]:
-        """What waits for the buffer of a gradient: its visit's other backwards, and visit n+2."""
-        if self.zero == 1:
-            return []
-        own = self.computations.of(visit)
-        found = [(np.full_like(own[1:], own[0]), own[1:])]
-        later = self.visit.get((visit.rank, False, visit.number + 2))
-        if later is not None:
-            own = self.computations.of(later)
-            found.append((np.full_like(own, task), own))
-        return found
+def _waits(
+    by: _Computations, collective: Ints, listed: list[Visit], zero: int
+) -> list[StretchedWait]:
+    """The precedences, by collective. ``collective``: the task of each kind in each visit."""
+    gather, free, reduce = (collective[k] for k in (Kind.UNSHARD, Kind.RESHARD, Kind.REDUCE_GRAD))
+    reads = np.isin(by.kind, (*FORWARDS, *READERS))
+    adds, passes = np.isin(by.kind, ADDERS), np.isin(by.kind, BACKWARDS)
+    gathered, reduced = (by.visit if zero >= level else by.once for level in (3, 2))
+    earlier = np.array([row - 2 if v.number >= 2 else NONE for row, v in enumerate(listed)])
+    pieces = [
+        (gather[gathered][reads], by.task[reads]),
+        (free[earlier], gather[:-1]),
+        (by.task[reads], free[by.visit][reads]),
+        (by.task[adds], reduce[reduced][adds]),
+    ]
+    served = [np.maximum(*piece) for piece in pieces]  # by its number the collective comes last
+    if zero >= 2:
+        others = passes & (by.task != by.first[by.visit])
+        pieces.append((by.first[by.visit][others], by.task[others]))
+        pieces.append((reduce[earlier[by.visit]][passes], by.task[passes]))
+        served += [reduce[by.visit][others], pieces[-1][0]]
+    before, after = (np.concatenate([piece[side] for piece in pieces]) for side in (0, 1))
+    turn = np.repeat(np.arange(len(pieces)), [len(piece[0]) for piece in pieces])
+    order = np.lexsort((turn, np.concatenate(served)))
+    order = order[(before[order] != NONE) & (after[order] != NONE)]
+    return [(before[order], after[order])]
 
 
 def _changed(problem: Problem, choice: Sharding, _setting: ChoiceSetting) -> Problem:
