@@ -18,7 +18,7 @@ from typing import Annotated
 
 import numpy as np
 
-from bubbleproof.theory.model.actions import NONE, Bools, Ints, Kind
+from bubbleproof.theory.model.actions import NONE, Bools, Kind
 from bubbleproof.theory.model.problem import MemoryEvents, Problem
 from bubbleproof.theory.pipelines.choice_kind import ChoiceKind, ChoiceSetting
 from bubbleproof.theory.pipelines.extension import more_events, renumbered, tasks_of_stage
@@ -34,8 +34,10 @@ def with_frozen(problem: Problem, stages: tuple[int, ...], setting: ChoiceSettin
     """
     if len(set(stages)) < len(stages):
         raise ValueError(f"each frozen stage is named once, got {stages}")
-    rows = [(tasks_of_stage(problem, g, Kind.F), _backwards(problem, g)) for g in stages]
-    forward, backward = (np.concatenate([row[side] for row in rows]) for side in (0, 1))
+    forward, backward = (
+        np.concatenate([tasks_of_stage(problem, g, *kinds) for g in stages])
+        for kinds in ((Kind.F,), (Kind.B, Kind.I))
+    )
     actions = problem.actions
     is_frozen = np.isin(actions.stage, stages)
     kept = ~(is_frozen & actions.is_kind(Kind.W))
@@ -50,10 +52,6 @@ def with_frozen(problem: Problem, stages: tuple[int, ...], setting: ChoiceSettin
     held = left_behind(bare, forward, rank)
     freed = replace(bare, events=more_events(bare.events, [(backward, True, rank, -held)]))
     return renumbered(freed, kept, number, replace(actions, kind=kind), duration)
-
-
-def _backwards(problem: Problem, stage: int) -> Ints:
-    return tasks_of_stage(problem, stage, Kind.B, Kind.I)
 
 
 def _without(events: MemoryEvents, tasks: Bools) -> MemoryEvents:

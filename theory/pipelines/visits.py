@@ -11,8 +11,7 @@ may overlap in time; those of one direction come one after another.
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import numpy as np
+from itertools import accumulate, product
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +35,7 @@ def visits(
     for rank in range(max(stage_ranks) + 1):
         stages = [g for g, home in enumerate(stage_ranks) if home == rank]
         for is_forward, sizes in ((True, enqueue), (False, dequeue)):
-            ends = np.cumsum(sizes).tolist()
-            chosen = [
-                (operation, stage)
-                for operation in range(len(sizes))
-                for stage in (stages if is_forward else stages[::-1])
-            ]
+            ends, chunks = [*accumulate(sizes)], stages if is_forward else stages[::-1]
             found += [
                 Visit(
                     rank=rank,
@@ -52,6 +46,6 @@ def visits(
                     first=ends[operation] - sizes[operation],
                     end=ends[operation],
                 )
-                for number, (operation, stage) in enumerate(chosen)
+                for number, (operation, stage) in enumerate(product(range(len(sizes)), chunks))
             ]
     return found

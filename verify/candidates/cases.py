@@ -105,10 +105,9 @@ class Case:
     def _answered(self) -> Pipeline:
         """The pipeline with the answers made."""
         again, evict, offload = self.allowed.recompute, self.allowed.evict, self.allowed.offload
-        chosen: dict[str, list[Subject]] = {RECOMPUTE: [], EVICT: [], OFFLOAD: []}
+        chosen: dict[str, list[Subject]] = {way: [] for way in (STAY, RECOMPUTE, EVICT, OFFLOAD)}
         for (subject, _), way in zip(self.questions(), self.answers, strict=False):
-            if way != STAY:
-                chosen[way].append(subject)
+            chosen[way].append(subject)
         recompute: Recompute | None = None
         if again is not None and chosen[RECOMPUTE]:
             recompute = Recompute(
@@ -117,29 +116,27 @@ class Case:
                 kept=again.kept,
                 duration=again.duration,
             )
-        evictions: list[Eviction] = []
-        if evict is not None:
-            ranks, pairs, ticks = self.pipeline.stage_ranks, dict(evict.pairs), evict.duration
-            evictions = [
+        ranks, targets = self.pipeline.stage_ranks, {} if evict is None else dict(evict.pairs)
+        return self.pipeline.with_changes(
+            recompute=recompute,
+            evictions=tuple(
                 Eviction(
-                    stage=g, microbatch=j, source=ranks[g], target=pairs[ranks[g]], duration=ticks
+                    stage=g,
+                    microbatch=j,
+                    source=ranks[g],
+                    target=targets[ranks[g]],
+                    duration=evict.duration,
                 )
                 for g, j in chosen[EVICT]
-                if j is not None
-            ]
-        offloads: list[ActivationOffload] = []
-        if offload is not None:
-            offloads = [
+                if evict is not None and j is not None
+            ),
+            offloads=tuple(
                 ActivationOffload(
                     stage=g, microbatch=j, offload=offload.offload, reload=offload.reload
                 )
                 for g, j in chosen[OFFLOAD]
-                if j is not None
-            ]
-        return self.pipeline.with_changes(
-            recompute=recompute,
-            evictions=tuple(evictions),
-            offloads=tuple(offloads),
+                if offload is not None and j is not None
+            ),
             host_capacity=None if offload is None else offload.host_capacity,
         )
 
