@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
 from math import inf
 
 NOTHING = -inf  # what one lacks behind its last acquisition: it can end however little is free
@@ -49,17 +48,20 @@ class RankBank:
     later one. What a task takes and gives back itself needs room while it runs and is not lacked.
     """
 
-    __slots__ = ("first", "held", "lacking", "load")
+    __slots__ = ("first", "held", "lacking", "last", "load")
 
     def __init__(self, lacking: Iterable[int]) -> None:
         self.lacking = list(lacking)
         self.held = [0] * len(self.lacking)
         self.load = 0  # the sum of what is held
         self.first = 0  # those before it are complete
+        self.last = 0  # those behind it have not begun
 
     def take(self, microbatch: int, units: int, settled: int) -> None:
         """A task of the microbatch starts; it takes ``settled`` of its units for good."""
         self.load += units
+        if microbatch > self.last:
+            self.last = microbatch
         self.held[microbatch] += units
         self.lacking[microbatch] -= settled
 
@@ -79,7 +81,8 @@ class RankBank:
         self.first = first
         held[microbatch] += units
         lacking[microbatch] -= settled
-        line = zip(islice(lacking, first, None), islice(held, first, None), strict=True)
+        end = 1 + max(self.last, microbatch)  # those behind hold nothing
+        line = zip(lacking[first:end], held[first:end], strict=True)
         found = is_safe(line, limit - self.load - units, limit)
         held[microbatch] -= units
         lacking[microbatch] += settled
