@@ -36,7 +36,7 @@ from bubbleproof.formats.pytorch_csv import Dialect
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.verify import Rule, Semantics, check_communication, check_program
+from bubbleproof.verify import USUAL, Rule, check_communication, check_program
 
 COMPUTE_RULES = (
     Rule.COMPLETE,
@@ -46,7 +46,7 @@ COMPUTE_RULES = (
     Rule.MEMORY,
 )
 CROSSED = "crossed"
-SEMANTICS = tuple(semantics.value for semantics in Semantics)
+SEMANTICS = tuple(semantics.value for semantics in USUAL)
 MAX_CHUNKS = 4
 
 

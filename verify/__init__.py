@@ -6,13 +6,14 @@
 
 from bubbleproof.verify.check import check, check_program
 from bubbleproof.verify.communication.matching import check_communication, compute_part
-from bubbleproof.verify.communication.semantics import Semantics
+from bubbleproof.verify.communication.semantics import USUAL, Semantics
 from bubbleproof.verify.dataflow.dataflow_rule import check_dataflow, check_dataflow_of_program
 from bubbleproof.verify.finding import Finding, Rule
 from bubbleproof.verify.verdict import RuleDecision, Verdict, Violation, join
 from bubbleproof.verify.whole import check_whole
 
 __all__ = [
+    "USUAL",
     "Finding",
     "Rule",
     "RuleDecision",

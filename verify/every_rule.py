@@ -13,7 +13,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.communication.runtime_collectives import check_runtime_collectives
-from bubbleproof.verify.communication.semantics import Semantics
+from bubbleproof.verify.communication.semantics import USUAL, Semantics
 from bubbleproof.verify.required_decision import check_required
 from bubbleproof.verify.verdict import Verdict, join
 from bubbleproof.verify.whole import check_whole
@@ -34,9 +34,7 @@ class GivenSchedule:
     pipeline: Pipeline | None = None
 
 
-def check_every_rule(
-    given: GivenSchedule, semantics: Sequence[Semantics] = tuple(Semantics)
-) -> Verdict:
+def check_every_rule(given: GivenSchedule, semantics: Sequence[Semantics] = USUAL) -> Verdict:
     """Every rule of the schedule (or of its left-shifted program)."""
     parts = [check_whole(given.problem, given.made, lowered=given.lowered, semantics=semantics)]
     if given.cells is not None:

@@ -14,7 +14,7 @@ from bubbleproof.theory.pipelines.programs.messages_in_programs import (
 )
 from bubbleproof.verify.check import check, check_program
 from bubbleproof.verify.communication.matching import check_communication, compute_part
-from bubbleproof.verify.communication.semantics import Semantics
+from bubbleproof.verify.communication.semantics import USUAL, Semantics
 from bubbleproof.verify.dataflow.dataflow_rule import check_dataflow, check_dataflow_of_program
 from bubbleproof.verify.dataflow.training_step import NoTrainingStep
 from bubbleproof.verify.finding import Rule
@@ -26,7 +26,7 @@ def check_whole(
     given: Schedule | Program,
     *,
     lowered: Program | None = None,
-    semantics: Sequence[Semantics] = tuple(Semantics),
+    semantics: Sequence[Semantics] = USUAL,
 ) -> Verdict:
     """Rules 1 to 5, 7 and 8 of a schedule (a program's is the left-shifted one), and rule 6.
 

@@ -36,7 +36,7 @@ from bubbleproof.verify.communication.called_actions import CalledActions
 from bubbleproof.verify.communication.hang_finding import why_it_hangs
 from bubbleproof.verify.communication.hang_words import HangFinding, HangKind, ranks_told
 from bubbleproof.verify.communication.recorded_calls import RecordedRun
-from bubbleproof.verify.communication.semantics import Semantics
+from bubbleproof.verify.communication.semantics import USUAL
 
 
 def run_hang(dumps: Sequence[str], schedule: str | None, json: bool) -> int:
@@ -87,7 +87,7 @@ def _rule(found: HangFinding, given: ScheduleFile, program: Program) -> str:
     """What rule 6 says of the schedule under the semantics of the finding."""
     if not found.is_decided:
         return ""
-    semantics = (found.semantics,) if found.semantics else tuple(Semantics)
+    semantics = (found.semantics,) if found.semantics else USUAL
     verdict = check_communication(given.problem, program, semantics)
     names = ", ".join(each.value for each in semantics)
     if verdict.ok:

@@ -22,7 +22,7 @@ from bubbleproof.report.table_rows import ReplayRow, VerdictRow
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.programs.standstill import Standstill
-from bubbleproof.verify import Semantics, Verdict, join
+from bubbleproof.verify import USUAL, Semantics, Verdict, join
 from bubbleproof.verify.candidates.cases import Cases
 from bubbleproof.verify.candidates.certified_distance import CertifiedDistance, certified_distance
 from bubbleproof.verify.candidates.chosen import plain_of
@@ -84,7 +84,7 @@ def parse_semantics(names: Sequence[str]) -> tuple[Semantics, ...]:
     for name in names:
         if name not in known:
             raise ValueError(f"--comm must be one of {' '.join(known)}, got {name!r}")
-    return tuple(known[name] for name in names) or tuple(Semantics)
+    return tuple(known[name] for name in names) or USUAL
 
 
 def distance_of(

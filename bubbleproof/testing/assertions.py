@@ -13,7 +13,7 @@ from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.verify import Semantics, Verdict, check_whole
+from bubbleproof.verify import USUAL, Semantics, Verdict, check_whole
 
 
 class InvalidSchedule(AssertionError):  # noqa: N818 - the name says what is wrong
@@ -41,7 +41,7 @@ def assert_valid(
     problem: Problem | Pipeline,
     made: Schedule | Program,
     *,
-    semantics: Sequence[Semantics] = tuple(Semantics),
+    semantics: Sequence[Semantics] = USUAL,
 ) -> Verdict:
     """Assert that a schedule, or a program run as early as it can, passes every rule.
 
@@ -61,7 +61,7 @@ def assert_valid_file(
     *,
     problem: str | PathLike[str] | None = None,
     dialect: str | None = None,
-    semantics: Sequence[Semantics] = tuple(Semantics),
+    semantics: Sequence[Semantics] = USUAL,
 ) -> Verdict:
     """Assert that a schedule file (.json) or a PyTorch table (.csv) passes every rule.
 

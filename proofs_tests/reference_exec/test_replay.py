@@ -22,7 +22,7 @@ from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
-from bubbleproof.verify.communication.semantics import Semantics
+from bubbleproof.verify.communication.semantics import USUAL, Semantics
 from proofs_tests.reference_exec.cases import (
     TINY,
     family_case,
@@ -42,12 +42,12 @@ FAMILIES = [
     ("zb-h1", 1, 3, None),
 ]
 KINDS, DTYPES = ("mlp", "transformer"), ("float32", "float64")
-USUAL = [*zip(KINDS, DTYPES, strict=True)]  # test_choices has the other two pairs
+PAIRED = [*zip(KINDS, DTYPES, strict=True)]  # test_choices has the other two pairs
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize(("name", "p", "m", "v"), FAMILIES)
-@pytest.mark.parametrize(("kind", "dtype"), sized(USUAL, full=[*itertools.product(KINDS, DTYPES)]))
+@pytest.mark.parametrize(("kind", "dtype"), sized(PAIRED, full=[*itertools.product(KINDS, DTYPES)]))
 def test_published_schedules_replay(
     name: str, p: int, m: int, v: int | None, kind: str, dtype: str
 ) -> None:
@@ -61,7 +61,7 @@ def test_published_schedules_replay(
         assert report.ok
 
 
-@pytest.mark.parametrize("semantics", list(Semantics))
+@pytest.mark.parametrize("semantics", USUAL)
 @pytest.mark.parametrize("name", ["1f1b", "zb-h1"])
 def test_lowered_programs_replay_under_every_semantics(name: str, semantics: Semantics) -> None:
     report = run(family_case(name, p=4, m=6), semantics=semantics.value, seed=3)
@@ -110,7 +110,7 @@ def mixed(pipeline: Pipeline, seed: int) -> Pipeline:
 def test_random_programs_on_any_placement_replay(name: str, seed: int) -> None:
     case = random_case(mixed(PLACEMENTS[name], seed), seed)
     layers = tuple(1 + (stage + seed) % 2 for stage in range(case.pipeline.num_stages))
-    semantics = list(Semantics)[seed]
+    semantics = USUAL[seed]
     for kind in ("mlp", "transformer"):
         spec = replace(TRANSFORMER, kind=kind, layers=layers, seed=seed)
         assert run(case, spec, semantics=semantics, seed=seed).ok

@@ -19,7 +19,7 @@ from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.theory.pipelines.transfers import Eviction
 from bubbleproof.verify.check import check
-from bubbleproof.verify.communication.semantics import Semantics
+from bubbleproof.verify.communication.semantics import USUAL
 from proofs_tests.reference_exec.cases import TINY, Case, family_case, random_case
 from proofs_tests.verify.dataflow.samples import without_edge
 
@@ -79,7 +79,7 @@ def random_choices(seed: int) -> Case:
 def test_random_choices_replay(seed: int) -> None:
     case = random_choices(seed)
     kind = ["mlp", "transformer"][seed % 2]
-    for semantics in Semantics:
+    for semantics in USUAL:
         spec = replace(TINY, kind=kind, seed=seed)
         report = replay(
             case.pipeline, case.schedule, spec, ReplayOptions(seed=seed, semantics=semantics)

@@ -20,7 +20,7 @@ from bubbleproof.reference_exec.models.words import EMBEDDING, HEAD
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.reference_exec.runtime.updates import exchanging
-from bubbleproof.verify.communication.semantics import Semantics
+from bubbleproof.verify.communication.semantics import USUAL, Semantics
 from proofs_tests.reference_exec.cases import family_case, run
 from proofs_tests.reference_exec.meshes import mesh
 from proofs_tests.reference_exec.training_cases import training_plan
@@ -52,7 +52,7 @@ def test_tied_models_replay_and_train(name: str, params: dict[str, int], kind: s
         assert report.ok, str(report)
 
 
-@pytest.mark.parametrize("semantics", list(Semantics))
+@pytest.mark.parametrize("semantics", USUAL)
 def test_the_exchange_stalls_under_no_semantics(semantics: Semantics) -> None:
     case = family_case("1f1b", p=4, m=4)
     training = replace(STEPS, has_barrier=True)

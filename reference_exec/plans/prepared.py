@@ -49,7 +49,7 @@ from bubbleproof.theory.pipelines.programs.lowering import lower
 from bubbleproof.theory.pipelines.programs.messages_in_programs import without_messages
 from bubbleproof.theory.pipelines.timing import UntimedProgram
 from bubbleproof.verify.check import check
-from bubbleproof.verify.communication.semantics import Semantics
+from bubbleproof.verify.communication.semantics import USUAL, Semantics
 from bubbleproof.verify.verdict import Verdict, join
 
 
@@ -218,8 +218,8 @@ def chosen_semantics(
         raise ValueError(f"replay backend must be one of {', '.join(backends)}, got {backend!r}")
     default = Semantics.BUFFERED if backend == "gloo" else Semantics.PAIR_STREAM
     try:
-        chosen = default if semantics is None else Semantics(semantics)
+        chosen = default if semantics is None else USUAL[USUAL.index(Semantics(semantics))]
     except ValueError:
-        known = ", ".join(Semantics)
+        known = ", ".join(USUAL)
         raise ValueError(f"semantics must be one of {known}, got {semantics!r}") from None
     return chosen

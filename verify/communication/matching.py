@@ -1,8 +1,9 @@
 """Rule 6: do the SENDs and RECVs of a lowered program match, and can it get stuck?
 
-Whether messages match (``steps``) does not depend on what SEND and RECV wait for; whether the
+Whether messages match (``steps``) hardly depends on what SEND and RECV wait for; whether the
 program can then get stuck (``deadlock``) does, and is decided under each named semantics
-(``semantics``). A rank computes in program order; a computation waits for the RECVs of its inputs.
+(``semantics``, ``waiting_rules``). A rank computes in program order; a computation waits for the
+RECVs of its inputs.
 
 Where ranks wait for their own SENDs is part of the program (``send_waits``). EVICT and LOAD may
 stand in the programs of their ranks too (``evict_load``), and so may the exchanges of a training
@@ -24,9 +25,9 @@ from bubbleproof.theory.pipelines.programs.messages_in_programs import (
     without_messages,
 )
 from bubbleproof.verify.communication.deadlock import deadlock
-from bubbleproof.verify.communication.semantics import Semantics
+from bubbleproof.verify.communication.semantics import USUAL, Semantics
 from bubbleproof.verify.communication.steps import Steps
-from bubbleproof.verify.explain.programs import violation
+from bubbleproof.verify.explain.programs import ProgramFault, violation
 from bubbleproof.verify.finding import Rule
 from bubbleproof.verify.verdict import SHOWN, RuleDecision, Verdict
 
@@ -34,7 +35,7 @@ from bubbleproof.verify.verdict import SHOWN, RuleDecision, Verdict
 def check_communication(
     problem: Problem,
     program: Program,
-    semantics: Sequence[Semantics] = tuple(Semantics),
+    semantics: Sequence[Semantics] = USUAL,
     *,
     has_barrier: bool = False,
 ) -> Verdict:
@@ -49,9 +50,12 @@ def check_communication(
     steps = Steps(problem, program, has_barrier=has_barrier)
     unmatched = steps.unmatched()
     decisions = []
-    for number, name in enumerate(semantics):
-        faults = unmatched or deadlock(steps, name)
-        shown = faults[:SHOWN] if number == 0 or not unmatched else []
+    told_before: list[ProgramFault] = []
+    for name in semantics:
+        wrong = unmatched or steps.crossed(name)
+        faults = wrong or deadlock(steps, name)
+        shown = [fault for fault in faults[:SHOWN] if fault not in told_before]
+        told_before = wrong or told_before
         told = tuple(violation(problem, program, Rule.COMMUNICATION, fault) for fault in shown)
         decisions.append(
             RuleDecision(

@@ -29,13 +29,11 @@ ranks. An end may start
     "Using multiple NCCL communicators concurrently" and "Environment Variables").
 ``rank-stream``
     when the end before it on its rank has ended (the same with older CUDA, where NCCL serialises
-    what it orders; one eagerly initialised communicator for all; or all streams of a device in one
-    hardware queue, ``CUDA_DEVICE_MAX_CONNECTIONS=1``). Whether computations stand in that queue too
-    makes no difference to what gets stuck: others hear of a computation by a later end of its rank
-    alone, and that waits for all earlier ends anyway.
+    what it orders; one eagerly initialised communicator for all).
 
 Each of ``buffered``, ``pair-stream``, ``launch-order`` and ``rank-stream`` lets fewer programs
-through than the one before it.
+through than the one before it. These five are judged where none is named (``USUAL``); the others
+are defined in ``waiting_rules``. ``docs/measured/semantics.md`` has which follows from which.
 """
 
 from __future__ import annotations
@@ -51,3 +49,21 @@ class Semantics(StrEnum):
     PAIR_STREAM = "pair-stream"
     LAUNCH_ORDER = "launch-order"
     RANK_STREAM = "rank-stream"
+    DIRECTED_EDGE = "directed-edge"
+    PER_DIRECTION = "per-direction"
+    RANK_PARITY = "rank-parity"
+    BOUNDED = "bounded"
+    LAZY_PAIRS = "lazy-pairs"
+    BATCHED = "batched"
+    WHOLE_BATCHES = "whole-batches"
+    ONE_QUEUE = "one-queue"
+    CAPTURED = "captured"
+
+
+USUAL = (
+    Semantics.BUFFERED,
+    Semantics.RENDEZVOUS,
+    Semantics.PAIR_STREAM,
+    Semantics.LAUNCH_ORDER,
+    Semantics.RANK_STREAM,
+)

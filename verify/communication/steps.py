@@ -3,7 +3,8 @@
 Every message of the problem (``theory.pipelines.programs.messages``) needs exactly one SEND on the
 producer's rank, after the producer, and exactly one RECV on the consumer's rank, before the
 consumer; and for each ordered pair of ranks the k-th SEND and the k-th RECV must be the same
-message, because neither NCCL nor an untagged queue matches by name.
+message, because neither NCCL nor an untagged queue matches by name; in each flow of its own where
+activations and gradients go over two communicators (``per-direction``).
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.programs.messages import Message, messages
 from bubbleproof.verify.communication.channels import Channels, crossed
 from bubbleproof.verify.communication.evict_load import PeerTransfers
+from bubbleproof.verify.communication.semantics import Semantics
 from bubbleproof.verify.communication.send_waits import SendWaits
 from bubbleproof.verify.communication.training_exchanges import Exchanges
+from bubbleproof.verify.communication.waiting_rules import RULES, Stream
 from bubbleproof.verify.explain.programs import ProgramFault
 
 ENDS = (Kind.SEND_F, Kind.RECV_F, Kind.SEND_B, Kind.RECV_B)
@@ -56,7 +59,7 @@ class Steps:
         self.transfers: list[MatchedTransfer] = []
 
     def unmatched(self) -> list[ProgramFault]:
-        """Missing, repeated, foreign and misplaced rows, and channels out of order."""
+        """Missing, repeated, foreign and misplaced rows."""
         found: list[ProgramFault] = []
         rows: dict[tuple[int, Action], list[int]] = {}
         for row, action in enumerate(self.actions):
@@ -72,7 +75,11 @@ class Steps:
             sentence = f"{action} on rank {rank} belongs to no message of the problem"
             found.append((sentence, where))
         found += (*self.waits.faults(), *self.peer_transfers.faults(), *self.exchanges.faults())
-        return found or self._crossed_channels()
+        return found
+
+    def crossed(self, semantics: Semantics) -> list[ProgramFault]:
+        """Channels out of order. Precondition: no row is unmatched."""
+        return self._crossed_channels(RULES[semantics].stream is Stream.FLOW)
 
     def _ends(self, message: Message, send: list[int], recv: list[int]) -> list[ProgramFault]:
         found = []
@@ -93,12 +100,20 @@ class Steps:
             found.append((sentence, [consumer, recv[0]]))
         return found
 
-    def _crossed_channels(self) -> list[ProgramFault]:
-        """Channels (ordered pairs of ranks) whose k-th SEND and k-th RECV differ."""
-        channels: Channels = defaultdict(list)
+    def _crossed_channels(self, has_flows: bool) -> list[ProgramFault]:
+        """Channels (ordered pairs of ranks) whose k-th SEND and k-th RECV differ.
+
+        Each ``has_flows`` of its own where F and B go over two communicators.
+        """
+        flows: dict[Kind | None, Channels] = defaultdict(lambda: defaultdict(list))
         for transfer in self.transfers:
+            flow = transfer.message.send.kind if has_flows else None
             channel = (transfer.message.source, transfer.message.target)
-            channels[channel].append((transfer.send, transfer.recv))
+            flows[flow][channel].append((transfer.send, transfer.recv))
         for rank, row, peer, row_of_peer in self.exchanges.ends():
-            channels[rank, peer].append((row, row_of_peer))
-        return list(crossed(channels, self.actions, "message"))
+            flows[None][rank, peer].append((row, row_of_peer))
+        return [
+            fault
+            for channels in flows.values()
+            for fault in crossed(channels, self.actions, "message")
+        ]

@@ -105,7 +105,11 @@ class VerifyRequest(OptionGroup):
     problem: Annotated[str | None, Option(help="Check against this problem.")] = None
     comm: Annotated[
         list[str] | None,
-        Option(help="buffered, rendezvous, pair-stream, launch-order, rank-stream (default: all)."),
+        Option(
+            help="buffered, rendezvous, pair-stream, launch-order, rank-stream, directed-edge, "
+            "per-direction, rank-parity, bounded, lazy-pairs, batched, whole-batches, one-queue, "
+            "captured (default: the first five)."
+        ),
     ] = None
     certificate: Annotated[
         str | None, Option(help="A certificate (.json) of how good the schedule is.")
