@@ -124,7 +124,9 @@ def hand_over(
             metavar="PLAN|SCHEDULE", help="A plan or its folder, FILE.json, or FAMILY key=value…"
         ),
     ],
-    target: Annotated[str, Option("--to", help="torch, torchtitan, automodel or megatron.")],
+    target: Annotated[
+        str, Option("--to", help="torch-2.13, torch-2.15, torchtitan, automodel or megatron-core.")
+    ],
     output: Annotated[
         str, Option("-o", help="Folder for what starts the training."), Target.FOLDER
     ],

@@ -22,6 +22,7 @@ from bubbleproof.report.table_rows import ReplayRow, VerdictRow
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.programs.standstill import Standstill
+from bubbleproof.theory.pipelines.programs.target_runtimes import runtime_named
 from bubbleproof.verify import USUAL, Semantics, Verdict, join
 from bubbleproof.verify.candidates.cases import Cases
 from bubbleproof.verify.candidates.certified_distance import CertifiedDistance, certified_distance
@@ -36,10 +37,10 @@ def run_verify(schedule: list[str], request: VerifyRequest) -> int:
     if request.spec:
         from bubbleproof.commands.verify_spec import run_spec
 
-        if comm or certificate is not None:
+        if comm or request.runtime or certificate is not None:
             raise ValueError("--spec decides rules 1 to 5 and 8 alone: no --comm, no --certificate")
         return run_spec(schedule, problem=problem, dialect=request.dialect, json=request.json)
-    semantics = parse_semantics(comm)
+    semantics = asked_semantics(request)
     given = read_schedule_input(schedule, dialect=request.dialect, problem=problem)
     proof = None if certificate is None else _proof(certificate, given)
     verdict = check_every_rule(given.to_judge, semantics)
@@ -85,6 +86,15 @@ def parse_semantics(names: Sequence[str]) -> tuple[Semantics, ...]:
         if name not in known:
             raise ValueError(f"--comm must be one of {' '.join(known)}, got {name!r}")
     return tuple(known[name] for name in names) or USUAL
+
+
+def asked_semantics(request: VerifyRequest) -> tuple[Semantics, ...]:
+    """Those that are named, those of the runtime that is named, or the usual ones."""
+    if request.runtime is None:
+        return parse_semantics(request.comm or ())
+    if request.comm:
+        raise ValueError("--runtime says what SEND and RECV wait for: no --comm beside it")
+    return tuple(Semantics(name) for name in runtime_named(request.runtime, "--runtime").waits)
 
 
 def distance_of(

@@ -1,16 +1,18 @@
-"""Every framework that a schedule can be handed to, by name, and the page of what is lost."""
+"""What writes the files of each family of frameworks, and the page of what is lost.
+
+Which frameworks there are, with their versions, is ``target_runtimes``' matter.
+"""
 
 from __future__ import annotations
-
-from difflib import get_close_matches
 
 from bubbleproof.hand_over.automodel_target import automodel_files
 from bubbleproof.hand_over.handed import HandedFiles, HandedSchedule, TargetWriter
 from bubbleproof.hand_over.megatron_target import megatron_files
 from bubbleproof.hand_over.torch_target import torch_files
 from bubbleproof.hand_over.torchtitan_target import torchtitan_files
+from bubbleproof.theory.pipelines.programs.target_runtimes import runtime_named
 
-TARGETS: dict[str, TargetWriter] = {
+WRITERS: dict[str, TargetWriter] = {  # by family
     "torch": torch_files,
     "torchtitan": torchtitan_files,
     "automodel": automodel_files,
@@ -20,17 +22,18 @@ LOSES = "LOSES.md"
 
 
 def require_target(name: str) -> None:
-    """Raise ``ValueError`` naming the targets where there is none of that name."""
-    if name not in TARGETS:
-        close = get_close_matches(name[:60], TARGETS, n=1, cutoff=0.4)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise ValueError(f"--to must be one of {', '.join(TARGETS)}, got {name[:60]!r}{hint}")
+    """Raise ``ValueError`` where there is no target of that name, or nothing that it reads."""
+    if runtime_named(name, "--to").family not in WRITERS:
+        raise ValueError(
+            f"--to {name}: it builds its orders itself and reads no file of them; "
+            f"verify --runtime {name} judges a schedule for it"
+        )
 
 
 def handed_to(target: str, handed: HandedSchedule) -> HandedFiles:
     """What a target is given. Raises ``ValueError`` for what it would get wrong."""
     require_target(target)
-    return TARGETS[target](handed)
+    return WRITERS[runtime_named(target, "--to").family](handed)
 
 
 def page_of_losses(target: str, handed: HandedSchedule, made: HandedFiles) -> str:

@@ -178,3 +178,19 @@ def test_a_problem_with_open_choices_is_refused(command: Run) -> None:
     answer = command("verify", "1f1b", "p=4", "m=8", "--problem", EXAMPLES / "memory-choices.toml")
     assert (answer.status, answer.out) == (2, "")
     assert "1f1b p=4 m=8 is none of the choices of memory-choices" in answer.err
+
+
+def test_a_runtime_says_what_messages_wait_for(command: Run) -> None:
+    # PyTorch's runtime has a stream a pair, or one a rank; receives just in time hang in both.
+    # Megatron-LM's batches exchange what DeepSpeed's blocking sends cannot.
+    answer = command("verify", "examples/just-in-time.csv", "--runtime", "torch-2.13", "--json")
+    rules = [rule for rule in json.loads(answer.out)["rules"] if rule["rule"] == "communication"]
+    assert [rule["detail"] for rule in rules] == ["pair-stream", "rank-stream"]
+    assert answer.status == 1
+    assert command("verify", "examples/just-in-time.csv", "--runtime", "megatron-core").status == 0
+    assert command("verify", "examples/just-in-time.csv", "--runtime", "deepspeed").status == 1
+
+
+def test_a_runtime_and_a_semantics_are_one_too_many(command: Run) -> None:
+    answer = command("verify", "1f1b", "p=2", "m=2", "--runtime", "deepspeed", "--comm", "buffered")
+    assert (answer.status, answer.err.count("\n")) == (2, 1)

@@ -111,6 +111,13 @@ class VerifyRequest(OptionGroup):
             "captured (default: the first five)."
         ),
     ] = None
+    runtime: Annotated[
+        str | None,
+        Option(
+            help="Judge messages as one waits for them: torch-2.13, torch-2.15, torchtitan, "
+            "automodel, megatron-core, deepspeed."
+        ),
+    ] = None
     certificate: Annotated[
         str | None, Option(help="A certificate (.json) of how good the schedule is.")
     ] = None

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from bubbleproof.commands.options.shared_options import VerifyRequest
 from bubbleproof.commands.output import HOLDS, UNDECIDED
-from bubbleproof.commands.verify import parse_semantics, print_verdict, run_verify
+from bubbleproof.commands.verify import asked_semantics, print_verdict, run_verify
 from bubbleproof.formats.plans.plan_json import PlanFile, is_plan_file, read_plan
 from bubbleproof.formats.plans.plan_scope import bound_of_file, plan_question
 from bubbleproof.verify.candidates.plan_verdict import (
@@ -65,7 +65,7 @@ def _verify_file(plan: PlanFile, request: VerifyRequest) -> int:
 
     is_whole = request.certificate is not None
     asked = plan_question(plan, derived, request.problem, is_whole=is_whole)
-    whole = check_every_rule(plan.schedule.to_judge, parse_semantics(request.comm or ()))
+    whole = check_every_rule(plan.schedule.to_judge, asked_semantics(request))
     checked = check_winner(asked.plan, whole, asked.anew)
     if request.certificate is None:
         return print_verdict(plan.name, checked, request)

@@ -32,6 +32,7 @@ from bubbleproof.formats.plans.listed_spread import spread_of
 from bubbleproof.formats.sizes_and_rates import Units
 from bubbleproof.formats.toml_text import parse_toml
 from bubbleproof.formats.validation import validate
+from bubbleproof.theory.pipelines.programs.target_runtimes import RUNTIMES
 from bubbleproof.theory.pipelines.shapes.layer_cuts import BALANCED, EVEN
 from bubbleproof.theory.pipelines.shapes.plan_space import require_listed
 
@@ -136,10 +137,18 @@ def cluster_of(layout: ClusterLayout) -> Cluster:
             card=kind,
             cards=layout.cards,
             constants=constants,
-            **_told(layout, "reserve", "framework", "hidden"),
+            **_told(layout, "reserve", "hidden"),
+            **_framework(layout),
         )
         efficiency = layout.efficiency
         return found if efficiency is None else with_efficiency(found, float(efficiency))
+
+
+def _framework(layout: ClusterLayout) -> dict[str, Any]:
+    """The constants of a framework, which a runtime's name (``target_runtimes``) stands for too."""
+    counted = {each.name: each.costs for each in RUNTIMES if each.costs}
+    told = layout.framework
+    return {} if told is None else {"framework": counted.get(told, told)}
 
 
 def with_efficiency(cluster: Cluster, efficiency: float) -> Cluster:
