@@ -28,7 +28,7 @@ OTHERS = {
     "pareto": {"problem", "cluster"},
     "plan": {"problem", "cluster", "paper"},
     "bench": {"problems", "engine"},
-    "verify": {"schedule", "problem", "comm", "certificate", "dialect"},
+    "verify": {"schedule", "problem", "comm", "certificate", "dialect", "runtime"},
     "measure": {"family", "parameters"},
     "costs": {"model", "parameters"},
     "calibrate": {"rows", "card"},

@@ -99,7 +99,7 @@ def test_what_is_judged_right_runs_right(name: str, has_barrier: bool) -> None:
     wrong = 0
     for number in range(MOVES):
         other = moved(plan, choice) if number else plan
-        semantics = USUAL[number % len(Semantics)]
+        semantics = USUAL[number % len(USUAL)]
         verdict = verdict_of(whole, other, semantics)
         assert verdict.ok == goes_right(other, semantics, number, expected), (
             f"{[str(a) for a in other.program.actions]} under {semantics}: {verdict}"
