@@ -37,6 +37,8 @@ WHY = {
     "z3-solver": "the theorems for all sizes (`prove`), and engine `z3`",
     "distributed": "`--cluster`: claims and fronts on other machines (Dask)",
     "torch": "`replay`: runs a schedule",
+    "transformers": "`replay` of GPT-2, Llama, Qwen and Mixtral from their configurations",
+    "peft": "`replay` of models with LoRA",
     "matplotlib": "pictures: SVG and PNG",
     "plotly": "pages: HTML",
     "python-sat": "engine `sat`, and DRUP certificates where propagation proves too little",

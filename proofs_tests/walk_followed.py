@@ -21,6 +21,7 @@ import re
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -40,7 +41,7 @@ def is_number(wanted: int) -> Is:
         if isinstance(value, (list, tuple, set, frozenset)):
             return any(isinstance(one, (int, float)) and one == wanted for one in value)
         if type(value).__name__ == "ndarray" and type(value).__module__ == "numpy":
-            return wanted in value  # type: ignore[operator]
+            return wanted in value  # type: ignore[operator]  # known to be an array by its name
         return False
 
     return found
@@ -131,7 +132,7 @@ def main() -> None:
     is_wanted = is_number(order["number"]) if "number" in order else is_of(order["module"])
     walk = Walk(is_wanted, Path(bubbleproof.__file__).resolve().parents[1])
     for arguments in order["commands"]:
-        follow(walk, lambda arguments=arguments: _command(arguments))  # type: ignore[misc]
+        follow(walk, partial(_command, arguments))
     sys.stdout.write(json.dumps({"functions": walk.functions, "steps": walk.steps}))
 
 
