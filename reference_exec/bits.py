@@ -49,6 +49,11 @@ def difference(
     return f"{name(foreign[0])} was not expected" if foreign else ""
 
 
+def as_bytes(tensor: torch.Tensor) -> bytes:
+    """The bits of a tensor on the host, of any type; NumPy has no bfloat16."""
+    return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+
+
 def _told(found: torch.Tensor, expected: torch.Tensor) -> str:
     """How one tensor differs from what was expected."""
     if found.shape != expected.shape:

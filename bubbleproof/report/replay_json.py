@@ -102,6 +102,7 @@ def _comparisons(report: ReplayReport) -> dict[str, object]:
             "equal": report.gradients_equal,
             "max_relative_error": _finite(report.max_relative_error),
             "tolerance": report.tolerance,
+            **_share(report),
         },
         "losses": {"equal": report.losses_equal, "each": [*map(_finite, report.losses)]},
         "weights": {
@@ -113,6 +114,11 @@ def _comparisons(report: ReplayReport) -> dict[str, object]:
             "max_relative_error": _finite(report.max_weight_error),
         },
     }
+
+
+def _share(report: ReplayReport) -> dict[str, float]:
+    """Of a tolerance that is derived, what it is compared with."""
+    return {"smallest_share": report.smallest_share} if report.rounded_to else {}
 
 
 def _bytes(report: ReplayReport) -> dict[str, object]:

@@ -7,6 +7,7 @@ few words, and a user's model may give what it likes.
 
 from __future__ import annotations
 
+from bubbleproof.reference_exec.bits import as_bytes
 from bubbleproof.reference_exec.models.reference import microbatch_input, microbatch_target
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 
@@ -21,9 +22,9 @@ def alike_data(plan: ReplayPlan) -> tuple[str, ...]:
         again: list[tuple[str, str]] = []
         for step in range(plan.num_passes):
             for sample in range(plan.num_samples):
-                data = drawn(plan.spec, sample, step=step).contiguous()
+                data = drawn(plan.spec, sample, step=step)
                 name = f"microbatch {sample}" + (f" of step {step}" if plan.num_passes > 1 else "")
-                content = (data.dtype, tuple(data.shape), data.numpy().tobytes())
+                content = (data.dtype, tuple(data.shape), as_bytes(data))
                 earlier = first.setdefault(content, name)
                 if earlier != name:
                     again.append((earlier, name))

@@ -1,7 +1,7 @@
 """What a replay's ranks computed, compared with both oracles and with the predicted bytes.
 
 Gradients, losses of every pass and stepped weights must have the bits of the order-matched oracle
-(``training_oracle.matched_training``) and lie within ``oracle.TOLERANCES`` of the ordinary one;
+(``training_oracle.matched_training``) and lie within rounding (``rounding``) of the ordinary one;
 bytes must be those that pipeline and model promised, at every action of every pass, on ranks and on
 their hosts, as ranks are made, and as each pass begins and ends.
 """
@@ -22,10 +22,10 @@ from bubbleproof.reference_exec.evidence.accounts import (
     state_moments,
 )
 from bubbleproof.reference_exec.evidence.alike import alike_data
-from bubbleproof.reference_exec.evidence.oracle import TOLERANCES, max_relative_error
+from bubbleproof.reference_exec.evidence.oracle import max_relative_error
 from bubbleproof.reference_exec.evidence.replay_report import NOTHING, RankComparison, ReplayReport
+from bubbleproof.reference_exec.evidence.rounding import NOT_NEAR, nearness
 from bubbleproof.reference_exec.evidence.training_oracle import (
-    OrdinaryTraining,
     matched_training,
     ordinary_training,
     with_ties,
@@ -81,6 +81,7 @@ def compared(
     born, host_born = births(ready, results)
     last = [losses[key].item() for key in sorted(losses) if key[0] == plan.num_passes - 1]
     peaks, host_peaks = peaks_of(ready, results)
+    near = nearness(plan, gradients, sum(last), exact, matched.course) if results else NOT_NEAR
     return ReplayReport(
         backend=ready.options.backend,
         semantics=ready.semantics.value,
@@ -101,8 +102,10 @@ def compared(
         gradient_difference=unlike,
         losses_equal=not unlike_losses,
         loss_difference=unlike_losses,
-        max_relative_error=_relative_error(gradients, sum(last), exact) if results else math.inf,
-        tolerance=TOLERANCES[plan.spec.dtype],
+        max_relative_error=near.error,
+        tolerance=near.tolerance,
+        rounded_to=near.rounded_to,
+        smallest_share=near.share,
         loss=sum(last),
         counts_bytes=plan.counts_bytes,
         peak_bytes=peaks,
@@ -164,14 +167,6 @@ def data_dependence(results: list[RankResult]) -> str:
                 f"{earlier}, {size} of {name}; no schedule's bytes can be predicted with it"
             )
     return ""
-
-
-def _relative_error(gradients: Gradients, loss: float, exact: OrdinaryTraining) -> float:
-    """The larger of the gradients' error and the loss's, relative to the ordinary oracle's."""
-    return max(
-        max_relative_error(gradients, exact.gradients),
-        abs(loss - exact.loss) / max(abs(exact.loss), 1e-300),
-    )
 
 
 def _parameter(key: tuple[int, str]) -> str:

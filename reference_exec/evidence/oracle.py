@@ -11,8 +11,9 @@
   this bit for bit (``bits``).
 - *Ordinary*: one backward of the whole batch in float64, with no schedule in it at all. A replay
   must agree up to rounding, ``TOLERANCES``: some 4500 units in the last place of its type, where a
-  wrong schedule is off by a good part of the gradient. Errors are relative to the largest gradient
-  of the stage, since single parameters may have gradients that cancel to rounding noise.
+  wrong schedule is off by a good part of the gradient (of 16 bits, see ``rounding``). Errors are
+  relative to the largest gradient of the stage, since single parameters may have gradients that
+  cancel to rounding noise.
 
 Neither uses the weight-gradient store, the split backward or a rank.
 """
@@ -86,23 +87,15 @@ def order_matched(
     optimizer step ``step``. All is computed on ``device``, since kernels of different devices
     differ in their last bits, and returned on the host.
     """
-    slices = range(plan.num_slices)
-    copies = [_with_weights(plan, weights, device.torch_device) for _ in slices]
-    alone: dict[tuple[int, int], Gradients] = {}
-    losses = {}
-    for microbatch in range(plan.num_samples):
-        own = _sample_losses(plan, copies, (step, microbatch), device)
-        run_backward(plan.spec, own)
-        for k in slices:
-            losses[microbatch, k] = own[k].detach().cpu()
-            alone[microbatch, k] = _gradients(copies[k])
+    alone, losses = contributions(plan, weights, device, step=step)
+    modules = [Stage(plan.spec, stage) for stage in range(plan.num_stages)]
     parts = range(max(plan.weight_parts.values(), default=0))
     gemm = {part: accumulation_orders(plan, part)[0] for part in (NONE, *parts)}
     _, other = accumulation_orders(plan)
     total: Gradients = {}
     for stage, rank in sorted(other):
-        part_of = part_of_weights(plan, stage, copies[0][stage].gemms())
-        for name, _ in copies[0][stage].named_parameters():
+        part_of = part_of_weights(plan, stage, modules[stage].gemms())
+        for name, _ in modules[stage].named_parameters():
             orders = gemm[part_of[name]] if name in part_of else other
             reductions = summed_together(
                 plan, stage, rank, name, orders[stage, rank], part_of.get(name)
@@ -114,9 +107,27 @@ def order_matched(
     return {key: value.cpu() for key, value in total.items()}, losses
 
 
-def _with_weights(
+def contributions(
+    plan: ReplayPlan, weights: Gradients | None = None, device: Device = CPU, *, step: int = 0
+) -> tuple[dict[tuple[int, int], Gradients], dict[tuple[int, int], torch.Tensor]]:
+    """The gradients of each (microbatch, slice) alone, and its loss; as in ``order_matched``."""
+    slices = range(plan.num_slices)
+    copies = [stages_with(plan, weights, device.torch_device) for _ in slices]
+    alone: dict[tuple[int, int], Gradients] = {}
+    losses = {}
+    for microbatch in range(plan.num_samples):
+        own = _sample_losses(plan, copies, (step, microbatch), device)
+        run_backward(plan.spec, own)
+        for k in slices:
+            losses[microbatch, k] = own[k].detach().cpu()
+            alone[microbatch, k] = _gradients(copies[k])
+    return alone, losses
+
+
+def stages_with(
     plan: ReplayPlan, weights: Gradients | None, where: torch.device | torch.dtype
 ) -> list[Stage]:
+    """All stages in a type or on a device, with the weights where they are given."""
     stages = [Stage(plan.spec, stage) for stage in range(plan.num_stages)]
     for module in stages:
         module.to(where)
@@ -191,7 +202,7 @@ def ordinary(
 ) -> tuple[Gradients, float]:
     """The gradients and the loss of a step's whole batch in float64, ``weights`` where given."""
     spec, microbatches = plan.spec, range(plan.num_samples)
-    stages = _with_weights(plan, weights, torch.float64)
+    stages = stages_with(plan, weights, torch.float64)
     if spec.kind == "own":
         return _ordinary_of_own(plan, stages, step)
     y = torch.cat([microbatch_input(spec, j, step=step) for j in microbatches])
@@ -216,16 +227,28 @@ def _ordinary_of_own(plan: ReplayPlan, stages: list[Stage], step: int) -> tuple[
     """One backward of the summed losses: a user's loss need not be a mean over the batch."""
     total = torch.zeros((), dtype=torch.float64)
     for microbatch in range(plan.num_samples):
-        y, target = (
-            microbatch_input(plan.spec, microbatch, step=step),
-            microbatch_target(plan.spec, microbatch, step=step),
-        )
-        y, target = (t.double() if t.is_floating_point() else t for t in (y, target))
-        for module in stages:
-            y = module(y, None)
-        total = total + microbatch_loss(plan.spec, y, target, plan.num_samples)
+        total = total + whole_loss(plan, stages, microbatch, step=step)
     run_backward(plan.spec, total)
     return _gradients(stages), total.item()
+
+
+def whole_loss(
+    plan: ReplayPlan,
+    stages: Sequence[Stage],
+    microbatch: int,
+    *,
+    step: int,
+    dtype: torch.dtype = torch.float64,
+) -> torch.Tensor:
+    """The loss of one whole microbatch of stages of a type, one after the other in one graph."""
+    y, target = (
+        microbatch_input(plan.spec, microbatch, step=step),
+        microbatch_target(plan.spec, microbatch, step=step),
+    )
+    y, target = (t.to(dtype) if t.is_floating_point() else t for t in (y, target))
+    for module in stages:
+        y = module(y, None)
+    return microbatch_loss(plan.spec, y, target, plan.num_samples)
 
 
 def max_relative_error(found: Gradients, expected: Gradients) -> float:

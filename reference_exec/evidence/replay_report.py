@@ -51,9 +51,12 @@ class ReplayReport:
     ``semantics_why``, over NCCL, why that is what holds there;
     ``live_bytes[r]`` the staircase of rank r; ``loss`` the replay's own, in ``dtype``;
     ``max_relative_error`` the largest over stages of max |found - expected| / max |expected|
-    against the ordinary backward. In a training, gradients and losses are those of its last pass,
-    ``max_weight_error`` the largest of the weights after any step, where the ordinary training
-    takes each step from the weights before it. ``seconds`` is the time of the ranks alone, start
+    against the ordinary backward, ``tolerance`` what rounding may bring. One that is
+    derived (``rounding``) is that of the type ``rounded_to``; it decides nothing where it exceeds
+    the ``smallest_share``, the least that a microbatch brings, nor of weights after steps. In a
+    training, gradients and losses are those of its last pass, ``max_weight_error`` the largest of
+    the weights after any step, where the ordinary training takes each step from the weights before
+    it. ``seconds`` is the time of the ranks alone, start
     included.
     ``allocator_peak_bytes`` is what torch's allocator had given out at most on each device that
     keeps count: live bytes, and weights, gradients, messages and work space too.
@@ -101,6 +104,8 @@ class ReplayReport:
     weight_difference: str = ""
     max_relative_error: float
     tolerance: float
+    rounded_to: str = ""
+    smallest_share: float = 1.0
     loss: float
     counts_bytes: bool = True
     peak_bytes: RankComparison[int]
@@ -149,6 +154,11 @@ class ReplayReport:
         return not self.failures
 
     @property
+    def is_decidable(self) -> bool:
+        """Whether a wrong microbatch would be seen beside the ordinary float64 backward."""
+        return self.tolerance <= self.smallest_share
+
+    @property
     def failures(self) -> tuple[str, ...]:
         """One sentence for each promise that is broken."""
         found = [
@@ -163,7 +173,7 @@ class ReplayReport:
         if not self.losses_equal:
             alone = "losses differ from those of each microbatch alone"
             found.append(_with(alone, self.loss_difference))
-        if not self.max_relative_error <= self.tolerance:
+        if self.is_decidable and not self.max_relative_error <= self.tolerance:
             found.append(
                 f"gradients are off the ordinary float64 backward by {self.max_relative_error:.1e} "
                 f"(relative), more than {self.tolerance:.0e}"
@@ -171,7 +181,7 @@ class ReplayReport:
         if not self.weights_equal:
             expected = "updated weights differ from a step with the expected gradients"
             found.append(_with(expected, self.weight_difference))
-        if not self.max_weight_error <= self.tolerance:
+        if not self.rounded_to and not self.max_weight_error <= self.tolerance:
             found.append(
                 f"updated weights are off those of torch's own {self.optimizer} in float64 by "
                 f"{self.max_weight_error:.1e} (relative), more than {self.tolerance:.0e}"

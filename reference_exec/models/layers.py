@@ -77,7 +77,7 @@ def attend(
     return mixed
 
 
-DTYPES = {"float64": torch.float64, "float32": torch.float32}
+DTYPES = {"float64": torch.float64, "float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 class MLPLayer(nn.Module):

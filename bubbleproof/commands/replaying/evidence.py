@@ -66,6 +66,18 @@ def _error(report: ReplayReport, to: str, error: float) -> ReplayRow:
     return _row(f"relative error to {to}", at_most, f"{error:.1e}", error <= report.tolerance)
 
 
+def _nearness(report: ReplayReport) -> ReplayRow:
+    """The gradients beside float64: undecidable where rounding may hide a microbatch."""
+    row = _error(report, "the ordinary float64 backward", report.max_relative_error)
+    if not report.rounded_to:
+        return row
+    share = f"a microbatch brings {report.smallest_share:.0e} or more"
+    derived = f"at most {report.tolerance:.0e} by rounding to {report.rounded_to}; {share}"
+    return row._replace(
+        predicted=derived, verdict=row.verdict if report.is_decidable else "undecidable"
+    )
+
+
 def _verification(report: ReplayReport) -> list[ReplayRow]:
     """What a replay that was forced says of the rules, and what ended it."""
     rules = zip(report.broken_rules, report.violations, strict=True)
@@ -99,7 +111,7 @@ def _sums(report: ReplayReport) -> list[ReplayRow]:
     return [
         _equal(f"gradients ({_where(report)})", alone, report.gradients_equal),
         _equal("losses", "equal bit for bit", report.losses_equal),
-        _error(report, "the ordinary float64 backward", report.max_relative_error),
+        _nearness(report),
     ]
 
 
@@ -109,10 +121,10 @@ def _updates(report: ReplayReport) -> list[ReplayRow]:
         when = "after a global barrier" if report.has_barrier else "stage by stage"
         what = f"weights after {report.steps} steps of {report.optimizer}, {when}"
         expected = "equal bit for bit to steps with the expected gradients"
-        return [
-            _equal(what, expected, report.weights_equal),
-            _error(report, f"torch's {report.optimizer} in float64", report.max_weight_error),
-        ]
+        row = _error(report, f"torch's {report.optimizer} in float64", report.max_weight_error)
+        if report.rounded_to:
+            row = row._replace(predicted="", verdict="undecidable")
+        return [_equal(what, expected, report.weights_equal), row]
     if not report.num_updated_stages:
         return []
     who = "shards update" if report.zero else "the host updates"

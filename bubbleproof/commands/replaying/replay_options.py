@@ -62,7 +62,7 @@ class ModelOptions(OptionGroup):
         int, Option(help="Words to embed and to score; without, activations.")
     ] = 0
     tied: Annotated[bool, Option(help="Embedding and head share one matrix.")] = False
-    dtype: Annotated[str, Option(help="float64 or float32.")] = "float64"
+    dtype: Annotated[str, Option(help="float64, float32 or bfloat16.")] = "float64"
 
     def spec(self) -> ModelSpec:
         """The model: a kind, or a factory by its colon. Raises ``ValueError``."""

@@ -53,11 +53,16 @@ class ReplayModelLayout(Layout):
 
 
 class GradientsLayout(Layout):
-    """Gradients against both oracles."""
+    """Gradients against both oracles.
+
+    ``smallest_share`` is of a type of 16 bits: the least that a microbatch brings; where the
+    tolerance exceeds it, nothing is decided.
+    """
 
     equal: bool
     max_relative_error: Number | None
     tolerance: Number
+    smallest_share: Number | None = None
 
 
 class LossesLayout(Layout):

@@ -1,0 +1,249 @@
+"""How far rounding may take a gradient of 16 bits from the float64 one: a derived tolerance.
+
+For a parameter p, in a replay of N contributions (microbatches, slices and replicas) added one to
+the other, with sums of at most n terms, in a type of unit roundoff u whose products are summed in a
+type of unit roundoff u':
+
+    tolerance(p) = lambda (A(p) (1 + sqrt(n) u' / u) + sqrt(N) u)
+
+relative to the largest gradient of its stage. A(p) is what one rounding at each operation does to
+the gradient: the graph of forwards and backwards is run in float64, the result of every operation
+is moved by a relative error drawn from [-u, u] (Monte Carlo arithmetic: Parker, "Monte Carlo
+arithmetic", UCLA 1997), and A(p) is the largest difference that this makes in ``DRAWS`` runs. So
+depth is in it as the roundings of all operations on the paths to p, independent and of mean zero,
+which add as their squares do (Higham and Mary, SIAM J. Sci. Comput. 41 (2019), theorem 2.4: where
+nothing amplifies or damps, A = sqrt(2 d) u at depth d), and so is what the model amplifies or
+damps, such as norms of few elements. An operation of torch rounds its result once; each term of its
+sums is rounded to u'; each contribution is added with one rounding. lambda = 3 covers what more
+draws would find.
+
+A wrong schedule is off by a microbatch at least. Where the tolerance is above the *share* of some
+microbatch, the least max |its contribution| / max |all| over the microbatches of a stage, nothing
+follows from lying within it: the comparison with float64 is *undecidable*, and only the
+order-matched one, bit for bit in the same type, judges the schedule.
+
+Where all is computed in float64, or in float32, the tolerance is the constant of that type
+(``oracle.TOLERANCES``). A user's model may compute in another type than it is given, by autocast or
+by casts of its own: then u is that of the coarsest type of any result. Of weights after steps in 16
+bits nothing is derived: Adam divides by a root, so that a gradient near 0 may move its weight
+either way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeGuard
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from bubbleproof.reference_exec.evidence.oracle import (
+    TOLERANCES,
+    contributions,
+    max_relative_error,
+    stages_with,
+    whole_loss,
+)
+from bubbleproof.reference_exec.evidence.training_oracle import OrdinaryTraining, with_ties
+from bubbleproof.reference_exec.models.layers import DTYPES
+from bubbleproof.reference_exec.models.reference import gradients_of, run_backward
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
+from bubbleproof.reference_exec.runtime.compute import Gradients
+
+UNIT_ROUNDOFF = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}
+SUMMED_IN = "float32"  # products of 16 bits, by all kernels of torch that are used here
+LAMBDA = 3.0
+DRAWS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nearness:
+    """How near gradients are to the ordinary ones; both relative to the largest of the stage.
+
+    ``error`` and ``tolerance`` are those of the parameter (or the loss) that uses most of its
+    tolerance, ``rounded_to`` the type from whose rounding it is derived, empty where it is a
+    constant; ``share`` is the least of a microbatch in any stage, 1 where it was not asked for.
+    """
+
+    error: float
+    tolerance: float
+    rounded_to: str = ""
+    share: float = 1.0
+
+
+NOT_NEAR = Nearness(error=math.inf, tolerance=0.0)
+
+
+def tolerance_of(moved: float, num_terms: int, num_added: int, dtype: str) -> float:
+    """The formula of the module's text; ``moved`` is A.
+
+    >>> f"{tolerance_of(0.01, 64, 8, 'bfloat16'):.4f}"  # 3 (0.01 (1 + 0.0001) + 2.83 / 256)
+    '0.0631'
+    """
+    u, summed = UNIT_ROUNDOFF[dtype], UNIT_ROUNDOFF[SUMMED_IN]
+    return LAMBDA * (moved * (1 + math.sqrt(num_terms) * summed / u) + math.sqrt(num_added) * u)
+
+
+def nearness(
+    plan: ReplayPlan,
+    gradients: Gradients,
+    loss: float,
+    exact: OrdinaryTraining,
+    course: Sequence[Gradients] = (),
+) -> Nearness:
+    """What the gradients and the loss of a pass are off by, and what they may be.
+
+    Parameters
+    ----------
+    gradients, loss
+        The replay's, of its last pass; gradients by (stage, name).
+    exact
+        The ordinary ones of that pass, in float64.
+    course
+        All weights before each pass of a training and at its end, as in ``ExpectedTraining``;
+        without a training, which is one pass of the initial weights, none.
+    """
+    off = abs(loss - exact.loss) / max(abs(exact.loss), 1e-300)
+    coarsest = working_type(plan)
+    if coarsest == plan.spec.dtype and (fixed := TOLERANCES.get(coarsest)):
+        error = max(max_relative_error(gradients, exact.gradients), off)
+        return Nearness(error=error, tolerance=fixed)
+    before, step = (course[-2], len(course) - 2) if course else (None, 0)
+    tolerances = tolerances_of(plan, coarsest, before, step=step)
+    scale = _scales(exact.gradients)
+    pairs = [(off, max(tolerances.values()))]
+    for key, allowed in tolerances.items():
+        pairs.append((_off(gradients.get(key), exact.gradients[key]) / scale[key[0]], allowed))
+    error, tolerance = max(pairs, key=lambda pair: pair[0] / pair[1])
+    share = smallest_share(plan, before, step=step)
+    return Nearness(error=error, tolerance=tolerance, rounded_to=coarsest, share=share)
+
+
+def _off(found: torch.Tensor | None, expected: torch.Tensor) -> float:
+    """The largest difference; infinite where it is none, of another shape or not finite."""
+    if found is None or found.shape != expected.shape:
+        return math.inf
+    off = (found.double() - expected).abs().max().item()
+    return off if math.isfinite(off) else math.inf
+
+
+def tolerances_of(
+    plan: ReplayPlan, dtype: str, weights: Gradients | None = None, *, step: int = 0
+) -> dict[tuple[int, str], float]:
+    """The tolerance of each parameter by (stage, name), in a pass that begins with the weights.
+
+    ``dtype`` is the type that results are rounded to.
+    """
+    exact = _gradients_in_float64(plan, weights, step)
+    scale = _scales(exact)
+    moved = dict.fromkeys(exact, 0.0)
+    for draw in range(DRAWS):
+        with _Rounded(UNIT_ROUNDOFF[dtype], draw):
+            drawn = _gradients_in_float64(plan, weights, step)
+        moved = {
+            key: max(moved[key], _off(drawn[key], value) / scale[key[0]])
+            for key, value in exact.items()
+        }
+    terms = max(
+        *(size for p in exact.values() for size in p.shape), plan.spec.batch * plan.spec.sequence
+    )
+    added = plan.num_samples * plan.num_slices
+    return {key: tolerance_of(each, terms, added, dtype) for key, each in moved.items()}
+
+
+def working_type(plan: ReplayPlan) -> str:
+    """The coarsest type of any result in a forward and backward of microbatch 0.
+
+    That of the replay for a reference model, which casts nothing.
+    """
+    own = plan.spec.dtype
+    if plan.spec.kind != "own":
+        return own
+    seen = _Types()
+    stages = stages_with(plan, None, DTYPES[own])
+    with seen:
+        run_backward(plan.spec, whole_loss(plan, stages, 0, step=0, dtype=DTYPES[own]))
+    return max(seen.found | {own}, key=lambda name: UNIT_ROUNDOFF[name])
+
+
+def _gradients_in_float64(plan: ReplayPlan, weights: Gradients | None, step: int) -> Gradients:
+    """The gradients of all microbatches, one after the other."""
+    stages = stages_with(plan, weights, torch.float64)
+    for microbatch in range(plan.num_samples):
+        run_backward(plan.spec, whole_loss(plan, stages, microbatch, step=step))
+    return with_ties(plan, gradients_of(dict(enumerate(stages))))
+
+
+class _Types(TorchDispatchMode):
+    """Keeps the floating types of all results, by name."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # torch's own
+        self.found: set[str] = set()
+
+    def __torch_dispatch__(
+        self,
+        func: torch._ops.OpOverload,
+        types: object,
+        args: tuple[object, ...] = (),
+        kwargs: Mapping[str, object] | None = None,
+    ) -> object:
+        found = func(*args, **(kwargs or {}))
+        for result in found if isinstance(found, tuple | list) else (found,):
+            if isinstance(result, torch.Tensor) and result.is_floating_point():
+                self.found.add(str(result.dtype).removeprefix("torch."))
+        return found
+
+
+class _Rounded(TorchDispatchMode):
+    """Every operation's result is moved by relative errors drawn from [-u, u].
+
+    Views and what is written in place stay as they are: their bits were rounded before.
+    """
+
+    def __init__(self, unit: float, seed: int) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # torch's own
+        self._unit = unit
+        self._generator = torch.Generator().manual_seed(seed)
+
+    def __torch_dispatch__(
+        self,
+        func: torch._ops.OpOverload,
+        types: object,
+        args: tuple[object, ...] = (),
+        kwargs: Mapping[str, object] | None = None,
+    ) -> object:
+        found = func(*args, **(kwargs or {}))
+        results = found if isinstance(found, tuple | list) else (found,)
+        for result, returned in zip(results, func._schema.returns, strict=False):
+            if returned.alias_info is None and _is_rounded(result):
+                draw = torch.rand(result.shape, generator=self._generator, dtype=result.dtype)
+                result.mul_(1 + self._unit * (2 * draw - 1))
+        return found
+
+
+def _is_rounded(result: object) -> TypeGuard[torch.Tensor]:
+    return isinstance(result, torch.Tensor) and result.dtype is torch.float64
+
+
+def smallest_share(plan: ReplayPlan, weights: Gradients | None = None, *, step: int = 0) -> float:
+    """The least part of a stage's gradient that a microbatch or slice brings; 0 where one is 0."""
+    alone, _ = contributions(plan, weights, step=step)
+    total: Gradients = {}
+    for gradients in alone.values():
+        for key, value in gradients.items():
+            total[key] = total[key] + value.double() if key in total else value.double()
+    whole = _scales(total)
+    return min(
+        _scales(gradients)[stage] / whole[stage] for gradients in alone.values() for stage in whole
+    )
+
+
+def _scales(gradients: Mapping[tuple[int, str], torch.Tensor]) -> dict[int, float]:
+    """The largest gradient of each stage; 1 where all are 0."""
+    found: dict[int, float] = {}
+    for (stage, _), value in gradients.items():
+        found[stage] = max(found.get(stage, 0.0), value.double().abs().max().item())
+    return {stage: value or 1.0 for stage, value in found.items()}
