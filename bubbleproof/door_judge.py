@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from bubbleproof.arguments import FilePath, path_text, wrong
@@ -13,11 +12,11 @@ from bubbleproof.formats.clusters.numbered_deployments import deployments
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.files import os_reason
 from bubbleproof.formats.plans.bundle_json import write_bundle, write_deployment_bundles
-from bubbleproof.formats.plans.plan_folder import winner_schedule, write_plan_folder
+from bubbleproof.formats.plans.plan_folder import planned_file, winner_schedule, write_plan_folder
 from bubbleproof.formats.plans.plan_json import PlanFile
 from bubbleproof.formats.plans.plan_scope import ChoicesToBound, PlanQuestion, plan_question
 from bubbleproof.formats.problem_toml import problem_file_of_text
-from bubbleproof.formats.schedule_file import ScheduleFile, with_claims
+from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.papers.planning import derived
 from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
 from bubbleproof.planners.planned import NoPlanFound, Plan, SolvedCandidate
@@ -102,7 +101,7 @@ def _question(plan: FoundPlan, *, is_whole: bool) -> tuple[PlanQuestion, Schedul
 
 def _of_space(space: PlanSpace, winner: SolvedCandidate) -> tuple[PlanQuestion, ScheduleFile]:
     """Of a plan that was made of a ``Pipeline``, its space."""
-    schedule = _schedule("plan", space, winner)
+    schedule = winner_schedule("plan", space, winner)
     given = GivenPlan(
         at=no_deployment(space),
         winner=winner.candidate,
@@ -126,29 +125,15 @@ def _file(plan: FoundPlan, asker: str) -> PlanFile:
         hint = 'plan a problem file: bp.plan("problem.toml")'
         raise ValueError(f"{asker}: the plan was made of no problem file; {hint}")
     if isinstance(plan, Plan):
-        return _of_text(plan.source.text, plan.source.name, plan)
+        problem = problem_file_of_text(plan.source.text, name=plan.source.name)
+        return planned_file(plan.source.text, problem, plan.space, plan.winner)
     cluster = cluster_file_of_text(plan.source.text, name=plan.source.name)
-    own = _of_text(deployed_text(cluster, plan.winner), cluster.name, plan.plan)
-    return replace(own, cluster=cluster, deployment=str(plan.winner.combination))
-
-
-def _of_text(text: str, name: str, plan: Plan) -> PlanFile:
-    problem, winner = problem_file_of_text(text, name=name), plan.winner
-    return PlanFile(
-        name=problem.name,
-        text=text,
-        problem=problem,
-        winner=winner.candidate,
-        schedule=_schedule(problem.name, plan.space, winner),
-        others=plan.space.others,
-    )
-
-
-def _schedule(name: str, space: PlanSpace, winner: SolvedCandidate) -> ScheduleFile:
-    return winner_schedule(
-        f"{name}, {winner.candidate}",
-        space,
-        winner.candidate,
-        winner.pipeline,
-        with_claims(winner.schedule, winner.measured),
+    text, own = deployed_text(cluster, plan.winner), plan.plan
+    return planned_file(
+        text,
+        problem_file_of_text(text, name=cluster.name),
+        own.space,
+        own.winner,
+        cluster=cluster,
+        deployment=str(plan.winner.combination),
     )

@@ -43,17 +43,14 @@ from bubbleproof.commands.planning.plan_results import (
     AnyPlan,
     Timed,
     candidate_rows,
-    plan_schedule,
     plan_to_json,
     summary_rows,
     timed_candidates,
     value_of,
 )
 from bubbleproof.formats import UnusableInput
-from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.plans.bundle_json import write_bundle
-from bubbleproof.formats.plans.plan_folder import write_plan_folder
-from bubbleproof.formats.plans.plan_json import PlanFile
+from bubbleproof.formats.plans.plan_folder import planned_file, write_plan_folder
 from bubbleproof.formats.problem_toml import ProblemFile, read_problem
 from bubbleproof.parallel import open_executor
 from bubbleproof.planners import Plan, PlanOptions, plan
@@ -174,30 +171,10 @@ def print_plan(
         print_text(found.reason)
 
 
-def plan_file(
-    text: str,
-    file: ProblemFile,
-    found: Plan,
-    cluster: ClusterFile | None = None,
-    deployment: str | None = None,
-) -> PlanFile:
-    """What is written of a plan; ``text`` is its problem file's."""
-    return PlanFile(
-        name=file.name,
-        text=text,
-        problem=file,
-        winner=found.winner.candidate,
-        schedule=plan_schedule(file, found),
-        cluster=cluster,
-        deployment=deployment,
-        others=found.space.others,
-    )
-
-
 def write_plan_files(folder: Path, problem: str, file: ProblemFile, found: Plan) -> None:
     """The plan and its schedule, for ``verify``."""
     text = Path(problem).read_text(encoding="utf-8")
-    write_plan_folder(folder, plan_file(text, file, found))
+    write_plan_folder(folder, planned_file(text, file, found.space, found.winner))
 
 
 def _write(

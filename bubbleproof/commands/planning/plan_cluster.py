@@ -38,7 +38,6 @@ from bubbleproof.commands.planning.cluster_results import (
 from bubbleproof.commands.planning.plan import (
     EXIT,
     options_of,
-    plan_file,
     require_targets,
     run_plan,
     workers_of,
@@ -66,7 +65,7 @@ from bubbleproof.formats.clusters.deployed_space import deployed_space
 from bubbleproof.formats.clusters.numbered_deployments import deployments
 from bubbleproof.formats.errors import about
 from bubbleproof.formats.plans.bundle_json import write_deployment_bundles
-from bubbleproof.formats.plans.plan_folder import write_plan_folder
+from bubbleproof.formats.plans.plan_folder import planned_file, write_plan_folder
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.papers.planning.planner_list import require_paper
 from bubbleproof.planners import Plan, PlanOptions
@@ -222,7 +221,14 @@ def _shape_rows(of: _Answer) -> list[tuple[str, str]]:
 def _write(folder: Path, of: _Answer) -> None:
     """The winner's problem, plan, schedule, page and PyTorch table."""
     text = deployed_text(of.file, of.winner)
-    plan = plan_file(text, of.deployed, of.plan, of.file, str(of.winner.combination))
+    plan = planned_file(
+        text,
+        of.deployed,
+        of.plan.space,
+        of.plan.winner,
+        cluster=of.file,
+        deployment=str(of.winner.combination),
+    )
     for lost in write_plan_folder(folder, plan):
         say(lost)
     if of.shown is not None:

@@ -9,9 +9,7 @@ from math import inf
 import numpy as np
 
 from bubbleproof.formats.plans.bundle_json import candidate_to_json
-from bubbleproof.formats.plans.plan_folder import winner_schedule
 from bubbleproof.formats.problem_toml import ProblemFile
-from bubbleproof.formats.schedule_file import ScheduleFile, with_claims
 from bubbleproof.planners import CandidateResult, NoPlanFound, Plan, SolvedCandidate
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.jitter import Jitter, jitter, jitter_seconds
@@ -209,18 +207,6 @@ def _to_json(one: CandidateResult, timed: Timed) -> dict[str, object]:
         "p95": None if spans is None else round(spans.p95),
         "reason": str(one.reason),
     }
-
-
-def plan_schedule(file: ProblemFile, found: Plan) -> ScheduleFile:
-    """The winner's schedule with its measured numbers as claims, for ``verify`` to confirm."""
-    winner = found.winner
-    return winner_schedule(
-        f"{file.name}, {winner.candidate}",
-        found.space,
-        winner.candidate,
-        winner.pipeline,
-        with_claims(winner.schedule, winner.measured),
-    )
 
 
 def first_forwards(schedule: Schedule) -> int:

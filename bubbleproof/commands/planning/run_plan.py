@@ -33,7 +33,6 @@ from bubbleproof.commands.planning.plan import (
 from bubbleproof.commands.planning.plan_report import own_shape, plan_report
 from bubbleproof.commands.planning.plan_results import (
     Timed,
-    plan_schedule,
     plan_to_json,
     timed_candidates,
 )
@@ -52,6 +51,7 @@ from bubbleproof.formats import read_problem, write_trace
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.json_text import render_json
 from bubbleproof.formats.plans.bundle_json import write_bundle
+from bubbleproof.formats.plans.plan_folder import winner_schedule
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners import Plan, PlanOptions, SolvedCandidate
 from bubbleproof.planners.outcome import Outcome
@@ -87,7 +87,8 @@ def run_problem(
             print_comparison(file.name, [item.row for item in compared])
             print_plan(file, found, timed)
         return exit_status(found)
-    given = replace(plan_schedule(file, found), name=f"{file.name}, planned")
+    given = winner_schedule(file.name, found.space, found.winner)
+    given = replace(given, name=f"{file.name}, planned")
     replayed, replay_status = not_run("interrupted"), UNDECIDED
     if not (options.stop.is_set() or is_interrupted()):
         tell(f"replaying it on {backend} with {counted(file.pipeline.num_ranks, 'rank')}")
@@ -138,7 +139,7 @@ def _write(
     replayed: tuple[ReplayRow, ...],
 ) -> str | None:
     """Write the files beside the plan; the path of the page, where there is one."""
-    given = plan_schedule(file, found)
+    given = winner_schedule(file.name, found.space, found.winner)
     problem, schedule = given.problem, given.timed()
     write_text(where / "result.json", render_json(plan_to_json(file, found, timed)))
     write_trace(where / "schedule.perfetto.json", problem, schedule)

@@ -9,28 +9,70 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
+from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.plans.plan_json import PlanFile, write_plan
+from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.formats.pytorch_writer import write_table
-from bubbleproof.formats.schedule_file import ScheduleFile
+from bubbleproof.formats.schedule_file import ScheduleFile, with_claims
 from bubbleproof.formats.schedule_json import write_schedule
+from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError, shaped
 
 
-def winner_schedule(
-    name: str, space: PlanSpace, winner: Candidate, pipeline: Pipeline, schedule: Schedule
-) -> ScheduleFile:
-    """The schedule of a plan's winner; ``pipeline`` has its choices fixed."""
+class PlanWinner(Protocol):
+    """A plan's candidate, its pipeline with all choices fixed, and a schedule as measured."""
+
+    @property
+    def candidate(self) -> Candidate: ...
+    @property
+    def pipeline(self) -> Pipeline: ...
+    @property
+    def schedule(self) -> Schedule: ...
+    @property
+    def measured(self) -> Measures: ...
+
+
+def winner_schedule(name: str, space: PlanSpace, winner: PlanWinner) -> ScheduleFile:
+    """A winner's schedule with its measured numbers as claims, for ``verify`` to confirm."""
     allowed = None
     with suppress(NotLegalError):  # what is no candidate is written too, and then refused
-        allowed = shaped(space, winner).allowed
-    problem = pipeline.problem()
-    return ScheduleFile.of(problem, schedule, pipeline=pipeline, name=name, allowed=allowed)
+        allowed = shaped(space, winner.candidate).allowed
+    return ScheduleFile.of(
+        winner.pipeline.problem(),
+        with_claims(winner.schedule, winner.measured),
+        pipeline=winner.pipeline,
+        name=f"{name}, {winner.candidate}",
+        allowed=allowed,
+    )
+
+
+def planned_file(
+    text: str,
+    problem: ProblemFile,
+    space: PlanSpace,
+    winner: PlanWinner,
+    *,
+    cluster: ClusterFile | None = None,
+    deployment: str | None = None,
+) -> PlanFile:
+    """What is written of a plan; ``text`` is its problem file's."""
+    return PlanFile(
+        name=problem.name,
+        text=text,
+        problem=problem,
+        winner=winner.candidate,
+        schedule=winner_schedule(problem.name, space, winner),
+        cluster=cluster,
+        deployment=deployment,
+        others=space.others,
+    )
 
 
 def write_plan_folder(folder: Path, plan: PlanFile) -> tuple[str, ...]:
