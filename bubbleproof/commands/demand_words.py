@@ -31,13 +31,13 @@ def read_demands(problem: Problem, asked: DemandOptions) -> Demands:
         if keep_ranks is not None or keep_until is not None:
             raise ValueError("--keep-ranks and --keep-until need the schedule to --keep")
         return demands
-    if (keep_ranks is None) == (keep_until is None):
-        raise ValueError("--keep takes either --keep-ranks or --keep-until")
-    schedule = read_schedule_input([asked.keep]).timed()
-    if keep_until is not None:
+    if keep_until is not None and keep_ranks is None:
+        schedule = read_schedule_input([asked.keep]).timed()
         return demands.union(starts_until(problem, schedule, keep_until))
-    assert keep_ranks is not None
-    return demands.union(orders_of(problem, schedule, _ranks(problem, keep_ranks)))
+    if keep_ranks is not None and keep_until is None:
+        schedule = read_schedule_input([asked.keep]).timed()
+        return demands.union(orders_of(problem, schedule, _ranks(problem, keep_ranks)))
+    raise ValueError("--keep takes either --keep-ranks or --keep-until")
 
 
 def _order(problem: Problem, flag: str, text: str) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bubbleproof.commands.heartbeat import heartbeat
 from bubbleproof.commands.interrupts import is_interrupted, unless_interrupted
@@ -27,12 +28,9 @@ from bubbleproof.commands.output import (
     print_text,
     say,
 )
-from bubbleproof.commands.planning.plan_paper import (
+from bubbleproof.commands.planning.paper_results import (
     PipelinesBeside,
-    chosen_by,
-    joined,
     joint_to_json,
-    known_to,
     paper_rows,
     paper_to_json,
     write_paper_schedule,
@@ -61,6 +59,9 @@ from bubbleproof.report.page import ReportPage, write_page
 from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.shapes.nearest_shape import nearest_change
 
+if TYPE_CHECKING:
+    from bubbleproof.papers.planning.paper_choice import PaperChoice
+
 EXIT = {
     Status.OPTIMAL: HOLDS,
     Status.FEASIBLE: HOLDS,
@@ -78,12 +79,12 @@ def run_plan(problem: str, request: PlanRequest) -> int:
     file = read_problem(problem)
     if file.plan is None:
         raise UnusableInput("plan", "this table, such as chunks = [1, 2]", "nothing", problem)
-    chosen = chosen_by(request.paper, file)
+    chosen, known = _chosen(request.paper, file)
     options = options_of(request, file.time_limit)
     with workers_of(request) as executor, heartbeat(options) as telling:
-        found = planned(file, telling, executor, known_to(chosen))
+        found = planned(file, telling, executor, known)
     _refuse_illegal(problem, found)
-    found, shown = joined(found, chosen, options)
+    found, shown = _joined(found, chosen, options)
     timed = timed_candidates(found, file, options.time_limit)
     output = request.output if isinstance(found, Plan) else None
     certificate = None if found.status is Status.INFEASIBLE else request.certificate
@@ -100,6 +101,28 @@ def run_plan(problem: str, request: PlanRequest) -> int:
     else:
         print_plan(file, found, timed, shown)
     return exit_status(found)
+
+
+def _chosen(
+    paper: str | None, file: ProblemFile
+) -> tuple[PaperChoice | None, tuple[KnownSchedule, ...]]:
+    """What a paper's planner says, and what the search begins with; nothing without ``--paper``."""
+    if paper is None:
+        return None, ()
+    from bubbleproof.commands.planning.plan_paper import chosen_by, known_to
+
+    chosen = chosen_by(paper, file)
+    return chosen, known_to(chosen)
+
+
+def _joined(
+    found: AnyPlan, chosen: PaperChoice | None, options: PlanOptions
+) -> tuple[AnyPlan, PipelinesBeside | None]:
+    if chosen is None:
+        return found, None
+    from bubbleproof.commands.planning.plan_paper import joined
+
+    return joined(found, chosen, options)
 
 
 def require_targets(request: PlanRequest) -> None:

@@ -35,6 +35,13 @@ from bubbleproof.commands.planning.cluster_results import (
     iteration_rows,
     no_plan_to_json,
 )
+from bubbleproof.commands.planning.paper_results import (
+    PipelinesBeside,
+    paper_rows,
+    paper_to_json,
+    run_to_json,
+    write_paper_schedule,
+)
 from bubbleproof.commands.planning.plan import (
     EXIT,
     options_of,
@@ -42,14 +49,6 @@ from bubbleproof.commands.planning.plan import (
     run_plan,
     workers_of,
     write_plan_page,
-)
-from bubbleproof.commands.planning.plan_paper import (
-    PipelinesBeside,
-    joined_deployments,
-    paper_rows,
-    paper_to_json,
-    run_to_json,
-    write_paper_schedule,
 )
 from bubbleproof.commands.planning.plan_report import deployed_report
 from bubbleproof.commands.planning.plan_results import Timed, deployed_rows, timed_candidates
@@ -67,7 +66,6 @@ from bubbleproof.formats.errors import about
 from bubbleproof.formats.plans.bundle_json import write_deployment_bundles
 from bubbleproof.formats.plans.plan_folder import planned_file, write_plan_folder
 from bubbleproof.formats.problem_toml import ProblemFile
-from bubbleproof.papers.planning.planner_list import require_paper
 from bubbleproof.planners import Plan, PlanOptions
 from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
 from bubbleproof.planners.outcome import Outcome
@@ -109,6 +107,8 @@ def run_any_plan(problem: str, request: PlanRequest) -> int:
         return run_plan(problem, request)
     require_targets(request)
     if request.paper is not None:
+        from bubbleproof.papers.planning.planner_list import require_paper
+
         require_paper(request.paper)
     file = read_cluster_file(problem)
     options, began = options_of(request, file.time_limit), perf_counter()
@@ -144,7 +144,11 @@ def _answer(
     options: PlanOptions,
 ) -> _Answer:
     """What was found, with a paper's choice among it, and sampled durations."""
-    found, shown = joined_deployments(paper, file, counts, found, options)
+    shown = None
+    if paper is not None:
+        from bubbleproof.commands.planning.plan_paper import joined_deployments
+
+        found, shown = joined_deployments(paper, file, counts, found, options)
     deployed = deployed_file(file, found.winner)
     return _Answer(
         file=file,

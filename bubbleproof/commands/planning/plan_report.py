@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
-from bubbleproof.commands.planning.plan_paper import PipelinesBeside, paper_rows
+from bubbleproof.commands.planning.paper_results import PipelinesBeside, paper_rows
 from bubbleproof.commands.planning.plan_results import (
     COLUMNS,
     Timed,

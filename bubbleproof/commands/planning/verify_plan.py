@@ -47,16 +47,15 @@ def is_plan(name: str, certificate: str | None) -> bool:
 def run_verify_plan(name: str, request: VerifyRequest) -> int:
     """Verify a plan and perhaps the bundle of its proofs, and print the verdict."""
     path = Path(name) / "plan.json" if Path(name).is_dir() else Path(name)
-    if path.suffix == ".toml":
-        return _verify_bound(path, request)
+    if path.suffix == ".toml" and request.certificate is not None:
+        return _verify_bound(path, request.certificate, request)
     return _verify_file(read_plan(path), request)
 
 
-def _verify_bound(path: Path, request: VerifyRequest) -> int:
+def _verify_bound(path: Path, certificate: str, request: VerifyRequest) -> int:
     """The bundle of a problem file, where there is no plan."""
     bound = bound_of_file(request.problem or path)
-    assert request.certificate is not None  # else it is no plan
-    judged = check_bound(bound.scope, bound.check(request.certificate))
+    judged = check_bound(bound.scope, bound.check(certificate))
     return _print_judged(path.name, judged, request)
 
 
