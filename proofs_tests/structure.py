@@ -28,6 +28,7 @@ CERTIFICATES = (
     "verify.certificates.drup_replay",
     "verify.certificates.one_store",
     "verify.certificates.volume",
+    "verify.certificates.tick_prices",
 )
 # What each sentence of a verdict rests on beyond the model: the modules whose word it is.
 SENTENCES = {

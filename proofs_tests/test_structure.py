@@ -30,6 +30,7 @@ MOST = {
     "verify.certificates.drup_replay": 500,
     "verify.certificates.one_store": 500,
     "verify.certificates.volume": 500,
+    "verify.certificates.tick_prices": 500,
 }
 # Lines beyond the model that a sentence rests on; what is asked of a file is read elsewhere. Wanted
 # of the last two are 2,500 and 4,500: a kind of choice is one file, so that each is counted with
@@ -38,9 +39,10 @@ MOST_OF_SENTENCES = {
     "the pipeline requires this problem": 2_170,
     "messages match and nothing waits for itself (rule 6)": 1_190,  # 14 semantics
     "each gradient sums every contribution once (rule 7)": 1_600,
-    "optimal for this shape": 750,
-    "optimal over these choices": 3_355,
-    "optimal over these deployments and choices": 5_290,
+    # Of the next three 160 are the certificate kind of prices, which any bound may rest on.
+    "optimal for this shape": 910,
+    "optimal over these choices": 3_515,
+    "optimal over these deployments and choices": 5_450,
 }
 MOST_CIRCLES = 0
 MOST_SIBLINGS = 25

@@ -10,6 +10,7 @@ from bubbleproof.verify.candidates.cases import Cases
 from bubbleproof.verify.certificates.certificate_rule import Certificate
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
+from bubbleproof.verify.certificates.tick_prices import TickPrices
 from bubbleproof.verify.certificates.volume import Volume
 
 FOR_SHAPE, OVER_CHOICES = "for this shape", "over these choices"
@@ -55,6 +56,10 @@ def bound_text(source: ProblemInput, result: Result) -> str:
         by = f" by what {where} has room for in {problem.stores[certificate.store].name}"
     if isinstance(certificate, Volume):
         by = f" by how long {problem.stores[certificate.store].name} is taken"
+    if isinstance(certificate, TickPrices):
+        named = [problem.resources[each.of].name for each in certificate.resources]
+        named += [problem.stores[each.of].name for each in certificate.stores]
+        by = f" by prices of {' and '.join(named)}"
     by += "" if source.choices is None else " whatever is chosen"
     return f"bound {result.lower_bound}{by}, certificate checked"
 
@@ -147,6 +152,13 @@ def _certificate_to_json(
     if isinstance(certificate, Volume):
         store = problem.stores[certificate.store].name
         return {"kind": "volume", "store": store, "bound": certificate.bound}
+    if isinstance(certificate, TickPrices):
+        return {
+            "kind": "prices",
+            "resources": [problem.resources[each.of].name for each in certificate.resources],
+            "stores": [problem.stores[each.of].name for each in certificate.stores],
+            "bound": certificate.bound,
+        }
     if isinstance(certificate, Cases):
         return {"kind": "cases", "cases": certificate.num_shown, "bound": certificate.bound}
     return {"kind": type(certificate).__name__.lower(), "bound": certificate.bound}

@@ -19,6 +19,8 @@ in the file: it is that of the schedule beside it. Tasks and resources go by the
 - ``one-store``: see ``verify.certificates.one_store``; ``resource`` and ``store`` by their names,
   ``begin`` and ``end`` in ticks.
 - ``volume``: see ``verify.certificates.volume``; ``store`` by its name.
+- ``prices``: see ``verify.certificates.tick_prices``; ``resources`` and ``stores`` are rows of a
+  name (``of``) and ``steps``, pairs of a tick and the price from there on.
 - ``drup``: ``lemmas`` are texts, the literals parted by blanks, see
   ``verify.certificates.certificate``: ``0F3>=12`` (0F3 starts at 12 or later), ``0F3<=12``,
   ``0B1<0F3`` (0B1 ends by the start of 0F3), with ``rank1`` for the first start of a computation on
@@ -54,6 +56,7 @@ from bubbleproof.verify.certificates.certificate import Drup, Lemma
 from bubbleproof.verify.certificates.certificate_rule import Certificate
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
+from bubbleproof.verify.certificates.tick_prices import Tariff, TickPrices
 from bubbleproof.verify.certificates.volume import Volume
 
 ObjectiveName = Literal["makespan", "span_idle"]
@@ -105,6 +108,21 @@ class VolumeLayout(CertificateLayout):
     store: str
 
 
+class TariffLayout(Layout):
+    """The prices of one resource or store: pairs of a tick and the price from there on."""
+
+    of: str
+    steps: list[Annotated[tuple[Natural, Natural], Field(strict=False)]]
+
+
+class PricesLayout(CertificateLayout):
+    """Prices of ticks of resources and of units of stores."""
+
+    kind: Literal["prices"]
+    resources: list[TariffLayout]
+    stores: list[TariffLayout]
+
+
 class DrupLayout(CertificateLayout):
     """Lemmas, one text each, or all of them compressed; exactly one of the two."""
 
@@ -121,10 +139,13 @@ class CasesLayout(CertificateLayout):
     cases: list[dict[str, object] | None]
 
 
-LAYOUTS: dict[str, type[OneMachineLayout | OneStoreLayout | VolumeLayout | DrupLayout]] = {
+LAYOUTS: dict[
+    str, type[OneMachineLayout | OneStoreLayout | VolumeLayout | PricesLayout | DrupLayout]
+] = {
     "one-machine": OneMachineLayout,
     "one-store": OneStoreLayout,
     "volume": VolumeLayout,
+    "prices": PricesLayout,
     "drup": DrupLayout,
 }
 
@@ -132,7 +153,7 @@ LAYOUTS: dict[str, type[OneMachineLayout | OneStoreLayout | VolumeLayout | DrupL
 def certificate_schema() -> dict[str, object]:
     """The JSON schema of a certificate file."""
     either = Annotated[
-        OneMachineLayout | OneStoreLayout | VolumeLayout | DrupLayout | CasesLayout,
+        OneMachineLayout | OneStoreLayout | VolumeLayout | PricesLayout | DrupLayout | CasesLayout,
         Field(discriminator="kind"),
     ]
     adapter: TypeAdapter[object] = TypeAdapter(either)
@@ -164,6 +185,8 @@ def certificate_of(data: Mapping[str, object], problem: Problem) -> Certificate:
         return names.one_store(layout)
     if isinstance(layout, VolumeLayout):
         return names.volume(layout)
+    if isinstance(layout, PricesLayout):
+        return names.prices(layout)
     return names.drup(layout, _lemma_lines(layout))
 
 
@@ -213,10 +236,26 @@ def certificate_content(
         case Volume():
             store = problem.stores[certificate.store].name
             body = {"kind": "volume", **claim, "store": store}
+        case TickPrices():
+            body = {
+                "kind": "prices",
+                **claim,
+                "resources": [
+                    _tariff_to_json(problem.resources[row.of].name, row)
+                    for row in certificate.resources
+                ],
+                "stores": [
+                    _tariff_to_json(problem.stores[row.of].name, row) for row in certificate.stores
+                ],
+            }
         case Drup():
             lines = [_lemma_text(lemma, texts) for lemma in certificate.lemmas]
             body = {"kind": "drup", **claim, "rank": certificate.rank, **_lines_to_json(lines)}
     return {**head, **body}
+
+
+def _tariff_to_json(name: str, tariff: Tariff) -> dict[str, object]:
+    return {"of": name, "steps": [list(step) for step in tariff.steps]}
 
 
 def _texts(problem: Problem) -> list[str]:
@@ -294,6 +333,22 @@ class _Names:
     def volume(self, layout: VolumeLayout) -> Volume:
         store = self.stores.number(layout.store, "store")
         return Volume(store=store, bound=layout.bound, objective=layout.objective)
+
+    def prices(self, layout: PricesLayout) -> TickPrices:
+        rows = (
+            ("resources", layout.resources, self.resources),
+            ("stores", layout.stores, self.stores),
+        )
+        resources, stores = (
+            tuple(
+                Tariff(of=names.number(row.of, key, number), steps=tuple(row.steps))
+                for number, row in enumerate(given)
+            )
+            for key, given, names in rows
+        )
+        return TickPrices(
+            resources=resources, stores=stores, bound=layout.bound, objective=layout.objective
+        )
 
     def drup(self, layout: DrupLayout, lines: list[str]) -> Drup:
         lemmas = tuple(self._lemma(line, row) for row, line in enumerate(lines))

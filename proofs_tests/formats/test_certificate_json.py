@@ -16,6 +16,7 @@ from bubbleproof.verify.certificates.certificate import Drup, Lemma
 from bubbleproof.verify.certificates.certificate_rule import Certificate
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
+from bubbleproof.verify.certificates.tick_prices import Tariff, TickPrices
 from bubbleproof.verify.certificates.volume import Volume
 from proofs_tests.cases import hand_built, overlapped
 
@@ -23,6 +24,11 @@ PROBLEM = Pipeline(num_ranks=2, num_microbatches=2).problem()
 F0, F1, B1 = (PROBLEM.task(text) for text in ("0F0", "1F1", "1B1"))
 ONE = OneMachine(resource=1, tasks=(F1, B1), bound=9)
 ROOM = OneStore(resource=1, store=0, begin=3, end=2, bound=9, objective="span_idle")
+PRICES = TickPrices(
+    resources=(Tariff(of=1, steps=((0, 3), (7, 0))), Tariff(of=0, steps=())),
+    stores=(Tariff(of=1, steps=((2, 1 << 40),)),),
+    bound=9,
+)
 STEPS = Drup(
     bound=10,
     lemmas=(
@@ -44,7 +50,9 @@ LEMMAS = Drup(
 )
 
 
-@pytest.mark.parametrize("certificate", [ONE, ROOM, Volume(store=1, bound=7), STEPS, LEMMAS])
+@pytest.mark.parametrize(
+    "certificate", [ONE, ROOM, Volume(store=1, bound=7), PRICES, STEPS, LEMMAS]
+)
 def test_what_is_written_is_read_back(certificate: Certificate, tmp_path: Path) -> None:
     write_certificate(tmp_path / "c.json", PROBLEM, certificate, name="small")
     assert read_certificate(tmp_path / "c.json", PROBLEM) == certificate
@@ -103,7 +111,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     assert changed(tmp_path, format="bubbleproof/schedule") == wanted + "'bubbleproof/schedule'"
     assert changed(tmp_path, version=2) == "version: expected 1, found 2"
     assert changed(tmp_path, kind="oracle") == (
-        "kind: expected one of one-machine, one-store, volume, drup, found 'oracle'"
+        "kind: expected one of one-machine, one-store, volume, prices, drup, found 'oracle'"
     )
     assert changed(tmp_path, kind=["drup"]).startswith("kind: expected one of")
     with pytest.raises(UnusableInput, match="no such file"):

@@ -34,6 +34,7 @@ from bubbleproof.verify.certificates.certificate_decision import check_certifica
 from bubbleproof.verify.certificates.certificate_rule import Certificate
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
+from bubbleproof.verify.certificates.tick_prices import Tariff, TickPrices
 from bubbleproof.verify.certificates.volume import Volume
 from proofs_tests.solvers.exhaustive import Exhaustive, TooMuchWork
 from proofs_tests.solvers.random_problems import random_problem
@@ -234,6 +235,8 @@ def damaged(rng: Random, problem: Problem, certificate: Certificate) -> Certific
         return replace(certificate, store=rng.randrange(len(problem.stores)))
     if isinstance(certificate, OneStore):
         return _damaged_store(rng, problem, certificate)
+    if isinstance(certificate, TickPrices):
+        return _damaged_prices(rng, problem, certificate)
     if not certificate.lemmas or rng.random() < 0.15:
         return rng.choice(
             (
@@ -271,6 +274,36 @@ def _damaged_store(rng: Random, problem: Problem, certificate: OneStore) -> OneS
             return replace(certificate, resource=rng.randrange(len(problem.resources)))
         case _:
             return replace(certificate, store=rng.randrange(len(problem.stores)))
+
+
+def _damaged_prices(rng: Random, problem: Problem, certificate: TickPrices) -> TickPrices:
+    key, count = rng.choice(
+        (("resources", len(problem.resources)), ("stores", len(problem.stores)))
+    )
+    tariffs: list[Tariff] = list(getattr(certificate, key))
+    at = rng.randrange(len(tariffs)) if tariffs else 0
+    steps = list(tariffs[at].steps) if tariffs else []
+    match rng.randrange(5):
+        case 0 if tariffs:
+            tariffs.pop(at)
+        case 1 if tariffs:
+            tariffs[at] = replace(tariffs[at], of=rng.randrange(count))
+        case 2 if steps:
+            row = rng.randrange(len(steps))
+            tick, price = steps[row]
+            price = rng.choice((0, -price, 2 * price, price + 1))
+            steps[row] = (tick, price)
+        case 3 if steps:
+            row = rng.randrange(len(steps))
+            steps[row] = (steps[row][0] + rng.choice((-1, 1)), steps[row][1])
+        case _:
+            tariffs.append(Tariff(of=rng.randrange(count), steps=((rng.randint(0, 3), 1),)))
+            steps = []
+    if steps and tariffs and at < len(tariffs):
+        tariffs[at] = replace(tariffs[at], steps=tuple(steps))
+    if key == "resources":
+        return replace(certificate, resources=tuple(tariffs))
+    return replace(certificate, stores=tuple(tariffs))
 
 
 def _damaged_lemmas(rng: Random, problem: Problem, certificate: Drup) -> tuple[Lemma, ...]:

@@ -2,7 +2,7 @@
 
 ``certificate`` judges proofs by propagation, ``one_machine`` those by one resource, and
 ``one_store`` those by one resource and what a store has room for, ``volume`` those by how long a
-store holds what it holds.
+store holds what it holds, ``tick_prices`` those by what microbatches must pay.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.certificate import Drup, drup_refusal
 from bubbleproof.verify.certificates.one_machine import OneMachine, one_machine_refusal
 from bubbleproof.verify.certificates.one_store import OneStore, one_store_refusal
+from bubbleproof.verify.certificates.tick_prices import TickPrices, prices_refusal
 from bubbleproof.verify.certificates.volume import Volume, volume_refusal
 
-Certificate = OneMachine | OneStore | Volume | Drup
+Certificate = OneMachine | OneStore | Volume | TickPrices | Drup
 
 
 def refusal(problem: Problem, certificate: Certificate) -> str | None:
@@ -24,4 +25,6 @@ def refusal(problem: Problem, certificate: Certificate) -> str | None:
         return one_store_refusal(problem, certificate)
     if isinstance(certificate, Volume):
         return volume_refusal(problem, certificate)
+    if isinstance(certificate, TickPrices):
+        return prices_refusal(problem, certificate)
     return one_machine_refusal(problem, certificate)
