@@ -37,7 +37,7 @@ from bubbleproof.reference_exec.evidence.work_done import (
     uncounted_work,
     work_dependence,
 )
-from bubbleproof.reference_exec.models.own import given_types
+from bubbleproof.reference_exec.models.own import description, given_types
 from bubbleproof.reference_exec.plans.predicted_work import predicted_work
 from bubbleproof.reference_exec.plans.prepared import PreparedReplay
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
@@ -135,6 +135,7 @@ def compared(
         written_bytes=tuple(result.written_bytes for result in results),
         data_dependence=data_dependence(results) if plan.spec.kind == "own" else "",
         weight_backward=weight_backward(plan),
+        model_notes=description(plan.spec).notes if plan.spec.kind == "own" else (),
         given_types=given_types(plan.spec) if plan.spec.kind == "own" else (),
         alike=(*alike_data(plan), *unmoved(matched)),
         counts_work=plan.counts_work,

@@ -85,6 +85,7 @@ class ReplayReport:
     and its stages write into; ``data_dependence`` says of a user's model that it saves more for
     some data than for other, so that no schedule has predictable bytes with it;
     ``weight_backward`` which gradients W makes of it, and which I, where backwards are split;
+    ``model_notes`` what of it is not as its file or its configuration says;
     ``given_types`` in which types its parameters and buffers came, all of which ran in ``dtype``.
     """
 
@@ -140,6 +141,7 @@ class ReplayReport:
     written_bytes: tuple[int, ...] = ()
     data_dependence: str = ""
     weight_backward: tuple[str, ...] = ()
+    model_notes: tuple[str, ...] = ()
     given_types: tuple[str, ...] = ()
     alike: tuple[str, ...] = ()
     counts_work: bool = True

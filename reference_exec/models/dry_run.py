@@ -139,11 +139,20 @@ class DryRun:
         )
 
     def _resident_bytes(self, spec: ModelSpec, replaced: Sequence[str]) -> int:
-        """The bytes of a new build of the stage, after a forward."""
+        """The bytes of a new build of the stage, after a forward.
+
+        Of a large model Python's collector may have seen a parameter before it was cast: that is
+        not young, though its storage is new. So what the stage holds is asked for besides.
+        """
+        old = living_storages()
+        keys = {each._cdata for each in old}
         BIRTHS.forget()
         layer = OwnLayer(self.stage, build(spec).stages[self.stage], replaced)
         layer(self.x.detach().clone(), None)
-        return sum(settled_bytes(BIRTHS.taken()).values())
+        held = [tensor.untyped_storage() for tensor in constants_of([layer])]
+        made = [*BIRTHS.taken(), *(each for each in held if each._cdata not in keys)]
+        del held
+        return sum(settled_bytes(made).values())
 
     def _readings(self, ledger: Ledger) -> tuple[list[_Reading], list[int]]:
         """After F, after I, after each GEMM of W, and at the end; and the operations of each."""

@@ -4,7 +4,9 @@ The backward of y = x W^T is two GEMMs: dx = dy W, which the preceding stage wai
 dW = dy^T x, which nobody waits for. A full backward (B) does both; a split one does the first in I
 and leaves the second, with its two operands, in a ``WeightGradStore`` until W, or until the part of
 W that runs it (``weight_parts``). Either way the same kernel sees the same operands, so the
-gradient has the same bits.
+gradient has the same bits. Where a weight lies the other way round, as (inputs, outputs) with
+y = x W (GPT-2's ``Conv1D``), the GEMMs are dx = dy W^T and dW = x^T dy: the same with x and dy in
+each other's place.
 
 Under autocast both see operands of its type, as torch's own linear does, and the gradient is cast
 to the weight's type.
@@ -68,36 +70,52 @@ class WeightGradStore:
 class _DeferrableProduct(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: FunctionCtx, x: torch.Tensor, weight: nn.Parameter, store: WeightGradStore
+        ctx: FunctionCtx,
+        x: torch.Tensor,
+        weight: nn.Parameter,
+        store: WeightGradStore,
+        inputs_first: bool,
     ) -> torch.Tensor:
         operand = _cast(weight)
         is_asked = ctx.needs_input_grad[0]  # type: ignore[attr-defined]  # absent from torch's stubs
         ctx.save_for_backward(x, *([operand] if is_asked else []))
         ctx.store, ctx.weight = store, weight  # type: ignore[attr-defined]  # torch's idiom
-        return nn.functional.linear(x, operand)
+        ctx.inputs_first = inputs_first  # type: ignore[attr-defined]  # torch's idiom
+        return _product(x, operand, inputs_first)
 
     @staticmethod
     def backward(
         ctx: FunctionCtx, *output_gradients: torch.Tensor
-    ) -> tuple[torch.Tensor | None, torch.Tensor | None, None]:
+    ) -> tuple[torch.Tensor | None, torch.Tensor | None, None, None]:
         x, *operands = ctx.saved_tensors  # type: ignore[attr-defined]  # absent from torch's stubs
         store: WeightGradStore = ctx.store  # type: ignore[attr-defined]  # set in forward
         weight: nn.Parameter = ctx.weight  # type: ignore[attr-defined]  # set in forward
+        inputs_first: bool = ctx.inputs_first  # type: ignore[attr-defined]  # set in forward
         (output_gradient,) = output_gradients
-        input_gradient = output_gradient @ operands[0] if operands else None
+        factors = [operand.t() if inputs_first else operand for operand in operands]
+        input_gradient = output_gradient @ factors[0] if factors else None
+        pair = (x, output_gradient) if inputs_first else (output_gradient, x)
         if store.is_deferring:
-            store.put(weight, output_gradient, x)
-            return input_gradient, None, None
-        return input_gradient, weight_gradient(output_gradient, x).to(weight.dtype), None
+            store.put(weight, *pair)
+            return input_gradient, None, None, None
+        return input_gradient, weight_gradient(*pair).to(weight.dtype), None, None
+
+
+def _product(x: torch.Tensor, weight: torch.Tensor, inputs_first: bool) -> torch.Tensor:
+    return x @ weight if inputs_first else nn.functional.linear(x, weight)
 
 
 def deferrable_product(
-    x: torch.Tensor, weight: torch.Tensor, store: WeightGradStore | None
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    store: WeightGradStore | None,
+    *,
+    inputs_first: bool = False,
 ) -> torch.Tensor:
-    """x W^T; without a store it is torch's own."""
+    """x W^T, or x W where the weight has ``inputs_first``; without a store it is torch's own."""
     if store is None:
-        return nn.functional.linear(x, weight)
-    product: torch.Tensor = _DeferrableProduct.apply(_cast(x), weight, store)  # type: ignore[no-untyped-call]  # torch's stub
+        return _product(x, weight, inputs_first)
+    product: torch.Tensor = _DeferrableProduct.apply(_cast(x), weight, store, inputs_first)  # type: ignore[no-untyped-call]  # torch's stub
     return product
 
 

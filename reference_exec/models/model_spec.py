@@ -32,7 +32,9 @@ class ModelSpec:
     ``layers`` is the number of layers of every stage, or one number per stage; ``batch`` the
     samples of one microbatch; ``sequence`` their length in tokens; ``heads`` divides ``hidden``
     and, for ``llama``, ``kv_heads`` divides ``heads``, each of an even width.
-    Of kind ``own``, ``factory`` names what builds the model (see ``own``); only ``dtype`` counts.
+    Of kind ``own``, ``factory`` names what builds the model (see ``own``), and only ``dtype``
+    counts; where it is a configuration of transformers, so do ``layers`` (one per stage: the cut),
+    ``batch``, ``sequence`` and ``seed``.
     With a ``vocabulary`` the first stage embeds words and the last scores them (``words``),
     ``tied`` by one matrix; ``num_stages`` is then filled in by ``on``.
     Weights and data follow from ``seed`` alone. Raises ``ValueError`` naming the field.
@@ -160,7 +162,7 @@ class ModelSpec:
         self.require_stages(num_stages)
         if self.tied and num_stages < 2:
             raise ValueError("model tied needs 2 or more stages, got 1")
-        return replace(self, num_stages=num_stages if self.vocabulary else 0)
+        return replace(self, num_stages=num_stages if self.vocabulary or self.kind == "own" else 0)
 
     def is_embedding(self, stage: int) -> bool:
         """Whether a stage begins with the embedding of words."""

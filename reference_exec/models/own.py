@@ -2,8 +2,9 @@
 
 A *factory* is a function without arguments that returns an ``OwnModel``. It is named by a text,
 ``package.module:function`` or ``path/to/file.py:function``, because every rank builds the model in
-a process of its own. It must return the same weights and data each time: draw them from seeds of
-its own. What does not hold is refused by ``examined``.
+a process of its own; ``hf:CONFIG.json`` names a configuration of transformers (``hf_config``). It
+must return the same weights and data each time: draw them from seeds of its own. What does not
+hold is refused by ``examined``.
 
 As a rank runs it, linears of a module can leave their weight gradients for W (``own_linear`` says
 which). Their biases, and every other parameter, get their gradients in B or I: for a module without
@@ -15,9 +16,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.util
-import inspect
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
@@ -26,35 +25,14 @@ import torch
 from torch import nn
 
 from bubbleproof.reference_exec.broken import BrokenProgram, first_line, of_model
+from bubbleproof.reference_exec.models.hf_config import file_of, is_hf
+from bubbleproof.reference_exec.models.hf_decoder import hf_model
 from bubbleproof.reference_exec.models.layers import DTYPES, Prefix
 from bubbleproof.reference_exec.models.linear import WeightGradStore
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own_checks import require_plain
-from bubbleproof.reference_exec.models.own_linear import CurrentStore, defer, restore
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class OwnModel:
-    """Stages, each of one tensor to one tensor, with their data and loss.
-
-    ``batch(j)`` gives the input and the target of microbatch j, all of one shape; where it has a
-    parameter named ``step``, ``batch(j, step=i)`` gives those of optimizer step i, from 0 on, and
-    otherwise all steps of a training have one batch (``has_steps``);
-    ``loss(output, target)`` a scalar, of which a replay takes the mean over its microbatches.
-    Tensors of floating point are cast to the type of the ``ModelSpec``.
-    """
-
-    stages: Sequence[nn.Module]
-    batch: Callable[..., tuple[torch.Tensor, torch.Tensor]]
-    loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-
-    @property
-    def has_steps(self) -> bool:
-        """Whether each optimizer step has a batch of its own."""
-        try:
-            return "step" in inspect.signature(self.batch).parameters
-        except ValueError:  # a function of C, which does not tell its parameters
-            return False
+from bubbleproof.reference_exec.models.own_linear import CurrentStore, defer, is_linear, restore
+from bubbleproof.reference_exec.models.own_model import OwnModel as OwnModel
 
 
 def build(spec: ModelSpec) -> OwnModel:
@@ -62,11 +40,7 @@ def build(spec: ModelSpec) -> OwnModel:
 
     Raises ``ValueError`` naming the factory where it cannot be found or returns something else.
     """
-    factory, _ = _factory(spec.factory)
-    try:
-        model = factory()
-    except (Exception, SystemExit) as error:  # whatever the user's function raises
-        raise ValueError(f"model {spec.factory} failed: {told(error)}") from error
+    model = _made(spec)
     if not isinstance(model, OwnModel):
         raise ValueError(f"model {spec.factory} must return an OwnModel, got {type(model)}")
     _require_parts(spec, model)
@@ -77,11 +51,21 @@ def build(spec: ModelSpec) -> OwnModel:
     return model
 
 
+def _made(spec: ModelSpec) -> object:
+    """What the factory returns; of a configuration of transformers, that model."""
+    if is_hf(spec.factory):
+        return hf_model(spec)
+    factory, _ = _factory(spec.factory)
+    try:
+        return factory()
+    except (Exception, SystemExit) as error:  # whatever the user's function raises
+        raise ValueError(f"model {spec.factory} failed: {told(error)}") from error
+
+
 @lru_cache(maxsize=8)
 def given_types(spec: ModelSpec) -> tuple[str, ...]:
     """The types of floating point that the factory's parameters and buffers have, by name."""
-    factory, _ = _factory(spec.factory)
-    model = factory()
+    model = _made(spec)
     if not isinstance(model, OwnModel):  # as ``build`` tells
         return ()
     every = [t for stage in model.stages for t in (*stage.parameters(), *stage.buffers())]
@@ -131,7 +115,12 @@ def own_batch(spec: ModelSpec, microbatch: int, step: int = 0) -> tuple[torch.Te
 
 
 def source_digest(path: str) -> str:
-    """The digest of the file that the factory ``path`` came from, as it was when it was loaded."""
+    """The digest of the file that the factory ``path`` came from, as it was when it was loaded.
+
+    Of a configuration of transformers, of its file.
+    """
+    if is_hf(path):
+        return hashlib.sha256(file_of(path).read_bytes()).hexdigest()
     _, digest = _factory(path)
     return digest
 
@@ -199,7 +188,7 @@ class OwnLayer(nn.Module):
         self._current = CurrentStore()
         self._weights = [f"module.{name}.weight".replace("..", ".") for name in deferred]
         for name, linear in module.named_modules():
-            if isinstance(linear, nn.Linear):
+            if isinstance(linear, nn.Linear) or is_linear(linear):
                 restore(linear)
                 if name in deferred:
                     defer(linear, self._current)

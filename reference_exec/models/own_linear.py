@@ -1,6 +1,7 @@
 """The linears of a user's module that leave their weight gradients for W.
 
-The user's own ``nn.Linear`` stays what it is, of its class, with its parameters and hooks; its
+The user's own ``nn.Linear``, or the ``Conv1D`` of transformers' GPT-2, which is one with its weight
+the other way round, stays what it is, of its class, with its parameters and hooks; its
 ``forward`` alone is another while it is *deferred*. That can be done with a linear that the stage
 calls once per forward and whose weight nothing else uses. It is not done where somebody watches the
 weight's gradient (``register_hook``, ``register_post_accumulate_grad_hook``): a hook is called by
@@ -9,9 +10,11 @@ the backward that makes the gradient, which then is I.
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections import Counter
 from functools import partial
+from typing import TypeGuard
 
 import torch
 from torch import nn
@@ -37,7 +40,18 @@ def defer(linear: nn.Linear, current: CurrentStore) -> None:
     linear.forward = forward  # type: ignore[method-assign]  # of this one alone
 
 
-def restore(linear: nn.Linear) -> None:
+def is_linear(module: nn.Module) -> TypeGuard[nn.Linear]:
+    """Whether a module is a linear layer as such, of no class derived from it."""
+    return type(module) is nn.Linear or _has_inputs_first(module)
+
+
+def _has_inputs_first(module: nn.Module) -> bool:
+    """Whether it is a ``Conv1D`` of transformers, whose weight is (inputs, outputs)."""
+    loaded = sys.modules.get("transformers.pytorch_utils")
+    return loaded is not None and type(module) is loaded.Conv1D
+
+
+def restore(linear: nn.Module) -> None:
     """Give a linear its own forward back."""
     vars(linear).pop("forward", None)
 
@@ -50,7 +64,9 @@ def _product(
     """x W^T + b, the sum in the product's type, which under autocast is not the bias's."""
     linear = whose()
     assert linear is not None, "it is what is called"
-    product = deferrable_product(input, linear.weight, current.store)
+    product = deferrable_product(
+        input, linear.weight, current.store, inputs_first=_has_inputs_first(linear)
+    )
     return product if linear.bias is None else product + linear.bias.to(product.dtype)
 
 
@@ -59,7 +75,7 @@ def deferrable(module: nn.Module, x: torch.Tensor) -> tuple[str, ...]:
 
     Runs its forward once, on ``x``. What else uses their weights only a backward shows.
     """
-    linears = {n: m for n, m in module.named_modules() if type(m) is nn.Linear}
+    linears = {n: m for n, m in module.named_modules() if is_linear(m)}
     calls: Counter[str] = Counter()
     handles = [
         linear.register_forward_pre_hook(lambda *_, name=name: calls.update([name]))

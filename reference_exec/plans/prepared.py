@@ -95,8 +95,8 @@ def prepared(
         raise ValueError(pipeline.choices.why_no_replay)
     problem, training, unsafe = pipeline.problem(), options.training, options.unsafe
     require_size(problem, options.num_steps, options.data_parallel)
-    require_stages(spec, pipeline.num_stages)
     spec = spec.on(pipeline.num_stages)
+    require_stages(spec, pipeline.num_stages)
     spec.require_slices(pipeline.num_slices)
     require_steps(spec, options.num_steps)
     verdicts: list[Verdict] = []

@@ -14,7 +14,7 @@ the model's own, and told in the report.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -63,7 +63,7 @@ class Birth:
         counted = {storage_key(p) for stage in moving for p in stages[stage].parameters()}
         tensors = constants_of(stages.values())
         built = [tensor.untyped_storage() for tensor in tensors]
-        built += self._new() if self._is_own else []
+        built += self._new(built) if self._is_own else []
         self._ledger.exclude_storages(each for each in built if each._cdata not in counted)
         self._ledger.follow(tensors)
 
@@ -82,9 +82,9 @@ class Birth:
             gc.collect(1)  # a circle of references is no owner
         return sum(map(bytes_of, self._made.values()))
 
-    def _new(self) -> list[torch.UntypedStorage]:
-        """What was made since the last call and lives."""
-        found = [each for each in BIRTHS.taken() if each._cdata not in self._old]
+    def _new(self, held: Sequence[torch.UntypedStorage] = ()) -> list[torch.UntypedStorage]:
+        """What was made since the last call and lives; ``held`` may not be young (``DryRun``)."""
+        found = [each for each in (*BIRTHS.taken(), *held) if each._cdata not in self._old]
         self._made |= {each._cdata: StorageWeakRef(each) for each in found}  # type: ignore[no-untyped-call]  # torch's stub
         return found
 

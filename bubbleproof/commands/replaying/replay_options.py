@@ -48,7 +48,8 @@ class ModelOptions(OptionGroup):
     HEADING: ClassVar[str] = "Model"
 
     model: Annotated[
-        str, Option(help="mlp, transformer, llama, or a factory FILE.py:FUNCTION of your own.")
+        str,
+        Option(help="mlp, transformer, llama, FILE.py:FUNCTION of your own, or hf:CONFIG.json."),
     ] = "mlp"
     hidden: Annotated[int, Option(help="Hidden size.")] = 8
     layers: Annotated[
