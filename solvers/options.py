@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Literal, get_args
 
@@ -42,8 +42,8 @@ class SolveOptions:
     """How to solve: engine, objective, time limit in seconds, seed and number of threads.
 
     ``work`` limits what is done, in units of about a second each: status, bound and schedule are
-    then the same in every run with as many threads that does not meet the time limit. With choices
-    it limits the search without them, and the search over them.
+    then the same in every run with as many threads that does not meet the time limit, which may be
+    ``inf``. With choices it limits the search without them, and the search over them.
 
     ``auto`` calls an engine (CP-SAT) only when the bounds leave a gap. ``progress`` is called with
     (who, best value or None, lower bound, seconds) whenever something improves. ``within`` is the
@@ -83,6 +83,12 @@ class SolveOptions:
             raise ValueError(f"threads must be 1 or more, got {self.threads}")
         if self.threads > MAX_WORKERS:
             raise ValueError(f"threads must be {MAX_WORKERS} or less, got {self.threads}")
+
+    def at_most(self, most: float) -> SolveOptions:
+        """With so many seconds at most, or units of work where those are limited."""
+        if self.work is None:
+            return replace(self, time_limit=min(most, self.time_limit))
+        return replace(self, work=min(most, self.work))
 
     def __reduce__(self) -> tuple[Callable[[], SolveOptions], tuple[()]]:
         """Another process gets the options without ``progress`` and ``stop``, which stay here."""

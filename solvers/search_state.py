@@ -30,6 +30,7 @@ from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.verify.certificates.certificate_rule import Certificate
 
 INTERRUPTED = "interrupted: the best so far"
+LATE = "the clock ended the search before its work was done: another run may find more"
 Method = Callable[[], None]
 
 
@@ -180,7 +181,10 @@ class SearchState:
     def conclude(self, reason: str = "") -> Result:
         """The answer; a schedule beyond ``options.within`` is none."""
         within, objective = self.options.within, self.objective
-        reason = INTERRUPTED if self.options.stop.is_set() else reason
+        if self.options.stop.is_set():
+            reason = INTERRUPTED
+        elif self.whole.is_late and not (self.is_closed or self.is_refuted):
+            reason = reason or LATE
         if self.value is not None and (within is None or self.value <= within):
             return self.result(Status.OPTIMAL if self.is_closed else Status.FEASIBLE, reason)
         self.best = None

@@ -65,7 +65,7 @@ def _ranks(problem: Problem, text: str) -> list[int]:
 
 def why_not(problem: Problem, options: SolveOptions, demands: Demands) -> tuple[str, ...]:
     """The irreducible reason that there is no schedule, a line for each cause."""
-    limited = replace(options, time_limit=min(EXPLAINING, options.time_limit), progress=None)
+    limited = replace(options.at_most(EXPLAINING), progress=None)
     reason = explain(problem, limited, demands)
     return () if reason is None else lines_of(problem, reason)
 

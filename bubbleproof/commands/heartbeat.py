@@ -21,6 +21,7 @@ def heartbeat(options: PlanOptions, silence: float = SILENCE) -> Iterator[PlanOp
     if tell is None:
         yield options
         return
+    limit = f"{options.time_limit:g} s" if options.work is None else f"{options.work:g} of work"
     begun, told, ended = time.monotonic(), Event(), Event()
 
     def tell_and_note(line: str) -> None:
@@ -33,7 +34,7 @@ def heartbeat(options: PlanOptions, silence: float = SILENCE) -> Iterator[PlanOp
                 told.clear()
             elif not ended.is_set():
                 seconds = time.monotonic() - begun
-                tell(f"{seconds:7.2f} s  searching on, limit {options.time_limit:g} s")
+                tell(f"{seconds:7.2f} s  searching on, limit {limit}")
 
     watcher = Thread(target=watch, daemon=True)
     watcher.start()

@@ -7,7 +7,12 @@ from typing import cast
 
 from bubbleproof.commands.demand_words import read_demands, why_not
 from bubbleproof.commands.inputs import ProblemInput, read_problem_input
-from bubbleproof.commands.options.shared_options import DemandOptions, SearchOptions, SolveOutput
+from bubbleproof.commands.options.shared_options import (
+    DemandOptions,
+    SearchOptions,
+    SolveOutput,
+    seconds_of,
+)
 from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import (
     BROKEN,
@@ -35,7 +40,6 @@ EXIT = {
     Status.INFEASIBLE: BROKEN,
     Status.UNKNOWN: UNDECIDED,
 }
-DEFAULT_TIME_LIMIT = 60.0
 
 
 def run_solve(
@@ -110,14 +114,12 @@ def options_for(
 ) -> SolveOptions:
     """The options of the command line, else those of the problem file, else the defaults."""
     file = source.file
-    in_file = file.time_limit if file is not None else None
-    limit = search.time_limit if search.time_limit is not None else in_file
     within, objective = search.within, search.objective
     return SolveOptions(
         engine=search.engine,
         objective=cast(Goal, objective or (file.objective if file else "makespan")),
         within=within if within is not None or file is None else file.within,
-        time_limit=DEFAULT_TIME_LIMIT if limit is None else limit,
+        time_limit=seconds_of(search.time_limit, file.time_limit if file else None, search.work),
         work=search.work,
         seed=search.seed,
         threads=search.threads,

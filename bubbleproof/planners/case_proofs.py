@@ -8,7 +8,6 @@ it does not suffice, the parts of the case are looked at in its place.
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +17,7 @@ from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.engines import has_sat
 from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.search import Search
+from bubbleproof.solvers.search_state import whole_of
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.allowed import AllowedChoices
@@ -28,7 +28,7 @@ from bubbleproof.verify.certificates.certificate_rule import Certificate, refusa
 
 NEVER = (1 << 53) - 1  # ticks: a bound that no schedule meets, and the largest of a JSON file
 MOST_CASES = 1_000
-GLANCE = 0.5  # seconds for a case that has parts
+GLANCE = 0.5  # seconds, or units of work, for a case that has parts
 
 
 def proof_by_cases(
@@ -36,17 +36,17 @@ def proof_by_cases(
 ) -> Cases | None:
     """A proof that no schedule of any choice takes less than ``bound`` ticks.
 
-    None where none was found in the time that the options give.
+    None where none was found in the time, or by the work, that the options give.
     """
-    end = time.perf_counter() + options.time_limit
+    whole = whole_of(options)
     waiting, proofs = [Case(pipeline=pipeline, allowed=allowed)], list[Certificate | None]()
     while waiting:
-        case, left = waiting.pop(), end - time.perf_counter()
-        if left <= 0 or len(proofs) >= MOST_CASES or options.stop.is_set():
+        case = waiting.pop()
+        if not whole.seconds or len(proofs) >= MOST_CASES:
             return None
         parts = case.parts()
-        seconds = min(GLANCE, left) if parts else left
-        proofs.append(_shown(case.problem(), bound, replace(options, time_limit=seconds)))
+        budget = whole.until(whole.after(GLANCE)) if parts else whole
+        proofs.append(_shown(case.problem(), bound, options, budget))
         if proofs[-1] is None:
             if not parts:
                 return None
@@ -59,7 +59,8 @@ def shown_by_cases(
 ) -> ChoiceResult:
     """What was found, with a proof of the engine's bound where time allows one.
 
-    ``pipeline`` is the one without choices. A status that says that nothing fits is left as it is.
+    Where work is limited, the proof may do as much again. ``pipeline`` is the one without choices.
+    A status that says that nothing fits is left as it is.
     """
     claimed, left = found.result.best_bound, options.time_limit - found.result.seconds
     if found.result.status is Status.INFEASIBLE or claimed <= found.result.lower_bound or left <= 0:
@@ -71,7 +72,9 @@ def shown_by_cases(
     return replace(found, cases=proof, result=replace(found.result, lower_bound=claimed))
 
 
-def _shown(problem: Problem, bound: int, options: SolveOptions) -> Certificate | None:
+def _shown(
+    problem: Problem, bound: int, options: SolveOptions, budget: Budget
+) -> Certificate | None:
     """A certificate of the bound, which its checker accepts."""
     bounds = lower_bounds(problem)
     if not bounds.is_cyclic and bounds.best.bound >= bound and not refusal(problem, bounds.best):
@@ -83,12 +86,10 @@ def _shown(problem: Problem, bound: int, options: SolveOptions) -> Certificate |
     if has_sat():
         from bubbleproof.solvers.refutation.proofs import settle
 
-        deadline = time.perf_counter() + options.time_limit
-        budget = Budget(deadline=deadline, stop=options.stop, threads=1)
         proof = settle(problem, bounds, bound, budget=budget)
         return proof if isinstance(proof, Drup) and not refusal(problem, proof) else None
     options = replace(options, within=bound - 1, certified=True, progress=None)
-    found = Search(problem, options, is_enough=True).run(()).certificate
+    found = Search(problem, options, is_enough=True, whole=budget).run(()).certificate
     return found if found is not None and found.bound >= bound else None
 
 

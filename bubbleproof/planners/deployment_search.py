@@ -41,7 +41,7 @@ from bubbleproof.planners.pipeline_search import PipelineSearch
 from bubbleproof.planners.planned import INTERRUPTED, PlanOptions, by_clock
 from bubbleproof.planners.search_budget import LEAST_WORK, SearchBudget
 from bubbleproof.planners.shape_bounds import ShapeBound
-from bubbleproof.solvers import SolveOptions, Status
+from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.limits import OversizeError
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 
@@ -203,14 +203,8 @@ class DeploymentSearch:
             needed = preparation(shape.shaped.pipeline)
             if needed > self.budget.preparable:
                 continue
-            options = SolveOptions(
-                time_limit=max(needed, part.seconds),
-                work=part.work,
-                threads=self.options.threads,
-                seed=self.options.seed,
-                within=most - one.step_end - 1,
-                stop=self.options.stop,
-            )
+            seconds, within = max(needed, part.seconds), most - one.step_end - 1
+            options = self.options.solving(seconds, part.work, within)
             self._take(one, shape, look(CandidateSearch(shaped=shape.shaped, options=options)))
         self._tell(one)
 
@@ -270,8 +264,8 @@ class DeploymentSearch:
         )
 
     def _decided_by_clock(self) -> str:
-        """What is open because the seconds were over; nothing where work was limited."""
-        if self.budget.work is not None:
+        """What is open because the seconds were over; nothing where the work was."""
+        if not self.budget.is_by_clock:
             return ""
         most = value_of(self.best)
         number = sum(most is None or one.bound < most for one in self.open_ones)

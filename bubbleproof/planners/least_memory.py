@@ -14,10 +14,10 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.shapes.shaping import ShapedPipeline
 
-SECONDS = 1.0  # for each pipeline; it has one microbatch
+MOST = 1.0  # seconds, or units of work, for each pipeline; it has one microbatch
 
 
-def least_capacity(given: ShapedPipeline) -> int | None:
+def least_capacity(given: ShapedPipeline, how: SolveOptions) -> int | None:
     """Memory units per rank in which the candidate has a schedule; None where none was found."""
     again = None if given.allowed is None else given.allowed.recompute
     plain = _one_microbatch(given.pipeline)
@@ -25,7 +25,8 @@ def least_capacity(given: ShapedPipeline) -> int | None:
     if again is not None:
         recompute = Recompute(stages=again.stages, kept=again.kept, duration=again.duration)
         tried.append(plain.with_changes(recompute=recompute))
-    peaks = [_least_peak(pipeline) for pipeline in tried]
+    how = replace(how.at_most(MOST), objective="peak", within=None, threads=1)
+    peaks = [solve(pipeline.problem(), how).peak for pipeline in tried]
     return min((peak for peak in peaks if peak is not None), default=None)
 
 
@@ -36,8 +37,3 @@ def _one_microbatch(pipeline: Pipeline) -> Pipeline:
     if not isinstance(split, bool):
         split = tuple(row[:number] for row in split)
     return pipeline.with_changes(num_microbatches=number, split_backward=split, capacity=None)
-
-
-def _least_peak(pipeline: Pipeline) -> int | None:
-    options = SolveOptions(objective="peak", time_limit=SECONDS)
-    return solve(pipeline.problem(), replace(options, threads=1)).peak

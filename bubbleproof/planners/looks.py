@@ -32,7 +32,7 @@ from bubbleproof.verify.candidates.relaxation import relaxation
 from bubbleproof.verify.certificates.certificate_rule import Certificate, refusal
 
 NO_ROOM = "one microbatch alone does not fit"
-CASES = 10.0  # seconds at most for a proof case by case
+CASES = 10.0  # seconds, or units of work, at most for a proof case by case
 PREPARED = (
     6e-5  # seconds per action until its problem, its bound and the published orders are there
 )
@@ -179,7 +179,7 @@ def look(asked: CandidateSearch) -> SearchOutcome:
     left = asked.options.time_limit - (time.perf_counter() - began)
     if not seen.word or left <= 0:
         return seen
-    options = replace(asked.options, time_limit=min(CASES, left))
+    options = replace(asked.options, time_limit=left).at_most(CASES)
     proof = proof_by_cases(pipeline, allowed, seen.bound, options)
     return seen if proof is None else replace(seen, certificate=proof, word="")
 

@@ -51,7 +51,7 @@ from bubbleproof.planners.planned import (
     verdict_of,
 )
 from bubbleproof.planners.search_budget import LEAST_WORK, SearchBudget
-from bubbleproof.solvers import SolveOptions, Status
+from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError, shaped
 
@@ -204,14 +204,8 @@ class PipelineSearch:
         elif self.executor is None:
             share = max(least, self.budget.left / parts, preparation(one.shaped.pipeline))
             seconds = min(seconds, share)
-        options = SolveOptions(
-            time_limit=seconds,
-            work=work,
-            threads=self.options.threads,
-            seed=self.options.seed,
-            within=None if self.best is None else self.best - 1,
-            stop=self.options.stop,
-        )
+        within = None if self.best is None else self.best - 1
+        options = self.options.solving(seconds, work, within)
         known = None if one.best is None else one.best.schedule.program
         return CandidateSearch(shaped=one.shaped, options=options, known=known)
 
@@ -264,16 +258,16 @@ class PipelineSearch:
         )
 
     def _decided_by_clock(self) -> str:
-        """What is open because the seconds were over; nothing where work was limited."""
-        number = len(self._open()) if self.budget.work is None else 0
+        """What is open because the seconds were over; nothing where the work was."""
+        number = len(self._open()) if self.budget.is_by_clock else 0
         return by_clock(number, "candidate") if number else ""
 
     def _least_capacity(self) -> int | None:
         if self.options.stop.is_set():
             return None
-        least = None
+        least, how = None, self.options.solving(self.options.time_limit, self.options.work)
         for one in self.standings:
-            memory = least_capacity(one.shaped)
+            memory = least_capacity(one.shaped, how)
             least = memory if least is None or (memory or least) < least else least
             if self.budget.seconds <= 0:
                 break

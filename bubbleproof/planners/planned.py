@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from bubbleproof.planners.looks import FoundSchedule
 from bubbleproof.planners.outcome import Outcome, OutcomeReason
+from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import Status
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.schedule import Schedule
@@ -40,7 +41,7 @@ class PlanOptions:
 
     ``work`` limits what is done, in units of about a second each: status, bounds and schedules are
     then the same in every run with as many threads, with workers or without, that does not meet the
-    time limit.
+    time limit, which may be ``inf``.
     ``tell`` is called with a line whenever a candidate was looked at. Setting ``stop`` from another
     thread, or Ctrl-C, ends the search with what it has.
     Raises ``ValueError`` for a limit, threads or a seed that are none.
@@ -62,6 +63,25 @@ class PlanOptions:
             raise ValueError(f"threads must be 1 or more, got {self.threads}")
         if not 0 <= self.seed < 1 << 31:
             raise ValueError(f"seed must be 0 to 2**31 - 1, got {self.seed}")
+
+    def solving(
+        self, seconds: float, work: float | None, within: int | None = None
+    ) -> SolveOptions:
+        """How a solver looks for a schedule, of ``within`` ticks at most."""
+        return SolveOptions(
+            time_limit=seconds,
+            work=work,
+            threads=self.threads,
+            seed=self.seed,
+            within=within,
+            stop=self.stop,
+        )
+
+    def at_most(self, most: float) -> PlanOptions:
+        """With so many seconds at most, or units of work where those are limited."""
+        if self.work is None:
+            return replace(self, time_limit=min(most, self.time_limit))
+        return replace(self, work=min(most, self.work))
 
     def after(self, seconds: float) -> PlanOptions:
         """What is left of them once so many seconds have gone: a tenth at least."""

@@ -65,6 +65,11 @@ class SearchBudget:
         return self.stop.is_set() or self.seconds <= 0
 
     @property
+    def is_by_clock(self) -> bool:
+        """Whether seconds end the search: they alone are limited, or they are over first."""
+        return self.work is None or self.seconds <= 0
+
+    @property
     def left(self) -> float:
         """Units of work where they are limited, else seconds; nothing after a stop."""
         if self.is_spent:

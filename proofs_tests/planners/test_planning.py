@@ -200,9 +200,9 @@ NEEDED = {
 @pytest.mark.parametrize("name", PLAIN)
 def test_the_least_memory_fits_and_one_unit_less_does_not(name: str) -> None:
     pipeline = PLAIN[name]
-    least = least_capacity(ShapedPipeline(pipeline=pipeline, allowed=None))
-    assert least == NEEDED[name]
     options = SolveOptions(time_limit=PATIENCE, threads=1)
+    least = least_capacity(ShapedPipeline(pipeline=pipeline, allowed=None), options)
+    assert least == NEEDED[name]
     fits, less = (
         solve(pipeline.with_changes(capacity=capacity).problem(), options)
         for capacity in (least, least - 1)

@@ -70,6 +70,11 @@ class Budget:
         """Whether work is limited."""
         return self.work < inf
 
+    @property
+    def is_late(self) -> bool:
+        """Whether the deadline came before the work was done that is limited."""
+        return self.is_counted and time.perf_counter() > self.deadline
+
     def part(self, share: float, report: ReportProgress | None = None) -> Budget:
         """A share of what is left: of the work where that is limited, else of the time."""
         if self.is_counted:

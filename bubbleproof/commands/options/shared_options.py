@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import Annotated, ClassVar
 
 from typer import Argument, Option
@@ -10,6 +11,7 @@ from typer import Argument, Option
 from bubbleproof.commands.options.option_groups import OptionGroup
 from bubbleproof.commands.options.target_marks import Target
 
+DEFAULT_TIME_LIMIT = 60.0  # seconds
 Words = Annotated[
     list[str], Argument(metavar="SCHEDULE", help="FILE.json, FILE.csv, or FAMILY key=value…")
 ]
@@ -18,6 +20,18 @@ Json = Annotated[bool, Option("--json", help="One JSON object on standard output
 Dialect = Annotated[str | None, Option(help="Dialect of a PyTorch table: new or old.")]
 TimeLimit = Annotated[float | None, Option(help="Seconds for the exact engine.")]
 NewSchedule = Annotated[str | None, Option("-o", help="Write the schedule (.json)."), Target.FILE]
+
+
+def seconds_of(asked: float | None, in_file: int | None, work: float | None = None) -> float:
+    """The time limit: what is asked for; without it none beside ``work``, else the file's, or 60.
+
+    >>> seconds_of(None, 30), seconds_of(None, 30, 2.0), seconds_of(5.0, 30, 2.0)
+    (30, inf, 5.0)
+    """
+    if asked is None and work is not None:
+        return inf
+    said = in_file if asked is None else asked
+    return DEFAULT_TIME_LIMIT if said is None else said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +49,7 @@ class SearchOptions(OptionGroup):
     ] = None
     time_limit: TimeLimit = None
     work: Annotated[
-        float | None, Option(help="Units of work at most: with them runs repeat exactly.")
+        float | None, Option(help="Units of work at most, in place of seconds: repeats exactly.")
     ] = None
     seed: Annotated[int, Option(help="Seed of the engine.")] = 1
     threads: Annotated[int, Option(help="Threads of the engine.")] = 2
@@ -80,7 +94,7 @@ class PlanRequest(OptionGroup):
 
     time_limit: Annotated[float | None, Option(help="Seconds in all.")] = None
     work: Annotated[
-        float | None, Option(help="Units of work in all: with them runs repeat exactly.")
+        float | None, Option(help="Units of work in all, in place of seconds: repeats exactly.")
     ] = None
     threads: Annotated[int, Option(help="Threads of an engine.")] = 2
     seed: Annotated[int, Option(help="Seed of the engine.")] = 1

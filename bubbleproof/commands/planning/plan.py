@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from bubbleproof.commands.heartbeat import heartbeat
 from bubbleproof.commands.interrupts import is_interrupted, unless_interrupted
-from bubbleproof.commands.options.shared_options import PlanRequest
+from bubbleproof.commands.options.shared_options import PlanRequest, seconds_of
 from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import (
     BROKEN,
@@ -68,7 +68,6 @@ EXIT = {
     Status.INFEASIBLE: BROKEN,
     Status.UNKNOWN: UNDECIDED,
 }
-DEFAULT_TIME_LIMIT = 60.0
 
 
 def run_plan(problem: str, request: PlanRequest) -> int:
@@ -135,7 +134,7 @@ def require_targets(request: PlanRequest) -> None:
 def options_of(request: PlanRequest, in_file: int | None) -> PlanOptions:
     """How to plan, as the command line or the file says."""
     return PlanOptions(
-        time_limit=seconds_of(request.time_limit, in_file),
+        time_limit=seconds_of(request.time_limit, in_file, request.work),
         work=request.work,
         threads=request.threads,
         seed=request.seed,
@@ -147,12 +146,6 @@ def workers_of(request: PlanRequest) -> AbstractContextManager[Executor | None]:
     """Who looks at candidates."""
     workers = request.workers if request.cluster is None else None
     return open_executor(workers, address=request.cluster)
-
-
-def seconds_of(asked: float | None, in_file: int | None) -> float:
-    """The time limit: what is asked for, else what the file says, else the default."""
-    said = in_file if asked is None else asked
-    return DEFAULT_TIME_LIMIT if said is None else said
 
 
 def _refuse_illegal(problem: str, found: AnyPlan) -> None:

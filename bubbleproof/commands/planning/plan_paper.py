@@ -33,7 +33,7 @@ from bubbleproof.planners.known_schedules import KnownSchedule
 
 NO_GRID = "nothing of the grid fits on paper"
 NO_MESH = "PipeMesh shards the optimizer's state, and plan.zero has no 1 that fits these sizes"
-FEW_SECONDS = 1.0  # for the shapes of the paper's own deployment
+FEW = 1.0  # seconds, or units of work, for the shapes of the paper's own deployment
 
 
 def chosen_by(name: str, file: ProblemFile) -> PaperChoice:
@@ -100,8 +100,7 @@ def joined_deployments(
         chosen = replace(chosen, choice=told)
     plan_of: AnyPlan = found.plan
     if at is not found.winner:
-        few = replace(options, time_limit=min(FEW_SECONDS, options.time_limit), tell=None)
-        plan_of = plan(deployed_space(file, at), few)
+        plan_of = plan(deployed_space(file, at), replace(options.at_most(FEW), tell=None))
     joint, shown = joined(plan_of, chosen, options, inside)
     later = 0 if at.numbers is None else at.numbers.step_end - inside
     if shown.value is not None:

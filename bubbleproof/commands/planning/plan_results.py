@@ -24,6 +24,7 @@ Timed = Mapping[str, Jitter]  # by the candidate's text
 COLUMNS = ("candidate", "makespan", "bound", "peak", "expected", "95 %", "status", "why")
 MOST_TIMED = 24  # candidates, the shortest schedules first
 SHARE_TIMED = 0.05  # of the plan's time limit, at least
+MOST_COUNTED = 60.0  # seconds, by their estimate, where no clock is to decide
 MOST_SHOWN = 40  # candidates in a table for people
 WITH_HOSTS = "takes, hosts and NICs included"
 
@@ -32,14 +33,17 @@ def timed_candidates(found: AnyPlan, file: ProblemFile, limit: float = inf) -> T
     """How long the best candidates' schedules take where durations spread as the file says.
 
     A cost that has more than the makespan is not sampled. Those that a part of the plan's time
-    limit (seconds), or what is left of it, does not suffice for are left out.
+    limit (seconds), or what is left of it, does not suffice for are left out; without a limit the
+    estimates decide.
     """
     timed: dict[str, Jitter] = {}
+    estimated = 0.0 if limit == inf else -inf
     deadline = time.perf_counter() + max(SHARE_TIMED * limit, limit - found.seconds)
     for one in found.ranked()[:MOST_TIMED]:
         if isinstance(one, SolvedCandidate) and not one.has_more:
             needed = jitter_seconds(len(one.schedule), file.spread)
-            if time.perf_counter() + needed <= deadline:
+            estimated += needed
+            if estimated <= MOST_COUNTED and time.perf_counter() + needed <= deadline:
                 problem = one.pipeline.problem()
                 timed[str(one.candidate)] = jitter(problem, one.schedule, file.spread)
     return timed

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bubbleproof.commands.interrupts import is_interrupted, unless_interrupted
+from bubbleproof.commands.options.shared_options import seconds_of
 from bubbleproof.commands.options.targets import make_folder
 from bubbleproof.commands.output import (
     BROKEN,
@@ -27,7 +28,6 @@ from bubbleproof.commands.planning.plan import (
     exit_status,
     planned,
     print_plan,
-    seconds_of,
     write_plan_files,
 )
 from bubbleproof.commands.planning.plan_report import own_shape, plan_report

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from bubbleproof.papers.planning.paper_choice import AcceptedSchedule, PaperChoice
 from bubbleproof.planners.planned import PlanOptions
-from bubbleproof.solvers import SolveOptions, solve
+from bubbleproof.solvers import solve
 from bubbleproof.theory.pipelines.programs.step_time import step_ticks
 from bubbleproof.verify import check
 
@@ -31,15 +31,9 @@ def with_shorter_order(chosen: PaperChoice, options: PlanOptions) -> PaperChoice
 def _solved(known: AcceptedSchedule, options: PlanOptions) -> AcceptedSchedule | None:
     """A run that takes fewer ticks, everything told; None where none was found."""
     problem = known.pipeline.problem()
-    least = min(MOST_SECONDS, options.time_limit / SHARE)
-    is_repeatable = options.work is not None
-    how = SolveOptions(
-        time_limit=options.time_limit if is_repeatable else least,
-        work=None if options.work is None else min(MOST_SECONDS, options.work / SHARE),
-        threads=options.threads,
-        seed=options.seed,
-        stop=options.stop,
-    )
+    whole = options.time_limit if options.work is None else options.work
+    few = options.at_most(min(MOST_SECONDS, whole / SHARE))
+    how = few.solving(few.time_limit, few.work)
     schedule = solve(problem, how, [("the paper's order", known.schedule.program)]).schedule
     if schedule is None:
         return None
