@@ -122,13 +122,6 @@ class Constant(nn.Module):
 
 
 @seeded
-def frozen() -> OwnModel:
-    last = nn.Linear(4, 4)
-    last.weight.requires_grad_(False)
-    return model(nn.Linear(4, 4), last)
-
-
-@seeded
 def cut_off() -> OwnModel:
     return replace(plain(), loss=lambda y, target: loss(y, target).detach())
 
@@ -219,7 +212,7 @@ def twins() -> OwnModel:
 misfit = of(lambda: nn.Linear(4, 5), linear)
 dropped = of(linear, lambda: nn.Sequential(linear(), nn.Dropout(0.5)))
 counted = of(lambda: nn.Sequential(linear(), nn.BatchNorm1d(4)), linear)
-paired, bare = of(linear, lambda: nn.RNN(4, 4)), of(nn.Tanh, linear)
+paired = of(linear, lambda: nn.RNN(4, 4))
 reused, idle, constant = of(Reused, Reused), of(linear, Unused), of(linear, Constant)
 convolved, normed = of(Convolved, linear), of(lambda: nn.LayerNorm(4), linear)
 

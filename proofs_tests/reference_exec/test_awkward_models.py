@@ -103,7 +103,7 @@ def test_a_stage_without_parameters_trains_alone() -> None:
     report = run(CASE, own("whole"), training=Training(optimizer="momentum", steps=2))
     assert report.ok, str(report)
     for levels in (None, ZeroLevels.parse("3")):
-        with pytest.raises(ValueError, match="model stage 1 has no parameters; replicas"):
+        with pytest.raises(ValueError, match="stage 1 has no parameters that are trained"):
             run(CASE, own("whole"), data_parallel=2, zero=levels)
 
 

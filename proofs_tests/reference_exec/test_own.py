@@ -93,8 +93,6 @@ def test_a_deferred_module_computes_what_the_user_wrote() -> None:
         ("paired", "stage 1 must give one tensor of torch.float64, got tuple"),
         ("restless", "gives stage 0 weight other values the second time; draw them from a seed"),
         ("constant", "stage 1: its input gets no gradient to send back"),
-        ("bare", "stage 0: its output has no gradient; a stage needs parameters"),
-        ("frozen", "stage 1: its parameter weight gets no gradient"),
         ("cut_off", "loss has no gradient; it must be computed from the output"),
         ("mismatched_loss", "loss failed: The size of tensor a"),
         ("without_loss", "own_models:without_loss: its loss must be a function, got NoneType"),

@@ -35,6 +35,7 @@ from bubbleproof.reference_exec.models.reference import (
     microbatch_loss,
     microbatch_target,
     run_backward,
+    trained,
 )
 from bubbleproof.reference_exec.plans.accumulation import (
     accumulation_orders,
@@ -95,7 +96,7 @@ def order_matched(
     total: Gradients = {}
     for stage, rank in sorted(other):
         part_of = part_of_weights(plan, stage, modules[stage].gemms())
-        for name, _ in modules[stage].named_parameters():
+        for name in trained(modules[stage]):
             orders = gemm[part_of[name]] if name in part_of else other
             reductions = summed_together(
                 plan, stage, rank, name, orders[stage, rank], part_of.get(name)

@@ -29,7 +29,7 @@ from bubbleproof.reference_exec.evidence.oracle import (
     set_weights,
     stepped,
 )
-from bubbleproof.reference_exec.models.reference import Stage, weights_of
+from bubbleproof.reference_exec.models.reference import Stage, trained, weights_of
 from bubbleproof.reference_exec.models.words import EMBEDDING, HEAD
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime.compute import Gradients, Losses
@@ -75,7 +75,7 @@ def matched_training(plan: ReplayPlan, device: Device = CPU) -> ExpectedTraining
             gradients=gradients, losses=losses, weights=stepped(plan, gradients)
         )
     stages = [Stage(plan.spec, g).to(stepped_on(plan, g, device)) for g in range(plan.num_stages)]
-    optimizers = [optimizer_of(training, stage.parameters()) for stage in stages]
+    optimizers = [optimizer_of(training, trained(stage).values()) for stage in stages]
     course, losses = [_weights(stages)], Losses()
     for step in range(training.steps):
         gradients, alone = order_matched(plan, course[-1], device, step=step)
@@ -109,7 +109,7 @@ def ordinary_training(plan: ReplayPlan, course: Sequence[Gradients]) -> Ordinary
         gradients, loss = ordinary(plan)
         return OrdinaryTraining(gradients=gradients, loss=loss, weights={})
     stages = [Stage(plan.spec, stage).double() for stage in range(plan.num_stages)]
-    optimizer = optimizer_of(training, (p for stage in stages for p in stage.parameters()))
+    optimizer = optimizer_of(training, (p for stage in stages for p in trained(stage).values()))
     drift = 0.0
     for step, (before, after) in enumerate(pairwise(course)):
         gradients, loss = ordinary(plan, before, step=step)
@@ -127,7 +127,7 @@ def _weights(stages: list[Stage]) -> Gradients:
 
 def _set_gradients(stages: list[Stage], gradients: Gradients) -> None:
     for number, stage in enumerate(stages):
-        for name, parameter in stage.named_parameters():
+        for name, parameter in trained(stage).items():
             parameter.grad = gradients[number, name].to(parameter.device)
 
 

@@ -27,9 +27,11 @@ def unmoved(expected: ExpectedTraining) -> tuple[str, ...]:
 
 
 def _unstepped(expected: ExpectedTraining) -> Iterator[Parameter]:
-    """Those that have been in all passes what they were in the first."""
+    """Those with gradients that have been in all passes what they were in the first."""
     for key, first in expected.course[0].items() if expected.course else ():
-        if all(same_bits(weights[key], first) for weights in expected.course[1:]):
+        if key in expected.gradients and all(
+            same_bits(weights[key], first) for weights in expected.course[1:]
+        ):
             yield key
 
 

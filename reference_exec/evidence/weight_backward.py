@@ -1,4 +1,4 @@
-"""Which gradients of a user's model W makes, and which I: in a sentence for each stage.
+"""Which gradients of a user's model W makes, which I, and which nobody: a sentence a stage.
 
 A schedule plans W as the backward for the weights. Of somebody else's module that is what
 ``models.own_linear`` can defer; a replay says so, as times are to be read with it.
@@ -16,21 +16,25 @@ MOST_NAMES = 4
 
 
 def weight_backward(plan: ReplayPlan) -> tuple[str, ...]:
-    """One sentence per stage that has a W; none for the reference models, where it is known."""
+    """One sentence per stage that has a W or is frozen in part; none for the reference models."""
     if plan.spec.kind != "own":
         return ()
-    split = sorted({key[0] for key in plan.split()})
-    facts = examined(plan.spec)
-    return tuple(f"stage {stage}: {_told(facts[stage])}" for stage in split)
+    split, facts = {key[0] for key in plan.split()}, examined(plan.spec)
+    told = {stage: _told(facts[stage]) for stage in split}
+    for stage, each in enumerate(facts):
+        if each.frozen:
+            parts = [told[stage]] if stage in told else []
+            told[stage] = "; ".join([*parts, f"frozen, without gradient: {_listed(each.frozen)}"])
+    return tuple(f"stage {stage}: {told[stage]}" for stage in sorted(told))
 
 
 def _told(facts: StageFacts) -> str:
     names = [f"{name}.weight".removeprefix(".") for name in facts.replaced]
     if names:
-        count = f"{len(names)} of {facts.num_parameters}"
+        count = f"{len(names)} of {facts.num_trained}"
         told = f"W makes {count} gradients ({_listed(names)}), I the others"
     else:
-        told = f"I makes all {facts.num_parameters} gradients, W none"
+        told = f"I makes all {facts.num_trained} gradients, W none"
     return told + (f"; hooks watch {_listed(facts.watched)}" if facts.watched else "")
 
 

@@ -25,7 +25,7 @@ from bubbleproof.reference_exec.models.own_checks import (
     require_dense_gradients,
     require_gradients,
 )
-from bubbleproof.reference_exec.models.own_linear import watched
+from bubbleproof.reference_exec.models.own_linear import frozen, watched
 from bubbleproof.reference_exec.reachable import constants_of
 from bubbleproof.reference_exec.saved import SavedTensors
 
@@ -36,9 +36,9 @@ class StageFacts:
 
     ``activation_bytes`` from F to B or I, ``operand_bytes`` from I to W, of which each of the GEMMs
     of W lets go ``gemm_bytes``, in the order of ``shares``; ``weight_bytes`` of its
-    ``num_parameters`` parameters; ``kept_bytes`` what it keeps of its last microbatch, beside the
-    weights, until the next; ``resident_bytes`` what is there of a new build after one forward, the
-    weights included; ``sample`` is an input;
+    parameters, ``gradient_bytes`` of the ``num_trained`` that are not ``frozen``; ``kept_bytes``
+    what it keeps of its last microbatch, beside the weights, until the next; ``resident_bytes``
+    what is there of a new build after one forward, the weights included; ``sample`` is an input;
     ``replaced`` are the linears whose weights' gradients W computes, ``watched`` the parameters
     whose gradients hooks see, which I computes. ``forward_flops`` and ``backward_flops`` are the
     floating-point operations of the module as it is, ``input_flops`` and ``gemm_flops`` those of I
@@ -58,8 +58,10 @@ class StageFacts:
     sample: torch.Tensor = field(repr=False, compare=False)
     gemm_bytes: tuple[int, ...]
     weight_bytes: int
-    num_parameters: int
+    gradient_bytes: int
+    num_trained: int
     replaced: tuple[str, ...]
+    frozen: tuple[str, ...]
     watched: tuple[str, ...]
     forward_flops: int
     backward_flops: int
@@ -117,6 +119,7 @@ class DryRun:
         kept = first[-1].unneeded
         held = [reading.needed + max(reading.unneeded - kept, 0) for reading in first]
         require_gradients(self.stage, self.layer.module)
+        trained = [each for each in self.layer.parameters() if each.requires_grad]
         return StageFacts(
             sample=self.x.detach(),
             input_shape=tuple(self.x.shape),
@@ -129,8 +132,10 @@ class DryRun:
             shared=tuple(map(weakref.ref, self.shared)),
             written=tuple(map(weakref.ref, written)),
             weight_bytes=sum(p.numel() * p.element_size() for p in self.layer.parameters()),
-            num_parameters=len([*self.layer.parameters()]),
+            gradient_bytes=sum(p.numel() * p.element_size() for p in trained),
+            num_trained=len(trained),
             replaced=tuple(replaced),
+            frozen=frozen(self.layer.module),
             watched=watched(self.layer.module),
             forward_flops=plain_flops[0],
             backward_flops=plain_flops[1],
@@ -191,14 +196,19 @@ class DryRun:
 
     def _forward(self, given: torch.Tensor, store: WeightGradStore | None) -> torch.Tensor:
         root = self.layer(given, store)
-        if not root.requires_grad:
+        if not root.requires_grad and (self.stage or self._has_trained()):
             raise ValueError(
-                f"model stage {self.stage}: its output has no gradient; a stage needs "
-                "parameters, or an input of the stage before that it does not cut off"
+                f"model stage {self.stage}: its output has no gradient; a stage must not cut off "
+                "its parameters, or its input from the stage before"
             )
         return self.score(root)
 
+    def _has_trained(self) -> bool:
+        return any(parameter.requires_grad for parameter in self.layer.parameters())
+
     def _backward(self, root: torch.Tensor, given: torch.Tensor, scale: float = 1.0) -> None:
+        if not root.requires_grad:  # the first stage, frozen
+            return
         with of_model(self.stage, "B"):
             torch.autograd.backward([root], [torch.full_like(root, scale)])
         require_dense_gradients(self.stage, self.layer.module)

@@ -3,8 +3,8 @@
 One dry forward and backward per stage, on microbatch 0, measures what the closed forms of
 ``footprint`` say of the reference models: the bytes held from F to B or I, and from I to W. What
 would make a replay wrong or unequal is refused: shapes that do not fit, randomness, buffers that a
-forward changes, parameters that two stages share, parameters and inputs that get no gradient, a
-factory that gives other weights each time, and what ``own_checks`` asks. So is what raises.
+forward changes, parameters that two stages share, inputs and unfrozen parameters without gradient,
+a factory that gives other weights each time, and what ``own_checks`` asks. So is what raises.
 """
 
 from __future__ import annotations
@@ -76,6 +76,11 @@ def _examined(spec: ModelSpec) -> tuple[StageFacts, ...]:
             facts.append(run.measured(spec, replaced, plain))
             require_linear_hooks(stage, module, run.backward)
             x = y
+        if not any(each.num_trained for each in facts):
+            raise ValueError(
+                f"model {spec.factory} has no parameter that is trained; a replay compares "
+                "gradients: leave one unfrozen (requires_grad_(True))"
+            )
         if spec.dtype != "float64":
             _require_float64(spec)
     return tuple(facts)

@@ -97,7 +97,7 @@ def require_stages(spec: ModelSpec, num_stages: int) -> None:
 
 
 def weight_bytes(spec: ModelSpec, stage: int) -> int:
-    """The bytes of a stage's parameters, which are those of its gradients too.
+    """The bytes of a stage's parameters, and of its gradients where none are frozen.
 
     With d = hidden, a layer of the mlp has 8 d^2 + 7 d of them (two GEMMs, two biases, a norm), one
     of the transformer 12 d^2 + 4 d (six GEMMs, two norms), one of llama 2 d^2 + 2 d e + 3 d f + 2 d
@@ -121,15 +121,20 @@ def weight_bytes(spec: ModelSpec, stage: int) -> int:
     return elements * spec.element_bytes
 
 
+def gradient_bytes(spec: ModelSpec, stage: int) -> int:
+    """The bytes of a stage's gradients: those of its parameters, without frozen ones."""
+    return facts_of(spec)[stage].gradient_bytes if spec.kind == "own" else weight_bytes(spec, stage)
+
+
 def parameter_tensors(spec: ModelSpec, stage: int) -> int:
-    """The number of a stage's parameters.
+    """The number of a stage's parameters that get gradients; of a user's some may be frozen.
 
     A layer of the mlp has 6 (two GEMMs with bias, a norm of two), one of the transformer 10 (six
     GEMMs, two norms of two), one of llama 9 (seven GEMMs, two norms of one). A vocabulary adds one
     to the first stage, and one and a norm to the last.
     """
     if spec.kind == "own":
-        return facts_of(spec)[stage].num_parameters
+        return facts_of(spec)[stage].num_trained
     tensors = spec.layers_of(stage) * {"mlp": 6, "transformer": 10, "llama": 9}[spec.kind]
     tensors += spec.is_embedding(stage)
     if spec.is_head(stage):

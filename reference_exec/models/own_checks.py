@@ -78,19 +78,24 @@ def require_dense_gradients(stage: int, module: nn.Module) -> None:
 
 
 def require_gradients(stage: int, module: nn.Module) -> None:
-    """Every parameter has got a gradient, of numbers."""
+    """Every parameter that is not frozen has got a gradient, of numbers."""
     for name, parameter in module.named_parameters():
         whose = f"stage {stage}: the gradient of its parameter {name}"
-        if parameter.grad is not None and parameter.requires_grad:
+        if not parameter.requires_grad:
+            continue
+        if parameter.grad is not None:
             require_numbers(whose, parameter.grad)
-        elif parameter.requires_grad and is_watched(parameter):
+        elif is_watched(parameter):
             raise ValueError(
                 f"model stage {stage}: its parameter {name} has no gradient after a backward that "
                 "its hooks have seen; a replay adds up the gradients of microbatches and steps by "
                 "itself (--steps): leave out the hook that takes the gradient"
             )
         else:
-            raise ValueError(f"model stage {stage}: its parameter {name} gets no gradient")
+            raise ValueError(
+                f"model stage {stage}: its parameter {name} gets no gradient; use it in the "
+                "forward, or freeze it in the factory (requires_grad_(False))"
+            )
 
 
 def require_linear_hooks(

@@ -3,9 +3,9 @@
 The user's own ``nn.Linear``, or the ``Conv1D`` of transformers' GPT-2, which is one with its weight
 the other way round, stays what it is, of its class, with its parameters and hooks; its
 ``forward`` alone is another while it is *deferred*. That can be done with a linear that the stage
-calls once per forward and whose weight nothing else uses. It is not done where somebody watches the
-weight's gradient (``register_hook``, ``register_post_accumulate_grad_hook``): a hook is called by
-the backward that makes the gradient, which then is I.
+calls once per forward, whose weight nothing else uses and is not frozen. It is not done where
+somebody watches the weight's gradient (``register_hook``, ``register_post_accumulate_grad_hook``):
+a hook is called by the backward that makes the gradient, which then is I.
 """
 
 from __future__ import annotations
@@ -90,8 +90,12 @@ def deferrable(module: nn.Module, x: torch.Tensor) -> tuple[str, ...]:
     return tuple(
         name
         for name, linear in linears.items()
-        if calls[name] == 1 and owners[id(linear.weight)] == 1 and not is_watched(linear.weight)
+        if calls[name] == 1 and owners[id(linear.weight)] == 1 and _is_deferred(linear.weight)
     )
+
+
+def _is_deferred(weight: torch.Tensor) -> bool:
+    return weight.requires_grad and not is_watched(weight)
 
 
 def is_watched(parameter: torch.Tensor) -> bool:
@@ -102,3 +106,8 @@ def is_watched(parameter: torch.Tensor) -> bool:
 def watched(module: nn.Module) -> tuple[str, ...]:
     """The names of the parameters that hooks watch."""
     return tuple(name for name, each in module.named_parameters() if is_watched(each))
+
+
+def frozen(module: nn.Module) -> tuple[str, ...]:
+    """The names of the parameters that get no gradient and are never stepped."""
+    return tuple(name for name, each in module.named_parameters() if not each.requires_grad)

@@ -89,11 +89,16 @@ class Stage(nn.Module):
         return tuple(reversed(forward))
 
 
+def trained(module: nn.Module) -> dict[str, nn.Parameter]:
+    """The parameters that get gradients and are stepped, by name: all that are not frozen."""
+    return {name: each for name, each in module.named_parameters() if each.requires_grad}
+
+
 def gradients_of(stages: Mapping[int, nn.Module]) -> Named:
-    """The gradients of all parameters. Raises ``BrokenProgram`` where one has none."""
+    """The gradients of all trained parameters. Raises ``BrokenProgram`` where one has none."""
     found: Named = {}
     for stage, module in stages.items():
-        for name, parameter in module.named_parameters():
+        for name, parameter in trained(module).items():
             if parameter.grad is None:
                 raise BrokenProgram(f"stage {stage} {name} has no gradient")
             found[stage, name] = parameter.grad

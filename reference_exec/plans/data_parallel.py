@@ -160,8 +160,9 @@ def layouts_of(
     for stage in range(num_stages):
         if not parameter_tensors(spec, stage):
             raise ValueError(
-                f"model stage {stage} has no parameters; replicas (--data-parallel, --zero) reduce "
-                "the gradients of every stage: join it to one that has"
+                f"model stage {stage} has no parameters that are trained; replicas "
+                "(--data-parallel, --zero) reduce the gradients of every stage: join it to one "
+                "that has"
             )
     if levels is None:
         return {}

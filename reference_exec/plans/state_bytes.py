@@ -13,6 +13,8 @@ next is weights and optimizer state. With w the bytes of a stage's parameters
                            1 and 2, whole gradients of level 1; moments of its shards, with adam
                            4 bytes per level
 
+Of somebody's own stage with frozen parameters, w of the last two columns and t leave these out.
+
 Adam keeps a counter of steps for each tensor that it steps, a float32 in torch. A stage on two
 ranks has all of this on both. Sums that ranks exchange are gone once their STEP has taken them.
 Loads no torch unless stages are sharded.
@@ -22,7 +24,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from bubbleproof.reference_exec.models.footprint import parameter_tensors, weight_bytes
+from bubbleproof.reference_exec.models.footprint import (
+    gradient_bytes,
+    parameter_tensors,
+    weight_bytes,
+)
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.training import Training
 
@@ -113,9 +119,9 @@ def optimizer_bytes(training: Training | None, weights: int, tensors: int) -> in
 
 
 def _of_rank(plan: ReplayPlan, stage: int) -> StateBytes:
-    weights = weight_bytes(plan.spec, stage)
-    kept = optimizer_bytes(plan.training, weights, parameter_tensors(plan.spec, stage))
-    return StateBytes(weights=weights, gradients=weights, optimizer=kept)
+    weights, gradients = weight_bytes(plan.spec, stage), gradient_bytes(plan.spec, stage)
+    kept = optimizer_bytes(plan.training, gradients, parameter_tensors(plan.spec, stage))
+    return StateBytes(weights=weights, gradients=gradients, optimizer=kept)
 
 
 def _of_member(plan: ReplayPlan, stage: int, member: int) -> StateBytes:

@@ -164,9 +164,10 @@ class Compute:
             require(sample.num_forwarded == key[2] + 1, f"{label(key, 'B')} before a later slice's")
             roots += sample.pop()
         with self._told(key[0], "I" if is_split else "B"):
-            torch.autograd.backward(
-                [root for root, _ in roots], [gradient for _, gradient in roots]
-            )
+            if forwarded.root.requires_grad or key[0]:  # not of a first stage that is frozen
+                torch.autograd.backward(
+                    [root for root, _ in roots], [gradient for _, gradient in roots]
+                )
         del roots
         if key[0] in self.shards:
             self.shards[key[0]].unbind()

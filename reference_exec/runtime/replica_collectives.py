@@ -33,7 +33,7 @@ from torch import nn
 
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.ledger import Keys, keys_of
-from bubbleproof.reference_exec.models.reference import Named, gradients_of
+from bubbleproof.reference_exec.models.reference import Named, gradients_of, trained
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime.compute import Compute
 from bubbleproof.reference_exec.runtime.device import handed_over
@@ -240,7 +240,7 @@ def _sum(parts: list[torch.Tensor]) -> torch.Tensor:
 
 def put_gradient(module: nn.Module, total: torch.Tensor) -> None:
     """Let a sum, all parameters in a row, take the place of a stage's gradient."""
-    parameters = list(module.parameters())
+    parameters = list(trained(module).values())
     parts = torch.split(total, [parameter.numel() for parameter in parameters])
     for parameter, part in zip(parameters, parts, strict=True):
         assert parameter.grad is not None

@@ -25,7 +25,7 @@ from itertools import combinations
 import torch
 
 from bubbleproof.reference_exec.broken import BrokenProgram, require
-from bubbleproof.reference_exec.models.reference import Named, gradients_of, weights_of
+from bubbleproof.reference_exec.models.reference import Named, gradients_of, trained, weights_of
 from bubbleproof.reference_exec.models.words import EMBEDDING, HEAD
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.state_bytes import StateBytes
@@ -62,7 +62,7 @@ class Updates:
         stepped = self._all.keys() - plan.hosted if is_here else ()
         self._stages = {stage: self._all[stage] for stage in sorted(stepped)}
         self.optimizers = {
-            stage: optimizer_of(plan.training, module.parameters())
+            stage: optimizer_of(plan.training, trained(module).values())
             for stage, module in self._stages.items()
         }
         self._totals: Named = {}
@@ -152,7 +152,7 @@ class Updates:
 
     def _update(self, stage: int) -> None:
         """One optimizer step, with the totals in the place of the rank's own gradients."""
-        named = {(stage, n): p for n, p in self._stages[stage].named_parameters()}
+        named = {(stage, n): p for n, p in trained(self._stages[stage]).items()}
         own = self._own(stage)
         totals = [(p, self._totals.pop(key, own[key])) for key, p in named.items()]
         step_with(self.optimizers[stage], totals)

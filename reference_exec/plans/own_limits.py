@@ -1,0 +1,27 @@
+"""What a replay cannot do with somebody's own model on one schedule or another: refused by name.
+
+Frozen parameters have no gradient and are never stepped. A host that updates a stage moves all of
+its weights and gradients together, and shards of a stage are of all its parameters; neither is
+told which of them to leave out.
+"""
+
+from __future__ import annotations
+
+from bubbleproof.reference_exec.models.footprint import facts_of
+from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
+
+
+def require_unfrozen(plan: ReplayPlan) -> None:
+    """Raise ``ValueError`` for a stage with frozen parameters that a host updates or members share.
+
+    It names the first of them.
+    """
+    if plan.spec.kind != "own":
+        return
+    for stage, facts in enumerate(facts_of(plan.spec)):
+        if facts.frozen and (plan.is_sharded or stage in plan.hosted):
+            what = "is sharded (--zero)" if plan.is_sharded else "is updated by its host"
+            raise ValueError(
+                f"model stage {stage}: its parameter {facts.frozen[0]} is frozen, and the stage "
+                f"{what}, which moves all of a stage: unfreeze it or take another schedule"
+            )
