@@ -3,6 +3,7 @@ else may go wrong in a module that is somebody else's."""
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -334,3 +335,11 @@ plain = build(linear)
 lazy = build(lambda: nn.LazyLinear(4))
 unreal = build(lambda: nn.Linear(4, 4, device="meta"))
 whole = build(lambda: nn.Sequential(nn.Tanh(), nn.Identity()))
+
+
+@seeded
+def collected() -> OwnModel:
+    """Python's collector has run before the stages are cast to the replay's type."""
+    built = model(nn.Linear(4, 4), nn.Linear(4, 4))
+    gc.collect()
+    return built

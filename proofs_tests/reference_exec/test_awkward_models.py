@@ -49,6 +49,7 @@ HOLD = [
     "cast_first",
     "whole",
     "nameless_batch",
+    "collected",
 ]
 REFUSED = [
     ("halving", NOT_LINEAR),
