@@ -168,7 +168,7 @@ def test_a_load_that_is_no_hold_is_said_otherwise() -> None:
     )
     variants = Variants(
         whole=whole,
-        options=(Option(what="offload", stage=0, microbatch=0),),
+        options=(Option(what="off-load", stage=0, microbatch=0),),
         task_option=np.array([NONE, 0]),
         edge_option=np.array([0]),
         event_option=np.array([NONE, 0]),
@@ -222,8 +222,8 @@ def test_choices_in_words() -> None:
     wanted = [
         Option(what="recompute", stage=0, microbatch=1),
         Option(what="evict", stage=0, microbatch=0),
-        Option(what="offload", stage=1, microbatch=0),
-        Option(what="offload", stage=1, microbatch=1),
+        Option(what="off-load", stage=1, microbatch=0),
+        Option(what="off-load", stage=1, microbatch=1),
     ]
     chosen = posed.chosen([posed.options.index(option) for option in wanted])
     assert read_aloud(chosen.choices, chosen.setting) == (
@@ -313,7 +313,7 @@ def test_transfers_outside_all_computation_are_chosen_too() -> None:
     )
     variants = Variants(
         whole=whole,
-        options=tuple(Option(what="offload", stage=0, microbatch=j) for j in range(2)),
+        options=tuple(Option(what="off-load", stage=0, microbatch=j) for j in range(2)),
         task_option=np.array([NONE, NONE, 0, 1]),
         edge_option=np.array([0, 1]),
         event_option=np.array([NONE, NONE, 0, 1]),

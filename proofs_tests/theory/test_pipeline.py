@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 
 from bubbleproof.testing.strategies import pipelines
+from bubbleproof.theory.families.base import with_whole_weights
 from bubbleproof.theory.model.actions import MAX_PART, Kind
 from bubbleproof.theory.pipelines.links import Link
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -129,9 +130,9 @@ def test_what_a_gemm_holds_while_it_runs() -> None:
         for moment, units in (("start", held), ("end", -held))
     )
     assert not events(plain.problem()) - events(pipeline.problem())
-    whole = pipeline.with_whole_weights()
+    whole = with_whole_weights(pipeline)
     assert (whole.weight_parts, whole.weight_workspace) == ((), ((4,), (5,), (0,)))
-    assert whole.with_whole_weights() == whole
+    assert with_whole_weights(whole) == whole
 
 
 def test_workspace_is_given_once_in_one_row_or_in_rows() -> None:

@@ -11,15 +11,11 @@ import numpy as np
 from bubbleproof.solvers.choices.variants import Option, Variants
 from bubbleproof.theory.model.actions import NONE, Kind
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
-from bubbleproof.theory.pipelines.allowed import AllowedChoices
+from bubbleproof.theory.pipelines.allowed import EVICT, OFFLOAD, RECOMPUTE, AllowedChoices, Sample
 from bubbleproof.theory.pipelines.choices import Choices, changed_by
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.recompute import Recompute
-from bubbleproof.theory.pipelines.transfers import Eviction
 from bubbleproof.verify.candidates.relaxation import relaxation
 
-RECOMPUTE, EVICT, OFFLOAD = "recompute", "evict", "offload"
 _WHAT = {
     Kind.R: RECOMPUTE,
     Kind.EVICT: EVICT,
@@ -74,54 +70,17 @@ class PipelineVariants:
             ]
         return options
 
-    def _targets(self) -> dict[int, int]:
-        return {} if self.allowed.evict is None else dict(self.allowed.evict.pairs)
-
     def _evicting_stages(self) -> tuple[int, ...]:
-        ranks, targets = self.pipeline.stage_ranks, self._targets()
-        return tuple(stage for stage, rank in enumerate(ranks) if rank in targets)
+        pairs = () if self.allowed.evict is None else self.allowed.evict.pairs
+        ranks, sources = self.pipeline.stage_ranks, {source for source, _ in pairs}
+        return tuple(stage for stage, rank in enumerate(ranks) if rank in sources)
 
     def _chosen(self, options: Collection[Option]) -> dict[str, Any]:
         """The choices, by name, that take exactly these options."""
-        allowed, ranks, targets = self.allowed, self.pipeline.stage_ranks, self._targets()
-        again = [option for option in options if option.what == RECOMPUTE]
-        recompute = None
-        if again and allowed.recompute is not None:
-            recompute = Recompute(
-                stages=tuple(o.stage for o in again if o.microbatch == NONE),
-                samples=tuple((o.stage, o.microbatch) for o in again if o.microbatch != NONE),
-                kept=allowed.recompute.kept,
-                duration=allowed.recompute.duration,
-            )
-        evictions = tuple(
-            Eviction(
-                stage=o.stage,
-                microbatch=o.microbatch,
-                slice=o.slice,
-                source=ranks[o.stage],
-                target=targets[ranks[o.stage]],
-                duration=allowed.evict.duration,
-            )
-            for o in options
-            if o.what == EVICT and allowed.evict is not None
-        )
-        offloads = tuple(
-            ActivationOffload(
-                stage=o.stage,
-                microbatch=o.microbatch,
-                slice=o.slice,
-                offload=allowed.offload.offload,
-                reload=allowed.offload.reload,
-            )
-            for o in options
-            if o.what == OFFLOAD and allowed.offload is not None
-        )
-        return {
-            "recompute": recompute,
-            "evictions": evictions,
-            "offloads": offloads,
-            "host_capacity": None if allowed.offload is None else allowed.offload.host_capacity,
-        }
+        taken: dict[str, list[Sample]] = {}
+        for one in options:
+            taken.setdefault(one.what, []).append((one.stage, one.microbatch, one.slice))
+        return self.allowed.taking(taken, self.pipeline.stage_ranks)
 
     def _tagged(self, whole: Problem) -> Variants:
         """The whole with the option of each row; the rows of the plain problem come first."""

@@ -92,7 +92,7 @@ class Family(ABC):
         Precondition: the numbers per stage stay right for the family's number of chunks. Whether
         the family takes the result is for ``refusal`` to say.
         """
-        fitting = pipeline if self.cuts_weights else pipeline.with_whole_weights()
+        fitting = pipeline if self.cuts_weights else with_whole_weights(pipeline)
         return fitting.with_changes(
             choices=Choices(
                 placement=self.places(pipeline),
@@ -176,6 +176,12 @@ def program_of_ranks(rows: Sequence[tuple[Ints, ...]]) -> Program:
         actions=ActionTable.of(*columns),
         resource=np.repeat(np.arange(len(rows)), [len(row[0]) for row in rows]),
     )
+
+
+def with_whole_weights(pipeline: Pipeline) -> Pipeline:
+    """The pipeline in which no W is cut; it holds what the largest of its parts does."""
+    largest = tuple((max(row),) for row in pipeline.workspace)
+    return pipeline.with_changes(weight_parts=(), weight_workspace=largest)
 
 
 def program_of_tasks(problem: Problem, orders: Sequence[Sequence[int]]) -> Program:

@@ -10,7 +10,17 @@ chosen in the end is a ``Pipeline`` with these ``Choices``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from bubbleproof.theory.model.actions import NONE
+from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
+from bubbleproof.theory.pipelines.recompute import Recompute
+from bubbleproof.theory.pipelines.transfers import Eviction
+
+RECOMPUTE, EVICT, OFFLOAD = "recompute", "evict", "off-load"
+Sample = tuple[int, int, int]  # stage g, its microbatch j or ``NONE`` for all, and slice k
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,3 +69,36 @@ class AllowedChoices:
     recompute: AllowedRecompute | None = None
     evict: AllowedEvictions | None = None
     offload: AllowedOffloads | None = None
+
+    def taking(
+        self, taken: Mapping[str, Sequence[Sample]], stage_ranks: Sequence[int]
+    ) -> dict[str, Any]:
+        """The choices, by name, of a pipeline in which exactly these samples are chosen so.
+
+        Precondition: none of these choices is made in it.
+        """
+        again, evict, offload = self.recompute, self.evict, self.offload
+        found: dict[str, Any] = {"host_capacity": offload and offload.host_capacity}
+        if again is not None and (rows := taken.get(RECOMPUTE)):
+            found["recompute"] = Recompute(
+                stages=tuple(stage for stage, row, _ in rows if row == NONE),
+                samples=tuple((stage, row) for stage, row, _ in rows if row != NONE),
+                kept=again.kept,
+                duration=again.duration,
+            )
+        if evict is not None:
+            targets, ticks = dict(evict.pairs), evict.duration
+            found["evictions"] = tuple(
+                Eviction(
+                    stage=g, microbatch=j, slice=k, source=r, target=targets[r], duration=ticks
+                )
+                for g, j, k in taken.get(EVICT, ())
+                for r in (stage_ranks[g],)
+            )
+        if offload is not None:
+            down, up = offload.offload, offload.reload
+            found["offloads"] = tuple(
+                ActivationOffload(stage=g, microbatch=j, slice=k, offload=down, reload=up)
+                for g, j, k in taken.get(OFFLOAD, ())
+            )
+        return found

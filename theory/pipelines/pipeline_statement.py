@@ -301,11 +301,6 @@ class PipelineStatement(_ChoicesByName):
         """``weight_workspace``, a row per stage; no rows where nothing is held."""
         return self.weight_workspace  # type: ignore[return-value]  # brought to this form at the start
 
-    def with_whole_weights(self) -> Self:
-        """The pipeline in which no W is cut; it holds what the largest of its parts does."""
-        largest = tuple((max(row),) for row in self.workspace)
-        return self.with_changes(weight_parts=(), weight_workspace=largest)
-
     def with_changes(self, **changes: object) -> Self:
         """A copy with some fields changed, checked anew."""
         return replace(self, **changes)  # type: ignore[arg-type]  # any field may change

@@ -22,19 +22,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
+from bubbleproof.theory.model.actions import NONE
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
-from bubbleproof.theory.pipelines.allowed import AllowedChoices
+from bubbleproof.theory.pipelines.allowed import EVICT, OFFLOAD, RECOMPUTE, AllowedChoices, Sample
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.recompute import Recompute
-from bubbleproof.theory.pipelines.transfers import Eviction
 from bubbleproof.verify.candidates.rank_claims import RankClaim, refusal_of
 from bubbleproof.verify.candidates.relaxation import relaxation
 from bubbleproof.verify.certificates.certificate_rule import Certificate, refusal
 
-STAY, RECOMPUTE, EVICT, OFFLOAD = "stay", "recompute", "evict", "off-load"
-Subject = tuple[int, int | None]  # a stage, and one of its microbatches or None for all
-Question = tuple[Subject, tuple[str, ...]]  # and its answers
+STAY = "stay"
+Question = tuple[Sample, tuple[str, ...]]  # and its answers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,12 +76,12 @@ class Case:
         """All questions; while one about a stage is open, its samples are asked for as well."""
         again = self.allowed.recompute
         stages = () if again is None or again.per_microbatch else again.stages
-        asked: list[Question] = [((stage, None), (STAY, RECOMPUTE)) for stage in stages]
+        asked: list[Question] = [((stage, NONE, 0), (STAY, RECOMPUTE)) for stage in stages]
         done = {s for s, way in zip(stages, self.answers, strict=False) if way == RECOMPUTE}
         microbatches = range(self.pipeline.num_microbatches)
         for stage, microbatch in product(range(self.pipeline.num_stages), microbatches):
             if stage not in done and len(ways := tuple(self._ways(stage))) > 1:
-                asked.append(((stage, microbatch), ways))
+                asked.append(((stage, microbatch, 0), ways))
         return asked
 
     def _ways(self, stage: int) -> Iterator[str]:
@@ -104,48 +101,17 @@ class Case:
 
     def _answered(self) -> Pipeline:
         """The pipeline with the answers made."""
-        again, evict, offload = self.allowed.recompute, self.allowed.evict, self.allowed.offload
-        chosen: dict[str, list[Subject]] = {way: [] for way in (STAY, RECOMPUTE, EVICT, OFFLOAD)}
-        for (subject, _), way in zip(self.questions(), self.answers, strict=False):
-            chosen[way].append(subject)
-        recompute: Recompute | None = None
-        if again is not None and chosen[RECOMPUTE]:
-            recompute = Recompute(
-                stages=tuple(g for g, j in chosen[RECOMPUTE] if j is None),
-                samples=tuple((g, j) for g, j in chosen[RECOMPUTE] if j is not None),
-                kept=again.kept,
-                duration=again.duration,
-            )
-        ranks, targets = self.pipeline.stage_ranks, {} if evict is None else dict(evict.pairs)
-        return self.pipeline.with_changes(
-            recompute=recompute,
-            evictions=tuple(
-                Eviction(
-                    stage=g,
-                    microbatch=j,
-                    source=ranks[g],
-                    target=targets[ranks[g]],
-                    duration=evict.duration,
-                )
-                for g, j in chosen[EVICT]
-                if evict is not None and j is not None
-            ),
-            offloads=tuple(
-                ActivationOffload(
-                    stage=g, microbatch=j, offload=offload.offload, reload=offload.reload
-                )
-                for g, j in chosen[OFFLOAD]
-                if offload is not None and j is not None
-            ),
-            host_capacity=None if offload is None else offload.host_capacity,
-        )
+        taken: dict[str, list[Sample]] = {}
+        for (sample, _), way in zip(self.questions(), self.answers, strict=False):
+            taken.setdefault(way, []).append(sample)
+        return self.pipeline.with_changes(**self.allowed.taking(taken, self.pipeline.stage_ranks))
 
     def _open(self) -> AllowedChoices:
         """What is allowed to the questions that are open."""
         again, evict, offload = self.allowed.recompute, self.allowed.evict, self.allowed.offload
         left = self.questions()[len(self.answers) :]
         stages = {
-            way: tuple(sorted({stage for (stage, _), ways in left if way in ways}))
+            way: tuple(sorted({stage for (stage, *_), ways in left if way in ways}))
             for way in (RECOMPUTE, EVICT, OFFLOAD)
         }
         ranks = {self.pipeline.stage_ranks[stage] for stage in stages[EVICT]}

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bubbleproof.theory.families.base import program_of_tasks
+from bubbleproof.theory.families.base import program_of_tasks, with_whole_weights
 from bubbleproof.theory.model.actions import NONE, Ints, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
@@ -38,7 +38,7 @@ def shortest_filling(pipeline: Pipeline, uncut: Program, limit: int) -> Program:
     """
     problem = without_messages(pipeline.problem())
     found = [uncut]
-    for source in dict.fromkeys([pipeline.with_whole_weights(), pipeline]):
+    for source in dict.fromkeys([with_whole_weights(pipeline), pipeline]):
         found += _runs(without_messages(source.problem()), uncut, limit)
     programs = [program_of_tasks(problem, _expanded(problem, program)) for program in found]
     return min(programs, key=lambda program: _makespan(problem, program))
