@@ -4,7 +4,7 @@
 
 The stages need not look alike: words become vectors, two blocks mix them, the last stage scores the
 next word. Every process calls ``build`` and must get the same weights, so it draws them from a
-fixed seed. There is no dropout, and no buffer that a forward changes.
+fixed seed. No forward changes a buffer.
 """
 
 from __future__ import annotations

@@ -210,7 +210,6 @@ def twins() -> OwnModel:
 
 
 misfit = of(lambda: nn.Linear(4, 5), linear)
-dropped = of(linear, lambda: nn.Sequential(linear(), nn.Dropout(0.5)))
 counted = of(lambda: nn.Sequential(linear(), nn.BatchNorm1d(4)), linear)
 paired = of(linear, lambda: nn.RNN(4, 4))
 reused, idle, constant = of(Reused, Reused), of(linear, Unused), of(linear, Constant)

@@ -28,6 +28,7 @@ from functools import reduce
 import torch
 
 from bubbleproof.reference_exec.models.boundary import as_message
+from bubbleproof.reference_exec.models.draws import drawing
 from bubbleproof.reference_exec.models.reference import (
     Stage,
     gradients_of,
@@ -179,9 +180,11 @@ def _sample_losses(
         for stage, module in enumerate(stages):
             module.zero_grad(set_to_none=True)
             given = as_message(y) if stage else y
-            y = module(given, None, None if prefixes is None else prefixes[stage])
+            with drawing(spec, stage, step, microbatch, k):
+                y = module(given, None, None if prefixes is None else prefixes[stage])
         target = device.put(microbatch_target(spec, microbatch, k, slices, step=step))
-        losses.append(microbatch_loss(spec, y, target, plan.num_samples))
+        with drawing(spec, plan.num_stages, step, microbatch, k):
+            losses.append(microbatch_loss(spec, y, target, plan.num_samples))
     return losses
 
 
@@ -247,9 +250,11 @@ def whole_loss(
         microbatch_target(plan.spec, microbatch, step=step),
     )
     y, target = (t.to(dtype) if t.is_floating_point() else t for t in (y, target))
-    for module in stages:
-        y = module(y, None)
-    return microbatch_loss(plan.spec, y, target, plan.num_samples)
+    for stage, module in enumerate(stages):
+        with drawing(plan.spec, stage, step, microbatch):
+            y = module(y, None)
+    with drawing(plan.spec, plan.num_stages, step, microbatch):
+        return microbatch_loss(plan.spec, y, target, plan.num_samples)
 
 
 def max_relative_error(found: Gradients, expected: Gradients) -> float:

@@ -13,19 +13,22 @@ from bubbleproof.reference_exec.models.examined import examined
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 
 MOST_NAMES = 4
+DRAWS = "draws random numbers, the same of a microbatch in F, R and any order"
 
 
 def weight_backward(plan: ReplayPlan) -> tuple[str, ...]:
-    """One sentence per stage that has a W or is frozen in part; none for the reference models."""
+    """One sentence per stage that has a W, is frozen or draws; none for the reference models."""
     if plan.spec.kind != "own":
         return ()
     split, facts = {key[0] for key in plan.split()}, examined(plan.spec)
     told = {stage: _told(facts[stage]) for stage in split}
+    sentences = []
     for stage, each in enumerate(facts):
-        if each.frozen:
-            parts = [told[stage]] if stage in told else []
-            told[stage] = "; ".join([*parts, f"frozen, without gradient: {_listed(each.frozen)}"])
-    return tuple(f"stage {stage}: {told[stage]}" for stage in sorted(told))
+        parts = [told[stage]] if stage in told else []
+        parts += [f"frozen, without gradient: {_listed(each.frozen)}"] if each.frozen else []
+        parts += [DRAWS] if each.draws else []
+        sentences += [f"stage {stage}: {'; '.join(parts)}"] if parts else []
+    return tuple(sentences)
 
 
 def _told(facts: StageFacts) -> str:

@@ -39,6 +39,7 @@ class StageFacts:
     parameters, ``gradient_bytes`` of the ``num_trained`` that are not ``frozen``; ``kept_bytes``
     what it keeps of its last microbatch, beside the weights, until the next; ``resident_bytes``
     what is there of a new build after one forward, the weights included; ``sample`` is an input;
+    ``draws`` says whether it draws random numbers;
     ``replaced`` are the linears whose weights' gradients W computes, ``watched`` the parameters
     whose gradients hooks see, which I computes. ``forward_flops`` and ``backward_flops`` are the
     floating-point operations of the module as it is, ``input_flops`` and ``gemm_flops`` those of I
@@ -62,6 +63,7 @@ class StageFacts:
     num_trained: int
     replaced: tuple[str, ...]
     frozen: tuple[str, ...]
+    draws: bool
     watched: tuple[str, ...]
     forward_flops: int
     backward_flops: int
@@ -136,6 +138,7 @@ class DryRun:
             num_trained=len(trained),
             replaced=tuple(replaced),
             frozen=frozen(self.layer.module),
+            draws=self._draws(),
             watched=watched(self.layer.module),
             forward_flops=plain_flops[0],
             backward_flops=plain_flops[1],
@@ -195,6 +198,7 @@ class DryRun:
         return self.x.detach().clone().requires_grad_(self.stage > 0)
 
     def _forward(self, given: torch.Tensor, store: WeightGradStore | None) -> torch.Tensor:
+        torch.manual_seed(0)  # whoever examines has kept the generator's state
         root = self.layer(given, store)
         if not root.requires_grad and (self.stage or self._has_trained()):
             raise ValueError(
@@ -203,14 +207,27 @@ class DryRun:
             )
         return self.score(root)
 
+    def _draws(self) -> bool:
+        """Whether a forward moves torch's generator."""
+        torch.manual_seed(0)
+        before = torch.get_rng_state()
+        self.layer(self._input(), None)
+        return not torch.equal(torch.get_rng_state(), before)
+
     def _has_trained(self) -> bool:
         return any(parameter.requires_grad for parameter in self.layer.parameters())
 
     def _backward(self, root: torch.Tensor, given: torch.Tensor, scale: float = 1.0) -> None:
         if not root.requires_grad:  # the first stage, frozen
             return
+        before = torch.get_rng_state()
         with of_model(self.stage, "B"):
             torch.autograd.backward([root], [torch.full_like(root, scale)])
+        if not torch.equal(torch.get_rng_state(), before):
+            raise ValueError(
+                f"model stage {self.stage} draws random numbers in a backward; only those of a "
+                "forward are the same in any order: draw there and save them"
+            )
         require_dense_gradients(self.stage, self.layer.module)
         if self.stage and given.grad is None:
             raise ValueError(f"model stage {self.stage}: its input gets no gradient to send back")

@@ -2,9 +2,10 @@
 
 One dry forward and backward per stage, on microbatch 0, measures what the closed forms of
 ``footprint`` say of the reference models: the bytes held from F to B or I, and from I to W. What
-would make a replay wrong or unequal is refused: shapes that do not fit, randomness, buffers that a
-forward changes, parameters that two stages share, inputs and unfrozen parameters without gradient,
-a factory that gives other weights each time, and what ``own_checks`` asks. So is what raises.
+would make a replay wrong or unequal is refused: shapes that do not fit, random numbers of foreign
+generators, buffers that a forward changes, parameters that two stages share, inputs and unfrozen
+parameters without gradient, a factory that gives other weights each time, and what ``own_checks``
+asks. So is what raises.
 """
 
 from __future__ import annotations
@@ -145,6 +146,27 @@ def _require_float64(spec: ModelSpec) -> None:
     model = build(spec)
     x, target = (t.double() if t.is_floating_point() else t for t in own_batch(spec, 0))
     require_float64(model.stages, x, partial(_score, model, target))
+    _require_same_draws(spec)
+
+
+def _require_same_draws(spec: ModelSpec) -> None:
+    """Each stage leaves torch's generator at one state, in its own type and in float64."""
+    dtypes = DTYPES[spec.dtype], torch.float64
+    x = own_batch(spec, 0)[0]
+    for stage, module in enumerate(build(spec).stages):
+        states = []
+        for dtype in dtypes:
+            module.to(dtype)
+            torch.manual_seed(0)
+            y = module(x.to(dtype) if x.is_floating_point() else x).detach()
+            states.append(torch.get_rng_state())
+        if not torch.equal(*states):
+            raise ValueError(
+                f"model stage {stage} draws other random numbers in float64 than in {spec.dtype}, "
+                "so that the ordinary backward would be of another model: draw by dropout or "
+                "torch.bernoulli, whose numbers do not depend on the type, or replay in float64"
+            )
+        x = y
 
 
 def _shared(module: nn.Module, again: nn.Module) -> list[torch.Tensor]:
@@ -158,8 +180,8 @@ def _output(stage: int, module: nn.Module, x: torch.Tensor, dtype: torch.dtype) 
     given = f"{str(x.dtype).removeprefix('torch.')} {tuple(x.shape)}"
     before = values_before(module)
     outputs: list[torch.Tensor] = []
-    for seed in range(2):
-        torch.manual_seed(seed)
+    for _ in range(2):
+        torch.manual_seed(0)
         try:
             y = module(x)
         except (Exception, SystemExit) as error:  # a user's module may raise anything
@@ -175,8 +197,8 @@ def _output(stage: int, module: nn.Module, x: torch.Tensor, dtype: torch.dtype) 
     require_numbers(f"stage {stage}: its output", outputs[0])
     if not same_bits(*outputs):
         raise ValueError(
-            f"model stage {stage} gives another output the second time; dropout and other "
-            "randomness must be off (p = 0 or eval())"
+            f"model stage {stage} gives another output the second time, of the same random "
+            "numbers; it must draw from torch's own generator alone, and keep nothing of a forward"
         )
     return outputs[0]
 

@@ -21,6 +21,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from bubbleproof.reference_exec.births import BIRTHS
 from bubbleproof.reference_exec.ledger import Keys, Ledger, bytes_of, storage_key
+from bubbleproof.reference_exec.models.draws import kept_generators
 from bubbleproof.reference_exec.models.examined import examined
 from bubbleproof.reference_exec.models.reference import Stage
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
@@ -97,7 +98,8 @@ class Birth:
             if number in stages:
                 self._ledger.forgiven_bytes += facts.kept_bytes
                 self.written_bytes += sum(each.untyped_storage().nbytes() for each in written)
-                stages[number](device.put(facts.sample.clone()), None)
+                with kept_generators():
+                    stages[number](device.put(facts.sample.clone()), None)
         for facts in all_facts:
             BIRTHS.disregard(tensor for ref in facts.written if (tensor := ref()) is not None)
         BIRTHS.changed()

@@ -19,6 +19,7 @@ import torch
 from bubbleproof.reference_exec.births import BIRTHS
 from bubbleproof.reference_exec.broken import BrokenProgram, of_model, require
 from bubbleproof.reference_exec.ledger import Hold, Ledger
+from bubbleproof.reference_exec.models.draws import drawing
 from bubbleproof.reference_exec.models.layers import Prefix
 from bubbleproof.reference_exec.models.linear import WeightGradStore
 from bubbleproof.reference_exec.models.reference import Named, Stage, gradients_of, microbatch_loss
@@ -295,10 +296,13 @@ class Compute:
         if shards is not None and plan.parallel is not None:
             shards.bind(plan.parallel.copy(kind, key))
         with self._saving(key, shards) as saved:
-            root = self.stages[stage](x, store, prefixes)
+            place = self.batch.step, plan.sample(self.replica, key[1]), slice_
+            with drawing(plan.spec, stage, *place):
+                root = self.stages[stage](x, store, prefixes)
             if self._is_last(key):
                 target = self.batch.target(key).clone()  # the graph's own, if it keeps it
-                root = microbatch_loss(plan.spec, root, target, plan.num_samples)
+                with drawing(plan.spec, stage + 1, *place):
+                    root = microbatch_loss(plan.spec, root, target, plan.num_samples)
         if shards is not None:
             shards.unbind()
         if saved is not None:

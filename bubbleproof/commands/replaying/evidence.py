@@ -20,7 +20,7 @@ def print_report(name: str, report: ReplayReport, *, json: bool) -> int:
         title = f"{name} (UNSAFE: run without being verified)" if report.unsafe else name
         print_table(title, ("evidence", "predicted", "measured", "verdict"), evidence(report))
         print_list("Not as the model's configuration has it", report.model_notes)
-        print_list("Backwards that are split", report.weight_backward)
+        print_list("Of the stages", report.weight_backward)
         print_list("Not shown by gradients and losses", report.alike)
         print_list("Not counted among live bytes", report.not_counted)
         print_list("Not counted as work", report.not_counted_work)
