@@ -152,7 +152,7 @@ class DryRun:
         Of a large model Python's collector may have seen a parameter before it was cast: that is
         not young, though its storage is new. So what the stage holds is asked for besides.
         """
-        old = living_storages()
+        old = [*living_storages(), *(tensor.untyped_storage() for tensor in self.shared)]
         keys = {each._cdata for each in old}
         BIRTHS.forget()
         layer = OwnLayer(self.stage, build(spec).stages[self.stage], replaced)

@@ -84,8 +84,14 @@ class Birth:
         return sum(map(bytes_of, self._made.values()))
 
     def _new(self, held: Sequence[torch.UntypedStorage] = ()) -> list[torch.UntypedStorage]:
-        """What was made since the last call and lives; ``held`` may not be young (``DryRun``)."""
-        found = [each for each in (*BIRTHS.taken(), *held) if each._cdata not in self._old]
+        """What was made since the last call and lives; ``held`` may not be young (``DryRun``).
+
+        What all builds of the model have in common is old, though ``gc.freeze`` may hide it.
+        """
+        facts = examined(self._plan.spec) if held else ()
+        shared = [tensor for each in facts for ref in each.shared if (tensor := ref()) is not None]
+        old = self._old.keys() | {tensor.untyped_storage()._cdata for tensor in shared}
+        found = [each for each in (*BIRTHS.taken(), *held) if each._cdata not in old]
         self._made |= {each._cdata: StorageWeakRef(each) for each in found}  # type: ignore[no-untyped-call]  # torch's stub
         return found
 
