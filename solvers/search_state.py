@@ -62,7 +62,7 @@ def whole_of(options: SolveOptions) -> Budget:
 def in_turn(
     methods: Iterable[Method],
     stop: threading.Event,
-    is_done: Callable[[], bool],
+    is_done: Callable[[], bool] = lambda: False,
     last: Method = lambda: None,
 ) -> None:
     """The methods, each as it is asked for, until all is done, then the last.

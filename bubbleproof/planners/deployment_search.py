@@ -20,7 +20,6 @@ would take most of what is left.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
@@ -38,10 +37,11 @@ from bubbleproof.planners.looks import (
     preparation,
 )
 from bubbleproof.planners.pipeline_search import PipelineSearch
-from bubbleproof.planners.planned import INTERRUPTED, PlanOptions, by_clock
+from bubbleproof.planners.planned import PlanOptions
 from bubbleproof.planners.search_budget import LEAST_WORK, SearchBudget
 from bubbleproof.planners.shape_bounds import ShapeBound
 from bubbleproof.solvers import Status
+from bubbleproof.solvers.search_state import in_turn
 from bubbleproof.theory.pipelines.limits import OversizeError
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 
@@ -64,8 +64,8 @@ class DeploymentSearch:
         budget: SearchBudget,
         executor: Executor | None = None,
     ) -> None:
-        self.began, self.budget = time.perf_counter(), budget
-        self.options, self.space_of, self.executor = options, space_of, executor
+        self.options, self.budget = options, budget
+        self.space_of, self.executor = space_of, executor
         self.standings = [
             DeploymentStanding(
                 counted=one,
@@ -95,12 +95,7 @@ class DeploymentSearch:
         return [one for one in self.standings if not one.reason]
 
     def run(self) -> ClusterPlan | NoClusterPlan:
-        try:
-            self._bound()
-            self._look_first()
-            self._improve()
-        except KeyboardInterrupt:
-            self.options.stop.set()
+        in_turn((self._bound, self._look_first, self._improve), self.options.stop)
         return self._conclude()
 
     def _bound(self) -> None:
@@ -150,10 +145,10 @@ class DeploymentSearch:
             if most is None and self.options.work is None and needed > ONE_SHARE * seconds:
                 continue
             asked = FirstSearch(shaped=shape.shaped, most=within, seconds=seconds)
-            began = time.perf_counter()
+            began = self.budget.taken
             self._take(one, shape, first_look(asked))
             if needed <= seconds:
-                self.budget.pace.measure(needed, time.perf_counter() - began)
+                self.budget.pace.measure(needed, self.budget.taken - began)
             if one.best is not None:
                 most = one.best.value if most is None else min(most, one.best.value)
         one.rule_out()
@@ -223,10 +218,9 @@ class DeploymentSearch:
             best = value_of(self.best)
             found = "no schedule yet" if one.best is None else f"{one.best.value:,} us"
             shown = "none" if best is None else f"{best:,} us"
-            seconds = time.perf_counter() - self.began
             self.options.tell(
-                f"{seconds:7.2f} s  {one.counted.combination}: {found}, bound {one.bound:,} us; "
-                f"best {shown}"
+                f"{self.budget.taken:7.2f} s  {one.counted.combination}: {found}, "
+                f"bound {one.bound:,} us; best {shown}"
             )
 
     def _conclude(self) -> ClusterPlan | NoClusterPlan:
@@ -235,9 +229,11 @@ class DeploymentSearch:
             self._plan(best, self.least)
         rows = tuple(one.row(best) for one in self.standings)
         bundled = {str(one.counted.combination): one.bundle for one in self.standings}
-        reason = INTERRUPTED if self.options.stop.is_set() else self._decided_by_clock()
-        bounds = [one.bound for one in self.open_ones]
-        lower, seconds = min(bounds, default=0), time.perf_counter() - self.began
+        most, bounds = value_of(best), [one.bound for one in self.open_ones]
+        reason = self.budget.reason(
+            sum(most is None or bound < most for bound in bounds), "deployment"
+        )
+        lower, seconds = min(bounds, default=0), self.budget.taken
         if best is None or best.best is None or best.plan is None:
             return NoClusterPlan(
                 status=self._unsolved_status(),
@@ -262,14 +258,6 @@ class DeploymentSearch:
             bundled=bundled,
             reason=reason,
         )
-
-    def _decided_by_clock(self) -> str:
-        """What is open because the seconds were over; nothing where the work was."""
-        if not self.budget.is_by_clock:
-            return ""
-        most = value_of(self.best)
-        number = sum(most is None or one.bound < most for one in self.open_ones)
-        return by_clock(number, "deployment") if number else ""
 
     def _nearest(self) -> tuple[NearestDeployment, ...]:
         """The deployment that runs on the smallest card, where one does at all."""

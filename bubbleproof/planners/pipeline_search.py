@@ -14,7 +14,6 @@ winner has the least makespan, among equals the least peak, then the first place
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
@@ -40,18 +39,17 @@ from bubbleproof.planners.outcome import (
 )
 from bubbleproof.planners.pipeline_standing import NOT_LOOKED_AT, PipelineStanding
 from bubbleproof.planners.planned import (
-    INTERRUPTED,
     CandidateResult,
     NoPlanFound,
     Plan,
     PlanOptions,
     SolvedCandidate,
-    by_clock,
     place_of,
     verdict_of,
 )
 from bubbleproof.planners.search_budget import LEAST_WORK, SearchBudget
 from bubbleproof.solvers import Status
+from bubbleproof.solvers.search_state import in_turn
 from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError, shaped
 
@@ -81,18 +79,13 @@ class PipelineSearch:
         known: Sequence[KnownSchedule] = (),
     ) -> None:
         self.space, self.options, self.executor = space, options, executor
-        self.began, self.budget, self.known = time.perf_counter(), budget, known
+        self.budget, self.known = budget, known
         self.illegal: dict[Candidate, str] = {}
         self.standings: list[PipelineStanding] = []
 
     def run(self) -> Plan | NoPlanFound:
-        try:
-            self._shape()
-            self._take_known()
-            self._look_first()
-            self._improve()
-        except KeyboardInterrupt:
-            self.options.stop.set()
+        steps = self._shape, self._take_known, self._look_first, self._improve
+        in_turn(steps, self.options.stop)
         return self._conclude()
 
     def _shape(self) -> None:
@@ -215,9 +208,8 @@ class PipelineSearch:
         if self.options.tell is not None:
             found = "no schedule yet" if one.value is None else f"{one.value}"
             bound = "does not fit" if one.least == NEVER else f"bound {one.least or 'none yet'}"
-            seconds = time.perf_counter() - self.began
             self.options.tell(
-                f"{seconds:7.2f} s  {one.candidates[0]}: {found}, {bound}; "
+                f"{self.budget.taken:7.2f} s  {one.candidates[0]}: {found}, {bound}; "
                 f"best {self.best or 'none yet'}, {len(self._open())} open"
             )
 
@@ -235,14 +227,14 @@ class PipelineSearch:
         order = self.space.candidates()
         results = tuple(judged[c] for c in order)
         solved = [one for one in results if isinstance(one, SolvedCandidate)]
-        reason = INTERRUPTED if self.options.stop.is_set() else self._decided_by_clock()
+        reason = self.budget.reason(len(self._open()), "candidate")
         if not solved:
             return NoPlanFound(
                 space=self.space,
                 status=self._unsolved_status(),
                 judged=results,
                 least_capacity=self._least_capacity(),
-                seconds=time.perf_counter() - self.began,
+                seconds=self.budget.taken,
                 reason=reason,
             )
         winner = min(solved, key=place_of)
@@ -253,14 +245,9 @@ class PipelineSearch:
             judged=results,
             winner=winner,
             verdict=verdict_of(winner),
-            seconds=time.perf_counter() - self.began,
+            seconds=self.budget.taken,
             reason=reason,
         )
-
-    def _decided_by_clock(self) -> str:
-        """What is open because the seconds were over; nothing where the work was."""
-        number = len(self._open()) if self.budget.is_by_clock else 0
-        return by_clock(number, "candidate") if number else ""
 
     def _least_capacity(self) -> int | None:
         if self.options.stop.is_set():

@@ -10,8 +10,9 @@ of the candidate's relaxation (``verify.candidates.relaxation``) or of each of i
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeVar
 
 from bubbleproof.planners.looks import FoundSchedule
 from bubbleproof.planners.outcome import Outcome, OutcomeReason
@@ -27,7 +28,6 @@ from bubbleproof.verify.candidates.cases import CandidateProof
 from bubbleproof.verify.required_decision import check_required
 
 Told = Callable[[str], None]
-INTERRUPTED = "interrupted: the best so far"
 STATEMENTS = {
     Status.FEASIBLE: "feasible: no shorter schedule was found, nor excluded",
     Status.INFEASIBLE: "infeasible: no candidate has a schedule that fits",
@@ -207,11 +207,7 @@ class CandidateResults:
     @property
     def front(self) -> tuple[SolvedCandidate, ...]:
         """Of the schedules found, those that no other beats in makespan and in peak memory."""
-        front: list[SolvedCandidate] = []
-        for one in sorted(self.solved, key=place_of):
-            if not front or one.peak_memory < front[-1].peak_memory:
-                front.append(one)
-        return tuple(front)
+        return front_of(self.solved)
 
     def ranked(
         self, by: Callable[[SolvedCandidate], float] | None = None
@@ -255,15 +251,30 @@ class NoPlanFound(CandidateResults):
         return f"<NoPlanFound: {self.statement}>"
 
 
-def place_of(one: SolvedCandidate) -> tuple[int, int]:
+class TicksAndMemory(Protocol):
+    """Anything with a schedule: what it takes, and the highest load of a rank's memory."""
+
+    @property
+    def value(self) -> int: ...
+    @property
+    def peak_memory(self) -> int: ...
+
+
+Placed = TypeVar("Placed", bound=TicksAndMemory)
+
+
+def place_of(one: TicksAndMemory) -> tuple[int, int]:
     """Which schedule is better: the shorter, of equals the one with less memory."""
     return one.value, one.peak_memory
 
 
-def by_clock(number: int, thing: str) -> str:
-    """That the time was over while so many were open, which another run may close or not."""
-    things = f"{number:,} {thing}{'s are' if number > 1 else ' is'}"
-    return f"the clock ended the search: {things} open; a limit of work repeats exactly"
+def front_of(solved: Iterable[Placed]) -> tuple[Placed, ...]:
+    """Those that no other beats in ticks and in peak memory, the shortest first."""
+    front: list[Placed] = []
+    for one in sorted(solved, key=place_of):
+        if not front or one.peak_memory < front[-1].peak_memory:
+            front.append(one)
+    return tuple(front)
 
 
 def solved_candidate(result: CandidateResult, found: FoundSchedule) -> SolvedCandidate:

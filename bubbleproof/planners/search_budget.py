@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass, field
 from threading import Event
 
+INTERRUPTED = "interrupted: the best so far"
 LEAST_WORK = 0.01  # for any look
 MEASURED = 0.05  # seconds of an estimate that tells of the pace
 
@@ -47,6 +48,7 @@ class SearchBudget:
     work: float | None
     stop: Event
     done: float = 0.0
+    began: float = field(default_factory=time.perf_counter)
     pace: Pace = field(default_factory=Pace)
 
     @classmethod
@@ -60,14 +62,14 @@ class SearchBudget:
         return self.deadline - time.perf_counter()
 
     @property
+    def taken(self) -> float:
+        """Seconds since it began."""
+        return time.perf_counter() - self.began
+
+    @property
     def is_spent(self) -> bool:
         """Whether the deadline is past or a stop was asked for; work may be left."""
         return self.stop.is_set() or self.seconds <= 0
-
-    @property
-    def is_by_clock(self) -> bool:
-        """Whether seconds end the search: they alone are limited, or they are over first."""
-        return self.work is None or self.seconds <= 0
 
     @property
     def left(self) -> float:
@@ -83,6 +85,18 @@ class SearchBudget:
         Where work is limited the pace is not asked: it differs from run to run.
         """
         return self.seconds if self.work is not None else self.seconds / self.pace.factor
+
+    def reason(self, num_open: int, thing: str) -> str:
+        """What ended the search while so many were open, where another run may get further.
+
+        Nothing where all is closed, or the work that was limited is done.
+        """
+        if self.stop.is_set():
+            return INTERRUPTED
+        if not num_open or (self.work is not None and self.seconds > 0):
+            return ""
+        things = f"{num_open:,} {thing}{'s are' if num_open > 1 else ' is'}"
+        return f"the clock ended the search: {things} open; a limit of work repeats exactly"
 
     def spend(self, work: float) -> None:
         """Count what a look has done."""

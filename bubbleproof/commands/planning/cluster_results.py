@@ -11,6 +11,7 @@ import re
 from bubbleproof.commands.planning.plan_results import (
     Timed,
     bound_text,
+    front_to_json,
     plan_to_json,
     winner_to_json,
 )
@@ -199,7 +200,7 @@ def _deployments_to_json(file: ClusterFile, found: AnyClusterPlan) -> dict[str, 
         "unit": UNIT,
         "lower_bound": None if found.lower_bound == NEVER else found.lower_bound,
         "candidates": [_to_json(row) for row in sorted(found.rows, key=_place)],
-        "pareto": _front(found),
+        "pareto": front_to_json(found.solved),
         "nearest": found.nearest[0].combination.to_json() if found.nearest else None,
         "reason": found.reason,
         "seconds": round(found.seconds, 3),
@@ -215,12 +216,3 @@ def _to_json(row: DeploymentRow) -> dict[str, object]:
         "peak_memory": row.peak_memory if isinstance(row, SolvedDeployment) else None,
         "reason": row.reason,
     }
-
-
-def _front(found: AnyClusterPlan) -> list[dict[str, object]]:
-    """Of the deployments found, those that no other beats in iteration and in peak memory."""
-    front: list[SolvedDeployment] = []
-    for row in sorted(found.solved, key=lambda row: (row.value, row.peak_memory)):
-        if not front or row.peak_memory < front[-1].peak_memory:
-            front.append(row)
-    return [{"value": row.value, "peak_memory": row.peak_memory} for row in front]

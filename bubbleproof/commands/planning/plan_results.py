@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import inf
 
 import numpy as np
@@ -13,6 +13,7 @@ from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners import CandidateResult, NoPlanFound, Plan, SolvedCandidate
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.jitter import Jitter, jitter, jitter_seconds
+from bubbleproof.planners.planned import TicksAndMemory, front_of
 from bubbleproof.report.amounts import Scale, ticks
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.schedule import Schedule
@@ -157,6 +158,11 @@ def _spans_text(spans: Jitter, unit: str) -> str:
     return f"{expected} expected, 95 % within {p95}"
 
 
+def front_to_json(solved: Iterable[TicksAndMemory]) -> list[dict[str, int]]:
+    """Those that no other beats in ticks and in peak memory."""
+    return [{"value": one.value, "peak_memory": one.peak_memory} for one in front_of(solved)]
+
+
 def plan_to_json(file: ProblemFile, found: AnyPlan, timed: Timed) -> dict[str, object]:
     """The result for programs."""
     plan = found if isinstance(found, Plan) else None
@@ -171,7 +177,7 @@ def plan_to_json(file: ProblemFile, found: AnyPlan, timed: Timed) -> dict[str, o
         "winner": None if plan is None else winner_to_json(plan.winner),
         "candidates": [_to_json(one, timed) for one in ranked(file, found, timed)],
         "ranked_by": file.rank_by,
-        "pareto": [{"value": one.value, "peak_memory": one.peak_memory} for one in found.front],
+        "pareto": front_to_json(found.solved),
         "least_capacity": found.least_capacity if isinstance(found, NoPlanFound) else None,
         "verified": plan is not None and plan.verdict.ok,
         "reason": found.reason,
