@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import cached_property, partial
-from math import inf
 
 from bubbleproof.faults import FaultError
-from bubbleproof.solvers.bounds import Bounds, lower_bounds
+from bubbleproof.solvers.bound_search import NARROWING, BoundSearch
 from bubbleproof.solvers.demands import Demands, broken_by
 from bubbleproof.solvers.encoding import Encoding, Objective
 from bubbleproof.solvers.engines import engine, has_sat
@@ -27,17 +26,15 @@ from bubbleproof.solvers.lists.modulo import periodic_schedules
 from bubbleproof.solvers.lists.modulo_lists import ModuloLists
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.refutation.contradictions import cycle, overfull
-from bubbleproof.solvers.refutation.propagation import narrow, windows
+from bubbleproof.solvers.refutation.propagation import windows
 from bubbleproof.solvers.result import Result, Status
-from bubbleproof.solvers.search_state import Incumbent, SearchState
-from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
+from bubbleproof.solvers.search_state import Incumbent
+from bubbleproof.solvers.starts import starts_by_task
 from bubbleproof.solvers.window_search import WindowSearch
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
-from bubbleproof.verify.certificates.certificate import Drup
-from bubbleproof.verify.certificates.certificate_rule import Certificate
 from bubbleproof.verify.check import check
 
 LEAST_IMPROVED = 300  # tasks: below, an engine sees the whole problem at a glance
@@ -46,20 +43,17 @@ MOST_GLANCED = 1_200  # engine sees the whole problem: so many tasks, where no c
 MOST_SEARCHED = 10_000  # tasks: beyond, an engine has not found anything in minutes
 MOST_BOUNDED_FIRST = 10_000  # tasks: beyond, bounds take longer than a first schedule
 MOST_TURNS = 50_000  # tasks: beyond, checking one takes as long as finding many
-MOST_REFUTED = 2_000  # tasks: beyond, a DRUP certificate takes minutes
+PRICING = 0.25  # of the time left, for prices
 LISTING = 0.1  # of the time left, for list scheduling once there is a schedule
 REPEATING = 0.15  # of the time left, for schedules that repeat
 NEAR = Fraction(51, 50)  # times the bound: so near that only windows improve on it
 LENGTHENING = 0.15  # of the time left, for short instances that are lengthened
-BEFORE_CHECK = 0.5  # of the time left, for what a checker has to follow afterwards
-CHECKED, FEW_LEMMAS = 60_000, 20  # lemmas times tasks that are checked in a second
 NARROWED = 0.2  # of the time left, for the windows that an engine begins from
-NARROWING, CERTIFYING = 4.0, 6.0  # seconds at most, unless a certificate is asked for
 # Of the time left, for the engines that "auto" calls in turn, up to so many tasks.
 PARTS = (("cpsat", 0.4, MOST_SEARCHED), ("sat", 0.3, 1_000), ("cpsat", 0.9, MOST_SEARCHED))
 
 
-class Search(SearchState):
+class Search(BoundSearch):
     """The search on one problem.
 
     ``is_enough``: any schedule within ``options.within`` will do; ``is_certifying``: time is
@@ -82,10 +76,6 @@ class Search(SearchState):
         self.problem, self.latest = demands.demanding(problem), demands.latest(problem)
         self.is_enough, self.is_certifying = is_enough, is_certifying
         self.lists: ModuloLists | None = None
-
-    @cached_property
-    def bounds(self) -> Bounds:
-        return lower_bounds(self.problem, self.objective)
 
     def run(self, starts: Iterable[tuple[str, Program]]) -> Result:
         """Search; the starts are programs to begin from, those that do not fit are passed over."""
@@ -121,6 +111,7 @@ class Search(SearchState):
             self._try_repeating,
             partial(self._improve, GLANCING),
             self._lengthen,
+            self._price,
             partial(self._improve, IMPROVING),
             self._narrow_if_open,
             partial(self._call_if_open, *PARTS[0]),
@@ -138,6 +129,12 @@ class Search(SearchState):
             if found is None:
                 return
             self._try_schedule(who, found)
+
+    def _price(self) -> None:
+        """Better bounds by prices, where an engine does not see the whole problem at a glance."""
+        is_meant = self.options.engine == "auto" and self.is_certifying
+        if is_meant and self.problem.num_tasks >= LEAST_IMPROVED:
+            self._accept_prices(self.budget(PRICING))
 
     def _improve(self, share: float) -> None:
         """Better schedules window by window, from the best one on."""
@@ -224,67 +221,6 @@ class Search(SearchState):
             return True
         has_enough = self.value is not None and (within is None or self.value <= within)
         return super().is_done or (self.is_enough and has_enough)
-
-    def _narrow(self, seconds: float) -> None:
-        """A better bound by propagation and probing, and the schedules met on the way."""
-        upper = self._limit
-        if upper is not None and self.value is None:
-            upper += 1  # beyond it lies nothing that is wanted
-        budget = self.whole
-        found = narrow(
-            self.problem,
-            self.bounds,
-            upper,
-            budget.after(min(seconds, BEFORE_CHECK * (budget.after(inf) - budget.now()))),
-            known=self.lower_bound,
-            budget=budget,
-        )
-        if found.schedule is not None:
-            self._try_schedule("probing", found.schedule)
-        self._accept(found.certificate, "propagation")
-
-    def _certify_claim(self) -> None:
-        """A certificate for what so far is only an engine's word."""
-        if not self.is_certifying or not (self.is_closed or self.is_refuted):
-            return
-        budget = self.whole
-        end = budget.after(inf if self.options.certified else CERTIFYING)
-        for attempt, share in ((self._refute, 0.6), (self._narrow, 0.6), (self._refute, 1.0)):
-            left = end - budget.now()
-            if left > 0 and budget.seconds and self.claimed.bound > self.lower_bound:
-                attempt(share * left)
-
-    def _refute(self, seconds: float) -> None:
-        """A DRUP certificate of the engine's bound, or a schedule that gives it the lie."""
-        claim = self.claimed.bound
-        if self.problem.num_tasks > MOST_REFUTED or not has_sat():
-            return
-        from bubbleproof.solvers.refutation.proofs import settle
-
-        budget = self.whole.until(self.whole.after(seconds))
-        found = run_interruptibly(
-            lambda: settle(
-                self.problem, self.bounds, claim, objective=self.objective, budget=budget
-            ),
-            self.options.stop,
-        )
-        if found is None or isinstance(found, Drup):
-            self._accept(found, "sat")
-        else:  # starts that stay below the claim, unless the checker refuses them
-            self._try_schedule("sat", schedule_of_starts(self.problem, found))
-
-    def _accept(self, certificate: Certificate | None, who: str) -> None:
-        """Keep a certificate that proves more, if its checker accepts it.
-
-        The checker cannot be stopped, so that it is not asked what would take it beyond the end.
-        """
-        if certificate is None or certificate.bound <= self.lower_bound:
-            return
-        lemmas = len(certificate.lemmas) if isinstance(certificate, Drup) else 1
-        budget, units = self.whole, lemmas * self.problem.num_tasks / CHECKED
-        if budget.now() + units <= budget.after(inf) or lemmas <= FEW_LEMMAS:
-            self.meter.spend(units)
-            self.admit(certificate, who, self.problem)
 
     @property
     def _limit(self) -> int | None:

@@ -24,7 +24,7 @@ from bubbleproof.solvers.engines.milp import MilpSolution, Values
 from bubbleproof.solvers.engines.pulp_alone import pulp
 
 FILE_NAMES = {"win32": "highs.dll", "darwin": "libhighs.1.dylib", "linux": "libhighs.so.1"}
-SIMPLEX_INTERRUPT, MIP_INTERRUPT = 1, 6  # callbacks that are asked for
+INTERRUPTS = (1, 2, 6)  # callbacks that are asked for: simplex, interior point, MIP
 INFEASIBLE = (8, 9)  # model statuses; the second is "or unbounded", and every variable is bounded
 FEASIBLE = 2  # status of a primal solution
 NO_ERROR = (0, 1)  # success, or a warning
@@ -88,7 +88,7 @@ class Highs:
 
         asked = Callback(look)  # kept until the end of the run
         self.call("setCallback", asked, None)
-        for kind in (SIMPLEX_INTERRUPT, MIP_INTERRUPT):
+        for kind in INTERRUPTS:
             self.call("startCallback", kind)
         self.set("time_limit", budget.seconds)
         self.call("run")
@@ -111,6 +111,15 @@ class Highs:
         """Give back the memory, and the threads, whose number the next search may choose anew."""
         self.library.Highs_destroy(self.handle)
         self.library.Highs_resetGlobalScheduler(1)
+
+
+def has_highs() -> bool:
+    """Whether this OR-tools brings the library."""
+    try:
+        library()
+    except ValueError:
+        return False
+    return True
 
 
 @cache

@@ -1,0 +1,118 @@
+"""The part of a search that makes its bounds better: proofs of its own, and of engines' claims."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import cached_property
+from math import inf
+
+from bubbleproof.solvers.bounds import Bounds, lower_bounds
+from bubbleproof.solvers.engines import has_sat
+from bubbleproof.solvers.engines.engine import Budget
+from bubbleproof.solvers.engines.interruption import run_interruptibly
+from bubbleproof.solvers.refutation.price_search import prices_beyond
+from bubbleproof.solvers.refutation.propagation import narrow
+from bubbleproof.solvers.search_state import SearchState
+from bubbleproof.solvers.starts import schedule_of_starts
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.verify.certificates.certificate import Drup
+from bubbleproof.verify.certificates.certificate_rule import Certificate
+
+MOST_REFUTED = 2_000  # tasks: beyond, a DRUP certificate takes minutes
+BEFORE_CHECK = 0.5  # of the time left, for what a checker has to follow afterwards
+CHECKED, FEW_LEMMAS = 60_000, 20  # lemmas times tasks that are checked in a second
+NARROWING, CERTIFYING = 4.0, 6.0  # seconds at most, unless a certificate is asked for
+
+
+class BoundSearch(SearchState):
+    """A search of one ``problem``; ``is_certifying``: see ``Search``."""
+
+    problem: Problem
+    is_certifying: bool
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """What resources and stores show."""
+        return lower_bounds(self.problem, self.objective)
+
+    @property
+    @abstractmethod
+    def _limit(self) -> int | None:
+        """The largest value of interest: the incumbent's, or what is wanted."""
+
+    @abstractmethod
+    def _try_schedule(self, name: str, schedule: Schedule) -> bool:
+        """Whether the checker accepts the schedule; keep it if it is the best so far."""
+
+    def _accept_prices(self, budget: Budget) -> None:
+        """Bounds by prices."""
+        if self.objective != "makespan":
+            return
+        claims = prices_beyond(self.lower_bound, self.problem, self.bounds, budget)
+        while not self.is_done:
+            claim = run_interruptibly(lambda: next(claims, None), self.options.stop)
+            if claim is None:
+                return
+            self._accept(claim, "prices")
+
+    def _narrow(self, seconds: float) -> None:
+        """A better bound by propagation and probing, and the schedules met on the way."""
+        upper = self._limit
+        if upper is not None and self.value is None:
+            upper += 1  # beyond it lies nothing that is wanted
+        budget = self.whole
+        found = narrow(
+            self.problem,
+            self.bounds,
+            upper,
+            budget.after(min(seconds, BEFORE_CHECK * (budget.after(inf) - budget.now()))),
+            known=self.lower_bound,
+            budget=budget,
+        )
+        if found.schedule is not None:
+            self._try_schedule("probing", found.schedule)
+        self._accept(found.certificate, "propagation")
+
+    def _certify_claim(self) -> None:
+        """A certificate for what so far is only an engine's word."""
+        if not self.is_certifying or not (self.is_closed or self.is_refuted):
+            return
+        budget = self.whole
+        end = budget.after(inf if self.options.certified else CERTIFYING)
+        for attempt, share in ((self._refute, 0.6), (self._narrow, 0.6), (self._refute, 1.0)):
+            left = end - budget.now()
+            if left > 0 and budget.seconds and self.claimed.bound > self.lower_bound:
+                attempt(share * left)
+
+    def _refute(self, seconds: float) -> None:
+        """A DRUP certificate of the engine's bound, or a schedule that gives it the lie."""
+        claim = self.claimed.bound
+        if self.problem.num_tasks > MOST_REFUTED or not has_sat():
+            return
+        from bubbleproof.solvers.refutation.proofs import settle
+
+        budget = self.whole.until(self.whole.after(seconds))
+        found = run_interruptibly(
+            lambda: settle(
+                self.problem, self.bounds, claim, objective=self.objective, budget=budget
+            ),
+            self.options.stop,
+        )
+        if found is None or isinstance(found, Drup):
+            self._accept(found, "sat")
+        else:  # starts that stay below the claim, unless the checker refuses them
+            self._try_schedule("sat", schedule_of_starts(self.problem, found))
+
+    def _accept(self, certificate: Certificate | None, who: str) -> None:
+        """Keep a certificate that proves more, if its checker accepts it.
+
+        The checker cannot be stopped, so that it is not asked what would take it beyond the end.
+        """
+        if certificate is None or certificate.bound <= self.lower_bound:
+            return
+        lemmas = len(certificate.lemmas) if isinstance(certificate, Drup) else 1
+        budget, units = self.whole, lemmas * self.problem.num_tasks / CHECKED
+        if budget.now() + units <= budget.after(inf) or lemmas <= FEW_LEMMAS:
+            self.meter.spend(units)
+            self.admit(certificate, who, self.problem)

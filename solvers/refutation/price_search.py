@@ -1,0 +1,167 @@
+"""Bounds on the makespan by prices: horizons are refuted by linear programs, one rank at a time.
+
+Within a horizon H the program of a rank and its stores (``price_program``) says which part z of all
+microbatches can be finished. Where z < 1 the rounded duals are a certificate of H + 1, if its
+checker accepts it. Prices of shorter horizons, which cost little, are lengthened first
+(``price_stretch``). Since z grows by about the same with every tick, the greatest H is then found
+in three to five programs: each is asked where a straight line through two others puts z = 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from bubbleproof.solvers.bounds import Bounds
+from bubbleproof.solvers.engines.engine import Budget
+from bubbleproof.solvers.refutation.lone_microbatch import LoneMicrobatch, lone_microbatch
+from bubbleproof.solvers.refutation.price_program import Floats, PriceProgram
+from bubbleproof.solvers.refutation.price_stretch import stretched
+from bubbleproof.solvers.refutation.store_bounds import volumes
+from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.verify.certificates.chains import in_order
+from bubbleproof.verify.certificates.index_order import IndexOrder
+from bubbleproof.verify.certificates.tick_prices import Tariff, TickPrices, prices_refusal
+
+SCALE = 10**9  # of duals, to be whole numbers
+FULL = 1 - 1e-7  # a z of this or more is taken for 1
+MOST_COLUMNS = 100_000  # of a program: beyond, it takes minutes
+MOST_KEPT = 64  # tasks of one microbatch of each group: beyond, there are too many paths
+SHORTER = ((2, 5), (3, 5))  # of the horizon, for prices that are lengthened
+UNITS, CELLS, POWER = 4.0, 70_000, 1.8  # seconds of a program of so many cells, and its growth
+
+
+def prices_beyond(
+    known: int, problem: Problem, bounds: Bounds, budget: Budget
+) -> Iterator[TickPrices]:
+    """Certificates of more than ``known``, each of more than those before; none without HiGHS."""
+    from bubbleproof.solvers.engines.highs import has_highs
+
+    if not has_highs():
+        return iter(())
+    search = PriceSearch(problem, bounds.order, budget)
+    return search.certificates(known, bounds.heads, bounds.tails)
+
+
+class PriceSearch:
+    """The prices of one problem. ``order`` is its index order. Precondition: no cycle."""
+
+    def __init__(self, problem: Problem, order: IndexOrder, budget: Budget) -> None:
+        self.problem, self.order, self.budget = problem, order, budget
+        edges = problem.edges
+        rows = in_order(problem.num_tasks, edges.before.tolist(), edges.after.tolist())
+        self.place = np.empty(problem.num_tasks, dtype=np.int64)
+        self.place[rows] = np.arange(problem.num_tasks)
+
+    def certificates(self, known: int, heads: Ints, tails: Ints) -> Iterator[TickPrices]:
+        """Certificates of more than ``known``, each of more than those before, by one rank."""
+        rank = self._rank(heads, tails)
+        if rank is None:
+            return
+        stores = self._stores(rank)
+        parts = self._parts(rank, stores)
+        best, longest = known, _longest(parts)
+        for part, whole in SHORTER:
+            horizon = known * part // whole
+            found = self._solved(parts, rank, stores, horizon) if horizon >= longest else None
+            if found is not None and (claim := stretched(self.problem, found[1], best)):
+                best = claim.bound
+                yield claim
+        if best == known:
+            yield from self._in_full(parts, rank, stores, best)
+
+    def _in_full(
+        self, parts: list[LoneMicrobatch], rank: int, stores: list[int], known: int
+    ) -> Iterator[TickPrices]:
+        """By programs of the whole horizon, each where a line through two others puts z = 1."""
+        refuted, not_refuted = list[tuple[int, float]](), list[tuple[int, float]]()
+        horizon: int | None = known
+        while horizon is not None:
+            if (found := self._solved(parts, rank, stores, horizon)) is None:
+                return
+            share, claim = found
+            if share < FULL and prices_refusal(self.problem, claim) is None:
+                refuted.append((horizon, share))
+                yield claim
+            else:
+                not_refuted.append((horizon, max(share, FULL)))
+            horizon = _next(refuted, not_refuted)
+
+    def _rank(self, heads: Ints, tails: Ints) -> int | None:
+        """The rank whose store shows most by its volume."""
+        bounds = volumes(self.problem, self.order, heads, tails)
+        best = max(bounds, key=lambda claim: claim.bound, default=None)
+        if best is None:
+            return None
+        events, rank_of = self.problem.events, self.problem.rank_of_task
+        ranks = rank_of[events.task[events.store == best.store]]
+        used = np.bincount(ranks[ranks >= 0], minlength=1)
+        return int(used.argmax()) if used.any() else None
+
+    def _stores(self, rank: int) -> list[int]:
+        """The stores with a capacity that the rank's tasks change."""
+        events = self.problem.events
+        changed = np.unique(events.store[self.problem.rank_of_task[events.task] == rank]).tolist()
+        return [store for store in changed if self.problem.stores[store].capacity is not None]
+
+    def _parts(self, rank: int, stores: list[int]) -> list[LoneMicrobatch]:
+        homes, events = self.problem.occupancy, self.problem.events
+        wanted = set(homes.task[homes.resource == rank].tolist())
+        wanted |= set(events.task[np.isin(events.store, stores)].tolist())
+        groups = self.order.groups
+        if sum(len(wanted.intersection(group[:, 0].tolist())) for group in groups) > MOST_KEPT:
+            return []
+        return [
+            lone_microbatch(self.problem, group[:, 0], group.shape[1], wanted, self.place)
+            for group in groups
+        ]
+
+    def _solved(
+        self, parts: list[LoneMicrobatch], rank: int, stores: list[int], horizon: int
+    ) -> tuple[float, TickPrices] | None:
+        """z, and the prices that show it; None out of time or beyond reach."""
+        from bubbleproof.solvers.engines.highs_duals import maximize_last
+
+        kept = sum(len(part.kept) for part in parts)
+        if not kept or horizon * (kept + 1 + len(stores)) > MOST_COLUMNS:
+            return None
+        program = PriceProgram(self.problem, parts, rank, stores, horizon)
+        rows, most = program.rows, np.concatenate(program.most)
+        units = UNITS * (len(rows[0]) / CELLS) ** POWER
+        if self.budget.now() + units > self.budget.after(float("inf")):
+            return None
+        self.budget.meter.spend(units)
+        if (found := maximize_last(program.num_columns, rows, most, self.budget)) is None:
+            return None
+        sold, *held = program.prices(found[1])
+        return found[0], TickPrices(
+            resources=(_tariff(rank, sold),),
+            stores=tuple(_tariff(store, each) for store, each in zip(stores, held, strict=True)),
+            bound=horizon + 1,
+        )
+
+
+def _longest(parts: list[LoneMicrobatch]) -> int:
+    """The ticks that a microbatch alone takes, on which the programs are built."""
+    return max((part.longest for part in parts), default=0)
+
+
+def _next(refuted: list[tuple[int, float]], not_refuted: list[tuple[int, float]]) -> int | None:
+    """The next horizon: on a line through two points, between what is refuted and what is not."""
+    if not refuted:
+        return None
+    low, below = refuted[-1]
+    other = not_refuted[-1] if not_refuted else refuted[-2] if len(refuted) > 1 else (0, 0.0)
+    slope = (below - other[1]) / (low - other[0])
+    step = max(1, int((1 - below) / slope)) if slope > 0 else 1
+    high = min((horizon for horizon, _ in not_refuted), default=low + step + 1)
+    return min(low + step, high - 1) if high - low > 1 else None
+
+
+def _tariff(of: int, duals: Floats) -> Tariff:
+    """Whole prices where they change."""
+    prices = np.rint(duals * SCALE).astype(np.int64)
+    begin = np.flatnonzero(np.diff(prices, prepend=0))
+    return Tariff(of=of, steps=tuple(zip(begin.tolist(), prices[begin].tolist(), strict=True)))
