@@ -24,6 +24,15 @@ FILE = Path(__file__).with_name("gap_instances.csv")
 MOST_PUBLISHED = 20_000  # tasks: beyond, published orders take longer to write than to solve
 
 
+PROOFS = {  # classes of certificates, by the kinds that files call them
+    "OneMachine": "one-machine",
+    "OneStore": "one-store",
+    "Volume": "volume",
+    "TickPrices": "prices",
+    "Drup": "drup",
+}
+
+
 def instances() -> dict[str, dict[str, str]]:
     """The rows of the file by name."""
     with FILE.open(encoding="utf-8", newline="") as lines:
@@ -74,6 +83,7 @@ def measured(pipeline: Pipeline, seconds: float, threads: int) -> dict[str, obje
         "makespan": result.makespan,
         "bound": result.best_bound,
         "certified": result.lower_bound,
+        "proof": PROOFS.get(type(result.certificate).__name__, ""),
         "origin": result.origin,
         "first": first[0] if first else None,
         "seconds": time.perf_counter() - began,
