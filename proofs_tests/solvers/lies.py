@@ -10,7 +10,7 @@ from unittest.mock import patch
 import numpy as np
 
 from bubbleproof.faults import FaultError
-from bubbleproof.solvers import Result, SolveOptions, search
+from bubbleproof.solvers import Result, SolveOptions, bound_search, search
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.encoding import Encoding
 from bubbleproof.solvers.engines import Budget, EngineOutcome, cpsat
@@ -94,7 +94,7 @@ def alone(
     stack.enter_context(patch.object(search, "engine", answering(lie, truth)))
     if not is_certifying:
         stack.enter_context(patch.object(search, "NARROWING", 0))
-        stack.enter_context(patch.object(search, "CERTIFYING", 0))
+        stack.enter_context(patch.object(bound_search, "CERTIFYING", 0))
     return stack
 
 

@@ -26,8 +26,8 @@ from bubbleproof.solvers import (
     Result,
     SolveOptions,
     Status,
+    bound_search,
     repair_search,
-    search,
     solve,
 )
 from bubbleproof.solvers.bounds import lower_bounds
@@ -106,7 +106,7 @@ def uncontradicted() -> Cases:
     for what, (lie, is_certifying) in lies.items():
         with alone(lie, is_certifying=is_certifying):
             if is_certifying:  # only what is made to disprove the claim may find a schedule
-                with patch.object(search, "narrow", lambda *_, **__: NOTHING):
+                with patch.object(bound_search, "narrow", lambda *_, **__: NOTHING):
                     yield what, told(lambda: shown(solve(PROBLEM, honest)))
             else:
                 yield what, told(lambda: shown(solve(PROBLEM, honest)))
@@ -127,20 +127,20 @@ def certificates() -> Cases:
     for what, certificate in forged.items():
         found = PropagationResult(certificate=certificate, schedule=None)  # type: ignore[arg-type]  # a lie
         with (
-            patch.object(search, "narrow", lambda *_, found=found, **__: found),
-            patch.object(search, "CERTIFYING", 0),  # the engine's word remains
+            patch.object(bound_search, "narrow", lambda *_, found=found, **__: found),
+            patch.object(bound_search, "CERTIFYING", 0),  # the engine's word remains
         ):
             yield f"certificate: {what}", told(lambda: reasoned(solve(LATE, QUICK)))
     forgery = Drup(bound=80, lemmas=())
     with (
-        patch.object(search, "narrow", lambda *_, **__: NOTHING),
+        patch.object(bound_search, "narrow", lambda *_, **__: NOTHING),
         patch("bubbleproof.solvers.refutation.proofs.settle", lambda *_, **__: forgery),
     ):
         yield "certificate: of the SAT engine", told(lambda: reasoned(solve(LATE, QUICK)))
     for goal in ("makespan", "span_idle"):
         other = replace(best, bound=79) if goal == "makespan" else best
         given = replace(lower_bounds(LATE, goal), best=other)
-        with patch.object(search, "lower_bounds", lambda *_, given=given: given):
+        with patch.object(bound_search, "lower_bounds", lambda *_, given=given: given):
             options = replace(QUICK, objective=goal)
             yield (
                 f"certificate: in place of {goal}'s",
@@ -152,7 +152,7 @@ def certificates() -> Cases:
     true = type("Finding", (), {"ok": True, "violations": ()})
     over = PropagationResult(certificate=Drup(bound=500, lemmas=()), schedule=None)
     with (
-        patch.object(search, "narrow", lambda *_, **__: over),
+        patch.object(bound_search, "narrow", lambda *_, **__: over),
         patch("bubbleproof.solvers.gate.check_certificate", lambda *_: true),
     ):
         yield "certificate: accepted, above a schedule", told(partial(_solved, LATE, QUICK))
@@ -250,7 +250,7 @@ def choices() -> Cases:
             yield f"choices: {what}", told(lambda: shown(solve_variants(variants, QUICK).result))
     bounds = lower_bounds(variants.floor)
     given = replace(bounds, best=replace(bounds.best, bound=99))
-    with patch.object(search, "lower_bounds", lambda *_: given):
+    with patch.object(bound_search, "lower_bounds", lambda *_: given):
         found = told(lambda: reasoned(solve_variants(variants, QUICK).result))
     yield "certificate: of the floor of all choices", found
 

@@ -16,6 +16,7 @@ from bubbleproof.solvers import (
     ProofOrigin,
     SolveOptions,
     Status,
+    bound_search,
     search,
     solve,
 )
@@ -75,7 +76,7 @@ def test_the_engines_word_is_kept_apart_from_the_checked_bound(
         num_ranks=4, num_microbatches=8, forward=2, backward=4, latency=1, capacity=4
     )
     monkeypatch.setattr(search, "NARROWING", 0)
-    monkeypatch.setattr(search, "CERTIFYING", 0)
+    monkeypatch.setattr(bound_search, "CERTIFYING", 0)
     result = solve(pipeline.problem())
     assert (result.status, result.makespan, result.lower_bound) == (Status.OPTIMAL, 80, 78)
     assert (result.engine_bound, result.proof, result.origin) == (80, ProofOrigin.ENGINE, "cpsat")

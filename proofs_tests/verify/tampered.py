@@ -1,9 +1,9 @@
 """The sweep of damaged certificates: whatever the checker accepts is below the true optimum.
 
-True certificates of random problems (one machine, one store, propagation, DRUP, the floor of
-choices) are damaged in one way or two and most often claim a tick more than the optimum, which the
-exhaustive walk knows. A damaged certificate may still prove something; so what counts is the bound
-that is accepted. ``python -m proofs_tests.verify.tampered 500`` prints the counts.
+True certificates of random problems (one machine, one store, prices, propagation, DRUP, the floor
+of choices) are damaged in one way or two and most often claim a tick more than the optimum, which
+the exhaustive walk knows. A damaged certificate may still prove something; so what counts is the
+bound that is accepted. ``python -m proofs_tests.verify.tampered 500`` prints the counts.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from bubbleproof.solvers import SolveOptions
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.choices.pipeline_variants import PipelineVariants
 from bubbleproof.solvers.choices.solving_choices import solve_variants
+from bubbleproof.solvers.engines.engine import Budget
+from bubbleproof.solvers.refutation.price_search import prices_beyond
 from bubbleproof.solvers.refutation.proofs import refute
 from bubbleproof.solvers.refutation.propagation import improve
 from bubbleproof.theory.model.problem import Edges, Problem
@@ -143,6 +145,9 @@ def _certificates(rng: Random, problem: Problem, bound: int) -> Iterator[tuple[s
     for claim in _of_stores(rng, problem, bound):
         yield names[type(claim)], claim
     deadline = time.perf_counter() + SECONDS
+    known = max(1, bounds.best.bound - 3)
+    for prices in prices_beyond(known, problem, bounds, Budget(deadline=deadline)):
+        yield "prices", prices
     found = improve(problem, bounds, bound, deadline)
     if found is not None:
         yield "propagation", found

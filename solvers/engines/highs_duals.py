@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.engines.highs import Highs
 
-Floats = NDArray[np.float64]
+Reals = NDArray[np.float64]
 BY_ROWS, MAXIMIZE, OPTIMAL = 2, -1, 7
 INFINITE = 1e30
 
 
 def maximize_last(
     columns: int,
-    rows: tuple[NDArray[np.int64], NDArray[np.int64], Floats],
-    most: Floats,
+    rows: tuple[NDArray[np.int64], NDArray[np.int64], Reals],
+    most: Reals,
     budget: Budget,
-) -> tuple[float, Floats] | None:
+) -> tuple[float, Reals] | None:
     """The greatest last variable, and a dual per row; None out of time or told to stop.
 
     All variables are 0 or more. ``rows`` are (row, column, factor) of what is not 0, rows rising;
@@ -58,7 +58,7 @@ def maximize_last(
     return float(values[-1]), np.abs(duals)
 
 
-def _doubles(column: Floats) -> object:
+def _doubles(column: Reals) -> object:
     return column.ctypes.data_as(POINTER(c_double))
 
 

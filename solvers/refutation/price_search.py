@@ -10,6 +10,7 @@ in three to five programs: each is asked where a straight line through two other
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 import numpy as np
 
@@ -30,6 +31,7 @@ FULL = 1 - 1e-7  # a z of this or more is taken for 1
 MOST_COLUMNS = 100_000  # of a program: beyond, it takes minutes
 MOST_KEPT = 64  # tasks of one microbatch of each group: beyond, there are too many paths
 SHORTER = ((2, 5), (3, 5))  # of the horizon, for prices that are lengthened
+IN_FULL = 1.0  # units, of a program of the whole horizon: the windows need the time as well
 UNITS, CELLS, POWER = 4.0, 70_000, 1.8  # seconds of a program of so many cells, and its growth
 
 
@@ -62,15 +64,14 @@ class PriceSearch:
             return
         stores = self._stores(rank)
         parts = self._parts(rank, stores)
-        best, longest = known, _longest(parts)
+        longest = _longest(parts)
         for part, whole in SHORTER:
             horizon = known * part // whole
             found = self._solved(parts, rank, stores, horizon) if horizon >= longest else None
-            if found is not None and (claim := stretched(self.problem, found[1], best)):
-                best = claim.bound
+            if found is not None and (claim := stretched(self.problem, found[1], known)):
                 yield claim
-        if best == known:
-            yield from self._in_full(parts, rank, stores, best)
+                return
+        yield from self._in_full(parts, rank, stores, known)
 
     def _in_full(
         self, parts: list[LoneMicrobatch], rank: int, stores: list[int], known: int
@@ -79,7 +80,7 @@ class PriceSearch:
         refuted, not_refuted = list[tuple[int, float]](), list[tuple[int, float]]()
         horizon: int | None = known
         while horizon is not None:
-            if (found := self._solved(parts, rank, stores, horizon)) is None:
+            if (found := self._solved(parts, rank, stores, horizon, IN_FULL)) is None:
                 return
             share, claim = found
             if share < FULL and prices_refusal(self.problem, claim) is None:
@@ -119,7 +120,12 @@ class PriceSearch:
         ]
 
     def _solved(
-        self, parts: list[LoneMicrobatch], rank: int, stores: list[int], horizon: int
+        self,
+        parts: list[LoneMicrobatch],
+        rank: int,
+        stores: list[int],
+        horizon: int,
+        most_units: float = inf,
     ) -> tuple[float, TickPrices] | None:
         """z, and the prices that show it; None out of time or beyond reach."""
         from bubbleproof.solvers.engines.highs_duals import maximize_last
@@ -130,7 +136,7 @@ class PriceSearch:
         program = PriceProgram(self.problem, parts, rank, stores, horizon)
         rows, most = program.rows, np.concatenate(program.most)
         units = UNITS * (len(rows[0]) / CELLS) ** POWER
-        if self.budget.now() + units > self.budget.after(float("inf")):
+        if units > most_units or self.budget.now() + units > self.budget.after(inf):
             return None
         self.budget.meter.spend(units)
         if (found := maximize_last(program.num_columns, rows, most, self.budget)) is None:
