@@ -10,16 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.util import find_spec
-from pathlib import Path
 
 from bubbleproof.commands.inputs import read_schedule_input
+from bubbleproof.commands.named_plan import plan_file, planned_of
 from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import print_json, print_table, say
 from bubbleproof.commands.replaying.torch_limits import MISSING
-from bubbleproof.costs.combinations import combinations
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.plans.plan_json import PlanFile, read_plan
-from bubbleproof.hand_over.handed import HandedSchedule, PlannedModel
+from bubbleproof.hand_over.handed import HandedSchedule
 from bubbleproof.hand_over.targets_list import (
     LOSES,
     handed_to,
@@ -28,8 +27,6 @@ from bubbleproof.hand_over.targets_list import (
 )
 
 HOLDS, BROKEN = 0, 1
-PLAN = "plan.json"
-FORMAT = b'"bubbleproof/plan"'
 
 
 def run_hand_over(
@@ -89,7 +86,7 @@ def _tell(
 
 def _handed(words: Sequence[str]) -> HandedSchedule:
     """The plan or schedule that the words name."""
-    path = _plan_file(words)
+    path = plan_file(words)
     if path is not None:
         return _of_plan(read_plan(path))
     given = read_schedule_input(words)
@@ -100,42 +97,10 @@ def _handed(words: Sequence[str]) -> HandedSchedule:
     return HandedSchedule(name=given.name, given=given, pipeline=given.pipeline)
 
 
-def _plan_file(words: Sequence[str]) -> Path | None:
-    """The file of a plan, where the words name one or a folder with one."""
-    if len(words) != 1:
-        return None
-    path = Path(words[0])
-    if path.is_dir():
-        return path / PLAN if (path / PLAN).is_file() else None
-    if path.suffix.lower() != ".json" or not path.is_file():
-        return None
-    with path.open("rb") as file:
-        return path if FORMAT in file.read(200) else None
-
-
 def _of_plan(plan: PlanFile) -> HandedSchedule:
     pipeline = plan.schedule.pipeline
     if pipeline is None:
         raise ValueError(f"hand-over: the schedule of plan {plan.name} tells no pipeline")
     return HandedSchedule(
-        name=plan.name, given=plan.schedule, pipeline=pipeline, planned=_planned(plan)
-    )
-
-
-def _planned(plan: PlanFile) -> PlannedModel | None:
-    """The model and deployment of a plan that starts from a model; None of a problem's."""
-    if plan.cluster is None or not plan.winner.layers:
-        return None
-    job = plan.cluster.training
-    named = {str(each): each for each in combinations(job, plan.cluster.lists)}
-    found = named.get(plan.deployment or "")
-    if found is None:
-        raise ValueError(
-            f"hand-over: {plan.name} has no deployment {plan.deployment!r} among those of its file"
-        )
-    return PlannedModel(
-        model=job.model,
-        deployment=job.deployment.with_changes(**found.to_json()),
-        layers=plan.winner.layers,
-        samples=job.samples,
+        name=plan.name, given=plan.schedule, pipeline=pipeline, planned=planned_of(plan)
     )

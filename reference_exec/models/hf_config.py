@@ -10,9 +10,8 @@ positions; hidden is heads times that, or where a configuration says its head's 
 hidden / N in the same way; inner widths shrink as hidden does, rounded up to whole multiples of 8;
 of the vocabulary 256 words are left at most. Depth stays: it is ``num_hidden_layers``.
 
-What is changed besides is in ``notes``, a sentence each: dropout is off, since a replay must draw
-the same numbers twice; the head has a matrix of its own, since two stages cannot share one;
-experts run one after the other, since the grouped product has no float64.
+What is changed besides is in ``notes``, a sentence each: the head has a matrix of its own, since two
+stages cannot share one; experts run one after the other, since the grouped product has no float64.
 
 Nothing is loaded from a network: a configuration has all sizes, and weights are drawn.
 """
@@ -178,11 +177,6 @@ def _even(width: int) -> int:
 def _made_replayable(config: PreTrainedConfig) -> list[str]:
     """What no replay can take is changed in place; a sentence each."""
     notes = []
-    for name, value in config.to_dict().items():
-        is_dropout = name.endswith(("pdrop", "dropout", "dropout_rate"))
-        if is_dropout and isinstance(value, float | int) and value:
-            setattr(config, name, 0.0)
-            notes.append(f"{name} is 0, the configuration has {value}: a replay draws nothing anew")
     if config.tie_word_embeddings:
         config.tie_word_embeddings = False
         notes.append(

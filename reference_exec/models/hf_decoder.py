@@ -36,7 +36,7 @@ def hf_model(spec: ModelSpec) -> OwnModel:
 
     Raises ``ValueError`` naming the file, and the stage or the key.
     """
-    model = _template(spec)
+    model = _template(replace(spec, dtype="float32"))  # they are cast when they are asked for
     return replace(model, stages=[copy.deepcopy(stage) for stage in model.stages])
 
 
@@ -187,10 +187,11 @@ def _config_of(config: object, layers: range) -> object:
 def _require_same(
     spec: ModelSpec, whole: nn.Module, stages: list[_Part], given: torch.Tensor
 ) -> None:
-    expected = whole(input_ids=given, use_cache=False).logits
+    expected = whole.eval()(input_ids=given, use_cache=False).logits  # without dropout
     found = given
     for stage in stages:
-        found = stage(found)
+        found = stage.eval()(found)
+        stage.train()
     if not torch.equal(found, expected):
         raise ValueError(
             f"model {spec.factory}: {type(whole).__name__} cut by layers gives other logits than "

@@ -23,6 +23,7 @@ from bubbleproof.reference_exec.births import BIRTHS
 from bubbleproof.reference_exec.ledger import Keys, Ledger, bytes_of, storage_key
 from bubbleproof.reference_exec.models.draws import kept_generators
 from bubbleproof.reference_exec.models.examined import examined
+from bubbleproof.reference_exec.models.own import build
 from bubbleproof.reference_exec.models.reference import Stage
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.reachable import constants_of
@@ -46,6 +47,7 @@ class Birth:
         self.written_bytes = 0
         if self._is_own:
             examined(plan.spec)  # what that keeps is not the rank's
+            build(plan.spec)  # nor what the first build keeps for the next, such as a template
         if plan.counts_bytes:
             self._old = BIRTHS.old() if self._is_own else {}
             BIRTHS.forget()

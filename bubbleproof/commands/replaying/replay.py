@@ -15,6 +15,7 @@ from bubbleproof.commands.replaying.evidence import (
     print_report,
     torch_evidence,
 )
+from bubbleproof.commands.replaying.planned_model import with_planned_model
 from bubbleproof.commands.replaying.read_sharded import known_pipeline, read_to_replay
 from bubbleproof.commands.replaying.replay_files import require_endings, write_files
 from bubbleproof.commands.replaying.replay_options import ReplayRequest
@@ -43,6 +44,7 @@ def run_replay(request: ReplayRequest) -> int:
     process is one of the ranks.
     """
     require_endings(request.targets)
+    request = with_planned_model(request)
     if request.communication.torchrun:
         parent = os.getppid()  # before torch is loaded, which takes a while
         with torch_needed():

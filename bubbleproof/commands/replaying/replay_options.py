@@ -48,9 +48,9 @@ class ModelOptions(OptionGroup):
     HEADING: ClassVar[str] = "Model"
 
     model: Annotated[
-        str,
-        Option(help="mlp, transformer, llama, FILE.py:FUNCTION of your own, or hf:CONFIG.json."),
-    ] = "mlp"
+        str | None,
+        Option(help="mlp (default), transformer, llama, FILE.py:FUNCTION, or hf:CONFIG.json."),
+    ] = None
     hidden: Annotated[int, Option(help="Hidden size.")] = 8
     layers: Annotated[
         str, Option(help="Layers per stage: one number, or one per stage such as 2,3,3,2.")
@@ -70,7 +70,7 @@ class ModelOptions(OptionGroup):
         from bubbleproof.reference_exec.models.model_spec import ModelSpec
 
         sizes = asdict(self)
-        model, layers = sizes.pop("model"), parsed_layers(sizes.pop("layers"))
+        model, layers = sizes.pop("model") or "mlp", parsed_layers(sizes.pop("layers"))
         kind, factory = ("own", model) if ":" in model else (model, "")
         return ModelSpec(kind=kind, factory=factory, layers=layers, **sizes)
 

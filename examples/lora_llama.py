@@ -1,0 +1,42 @@
+"""A small Llama with LoRA to replay: its own weights stay as they are, the adapters' train.
+
+    bubbleproof replay 1f1b p=4 m=6 --model examples/lora_llama.py:build
+
+Needs `pip install "bubbleproof[models]"`. The configuration is written here; with a file of one's
+own the stages come from `--model hf:config.json`, and adapters are added as below.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+import peft
+import torch
+
+from bubbleproof.reference_exec.models.hf_decoder import hf_model
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
+from bubbleproof.reference_exec.models.own import OwnModel
+
+CONFIG = {
+    "model_type": "llama", "hidden_size": 16, "num_hidden_layers": 4, "intermediate_size": 24,
+    "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 37,
+}  # fmt: skip
+LORA = peft.LoraConfig(r=2, target_modules=["q_proj", "v_proj"], lora_dropout=0.0)
+
+
+def build() -> OwnModel:
+    """Four stages of one layer each; B of an adapter is drawn too, or A would get no gradient."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "config.json"
+        path.write_text(json.dumps(CONFIG), "utf-8")
+        model = hf_model(ModelSpec(kind="own", factory=f"hf:{path}").on(4))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(17)
+        for stage in model.stages:
+            peft.inject_adapter_in_model(LORA, stage)
+            for name, parameter in stage.named_parameters():
+                if "lora_B" in name:
+                    torch.nn.init.normal_(parameter, std=0.1)
+    return model
