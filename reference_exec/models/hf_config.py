@@ -10,8 +10,9 @@ positions; hidden is heads times that, or where a configuration says its head's 
 hidden / N in the same way; inner widths shrink as hidden does, rounded up to whole multiples of 8;
 of the vocabulary 256 words are left at most. Depth stays: it is ``num_hidden_layers``.
 
-What is changed besides is in ``notes``, a sentence each: the head has a matrix of its own, since two
-stages cannot share one; experts run one after the other, since the grouped product has no float64.
+What is changed besides is in ``notes``, a sentence each: the head has a matrix of its own, since
+two stages cannot share one; experts run one after the other, since the grouped product has no
+float64.
 
 Nothing is loaded from a network: a configuration has all sizes, and weights are drawn.
 """
