@@ -137,7 +137,7 @@ def _require_own_parameters(model: OwnModel) -> None:
             if other[0] != stage:
                 raise ValueError(
                     f"model stages {other[0]} and {stage} share the parameter {other[1]}; each "
-                    "stage must have its own"
+                    "stage must have its own: put both uses into one stage, or give each a copy"
                 )
 
 
@@ -191,7 +191,10 @@ def _output(stage: int, module: nn.Module, x: torch.Tensor, dtype: torch.dtype) 
             ) from error
         if not isinstance(y, torch.Tensor) or y.dtype != dtype:
             found = y.dtype if isinstance(y, torch.Tensor) else type(y).__name__
-            raise ValueError(f"model stage {stage} must give one tensor of {dtype}, got {found}")
+            raise ValueError(
+                f"model stage {stage} must give one tensor of {dtype}, got {found}: join several "
+                "into one of that type (torch.cat), and take them apart in the next stage"
+            )
         outputs.append(y.detach())
     require_unchanged(stage, module, before)
     require_numbers(f"stage {stage}: its output", outputs[0])

@@ -160,5 +160,6 @@ def require_unchanged(stage: int, module: nn.Module, before: dict[str, torch.Ten
         if name in before and not same_bits(tensor, before[name]):
             raise ValueError(
                 f"model stage {stage} changes its {what} {name} in a forward; ranks see "
-                "microbatches in the schedule's order, so it must not"
+                "microbatches in the schedule's order, so it must not: freeze it (eval(), "
+                "track_running_stats=False)"
             )
