@@ -24,29 +24,26 @@ MESSAGE_FLOOR = 1e-6  # ms: what the schedule's whole nanosecond comes to
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JobColumns:
-    """Rows as columns: their work, and the steps of their stages, [stage, row]."""
+    """Rows as columns: their work, the steps of their ranks, [rank, row], and a chunk's layers."""
 
     rows: tuple[JobRow, ...]
     work: MicrobatchWork
     steps: Step
     layers: Floats
+    chunks: Floats
 
 
 def prepared(rows: Sequence[JobRow], cards_per_node: int) -> JobColumns:
     """What is the same under all constants.
 
-    Raises ``ValueError`` for rows of several chunks, and of models with several kinds of layer.
+    Raises ``ValueError`` for rows of models with several kinds of layer.
     """
     for row in rows:
-        for name, least, got in (
-            ("chunks", 1, row.chunks),
-            ("dense_layers", 0, row.model.dense_layers),
-        ):
-            if got > least:
-                raise ValueError(
-                    f"row {row.number}: {name} must be {least} in rows that are fitted, got {got}; "
-                    "leave it out, it can be estimated"
-                )
+        if row.model.dense_layers:
+            raise ValueError(
+                f"row {row.number}: dense_layers must be 0 in rows that are fitted, got "
+                f"{row.model.dense_layers}; leave it out, it can be estimated"
+            )
     works = [work(row.model, row.at, row.runs, cards_per_node) for row in rows]
     steps = [steps_of(row.model, row.at, row.runs, cards_per_node) for row in rows]
     most = max(len(each) for each in steps)
@@ -61,20 +58,27 @@ def prepared(rows: Sequence[JobRow], cards_per_node: int) -> JobColumns:
         rows=tuple(rows),
         work=stacked(works),
         steps=Step(**columns),
-        layers=np.array([row.model.layers / row.at.pipeline for row in rows]),
+        layers=np.array([row.model.layers / (row.at.pipeline * row.chunks) for row in rows]),
+        chunks=np.array([float(row.chunks) for row in rows]),
     )
 
 
 def paths(of: JobColumns, constants: Mapping[str, float]) -> list[Path]:
     """The longest path of each row."""
-    times, steps = kernel_times(of.work, constants), step_times(of.steps, constants)
+    times = kernel_times(of.work, constants)
+    steps = step_times(of.steps, constants, _beside(of, times))
     return [_path(of, number, times, steps[:, number]) for number in range(len(of.rows))]
+
+
+def _beside(of: JobColumns, times: KernelTimes) -> Floats:
+    """A microbatch's forward and backward through a rank's layers."""
+    return np.asarray(of.layers * of.chunks * (times.forward + times.backward))
 
 
 def _path(of: JobColumns, number: int, times: KernelTimes, steps: Floats) -> Path:
     row = of.rows[number]
-    stages, count = row.at.pipeline, row.microbatches
-    if stages == 1:
+    ranks, count = row.at.pipeline, row.microbatches
+    if ranks == 1:
         return Path(
             forwards=count,
             backwards=count,
@@ -86,13 +90,14 @@ def _path(of: JobColumns, number: int, times: KernelTimes, steps: Floats) -> Pat
             ends_at=0,
         )
     one = _of_row(times, number)
+    stages = ranks * row.chunks
     forward, backward = stage_times(one, [[(one, row.model.layers // stages)]] * stages)
     return longest_path(
-        graph(stages, count),
+        graph(ranks, count, row.chunks),
         [float(value) for value in forward],
         [float(value) for value in backward],
         float(times.message[number] + times.latency),
-        steps[:stages].tolist(),
+        steps[:ranks].tolist(),
     )[1]
 
 
@@ -118,6 +123,6 @@ def predicted(of: JobColumns, along: Sequence[Path], constants: Mapping[str, Flo
         of.layers * layers
         + ends
         + counts["messages"] * (times.message + times.latency)
-        + step_times(last, constants)
+        + step_times(last, constants, _beside(of, times))
         + constants["iteration"]
     )

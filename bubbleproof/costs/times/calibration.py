@@ -62,11 +62,21 @@ class Calibration:
         run so."""
         found = []
         for row in rows:
+            require_products(row, self.card)
             within = row.gpus <= self.card.cards_per_node
             scope = self.scope_one_node if within else self.scope_many_nodes
             known = scope in row.runs.scopes
             found.append(row.recomputing(scope if known else row.runs.scopes[0]))
         return found
+
+
+def require_products(row: JobRow, card: Card) -> None:
+    """Raise ``ValueError`` for products in numbers that the card has no rate for."""
+    if row.runs.products not in {*card.tflops, "bf16"}:
+        raise ValueError(
+            f"row {row.number}: products must be of a type that {card.name} computes in "
+            f"({', '.join(card.tflops)}), got {row.runs.products}"
+        )
 
 
 def uncalibrated(card: Card) -> Calibration:
@@ -131,7 +141,9 @@ def cards_by_distance(rows: Sequence[JobRow]) -> list[Card]:
         fit = _Fit(rows, begun, NAMES)
         return fit.cost(fit.start)
 
-    return sorted(cards().values(), key=lambda card: (distance(card), card.name))
+    asked = {row.runs.products for row in rows}
+    able = [card for card in cards().values() if asked <= {*card.tflops, "bf16"}]
+    return sorted(able, key=lambda card: (distance(card), card.name))
 
 
 def scope_pairs(rows: Sequence[JobRow], card: Card) -> list[tuple[str, str]]:

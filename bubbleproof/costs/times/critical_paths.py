@@ -1,4 +1,4 @@
-"""The longest path through 1F1B, as counts: the same makespan as the schedule's, for a fit.
+"""The longest path through 1F1B, plain or interleaved, as counts: the same makespan as the schedule's, for a fit.
 
 A makespan is the greatest sum of durations along a path in the graph of the schedule's waiting
 edges. While a fit tries constants that differ by little the path stays, so an iteration is the sum
@@ -25,7 +25,7 @@ from bubbleproof.theory.pipelines.timing import in_order, waiting_edges
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Path:
     """How often a longest path has each thing: forwards and backwards in all, those of the first
-    and of the last stage, messages, and the stage at whose step it ends."""
+    and of the last stage, messages, and the rank at whose step it ends."""
 
     forwards: int
     backwards: int
@@ -39,22 +39,23 @@ class Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskGraph:
-    """1F1B of so many stages and microbatches: per task in an order in which none waits for a
+    """1F1B of so many stages on ranks, and microbatches: per task in an order in which none waits for a
     later one, its stage, whether it is a backward, and the tasks that it waits for, by a message or
     without."""
 
     stages: int
+    ranks: int
     stage: list[int]
     is_backward: list[bool]
     waits: list[list[tuple[int, bool]]]
 
 
 @lru_cache(maxsize=512)
-def graph(stages: int, microbatches: int) -> TaskGraph:
-    """The graph of 1F1B's waiting edges."""
-    pipeline = Pipeline(num_ranks=stages, num_microbatches=microbatches)
+def graph(ranks: int, microbatches: int, chunks: int = 1) -> TaskGraph:
+    """The graph of 1F1B's waiting edges; of several chunks a rank, of interleaved 1F1B's."""
+    pipeline = Pipeline(num_ranks=ranks, num_microbatches=microbatches, num_chunks=chunks)
     problem = pipeline.problem()
-    program = family("1f1b").program(pipeline)
+    program = family("1f1b" if chunks == 1 else "interleaved").program(pipeline)
     before, after, _ = waiting_edges(problem, program, problem.locate(program.actions))
     order = in_order(problem.num_tasks, before, after)
     assert order is not None
@@ -64,7 +65,8 @@ def graph(stages: int, microbatches: int) -> TaskGraph:
     for one, other in zip(before.tolist(), after.tolist(), strict=True):
         waits[place[other]].append((int(place[one]), bool(stage[one] != stage[other])))
     return TaskGraph(
-        stages=stages,
+        stages=ranks * chunks,
+        ranks=ranks,
         stage=stage[order].tolist(),
         is_backward=(kind[order] == Kind.B).tolist(),
         waits=waits,
@@ -79,7 +81,7 @@ def longest_path(
     steps: Sequence[float],
 ) -> tuple[float, Path]:
     """The end of the last step, and a path to it; durations by stage, ``message`` from one to the
-    next."""
+    next, ``steps`` by rank."""
     end: list[float] = []
     came: list[tuple[int, bool]] = []
     both = (forward, backward)
@@ -91,13 +93,13 @@ def longest_path(
                 begun, best = ready, edge
         end.append(begun + both[of.is_backward[task]][of.stage[task]])
         came.append(best)
-    length, last = max((end[task] + steps[of.stage[task]], task) for task in range(len(end)))
+    length, last = max((end[task] + steps[of.stage[task] % of.ranks], task) for task in range(len(end)))
     return length, _path(of, came, last)
 
 
 def _path(of: TaskGraph, came: Sequence[tuple[int, bool]], task: int) -> Path:
     counts = np.zeros((2, of.stages), dtype=np.int64)
-    messages, ends_at = 0, of.stage[task]
+    messages, ends_at = 0, of.stage[task] % of.ranks
     while task >= 0:
         counts[int(of.is_backward[task]), of.stage[task]] += 1
         messages += came[task][1]

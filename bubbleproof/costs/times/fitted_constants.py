@@ -148,4 +148,25 @@ CONSTANTS = (
         few=True,
         meaning="of an iteration beside all that",
     ),
+    Constant(
+        name="fp8",
+        unit="1",
+        spread=0.2,
+        few=True,
+        meaning="rate of products in 8 bits over that in 16",
+    ),
+    *(
+        Constant(
+            name=f"exposed_{kind}",
+            unit="1",
+            spread=0.7,
+            few=True,
+            meaning=f"part of {what} that is waited for, where software overlaps them",
+        )
+        for kind, what in (
+            ("tensor", "a tensor group's collectives"),
+            ("context", "what context parallelism sends"),
+            ("gradient", "the gradients' and weights' exchange"),
+        )
+    ),
 )

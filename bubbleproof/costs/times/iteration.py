@@ -75,7 +75,6 @@ def iteration_plan(
     once = work(model, at, runs, cards_per_node)
     times = kernel_times(once, constants)
     steps = steps_of(model, at, runs, cards_per_node)
-    steps_ms = [float(step_times(each, constants)) for each in steps]
     stages = at.pipeline * chunks
     layers = model.layers // stages
     kinds = [
@@ -86,6 +85,8 @@ def iteration_plan(
         for stage in range(stages)
     ]
     forward, backward = stage_times(times, kinds)
+    beside = model.layers // at.pipeline * (times.forward + times.backward)
+    steps_ms = [float(step_times(each, constants, beside)) for each in steps]
     rate = constants["message"]  # GB/s: bytes a nanosecond
     pipeline = Pipeline(
         num_ranks=at.pipeline,

@@ -9,6 +9,7 @@ published one, or ``hidden`` and ``heads`` of a GPT; ``layers``; ``sequence`` in
   the same part is dense, at least one);
 - ``context`` and ``expert`` (1), ``chunks`` of layers on each rank (1; more are interleaved 1F1B),
   ``zero`` (0 or 1), ``sequence_parallel`` and ``scope``, where they are not the software's;
+- ``products``: "bf16" (without), or "fp8": what a layer's linears are computed in;
 - ``software``: without, a row of a named model ran on megatron-core, one of a GPT on
   megatron-deepspeed.
 
@@ -140,6 +141,7 @@ def _row(number: int, where: str, cells: Mapping[str, str], *, measured: bool) -
     scope = cells.get("scope", "")
     try:
         runs = software(cells.get("software") or (OF_NAMED if name else OF_GPT))
+        runs = runs.computing_in(cells.get("products") or runs.products)
         at = Deployment(
             **{size: counts[size] for size in (*SIZES, "micro_batch", "sequence")},
             **_told(where, cells, MORE_SIZES),

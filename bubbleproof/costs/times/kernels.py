@@ -1,5 +1,15 @@
 """Milliseconds of each pass, from what it computes and moves (``work``) and the constants.
 
+What products in 8 bits read is cast first (``work.cast_bytes``). They run ``fp8`` times as fast as in 16; what small ones lose (``half_side``) they lose
+in the same time.
+
+Where software overlaps them, of all-reduces of t ms beside products of p ms there is left
+
+    t - min((1 - exposed) t, p)
+
+to wait for: ``exposed_tensor`` of them, of what context parallelism sends ``exposed_context``.
+Nothing is hidden beyond the products that it can run beside.
+
 A card runs a pass's kernels one after another: matrix products at the rate ``matmul``, each slowed
 by 1 + half_side / (its smallest side), memory traffic at ``memory``, all-reduces, and a time that
 does not depend on the tensors (``kernels``). Meanwhile the host launches them, which takes
@@ -77,10 +87,11 @@ def kernel_times(work: MicrobatchWork, c: Constants) -> KernelTimes:
     launch = np.asarray(c["launch"] * THIRD * work.launches)
     reduces = (ALL_REDUCES + work.gathers / 2) * all_reduce(work, c)
     wait = np.where(work.tensor > 1, c["wait"] / 2, 0.0)
-    inputs = _matmul(work.input_backward, work.input_thin, c) + 2 * THIRD * traffic
-    inputs = inputs + kernels + reduces + exchange(work, c) + grouped(work, work.expert_weights, c)
-    inputs = inputs + work.softmax_back / bytes_in_ms(c["memory"])
-    weights = _matmul(work.weight_backward, work.weight_thin, c) + kernels
+    products = _matmul(work.input_backward, work.input_thin, c, work.fp8_input)
+    inputs = products + 2 * THIRD * traffic + kernels + left(reduces, products, work.overlaps, c)
+    inputs = inputs + exchange(work, c, products) + grouped(work, work.expert_weights, c)
+    inputs = inputs + (work.softmax_back + work.cast_back) / bytes_in_ms(c["memory"])
+    weights = _matmul(work.weight_backward, work.weight_thin, c, work.fp8_weight) + kernels
     weights = weights + grouped(work, work.expert_gradients, c)
     once = together(forward, launch, wait)
     again = once * work.again_all + _partly_again(work, c)
@@ -119,13 +130,14 @@ def together(card: Floats, host: Floats, wait: Floats) -> Floats:
 
 def _forward_card(work: MicrobatchWork, c: Constants) -> Floats:
     traffic = (work.scores * c["scores"] + work.stream * c["stream"]) / bytes_in_ms(c["memory"])
+    products = _matmul(work.forward, work.forward_thin, c, work.fp8_forward)
     return np.asarray(
-        _matmul(work.forward, work.forward_thin, c)
+        products
         + THIRD * (traffic + c["kernels"] * work.pieces)
-        + ALL_REDUCES * all_reduce(work, c)
-        + exchange(work, c)
+        + left(ALL_REDUCES * all_reduce(work, c), products, work.overlaps, c)
+        + exchange(work, c, products)
         + grouped(work, work.expert_weights, c)
-        + work.softmax / bytes_in_ms(c["memory"])
+        + (work.softmax + work.cast) / bytes_in_ms(c["memory"])
     )
 
 
@@ -141,12 +153,25 @@ def grouped(work: MicrobatchWork, moved: Floats, c: Constants) -> Floats:
     return np.asarray((products**OVERLAP + bytes_**OVERLAP) ** (1 / OVERLAP) - products)
 
 
-def exchange(work: MicrobatchWork, c: Constants) -> Floats:
+def exchange(work: MicrobatchWork, c: Constants, beside: Floats) -> Floats:
     """Of what a pass of a layer copies and sends all to all."""
     sent = work.exchanged / bytes_in_ms(c["gradient"])
     sent = sent + work.exchanged_out / bytes_in_ms(c["network_gradient"])
-    sent = sent + work.copied / bytes_in_ms(c["memory"])
-    return np.asarray(sent + work.doublings * c["collective"] * US)
+    sent = sent + work.doublings * c["collective"] * US
+    waited = left(sent, beside, work.overlaps_exchange, c, "exposed_context")
+    return np.asarray(waited + work.copied / bytes_in_ms(c["memory"]))
+
+
+def left(
+    collective: Floats,
+    beside: Floats,
+    overlaps: Floats,
+    c: Constants,
+    share: str = "exposed_tensor",
+) -> Floats:
+    """What of a collective is waited for; at most as much is hidden as runs beside it."""
+    hidden = np.where(overlaps > 0, 1 - np.minimum(c[share], 1.0), 0.0)
+    return np.asarray(collective - np.minimum(hidden * collective, beside))
 
 
 def _partly_again(work: MicrobatchWork, c: Constants) -> Floats:
@@ -168,8 +193,11 @@ def _head(work: MicrobatchWork, c: Constants) -> Floats:
     return np.asarray(products + moved + 2 * all_reduce(work, c) + c["head"])
 
 
-def _matmul(flops: Floats, thin: Floats, c: Constants) -> Floats:
-    return np.asarray((flops + c["half_side"] * thin) / (c["matmul"] * PER_MS["TFLOP/s"]))
+def _matmul(
+    flops: Floats, thin: Floats, c: Constants, in_fp8: float | Floats = 0.0
+) -> Floats:
+    saved = in_fp8 * (1 - 1 / c["fp8"])
+    return np.asarray((flops - saved + c["half_side"] * thin) / (c["matmul"] * PER_MS["TFLOP/s"]))
 
 
 def bytes_in_ms(rate: float | Floats) -> float | Floats:

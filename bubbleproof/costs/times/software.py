@@ -14,15 +14,19 @@ all of it. ``placeholders``: linears that add to their gradient themselves hand 
 reads, kept once for each shape of weights. ``workspace`` are bytes that its libraries of matrix
 products hold. ``fused_loss``: the gradient of the logits takes their place in 16 bits; without, the
 loss copies them to 32. ``scopes``: how rows that do not tell their recompute scope may have run;
-``assumed``: on one node and on many, where no row is of that kind.
+``assumed``: on one node and on many, where no row is of that kind. ``overlaps``: collectives run
+beside computation, as far as the constants ``exposed_...`` tell. ``products``: what the products of
+a layer's linears, forward and both gradients, are computed in: "bf16", or "fp8" (the attention, the
+head and all between stay in 16 bits, as in Transformer Engine).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 PADDED = 128
+PRODUCTS = ("bf16", "fp8")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,12 +51,24 @@ class Software:
     fused_loss: bool
     scopes: tuple[str, ...]
     assumed: tuple[str, str]
+    overlaps: bool = False
+    products: str = "bf16"
 
     def words(self, vocabulary: int, tensor: int) -> int:
         """Rows of the vocabulary on one tensor rank."""
         if tensor == 1 and not self.pads:
             return vocabulary
         return PADDED * -(-vocabulary // (PADDED * tensor))
+
+    def computing_in(self, products: str) -> Software:
+        """The same with products in these numbers. Raises ``ValueError`` where it has none."""
+        if products not in PRODUCTS:
+            raise ValueError(
+                f"products must be one of {', '.join(PRODUCTS)}, got {products[:40]!r}"
+            )
+        if products == "fp8" and self.accounting != "engine":
+            raise ValueError(f"products fp8 need Transformer Engine, {self.name} runs without it")
+        return replace(self, products=products)
 
     def moved_at_the_end(self, zero: int) -> int:
         """Bytes of a gradient and of its weight that cross a group of replicas once at the end:
@@ -106,6 +122,13 @@ SOFTWARE = {
         ),
     )
 }
+
+SOFTWARE["megatron-core-overlapped"] = replace(
+    SOFTWARE["megatron-core"],
+    name="megatron-core-overlapped",
+    source="the same, with NeMo's overlap of tensor-parallel, context, gradient and weight exchanges",
+    overlaps=True,
+)
 
 
 def software(name: str) -> Software:

@@ -9,7 +9,7 @@ import numpy as np
 
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.state import stage_weights
-from bubbleproof.costs.times.kernels import Constants, bytes_in_ms
+from bubbleproof.costs.times.kernels import Constants, bytes_in_ms, left
 from bubbleproof.costs.times.software import Software
 from bubbleproof.costs.times.work import (
     Floats,
@@ -40,6 +40,7 @@ class Step:
     moved: Floats
     sent: Floats
     optimizer: Floats
+    overlaps: Floats
 
 
 def step(
@@ -60,13 +61,17 @@ def step(
         moved=np.asarray(0.0 if rings else moved),
         sent=np.asarray(rings * moved),
         optimizer=np.asarray(updated(weights, at, runs)),
+        overlaps=np.asarray(float(runs.overlaps)),
     )
 
 
-def step_times(step: Step, c: Constants) -> Floats:
-    """Milliseconds of the gradients' all-reduce and the optimizer."""
-    return np.asarray(
-        step.moved / bytes_in_ms(c["gradient"])
-        + step.sent / bytes_in_ms(c["network_gradient"])
-        + step.optimizer / bytes_in_ms(c["memory"])
-    )
+def step_times(step: Step, c: Constants, beside: float | Floats = 0.0) -> Floats:
+    """Milliseconds of the gradients' all-reduce and the optimizer.
+
+    Where the software overlaps them, gradients are reduced beside the last microbatch's backward and
+    weights gathered beside the next one's first forward: of both, ``beside`` ms at most are hidden.
+    """
+    moved = step.moved / bytes_in_ms(c["gradient"])
+    moved = np.asarray(moved + step.sent / bytes_in_ms(c["network_gradient"]))
+    waited = left(moved, np.asarray(beside), step.overlaps, c, "exposed_gradient")
+    return np.asarray(waited + step.optimizer / bytes_in_ms(c["memory"]))

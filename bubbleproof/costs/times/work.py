@@ -39,6 +39,7 @@ Floats = NDArray[np.float64]
 ALIGNED = 8  # numbers: tensor cores take sides that are multiples of it
 NOT_DIVIDED = 0.6  # of the passes over the stream: norms, dropouts and residual additions
 SCORE = STREAM = 2  # bytes of a number
+CAST = 2 + 1 + 1  # bytes of a number cast to 8 bits: read, written, written transposed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +54,12 @@ class MicrobatchWork:
     those that its node sends to others, ``doublings`` the sum of log2 (cards) over these exchanges;
     ``copied`` are the bytes that a pass copies, ``softmax`` and ``softmax_back`` those that a
     softmax of several operations moves more than one kernel, ``softmax_again`` what of it is
-    repeated where the attention alone is recomputed. Of experts' products: FLOPs of a pass as
+    repeated where the attention alone is recomputed. ``fp8_...`` are those FLOPs of ``forward``,
+    ``input_backward`` and ``weight_backward`` that are computed in 8 bits, ``cast`` and
+    ``cast_back`` the bytes that their inputs and the gradients of their outputs are cast with: 2
+    read of a number, and 1 written twice, as it is and transposed; ``overlaps`` is 1 where
+    collectives run beside computation, ``overlaps_exchange`` where what is sent all to all does
+    (of context parallelism; what experts are sent must be there first). Of experts' products: FLOPs of a pass as
     above, bytes of their weights in 16 bits, and those that W reads and writes adding to gradients.
     """
 
@@ -91,6 +97,13 @@ class MicrobatchWork:
     is_odd: Floats
     logits: Floats
     message: Floats
+    fp8_forward: Floats
+    fp8_input: Floats
+    fp8_weight: Floats
+    cast: Floats
+    cast_back: Floats
+    overlaps: Floats
+    overlaps_exchange: Floats
 
 
 @lru_cache(maxsize=4096)
@@ -132,6 +145,8 @@ def work(model: Transformer, at: Deployment, runs: Software, cards_per_node: int
         message=float(
             message_bytes(model, at, is_scattered=is_scattered(at, runs, cards_per_node))
         ),
+        overlaps=float(runs.overlaps),
+        overlaps_exchange=float(runs.overlaps and not model.experts),
     )
 
 
@@ -145,6 +160,7 @@ def _products(model: Transformer, at: Deployment, runs: Software) -> dict[str, f
     """FLOPs of a layer's products, and the same over the smallest side of each."""
     names = ("forward", "input", "weight", "again", "expert")
     sums = dict.fromkeys((*names, *(f"{name}_thin" for name in names)), 0.0)
+    sums |= dict.fromkeys(("fp8_forward", "fp8_input", "fp8_weight", "cast", "cast_back"), 0.0)
     experts = 0.0
     for operation in layer_operations(model):
         found = operation_flops(operation, model, at)
@@ -156,6 +172,11 @@ def _products(model: Transformer, at: Deployment, runs: Software) -> dict[str, f
         passes = (found.forward, found.input_backward, found.weight_backward, again, own)
         if is_expert:
             experts += float(operation.parameters * share(operation, model, at) / at.expert)
+        if runs.products == "fp8" and operation.weights and operation.name != "router":
+            for name, flops in zip(("forward", "input", "weight"), passes, strict=False):
+                sums[f"fp8_{name}"] += float(flops)
+            for name, bytes_ in zip(("cast", "cast_back"), cast_bytes(operation, model, at), strict=True):
+                sums[name] += bytes_
         for name, flops in zip(names, passes, strict=True):
             sums[name] += part * float(flops)
             sums[f"{name}_thin"] += part * float(flops) / side
@@ -172,6 +193,22 @@ JOINED = (("query", "key", "value"), ("up", "gate"), ("shared up", "shared gate"
 def joined(name: str) -> tuple[str, ...]:
     """The linears that one product computes with this one."""
     return next((names for names in JOINED if name in names), (name,))
+
+
+def cast_bytes(
+    operation: LayerOperation, model: Transformer, at: Deployment
+) -> tuple[float, float]:
+    """Bytes that casting to 8 bits moves: a linear's input, and the gradient of its output.
+
+    Linears that one product computes (``joined``) read one input, which the first of them counts.
+    """
+    inner, outer = operation.weights or (0, 0)
+    part = share(operation, model, at)
+    by_rows = operation.name.endswith(("output", "down"))
+    tokens = at.micro_batch * at.sequence / at.context * operation.passes
+    read = inner * (part if by_rows else 1) if joined(operation.name)[0] == operation.name else 0
+    made = outer * (1 if by_rows else part)
+    return float(CAST * tokens * read), float(CAST * tokens * made)
 
 
 def smallest_side(operation: LayerOperation, model: Transformer, at: Deployment) -> float:
