@@ -66,7 +66,7 @@ def test_hardware_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_a_card_without_measured_rows_is_its_data_sheet() -> None:
-    assert read_hardware("h100") == uncalibrated(card("h100"))
+    assert read_hardware("h200") == uncalibrated(card("h200"))
     assert read_hardware("a100-80gb").rows == 532
     with pytest.raises(UnusableInput, match="hardware: expected a known card"):
         read_hardware("none")

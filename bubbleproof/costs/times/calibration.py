@@ -191,7 +191,12 @@ def _told(rows: Sequence[JobRow], begun: Calibration) -> tuple[str, ...]:
     fit = _Fit(rows, begun, NAMES)
     along = paths(fit.of, begun.constants)
     depends = np.abs(fit.slopes(fit.start, along)[1]).max(axis=1) > NUDGE
-    told = [each for each, is_told in zip(CONSTANTS, depends, strict=True) if is_told]
+    models = len({row.model.name for row in rows})
+    told = [
+        each
+        for each, is_told in zip(CONSTANTS, depends, strict=True)
+        if is_told and models >= each.models
+    ]
     if len(rows) < ROWS_PER_CONSTANT * len(told):
         told = [each for each in told if each.few]
     return tuple(each.name for each in told)

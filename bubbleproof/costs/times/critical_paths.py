@@ -1,4 +1,4 @@
-"""The longest path through 1F1B, plain or interleaved, as counts: the same makespan as the schedule's, for a fit.
+"""The longest path through 1F1B, plain or interleaved, as counts: a fit's makespan.
 
 A makespan is the greatest sum of durations along a path in the graph of the schedule's waiting
 edges. While a fit tries constants that differ by little the path stays, so an iteration is the sum
@@ -39,9 +39,9 @@ class Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskGraph:
-    """1F1B of so many stages on ranks, and microbatches: per task in an order in which none waits for a
-    later one, its stage, whether it is a backward, and the tasks that it waits for, by a message or
-    without."""
+    """1F1B of so many stages on ranks, and microbatches: per task in an order in which none waits
+    for a later one, its stage, whether it is a backward, and the tasks that it waits for, by a
+    message or without."""
 
     stages: int
     ranks: int
@@ -93,7 +93,9 @@ def longest_path(
                 begun, best = ready, edge
         end.append(begun + both[of.is_backward[task]][of.stage[task]])
         came.append(best)
-    length, last = max((end[task] + steps[of.stage[task] % of.ranks], task) for task in range(len(end)))
+    length, last = max(
+        (end[task] + steps[of.stage[task] % of.ranks], task) for task in range(len(end))
+    )
     return length, _path(of, came, last)
 
 

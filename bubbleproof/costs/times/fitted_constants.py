@@ -2,7 +2,9 @@
 
 ``spread`` is how far (as a standard deviation of the logarithm) a constant may well be from its
 start (``constants``), near which a fit stays where rows say nothing. ``few`` marks those that are
-fitted where there are few rows; the others then stay at their start.
+fitted where there are few rows; the others then stay at their start. ``models`` are how many models
+rows must be of for a fit: rows of one do not tell a constant apart from others that differ from it
+between models alone.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ class Constant:
     meaning: str
     spread: float
     few: bool = False
+    models: int = 1
 
 
 CONSTANTS = (
@@ -147,6 +150,14 @@ CONSTANTS = (
         spread=1.0,
         few=True,
         meaning="of an iteration beside all that",
+    ),
+    Constant(
+        name="attention",
+        unit="1",
+        spread=0.3,
+        few=True,
+        models=2,
+        meaning="rate of a fused attention's products over that of others",
     ),
     Constant(
         name="fp8",

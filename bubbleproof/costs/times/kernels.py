@@ -1,7 +1,8 @@
 """Milliseconds of each pass, from what it computes and moves (``work``) and the constants.
 
-What products in 8 bits read is cast first (``work.cast_bytes``). They run ``fp8`` times as fast as in 16; what small ones lose (``half_side``) they lose
-in the same time.
+A fused attention's products run at ``attention`` of others' rate. What products in 8 bits read is
+cast first (``work.cast_bytes``). They run ``fp8`` times as fast as in 16; what small ones lose
+(``half_side``) they lose in the same time.
 
 Where software overlaps them, of all-reduces of t ms beside products of p ms there is left
 
@@ -88,6 +89,7 @@ def kernel_times(work: MicrobatchWork, c: Constants) -> KernelTimes:
     reduces = (ALL_REDUCES + work.gathers / 2) * all_reduce(work, c)
     wait = np.where(work.tensor > 1, c["wait"] / 2, 0.0)
     products = _matmul(work.input_backward, work.input_thin, c, work.fp8_input)
+    products = products + _fused(work.fused_back, c)
     inputs = products + 2 * THIRD * traffic + kernels + left(reduces, products, work.overlaps, c)
     inputs = inputs + exchange(work, c, products) + grouped(work, work.expert_weights, c)
     inputs = inputs + (work.softmax_back + work.cast_back) / bytes_in_ms(c["memory"])
@@ -131,6 +133,7 @@ def together(card: Floats, host: Floats, wait: Floats) -> Floats:
 def _forward_card(work: MicrobatchWork, c: Constants) -> Floats:
     traffic = (work.scores * c["scores"] + work.stream * c["stream"]) / bytes_in_ms(c["memory"])
     products = _matmul(work.forward, work.forward_thin, c, work.fp8_forward)
+    products = products + _fused(work.fused, c)
     return np.asarray(
         products
         + THIRD * (traffic + c["kernels"] * work.pieces)
@@ -193,9 +196,12 @@ def _head(work: MicrobatchWork, c: Constants) -> Floats:
     return np.asarray(products + moved + 2 * all_reduce(work, c) + c["head"])
 
 
-def _matmul(
-    flops: Floats, thin: Floats, c: Constants, in_fp8: float | Floats = 0.0
-) -> Floats:
+def _fused(flops: Floats, c: Constants) -> Floats:
+    """How much longer a fused attention takes than other products of as many FLOPs."""
+    return np.asarray(flops * (1 / c["attention"] - 1) / (c["matmul"] * PER_MS["TFLOP/s"]))
+
+
+def _matmul(flops: Floats, thin: Floats, c: Constants, in_fp8: float | Floats = 0.0) -> Floats:
     saved = in_fp8 * (1 - 1 / c["fp8"])
     return np.asarray((flops - saved + c["half_side"] * thin) / (c["matmul"] * PER_MS["TFLOP/s"]))
 

@@ -126,7 +126,7 @@ SOFTWARE = {
 SOFTWARE["megatron-core-overlapped"] = replace(
     SOFTWARE["megatron-core"],
     name="megatron-core-overlapped",
-    source="the same, with NeMo's overlap of tensor-parallel, context, gradient and weight exchanges",
+    source="the same; tensor, context, gradient and weight exchanges overlap as in NeMo",
     overlaps=True,
 )
 

@@ -68,8 +68,9 @@ def step(
 def step_times(step: Step, c: Constants, beside: float | Floats = 0.0) -> Floats:
     """Milliseconds of the gradients' all-reduce and the optimizer.
 
-    Where the software overlaps them, gradients are reduced beside the last microbatch's backward and
-    weights gathered beside the next one's first forward: of both, ``beside`` ms at most are hidden.
+    Where the software overlaps them, gradients are reduced beside the last microbatch's backward
+    and weights gathered beside the next one's first forward: ``beside`` ms of both are hidden
+    at most.
     """
     moved = step.moved / bytes_in_ms(c["gradient"])
     moved = np.asarray(moved + step.sent / bytes_in_ms(c["network_gradient"]))

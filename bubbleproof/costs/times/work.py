@@ -54,13 +54,15 @@ class MicrobatchWork:
     those that its node sends to others, ``doublings`` the sum of log2 (cards) over these exchanges;
     ``copied`` are the bytes that a pass copies, ``softmax`` and ``softmax_back`` those that a
     softmax of several operations moves more than one kernel, ``softmax_again`` what of it is
-    repeated where the attention alone is recomputed. ``fp8_...`` are those FLOPs of ``forward``,
-    ``input_backward`` and ``weight_backward`` that are computed in 8 bits, ``cast`` and
-    ``cast_back`` the bytes that their inputs and the gradients of their outputs are cast with: 2
-    read of a number, and 1 written twice, as it is and transposed; ``overlaps`` is 1 where
-    collectives run beside computation, ``overlaps_exchange`` where what is sent all to all does
-    (of context parallelism; what experts are sent must be there first). Of experts' products: FLOPs of a pass as
+    repeated where the attention alone is recomputed. Of experts' products: FLOPs of a pass as
     above, bytes of their weights in 16 bits, and those that W reads and writes adding to gradients.
+
+    ``fused`` and ``fused_back`` are those FLOPs of ``forward`` and ``input_backward`` that are a
+    fused attention's. ``fp8_...`` are those of the three passes that are computed in 8 bits,
+    ``cast`` and ``cast_back`` the bytes that their inputs and the gradients of their outputs are
+    cast with: 2 read of a number, and 1 written twice, as it is and transposed. ``overlaps`` is 1
+    where collectives run beside computation, ``overlaps_exchange`` where what is sent all to all
+    does (of context parallelism; what experts are sent must be there first).
     """
 
     forward: Floats
@@ -97,6 +99,8 @@ class MicrobatchWork:
     is_odd: Floats
     logits: Floats
     message: Floats
+    fused: Floats
+    fused_back: Floats
     fp8_forward: Floats
     fp8_input: Floats
     fp8_weight: Floats
@@ -160,7 +164,9 @@ def _products(model: Transformer, at: Deployment, runs: Software) -> dict[str, f
     """FLOPs of a layer's products, and the same over the smallest side of each."""
     names = ("forward", "input", "weight", "again", "expert")
     sums = dict.fromkeys((*names, *(f"{name}_thin" for name in names)), 0.0)
-    sums |= dict.fromkeys(("fp8_forward", "fp8_input", "fp8_weight", "cast", "cast_back"), 0.0)
+    sums |= dict.fromkeys(
+        ("fused", "fused_back", "fp8_forward", "fp8_input", "fp8_weight", "cast", "cast_back"), 0.0
+    )
     experts = 0.0
     for operation in layer_operations(model):
         found = operation_flops(operation, model, at)
@@ -172,10 +178,15 @@ def _products(model: Transformer, at: Deployment, runs: Software) -> dict[str, f
         passes = (found.forward, found.input_backward, found.weight_backward, again, own)
         if is_expert:
             experts += float(operation.parameters * share(operation, model, at) / at.expert)
+        if operation.scores and at.rules.fused_attention:
+            sums["fused"] += part * float(found.forward)
+            sums["fused_back"] += part * float(found.input_backward)
         if runs.products == "fp8" and operation.weights and operation.name != "router":
             for name, flops in zip(("forward", "input", "weight"), passes, strict=False):
                 sums[f"fp8_{name}"] += float(flops)
-            for name, bytes_ in zip(("cast", "cast_back"), cast_bytes(operation, model, at), strict=True):
+            for name, bytes_ in zip(
+                ("cast", "cast_back"), cast_bytes(operation, model, at), strict=True
+            ):
                 sums[name] += bytes_
         for name, flops in zip(names, passes, strict=True):
             sums[name] += part * float(flops)
