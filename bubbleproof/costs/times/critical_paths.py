@@ -61,9 +61,10 @@ def graph(ranks: int, microbatches: int, chunks: int = 1) -> TaskGraph:
     assert order is not None
     place = np.argsort(order)
     stage, kind = problem.actions.stage, problem.actions.kind
+    rank = stage % ranks
     waits: list[list[tuple[int, bool]]] = [[] for _ in order]
     for one, other in zip(before.tolist(), after.tolist(), strict=True):
-        waits[place[other]].append((int(place[one]), bool(stage[one] != stage[other])))
+        waits[place[other]].append((int(place[one]), bool(rank[one] != rank[other])))
     return TaskGraph(
         stages=ranks * chunks,
         ranks=ranks,
