@@ -9,7 +9,7 @@ import pytest
 
 from bubbleproof.costs.times.calibration import uncalibrated
 from bubbleproof.costs.times.card_files import FOLDER, card, card_of, cards
-from bubbleproof.costs.times.constants import NAMES, require_constants, starts
+from bubbleproof.costs.times.constants import LATER, NAMES, require_constants, starts
 from bubbleproof.costs.times.fitted_constants import CONSTANTS
 from bubbleproof.formats.clusters.hardware_toml import hardware_text, read_hardware
 from bubbleproof.formats.errors import UnusableInput
@@ -63,6 +63,19 @@ def test_hardware_is_read_as_it_was_written(tmp_path: Path) -> None:
     again = read_hardware(path)
     assert again.constants == pytest.approx(begun.constants)
     assert replace(again, constants=begun.constants) == begun
+
+
+def test_a_file_from_before_a_constant_is_read_with_its_start(tmp_path: Path) -> None:
+    path = tmp_path / "hardware.toml"
+    lines = hardware_text(uncalibrated(card("h200")), "").splitlines()
+    old = [line for line in lines if not line.startswith(LATER)]
+    path.write_text("\n".join(old), "utf-8")
+    assert len(lines) - len(old) == len(LATER)
+    found = read_hardware(path).constants
+    assert found == pytest.approx(starts(card("h200")), rel=1e-3)  # a file has four digits
+    path.write_text("\n".join(line for line in old if not line.startswith("odd")), "utf-8")
+    with pytest.raises(UnusableInput, match="the constant odd is missing"):
+        read_hardware(path)
 
 
 def test_a_card_without_measured_rows_is_its_data_sheet() -> None:

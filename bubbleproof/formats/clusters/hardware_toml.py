@@ -24,7 +24,7 @@ from pydantic import ConfigDict, Field
 from bubbleproof.costs.times.calibration import Calibration, uncalibrated
 from bubbleproof.costs.times.card_files import FOLDER, card, nearest_cards
 from bubbleproof.costs.times.cards import Card
-from bubbleproof.costs.times.constants import require_constants
+from bubbleproof.costs.times.constants import require_constants, with_later
 from bubbleproof.costs.times.fitted_constants import CONSTANTS
 from bubbleproof.formats.errors import UnusableInput, about, quoted, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
@@ -73,9 +73,10 @@ def read_hardware(path: FilePath, key: str = "hardware") -> Calibration:
         content = parse_toml(read_text(path, limit=MEBIBYTE))
         layout = validate(HardwareLayout, content)
         values = {name: constant.value for name, constant in layout.constants.items()}
+        found = known_card(layout.card, "card")
+        values = with_later(found, values)
         with values_at("constants"):
             require_constants(values)
-        found = known_card(layout.card, "card")
     return Calibration(
         card=found,
         constants=values,
