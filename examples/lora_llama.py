@@ -2,14 +2,11 @@
 
     bubbleproof replay 1f1b p=4 m=6 --model examples/lora_llama.py:build
 
-Needs `pip install "bubbleproof[models]"`. The configuration is written here; with a file of one's
-own the stages come from `--model hf:config.json`, and adapters are added as below.
+Needs `pip install "bubbleproof[models]"`. The stages are those of `--model hf:examples/llama.json`.
 """
 
 from __future__ import annotations
 
-import json
-import tempfile
 from pathlib import Path
 
 import peft
@@ -19,19 +16,13 @@ from bubbleproof.reference_exec.models.hf_decoder import hf_model
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own import OwnModel
 
-CONFIG = {
-    "model_type": "llama", "hidden_size": 16, "num_hidden_layers": 4, "intermediate_size": 24,
-    "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 37,
-}  # fmt: skip
+CONFIG = Path(__file__).with_name("llama.json")
 LORA = peft.LoraConfig(r=2, target_modules=["q_proj", "v_proj"], lora_dropout=0.0)
 
 
 def build() -> OwnModel:
     """Four stages of one layer each; B of an adapter is drawn too, or A would get no gradient."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "config.json"
-        path.write_text(json.dumps(CONFIG), "utf-8")
-        model = hf_model(ModelSpec(kind="own", factory=f"hf:{path}").on(4))
+    model = hf_model(ModelSpec(kind="own", factory=f"hf:{CONFIG}").on(4))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(17)
         for stage in model.stages:

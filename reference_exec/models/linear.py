@@ -115,8 +115,12 @@ def deferrable_product(
     """x W^T, or x W where the weight has ``inputs_first``; without a store it is torch's own."""
     if store is None:
         return _product(x, weight, inputs_first)
-    product: torch.Tensor = _DeferrableProduct.apply(_cast(x), weight, store, inputs_first)  # type: ignore[no-untyped-call]  # torch's stub
-    return product
+    given = _cast(x)
+    if given.dim() > 2 and given.requires_grad:
+        # folded as torch folds it, which copies a part of a larger tensor and keeps the copy alone
+        given = given.reshape(-1, given.shape[-1])
+    product: torch.Tensor = _DeferrableProduct.apply(given, weight, store, inputs_first)  # type: ignore[no-untyped-call]  # torch's stub
+    return product.reshape(*x.shape[:-1], product.shape[-1])
 
 
 def _cast(tensor: torch.Tensor) -> torch.Tensor:
