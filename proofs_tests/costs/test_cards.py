@@ -9,9 +9,9 @@ import pytest
 
 from bubbleproof.costs.times.calibration import uncalibrated
 from bubbleproof.costs.times.card_files import FOLDER, card, card_of, cards
-from bubbleproof.costs.times.constants import LATER, NAMES, require_constants, starts
+from bubbleproof.costs.times.constants import NAMES, require_constants, starts
 from bubbleproof.costs.times.fitted_constants import CONSTANTS
-from bubbleproof.formats.clusters.hardware_toml import hardware_text, read_hardware
+from bubbleproof.formats.clusters.hardware_toml import LATER, hardware_text, read_hardware
 from bubbleproof.formats.errors import UnusableInput
 
 # Dense 16-bit TFLOP/s, GiB, and GB/s of memory, read from the data sheets again for this test.

@@ -53,18 +53,11 @@ STARTS: dict[str, Callable[[Card], float]] = {
     "exposed_gradient": _is(0.4),
 }
 NAMES = tuple(STARTS)
-# A file that was calibrated before there were these was fitted to rows that need none of them.
-LATER = ("attention", "fp8", "exposed_tensor", "exposed_context", "exposed_gradient")
 
 
 def starts(card: Card) -> dict[str, float]:
     """Every constant where its fit starts."""
     return {name: start(card) for name, start in STARTS.items()}
-
-
-def with_later(card: Card, values: Mapping[str, float]) -> dict[str, float]:
-    """The constants of a file, those that it is too old to have where their fit starts."""
-    return {name: STARTS[name](card) for name in LATER} | dict(values)
 
 
 def require_constants(values: Mapping[str, float]) -> None:

@@ -10,12 +10,14 @@
     [constants]
     matmul = { value = 257.1, unit = "TFLOP/s", fitted = true, meaning = "rate of ..." }
 
-Every constant of ``costs.times.constants`` is there. Where a file is taken, the name of a card
-serves too: its constants are those that come with the package, or its data sheet's alone.
+Every constant of ``costs.times.constants`` is there, but those that are younger than the file.
+Where a file is taken, the name of a card serves too: its constants are those that come with the
+package, or its data sheet's alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -24,7 +26,7 @@ from pydantic import ConfigDict, Field
 from bubbleproof.costs.times.calibration import Calibration, uncalibrated
 from bubbleproof.costs.times.card_files import FOLDER, card, nearest_cards
 from bubbleproof.costs.times.cards import Card
-from bubbleproof.costs.times.constants import require_constants, with_later
+from bubbleproof.costs.times.constants import STARTS, require_constants
 from bubbleproof.costs.times.fitted_constants import CONSTANTS
 from bubbleproof.formats.errors import UnusableInput, about, quoted, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
@@ -33,6 +35,8 @@ from bubbleproof.formats.validation import Layout, Natural, validate
 
 CALIBRATED = FOLDER.parent / "calibrated"
 Scope = Literal["none", "attention", "full"]
+# A file that was calibrated before there were these was fitted to rows that need none of them.
+LATER = ("attention", "fp8", "exposed_tensor", "exposed_context", "exposed_gradient")
 
 
 class ConstantLayout(Layout):
@@ -74,7 +78,7 @@ def read_hardware(path: FilePath, key: str = "hardware") -> Calibration:
         layout = validate(HardwareLayout, content)
         values = {name: constant.value for name, constant in layout.constants.items()}
         found = known_card(layout.card, "card")
-        values = with_later(found, values)
+        values = _with_later(found, values)
         with values_at("constants"):
             require_constants(values)
     return Calibration(
@@ -85,6 +89,11 @@ def read_hardware(path: FilePath, key: str = "hardware") -> Calibration:
         scope_one_node=layout.scope_one_node,
         scope_many_nodes=layout.scope_many_nodes,
     )
+
+
+def _with_later(card: Card, values: Mapping[str, float]) -> dict[str, float]:
+    """The constants of a file, those that it is too old to have where their fit starts."""
+    return {name: STARTS[name](card) for name in LATER} | dict(values)
 
 
 def known_hardware(name: str, key: str) -> Calibration:
