@@ -175,7 +175,7 @@ def settled_bytes(storages: list[torch.UntypedStorage]) -> dict[int, int]:
     """By key the bytes of those that live without circles of references; empties the list."""
     refs = {each._cdata: StorageWeakRef(each) for each in storages}  # type: ignore[no-untyped-call]  # torch's stub
     storages.clear()
-    gc.collect(1)
+    gc.collect()  # all of it: what a library builds with may be old by now
     found = {key: bytes_of(ref) for key, ref in refs.items()}
     return {key: size for key, size in found.items() if size}
 

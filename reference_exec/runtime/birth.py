@@ -82,7 +82,7 @@ class Birth:
         for key in elsewhere:
             self._made.pop(key, None)
         if self._is_own:
-            gc.collect(1)  # a circle of references is no owner
+            gc.collect()  # a circle of references is no owner
         return sum(map(bytes_of, self._made.values()))
 
     def _new(self, held: Sequence[torch.UntypedStorage] = ()) -> list[torch.UntypedStorage]:
