@@ -32,7 +32,8 @@ MEANT: tuple[str, ...] = (
     "convert --communication of bpipe and toffload: refused, where their moves were left out",
 )
 _VOLATILE = {"seconds", "versions", "machine", "elapsed", "cores"}
-_SECONDS = re.compile(r"\b\d+(\.\d+)? ?s\b")
+# with the spaces around: a column is as wide as the seconds in it
+_SECONDS = re.compile(r" *\b\d+(\.\d+)? ?s\b *")
 
 
 def commands() -> list[str]:
@@ -120,7 +121,7 @@ def _scrubbed(text: str) -> str:
     try:
         found = json.loads(text)
     except ValueError:
-        return _SECONDS.sub("S s", text)
+        return _SECONDS.sub(" S s ", text)
     return json.dumps(_without(found), indent=1, sort_keys=True)
 
 
@@ -129,7 +130,7 @@ def _without(value: object) -> object:
         return {key: _without(part) for key, part in value.items() if key not in _VOLATILE}
     if isinstance(value, list):
         return [_without(part) for part in value]
-    return _SECONDS.sub("S s", value) if isinstance(value, str) else value
+    return _SECONDS.sub(" S s ", value) if isinstance(value, str) else value
 
 
 def digest(text: str) -> str:
