@@ -21,6 +21,7 @@ estimate      time and memory of iterations of a model on cards, before they are
 solve         the best schedule and how good it is, as a ``Result``
 check         every rule decided for a schedule: a ``Verdict`` with each ``Violation``
 measure       makespan, bubbles and peak memory
+idle          why each rank is idle: a cause for every tick, and the critical path
 show          a picture, which a notebook displays
 replay        the schedule on torch, its gradients and bytes compared
 pareto        every trade of makespan against peak memory
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     )
     from bubbleproof.door_costs import estimate
     from bubbleproof.door_files import read, write
+    from bubbleproof.door_idle import idle
     from bubbleproof.door_plan import plan
     from bubbleproof.solvers.result import Result
     from bubbleproof.theory.model.problem import Problem
@@ -74,6 +76,7 @@ __all__ = [
     "estimate",
     "families",
     "family",
+    "idle",
     "measure",
     "pareto",
     "plan",
@@ -94,6 +97,7 @@ _HOMES = {
     "Verdict": "bubbleproof.verify.verdict",
     "Violation": "bubbleproof.verify.verdict",
     "estimate": "bubbleproof.door_costs",
+    "idle": "bubbleproof.door_idle",
     "plan": "bubbleproof.door_plan",
     "read": "bubbleproof.door_files",
     "write": "bubbleproof.door_files",

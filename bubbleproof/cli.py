@@ -171,6 +171,9 @@ def measure(
     parameters: Annotated[
         list[str] | None, Argument(metavar="key=value…", help="p=4 m=8 [v=2 tF=1 tB=2 …]")
     ] = None,
+    why: Annotated[
+        bool, Option("--why", help="Tell the cause of every idle tick, and the critical path.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Measure a published schedule."""

@@ -47,7 +47,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "door_costs": {"arguments", "costs", "formats"},
     "door_plan": {"arguments", "theory", "costs", "planners", "formats"},
     "door_files": {"arguments", "theory", "formats", "door_judge"},
-    "__init__": {"door", "door_costs", "door_files", "door_plan", "theory", "solvers", "verify"},
+    "door_idle": {"arguments", "theory", "formats"},
+    "__init__": {
+        "door", "door_costs", "door_files", "door_idle", "door_plan", "theory", "solvers", "verify",
+    },
     "cli": {"commands", "reference_exec"},
     "__main__": {"cli"},
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 A schedule's file in place of the family is measured as it is; ``--json`` then gives its name as
 ``schedule``, and null for ``family`` and, of a schedule without a pipeline, ``peak_fraction``.
+``--why`` adds a cause for every idle tick, the critical path and the best bound (``why_idle``).
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from bubbleproof.commands.output import (
 from bubbleproof.faults import FaultError
 from bubbleproof.formats import ScheduleFile
 from bubbleproof.theory import families
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import Verdict, check
 
@@ -37,10 +40,10 @@ KEYS = (
 )
 
 
-def run_measure(family: str, parameters: Sequence[str] | None, json: bool) -> int:
+def run_measure(family: str, parameters: Sequence[str] | None, why: bool, json: bool) -> int:
     """Print the measures of one family member, measured by the checker's own code."""
     if family.lower().endswith(SUFFIXES) or (Path(family) / IN_FOLDER).is_file():
-        return _measure_file(read_schedule_input([family, *(parameters or ())]), json)
+        return _measure_file(read_schedule_input([family, *(parameters or ())]), why, json)
     member = families.family(family).member(families.parse_parameters(parameters or ()))
     verdict = check(member.problem, member.schedule)
     if verdict.measured is None:
@@ -48,15 +51,18 @@ def run_measure(family: str, parameters: Sequence[str] | None, json: bool) -> in
         raise FaultError(f"family {family}", "an order", f"it cannot be measured (rules: {broken})")
     params = " ".join(f"{key}={_text(value)}" for key, value in member.params.items())
     named: dict[str, object] = {"family": family, "params": member.params}
-    _tell(f"{family} {params}", named, verdict, member.pipeline, json)
+    asked = (member.problem, member.schedule) if why else None
+    _tell(f"{family} {params}", named, verdict, member.pipeline, asked, json)
     return status_of(verdict)
 
 
-def _measure_file(given: ScheduleFile, json: bool) -> int:
+def _measure_file(given: ScheduleFile, why: bool, json: bool) -> int:
     """The same of a schedule from elsewhere, which may break any rule."""
-    verdict = check(given.problem, given.timed())
+    schedule = given.timed()
+    verdict = check(given.problem, schedule)
     named: dict[str, object] = {"family": None, "schedule": given.name, "params": {}}
-    _tell(given.name, named, verdict, given.pipeline, json)
+    asked = (given.problem, schedule) if why else None
+    _tell(given.name, named, verdict, given.pipeline, asked, json)
     return status_of(verdict)
 
 
@@ -65,6 +71,7 @@ def _tell(
     named: dict[str, object],
     verdict: Verdict,
     pipeline: Pipeline | None,
+    why: tuple[Problem, Schedule] | None,
     json: bool,
 ) -> None:
     """Print the measures, or why there are none."""
@@ -76,7 +83,8 @@ def _tell(
         peaks = [ratio(Fraction(peak, parts)) for peak in verdict.measured.peak_activations]
     if json:
         values = {key: None if measured is None else measured[key] for key in KEYS}
-        print_json({**named, **values, "peak_fraction": peaks})
+        more = {} if why is None else {"why": _why(*why)}
+        print_json({**named, **values, "peak_fraction": peaks, **more})
         return
     if measured is not None:
         rows = [(key, _text(measured[key])) for key in KEYS]
@@ -84,6 +92,16 @@ def _tell(
         print_table(title, ("measure", "value (ticks, activations, or a ratio)"), rows)
     if not verdict.ok:
         print_table("verdict", ("rule", "verdict", "statement"), rule_rows(verdict))
+    if why is not None:
+        from bubbleproof.commands.why_idle import print_why
+
+        print_why(*why)
+
+
+def _why(problem: Problem, schedule: Schedule) -> dict[str, object]:
+    from bubbleproof.commands.why_idle import why_to_json  # a bound is asked of the solvers
+
+    return why_to_json(problem, schedule)
 
 
 def _text(value: object) -> str:

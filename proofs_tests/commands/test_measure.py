@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
+import bubbleproof as bp
 from proofs_tests.commands.conftest import Run
 
 KEYS = [
@@ -95,3 +98,38 @@ def test_more_microbatches_never_shorten(command: Run) -> None:
         for m in range(1, 7)
     ]
     assert all(a < b for a, b in pairwise(spans))
+
+
+def test_why_tells_a_cause_for_every_idle_tick(command: Run) -> None:
+    found = json.loads(command("measure", "1f1b", "p=2", "m=3", "--why", "--json").out)
+    assert list(found) == [*KEYS, "why"]
+    why = found["why"]
+    sums = [sum(row.values()) for row in why["ticks_by_cause"]]
+    assert sums == found["idle_ticks"] == [3, 3]
+    # Rank 0 could run 0F2 in the first of the two ticks in which 1B0 runs (see test_idle.py).
+    assert why["idle"][0] == {
+        "rank": 0, "from_tick": 2, "to_tick": 3, "cause": "order", "action": "0F2",
+        "of_action": "0B0", "of_rank": 0, "link": None,
+        "sentence": "the order's own choice: 0F2 could have run",
+    }  # fmt: skip
+    assert [why["critical_path"][i]["action"] for i in (0, -1)] == ["0F0", "0B2"]
+    # Rank 1 works 9 ticks, after 1F0's input and before 0B2.
+    assert why["bound"].startswith("6 tasks on rank 1 take 9 ticks, none starts before 1, and 2 ")
+
+
+def test_why_for_people_says_it_in_sentences(command: Run) -> None:
+    told = command("measure", "1f1b", "p=4", "m=8", "--why").out
+    assert "0F4 could have run" in told
+    assert "1B0 waits for 2B0 of rank 2 over link 2>1" in told
+    assert "more rows" not in told
+    many = command("measure", "1f1b", "p=8", "m=32", "tF=3", "tB=4", "--why").out
+    assert "more rows: --json has all of them." in many
+
+
+def test_why_of_what_does_two_things_at_once_is_refused(command: Run, tmp_path: Path) -> None:
+    member = bp.family("1f1b")(p=1, m=2)
+    early = replace(member.schedule, start=member.schedule.start // 2)
+    bp.write(tmp_path / "s.json", member.problem, early)
+    answer = command("measure", str(tmp_path / "s.json"), "--why")
+    assert answer.status == 2
+    assert "got rank 0 at 0F0 and 0B0" in answer.err

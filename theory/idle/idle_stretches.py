@@ -1,0 +1,159 @@
+"""A cause for every idle tick of every rank: the definition of docs/guide/design.md §2 at work.
+
+>>> from bubbleproof.theory.families import family
+>>> from bubbleproof.theory.pipelines.pipeline import Pipeline
+>>> member = family("1f1b")(p=2, m=3)
+>>> for stretch in idle_stretches(member.problem, member.schedule):
+...     print(stretch.rank, stretch.from_tick, stretch.to_tick, stretch.sentence)
+0 2 3 the order's own choice: 0F2 could have run
+0 3 4 0B0 waits for 1B0 of rank 1 over link 1>0
+0 9 10 0B2 waits for 1B2 of rank 1 over link 1>0
+1 0 1 warm-up: no schedule starts sooner here
+1 10 12 drain: no schedule runs longer here
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from bubbleproof.theory.idle.could_run import Alike, Offer, groups_of
+from bubbleproof.theory.idle.idle_causes import CAUSES, IdleCause, IdleStretches
+from bubbleproof.theory.idle.room import Room, room_of
+from bubbleproof.theory.idle.timed_rows import TimedRows, timed_rows
+from bubbleproof.theory.idle.unavoidable import drains, warm_ups
+from bubbleproof.theory.idle.waits import Wait, sender, waits_for
+from bubbleproof.theory.model.actions import NONE, Ints
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
+
+Row = tuple[int, ...]  # in the order of COLUMNS
+COLUMNS = (
+    "rank", "from_tick", "to_tick", "cause", "action", "of_action", "of_rank", "place", "source",
+)  # fmt: skip
+
+
+def idle_stretches(problem: Problem, schedule: Schedule) -> IdleStretches:
+    """The idle time of every rank, cut into stretches with one cause each, by rank and time.
+
+    On every rank their ticks add up to ``idle_ticks`` of ``Measures``. Rows that are no task of the
+    problem, or repeat one, do not count. Raises ``ValueError`` where a rank does two things at
+    once.
+    """
+    rows = timed_rows(problem, schedule)
+    found: list[Row] = []
+    if len(rows.computed):
+        room, heads, tails = room_of(rows), warm_ups(problem), drains(problem)
+        for rank in range(problem.num_ranks):
+            found += _merged(_of_rank(rows, room, rank, heads[rank], tails[rank]))
+    columns = np.array(found, dtype=np.int64).reshape(len(found), 9).T
+    named = dict(zip(COLUMNS, columns, strict=True))
+    return IdleStretches(problem=problem, schedule=schedule, **named)
+
+
+def _of_rank(rows: TimedRows, room: Room, rank: int, head: int, tail: int) -> Iterator[Row]:
+    tasks = rows.tasks_of[rank]
+    first, final = rows.first, int(rows.end[rows.last_task])
+    if not len(tasks):
+        yield _finished(rows, rank, NONE, first, final)
+        return
+    begin, stop = int(rows.start[tasks[0]]), int(rows.end[tasks[-1]])
+    head, tail = min(head, begin - first), min(tail, final - stop)
+    yield _row(rank, first, first + head, IdleCause.WARM_UP, int(tasks[0]))
+    groups = groups_of(rows, room, rank)
+    for place, start in _gaps(rows, tasks, first + head):
+        yield from _in_gap(rows, room, rank, place, start, groups)
+    yield _finished(rows, rank, int(tasks[-1]), stop, final - tail)
+    yield _row(rank, final - tail, final, IdleCause.DRAIN, int(tasks[-1]))
+
+
+def _gaps(rows: TimedRows, tasks: Ints, origin: int) -> list[tuple[int, int]]:
+    """(place of the next task, first tick) of each stretch before a task of a rank."""
+    ended = np.concatenate([[origin], rows.end[tasks[:-1]]])
+    places = np.flatnonzero(ended < rows.start[tasks])
+    return list(zip(places.tolist(), ended[places].tolist(), strict=True))
+
+
+def _in_gap(
+    rows: TimedRows, room: Room, rank: int, place: int, tick: int, groups: list[Alike]
+) -> Iterator[Row]:
+    """The causes of one stretch, from left to right."""
+    offer = Offer(rows=rows, room=room, rank=rank, place=place, groups=groups)
+    upcoming = offer.next_task
+    while tick < offer.end:
+        could = _could_run(offer, tick)
+        if could is None:
+            wait = _wait(offer, tick)
+            until = min(wait.until, offer.next_arrival(tick), offer.end)
+            names = (upcoming, wait.of_action, wait.of_rank, wait.place, wait.source)
+            yield _row(rank, tick, until, wait.cause, *names)
+        else:
+            cause, until, *named = could
+            yield _row(rank, tick, until, cause, *named)
+        tick = until
+
+
+def _could_run(offer: Offer, tick: int) -> tuple[IdleCause, int, int, int, int, int] | None:
+    """What could have run at a tick, given room: cause, until when, and whom it names."""
+    rows, upcoming, full = offer.rows, offer.next_task, NONE
+    for task in offer.ready_at(tick):
+        if offer.room.blocked(task, tick, offer.moved) == NONE:
+            until = offer.end if task == upcoming else tick + int(rows.problem.duration[task])
+            offer.moved.append((task, tick))
+            offer.spent.add(task)
+            return IdleCause.ORDER, until, task, upcoming, offer.rank, NONE
+        full = task if full == NONE else full
+    if full == NONE:
+        return None
+    ends = offer.end if full == upcoming else tick + int(rows.problem.duration[full])
+    has_room, whose = offer.room.until(full, tick, offer.moved)
+    if ends <= has_room and full != upcoming:
+        offer.spent.add(full)
+    store = offer.room.blocked(full, tick, offer.moved)
+    of_rank = sender(rows, whose) if whose != NONE else NONE
+    return IdleCause.MEMORY, min(ends, has_room), full, whose, of_rank, store
+
+
+def _wait(offer: Offer, tick: int) -> Wait:
+    """What the next task waits for, an input or another of its resources."""
+    rows, task = offer.rows, offer.next_task
+    if rows.ready[task] > tick:
+        return waits_for(rows, task, tick)
+    holder = offer.holder(task, tick)
+    shared = [r for r in rows.homes[task] if r != offer.rank and r in rows.homes[holder]]
+    until = int(rows.end[holder])
+    return Wait(IdleCause.LINK, until, holder, sender(rows, holder), shared[0])
+
+
+def _row(
+    rank: int,
+    start: int,
+    end: int,
+    cause: IdleCause,
+    action: int,
+    of_action: int = NONE,
+    of_rank: int = NONE,
+    place: int = NONE,
+    source: int = NONE,
+) -> Row:
+    return rank, start, end, CAUSES.index(cause), action, of_action, of_rank, place, source
+
+
+def _finished(rows: TimedRows, rank: int, action: int, start: int, end: int) -> Row:
+    last = rows.last_task
+    of_rank = int(rows.problem.rank_of_task[last])
+    return _row(rank, start, end, IdleCause.FINISHED, action, last, of_rank)
+
+
+def _merged(found: Iterator[Row]) -> list[Row]:
+    """The stretches that take time; neighbours that name the same become one."""
+    merged: list[Row] = []
+    for row in found:
+        if row[2] <= row[1]:
+            continue
+        if merged and merged[-1][2] == row[1] and merged[-1][3:] == row[3:]:
+            merged[-1] = (*merged[-1][:2], row[2], *row[3:])
+        else:
+            merged.append(row)
+    return merged
