@@ -20,10 +20,10 @@ import numpy as np
 
 from bubbleproof.theory.idle.could_run import Alike, Offer, groups_of
 from bubbleproof.theory.idle.idle_causes import CAUSES, IdleCause, IdleStretches
+from bubbleproof.theory.idle.input_waits import InputWait, sender, waits_for
 from bubbleproof.theory.idle.room import Room, room_of
 from bubbleproof.theory.idle.timed_rows import TimedRows, timed_rows
 from bubbleproof.theory.idle.unavoidable import drains, warm_ups
-from bubbleproof.theory.idle.waits import Wait, sender, waits_for
 from bubbleproof.theory.model.actions import NONE, Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
@@ -115,7 +115,7 @@ def _could_run(offer: Offer, tick: int) -> tuple[IdleCause, int, int, int, int, 
     return IdleCause.MEMORY, min(ends, has_room), full, whose, of_rank, store
 
 
-def _wait(offer: Offer, tick: int) -> Wait:
+def _wait(offer: Offer, tick: int) -> InputWait:
     """What the next task waits for, an input or another of its resources."""
     rows, task = offer.rows, offer.next_task
     if rows.ready[task] > tick:
@@ -123,7 +123,7 @@ def _wait(offer: Offer, tick: int) -> Wait:
     holder = offer.holder(task, tick)
     shared = [r for r in rows.homes[task] if r != offer.rank and r in rows.homes[holder]]
     until = int(rows.end[holder])
-    return Wait(IdleCause.LINK, until, holder, sender(rows, holder), shared[0])
+    return InputWait(IdleCause.LINK, until, holder, sender(rows, holder), shared[0])
 
 
 def _row(

@@ -13,7 +13,7 @@ from bubbleproof.theory.idle.timed_rows import TimedRows
 from bubbleproof.theory.model.actions import NONE
 
 
-class Wait(NamedTuple):
+class InputWait(NamedTuple):
     """A cause that holds until a tick (exclusive), and whom it names; see ``IdleStretches``."""
 
     cause: IdleCause
@@ -24,7 +24,7 @@ class Wait(NamedTuple):
     source: int = NONE
 
 
-def waits_for(rows: TimedRows, task: int, tick: int) -> Wait:
+def waits_for(rows: TimedRows, task: int, tick: int) -> InputWait:
     """What the last input of a task, which has not arrived by ``tick``, stands at.
 
     ``of_rank`` is where it comes from.
@@ -38,7 +38,7 @@ def waits_for(rows: TimedRows, task: int, tick: int) -> Wait:
             return _on_its_way(rows, giver, limit, place)
         if ranks[giver] != NONE:
             source = int(ranks[giver])
-            return Wait(IdleCause.INPUT, min(limit, ends), giver, source, place, source)
+            return InputWait(IdleCause.INPUT, min(limit, ends), giver, source, place, source)
         if begins <= tick:
             return _on_its_way(rows, giver, min(limit, ends), rows.homes[giver][0])
         limit = min(limit, begins)
@@ -50,12 +50,12 @@ def waits_for(rows: TimedRows, task: int, tick: int) -> Wait:
         waiting = giver
 
 
-def _on_its_way(rows: TimedRows, giver: int, until: int, place: int) -> Wait:
+def _on_its_way(rows: TimedRows, giver: int, until: int, place: int) -> InputWait:
     """The link that the giver is on, or that its message crosses."""
     source = int(rows.problem.rank_of_task[giver])
     if place == NONE and source == NONE:
         place = rows.homes[giver][0]
-    return Wait(IdleCause.LINK, until, giver, sender(rows, giver), place, source)
+    return InputWait(IdleCause.LINK, until, giver, sender(rows, giver), place, source)
 
 
 def sender(rows: TimedRows, task: int) -> int:
