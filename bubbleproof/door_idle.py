@@ -28,7 +28,9 @@ def idle(
     Parameters
     ----------
     problem, schedule
-        As ``check`` takes them.
+        As ``check`` takes them. What ``replay`` gave may stand in the schedule's place, after what
+        was replayed: then the causes are of what ran, in microseconds, and ``order`` is also the
+        time that the executor took between two actions.
 
     Returns
     -------
@@ -47,5 +49,10 @@ def idle(
     """
     from bubbleproof.theory.idle import idle_stretches
 
+    if hasattr(schedule, "traces"):  # a replay's report
+        from bubbleproof.reference_exec.evidence.measured_idle import measured_idle
+
+        given, found, _ = pair_of(problem, None, asker="idle")
+        return measured_idle(given, found, schedule.traces)
     given, found, _ = pair_of(problem, schedule, asker="idle")
     return idle_stretches(given, found)

@@ -47,7 +47,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "door_costs": {"arguments", "costs", "formats"},
     "door_plan": {"arguments", "theory", "costs", "planners", "formats"},
     "door_files": {"arguments", "theory", "formats", "door_judge"},
-    "door_idle": {"arguments", "theory", "formats"},
+    "door_idle": {"arguments", "theory", "formats", "reference_exec"},
     "__init__": {
         "door", "door_costs", "door_files", "door_idle", "door_plan", "theory", "solvers", "verify",
     },

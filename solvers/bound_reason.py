@@ -11,56 +11,59 @@ from __future__ import annotations
 
 import numpy as np
 
-from bubbleproof.solvers.bounds import ByResource, lower_bounds
+from bubbleproof.solvers.bounds import Bounds, lower_bounds, machine_bound
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.units import plural
-from bubbleproof.verify.certificates.one_machine import OneMachine, longest_paths
-from bubbleproof.verify.certificates.one_store import OneStore
+from bubbleproof.verify.certificates.one_machine import OneMachine
 
 
-def bound_reason(problem: Problem, certificate: ByResource | None = None) -> str:
-    """Why no schedule has a smaller makespan than the bound of one resource, and what would help.
+def bound_reason(problem: Problem) -> str:
+    """Why no schedule is shorter than the best bound that needs no search, and what would help.
 
-    Parameters
-    ----------
-    problem
-        With a computation at least.
-    certificate
-        Of its makespan; by default the best that needs no search.
-
-    Returns
-    -------
-    str
-        Two sentences; ticks and memory in the problem's units.
+    Precondition: the problem has a computation. Ticks are in the problem's unit.
     """
-    if certificate is None:
-        bounds = lower_bounds(problem)
-        if bounds.is_cyclic:
-            return "The precedences go round in a circle: there is no schedule."
-        certificate = bounds.best
-    if isinstance(certificate, OneMachine):
-        return _of_machine(problem, certificate)
-    store = problem.stores[certificate.store].name
-    ending = f"no schedule is below {certificate.bound}. More room in {store} would lower that."
-    if isinstance(certificate, OneStore):
-        where = problem.resources[certificate.resource].name
-        return f"{where} can do only so much at a time as {store} has room for: {ending}"
-    return f"{store} has to hold what is in it for so long that, one after another, {ending}"
+    bounds = lower_bounds(problem)
+    if bounds.is_cyclic:
+        return "The precedences go round in a circle: there is no schedule."
+    least, unit = bounds.best.bound, plural(problem.unit)
+    if any(store.capacity is not None for store in problem.stores):
+        free = lower_bounds(problem.with_capacity(None)).best.bound
+        if free < least:
+            return (
+                f"No schedule is below {least} {unit} with the room that there is in memory; with "
+                f"room for everything that bound is {free}. More room is what would lower it."
+            )
+    machine = _busiest(problem, bounds)
+    if machine is None:
+        return (
+            f"No schedule is below {least} {unit}: so long takes a chain of tasks that wait for "
+            "one another, on several ranks. Quicker tasks or links on it would lower that."
+        )
+    name, tasks = problem.resources[machine.resource].name, np.array(machine.tasks)
+    work = int(problem.duration[tasks].sum())
+    before, after = (int(path[tasks].min()) for path in (bounds.heads, bounds.tails))
+    why = (
+        f"{len(tasks)} tasks on {name} take {work} {unit}, none starts before {before}, and "
+        f"{after} follow the last: no schedule is below {least}."
+    )
+    return f"{why} {_advice(problem, machine.resource, before + after)}"
 
 
-def _of_machine(problem: Problem, certificate: OneMachine) -> str:
-    name, unit = problem.resources[certificate.resource].name, plural(problem.unit)
-    paths = longest_paths(problem, "makespan", certificate.resource)
-    assert paths is not None, "a certificate of a problem without circles"
-    users = problem.occupancy.task[problem.occupancy.resource == certificate.resource]
-    for chosen in (users, np.array(certificate.tasks)):  # all of them where that says as much
-        work = int(problem.duration[chosen].sum())
-        head, tail = (min(path[task] for task in chosen.tolist()) for path in paths)
-        if head + work + tail >= certificate.bound:
-            break
-    why = f"{len(chosen)} tasks on {name} take {work} {unit}, none starts before {head}, and {tail}"
-    why += f" follow the last: no schedule is below {certificate.bound}."
-    return f"{why} {_advice(problem, certificate.resource, head + tail)}"
+def _busiest(problem: Problem, bounds: Bounds) -> OneMachine | None:
+    """Of the resources that alone give the bound the one with most work, at least a third of it."""
+    occupancy, most, found = problem.occupancy, bounds.best.bound / 3, None
+    for resource in np.unique(occupancy.resource).tolist():
+        users = occupancy.task[occupancy.resource == resource]
+        critical = machine_bound(problem, resource, bounds.heads, bounds.tails)
+        for tasks in (users, np.array(critical.tasks)):
+            work = int(problem.duration[tasks].sum())
+            ends = int(bounds.heads[tasks].min()) + int(bounds.tails[tasks].min())
+            if work + ends >= bounds.best.bound and work > most:
+                found = OneMachine(
+                    resource=resource, tasks=tuple(tasks.tolist()), bound=work + ends
+                )
+                most = work
+    return found
 
 
 def _advice(problem: Problem, resource: int, around: int) -> str:
