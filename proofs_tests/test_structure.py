@@ -37,7 +37,7 @@ MOST = {
 # how it reads aloud, and every kind counts because a plan's problem may have it.
 MOST_OF_SENTENCES = {
     "the pipeline requires this problem": 2_170,
-    "messages match and nothing waits for itself (rule 6)": 1_190,  # 14 semantics
+    "messages match and nothing waits for itself (rule 6)": 1_230,  # 14 semantics, in arrays
     "each gradient sums every contribution once (rule 7)": 1_600,
     # Of the next three 160 are the certificate kind of prices, which any bound may rest on.
     "optimal for this shape": 910,

@@ -76,6 +76,11 @@ class FlopCount:
         context.__exit__(None, None, None)
 
 
+def prepare() -> None:
+    """Make what counting needs now, and not when a process first counts."""
+    _counting()
+
+
 @cache
 def _counting() -> Counting:
     """What makes a context in which the tally counts, on this torch."""

@@ -26,6 +26,7 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Protocol
 
 import torch
@@ -225,21 +226,21 @@ class Ledger:
     def _beyond(self, left: set[int]) -> dict[int, int]:
         """What storages have beyond the tensors elsewhere that show them; these ``left`` loses."""
         beyond: dict[int, int] = {}
-        for tensors in self.elsewhere:
+        for tensor in chain.from_iterable(tensors() for tensors in self.elsewhere):
             if not left and not beyond:
                 break
-            for tensor in tensors():
-                if tensor is None:
-                    continue
-                storage = tensor.untyped_storage()
-                key: int = storage._cdata
-                if key in left:
-                    left.remove(key)
-                    beyond[key] = storage.nbytes()
-                if key in beyond:
-                    beyond[key] -= tensor.nbytes
-                    if beyond[key] <= 0:
-                        del beyond[key]
+            if tensor is None:
+                continue
+            storage = tensor.untyped_storage()
+            key: int = storage._cdata
+            if key in left:
+                left.remove(key)
+                if (more := storage.nbytes() - tensor.nbytes) > 0:
+                    beyond[key] = more
+            elif key in beyond:
+                beyond[key] -= tensor.nbytes
+                if beyond[key] <= 0:
+                    del beyond[key]
         return beyond
 
 

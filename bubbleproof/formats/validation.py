@@ -44,7 +44,7 @@ class Layout(BaseModel):
     ``MAKES`` is the class that it describes, where it has the fields of one (``described``).
     """
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
     MAKES: ClassVar[type[Any] | None] = None
 
 

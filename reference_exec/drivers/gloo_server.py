@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 Context: TypeAlias = "ForkServerContext | SpawnContext"
 _FIRST_BACKWARD = "torch.fx.experimental.symbolic_shapes"  # what torch imports for one
 _WORKER = "bubbleproof.reference_exec.drivers.gloo_worker"
+_PREPARED = "bubbleproof.reference_exec.drivers.gloo_preload"
 FIRST_OPTIMIZER = "torch._dynamo"  # the same for one of its optimizers, and as much again
-_PRELOAD: tuple[str, ...] = ("torch", "torch.distributed", _FIRST_BACKWARD, _WORKER)
+_PRELOAD: tuple[str, ...] = ("torch", "torch.distributed", _FIRST_BACKWARD, _WORKER, _PREPARED)
 
 
 def server_context(*modules: str) -> Context:

@@ -76,7 +76,9 @@ class GroupTransfer:
         return self.waited or (self.is_queued and self.work.is_completed())
 
     def buffers(self) -> tuple[torch.Tensor, ...]:
-        return () if self.is_done() else (self.tensor, *self.beside)
+        if self.waited or (self.is_queued and self.is_done()):
+            return ()
+        return (self.tensor, *self.beside)
 
     def get(self) -> torch.Tensor:
         return self.device.use(self.tensor)

@@ -53,9 +53,8 @@ class RankWorkAccount:
     def end_action(self) -> None:
         """Note what was done since this was called before."""
         flops, versions = self._count.flops, self._versions()
-        gradients = sum(
-            self._additions(self._before.get(key), now) for key, now in versions.items()
-        )
+        changed = versions.items() - self._before.items()
+        gradients = sum(self._additions(self._before.get(key), now) for key, now in changed)
         self.passes[-1].append(ActionWork(flops - self._flops, gradients))
         self._flops, self._before = flops, versions
 

@@ -90,9 +90,10 @@ class Action:
     partner: Action | None = None
 
     def __post_init__(self) -> None:
-        for name, low, high in _INDICES:
-            if not low <= getattr(self, name) <= high:
-                raise ValueError(f"{name} must be 0 to {high}, got {getattr(self, name)}")
+        fits = 0 <= self.stage <= MAX_STAGE and NONE <= self.microbatch <= MAX_MICROBATCH
+        if not (fits and 0 <= self.slice <= MAX_SLICE and NONE <= self.part <= MAX_PART):
+            bad = next(n for n, low, high in _INDICES if not low <= getattr(self, n) <= high)
+            raise ValueError(f"{bad} must be 0 to {_RANGES[bad][1]}, got {getattr(self, bad)}")
         if (self.microbatch == NONE) != (self.kind in STAGE_KINDS):
             wants = "no microbatch" if self.kind in STAGE_KINDS else "a microbatch"
             raise ValueError(f"{self.kind.name} takes {wants}, got {self.microbatch}")

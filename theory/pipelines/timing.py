@@ -157,14 +157,13 @@ def sweep(num_nodes: int, before: Ints, after: Ints) -> tuple[list[int], list[in
 
 def find_cycle(num_nodes: int, before: Ints, after: Ints) -> list[int]:
     """A cycle of nodes, each waiting for the next and the last for the first; empty if acyclic."""
-    _, waiting = sweep(num_nodes, before, after)
-    blocker: dict[int, int] = {}
-    for earlier, later in zip(before.tolist(), after.tolist(), strict=True):
-        if waiting[earlier] and waiting[later]:
-            blocker[later] = earlier
-    seen: dict[int, int] = {}
-    if not blocker:
+    done, waiting = sweep(num_nodes, before, after)
+    if len(done) == num_nodes:
         return []
+    held = np.array(waiting) > 0
+    stuck = held[before] & held[after]
+    blocker = dict(zip(after[stuck].tolist(), before[stuck].tolist(), strict=True))
+    seen: dict[int, int] = {}
     node = next(iter(blocker))
     while node not in seen:
         seen[node] = len(seen)

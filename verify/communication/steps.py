@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from bubbleproof.theory.model.actions import NONE, Action, Kind
+from bubbleproof.theory.model.actions import NONE, Action, Ints, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.programs.messages import Message, messages
@@ -22,6 +23,7 @@ from bubbleproof.verify.communication.channels import Channels, crossed
 from bubbleproof.verify.communication.evict_load import PeerTransfers
 from bubbleproof.verify.communication.semantics import Semantics
 from bubbleproof.verify.communication.send_waits import SendWaits
+from bubbleproof.verify.communication.stream_ends import Flow, StreamEnds
 from bubbleproof.verify.communication.training_exchanges import Exchanges
 from bubbleproof.verify.communication.waiting_rules import RULES, Stream
 from bubbleproof.verify.explain.programs import ProgramFault
@@ -43,28 +45,64 @@ class Steps:
 
     def __init__(self, problem: Problem, program: Program, *, has_barrier: bool = False) -> None:
         self.problem = problem
-        self.rank = program.resource.tolist()
+        self.rank = program.resource
         self.actions = list(program.actions)
-        self.is_transfer = program.actions.is_kind(*ENDS).tolist()
+        self.is_transfer = program.actions.is_kind(*ENDS)
+        self._is_forward = program.actions.is_kind(Kind.SEND_F)
         task, home = problem.locate(program.actions), np.append(problem.rank_of_task, NONE)
-        on_rank = (home[task] != NONE).tolist()  # the others run beside the ranks' computations
-        self.row_of_task = {t: row for row, t in enumerate(task.tolist()) if on_rank[row]}
-        self.peer_transfers = PeerTransfers(
-            problem, self.actions, self.rank, self.row_of_task.values()
-        )
+        on_rank = np.flatnonzero(home[task] != NONE)  # others run beside the ranks' computations
+        self._row = np.full(problem.num_tasks + 1, NONE, dtype=np.int64)  # of each task, or none
+        self._row[task[on_rank]] = on_rank
+        rank = self.rank.tolist()
+        self.peer_transfers = PeerTransfers(problem, self.actions, rank, on_rank.tolist())
         self.exchanges = Exchanges(
-            problem, self.actions, self.rank, task.tolist(), has_barrier=has_barrier
+            problem, self.actions, rank, task.tolist(), has_barrier=has_barrier
         )
-        self.waits = SendWaits(self.actions, self.rank)
+        self.waits = SendWaits(self.actions, rank)
         self.transfers: list[MatchedTransfer] = []
+
+    @cached_property
+    def pairs(self) -> Ints:
+        """(SEND, RECV): the rows of each of the ``transfers``, shape (number, 2)."""
+        rows = [(t.send, t.recv) for t in self.transfers]
+        return np.array(rows, dtype=np.int64).reshape(-1, 2)
+
+    @cached_property
+    def consumer(self) -> Ints:
+        """The row for which each of the ``transfers`` comes, or ``NONE``."""
+        return self._row[[t.message.consumer for t in self.transfers]]
+
+    @cached_property
+    def inputs(self) -> Ints:
+        """(before, after): rows of one rank that wait for each other, shape (number, 2)."""
+        edges, rank = self.problem.edges, self.problem.rank_of_task
+        same = rank[edges.before] == rank[edges.after]
+        rows = np.stack([self._row[edges.before[same]], self._row[edges.after[same]]], axis=1)
+        return rows.compress((rows != NONE).all(axis=1), axis=0)
+
+    @cached_property
+    def ends(self) -> StreamEnds:
+        """The ends of messages, exchanges and transfers."""
+        sent, received = self.pairs.T
+        flow = np.where(self._is_forward[sent], Flow.FORWARD, Flow.BACKWARD)
+        direction = (flow, self.rank[sent], self.rank[received])
+        talks = [(row, Flow.EXCHANGE, rank, peer) for rank, row, peer, _ in self.exchanges.ends()]
+        links = [(row, Flow.LINK, home, peer) for row, home, peer in self.peer_transfers.ends()]
+        return StreamEnds.of(
+            [
+                np.stack([sent, *direction], axis=1),
+                np.stack([received, *direction], axis=1),
+                *(np.array(rows, dtype=np.int64).reshape(-1, 4) for rows in (talks, links)),
+            ]
+        )
 
     def unmatched(self) -> list[ProgramFault]:
         """Missing, repeated, foreign and misplaced rows."""
         found: list[ProgramFault] = []
         rows: dict[tuple[int, Action], list[int]] = {}
-        for row, action in enumerate(self.actions):
-            if self.is_transfer[row]:
-                rows.setdefault((self.rank[row], action), []).append(row)
+        rank = self.rank.tolist()
+        for row in np.flatnonzero(self.is_transfer).tolist():
+            rows.setdefault((rank[row], self.actions[row]), []).append(row)
         for message in messages(self.problem):
             send = rows.pop((message.source, message.send), [])
             recv = rows.pop((message.target, message.recv), [])
@@ -90,12 +128,11 @@ class Steps:
             if len(where) != 1:
                 sentence = f"{action} stands {len(where)} times on rank {rank}, must stand once"
                 found.append((sentence, where))
-        producer = self.row_of_task.get(message.producer)
-        consumer = self.row_of_task.get(message.consumer)
-        if producer is not None and len(send) == 1 and send[0] < producer:
+        producer, consumer = int(self._row[message.producer]), int(self._row[message.consumer])
+        if len(send) == 1 and send[0] < producer:
             sentence = f"{message.send} is sent before {self.actions[producer]} has made it"
             found.append((sentence, [send[0], producer]))
-        if consumer is not None and len(recv) == 1 and recv[0] > consumer:
+        if len(recv) == 1 and recv[0] > consumer != NONE:
             sentence = f"{self.actions[consumer]} runs before {message.recv} has received its input"
             found.append((sentence, [consumer, recv[0]]))
         return found

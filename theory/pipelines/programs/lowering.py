@@ -33,9 +33,10 @@ def lower(problem: Problem, schedule: Schedule) -> Program:
     for message in messages(problem):
         outbox.setdefault(message.producer, []).append(message)
     programs: list[list[Action]] = [[] for _ in range(problem.num_ranks)]
+    actions, resource = list(schedule.program.actions), schedule.program.resource.tolist()
     for row, is_end in _events(problem, schedule, located):
         if not is_end:
-            programs[int(schedule.program.resource[row])].append(schedule.program.actions[row])
+            programs[resource[row]].append(actions[row])
             continue
         for message in outbox.get(task[row], ()):
             programs[message.source].append(message.send)

@@ -8,6 +8,7 @@ B/I(j,k,g+1) sends with ``SEND_B`` of stage g+1, paired with ``RECV_B`` of stage
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bubbleproof.theory.model.actions import BACKWARD_KINDS, FORWARD_KINDS, NONE, Action, Kind
@@ -31,38 +32,40 @@ def messages(problem: Problem) -> list[Message]:
 
     Other precedences between ranks order tasks without data and give no message.
     """
-    actions, rank = problem.actions, problem.rank_of_task
+    rank, roles = problem.rank_of_task, [_roles(action) for action in problem.actions]
     before, after = problem.edges.before, problem.edges.after
     crosses = (rank[before] != rank[after]) & (rank[before] != NONE) & (rank[after] != NONE)
     # Two tasks may wait by several edges (overlaps do for their F and their B) and count once.
     pairs = dict.fromkeys(zip(before[crosses].tolist(), after[crosses].tolist(), strict=True))
-    found = []
+    found, rank_of = [], rank.tolist()
     for producer, consumer in pairs:
-        ends = {"source": int(rank[producer]), "target": int(rank[consumer])}
+        ends = {"source": rank_of[producer], "target": rank_of[consumer]}
         found += [
             Message(producer=producer, consumer=consumer, **ends, send=send, recv=recv)
-            for send, recv in _message_actions(actions[producer], actions[consumer])
+            for send, recv in _message_actions(roles[producer], roles[consumer])
         ]
     return found
 
 
-def _message_actions(producer: Action, consumer: Action) -> list[tuple[Action, Action]]:
-    pairs = []
-    for kinds, step, send, recv in (
-        (FORWARD_KINDS, 1, Kind.SEND_F, Kind.RECV_F),
-        (BACKWARD_KINDS, -1, Kind.SEND_B, Kind.RECV_B),
-    ):
-        source, target = _role(producer, kinds), _role(consumer, kinds)
+_Roles = tuple[Action | None, Action | None]  # the forward and the backward part of an action
+
+
+def _roles(action: Action) -> _Roles:
+    if action.partner is not None:
+        return as_kind(action, Kind.F), action.partner
+    is_forward, is_backward = action.kind in FORWARD_KINDS, action.kind in BACKWARD_KINDS
+    return action if is_forward else None, action if is_backward else None
+
+
+def _message_actions(producer: _Roles, consumer: _Roles) -> Iterator[tuple[Action, Action]]:
+    for source, target, (step, send, recv) in zip(producer, consumer, _DIRECTIONS, strict=True):
         if source is None or target is None or target.stage != source.stage + step:
             continue
-        if (target.microbatch, target.slice) == (source.microbatch, source.slice):
-            pairs.append((as_kind(source, send), as_kind(target, recv)))
-    return pairs
+        if target.microbatch == source.microbatch and target.slice == source.slice:
+            yield as_kind(source, send), as_kind(target, recv)
 
 
-def _role(action: Action, kinds: tuple[Kind, ...]) -> Action | None:
-    """The forward or backward part of an action, or None when it has no such part."""
-    return next((part for part in parts_of(action) if part.kind in kinds), None)
+_DIRECTIONS = ((1, Kind.SEND_F, Kind.RECV_F), (-1, Kind.SEND_B, Kind.RECV_B))
 
 
 def parts_of(action: Action) -> tuple[Action, ...]:
