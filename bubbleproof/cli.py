@@ -165,7 +165,7 @@ def verify(
 
 
 @app.command()
-@runs("measure.run_measure")
+@runs("measuring.measure.run_measure")
 def measure(
     family: Annotated[str, Argument(metavar="FAMILY")],
     parameters: Annotated[
@@ -177,6 +177,17 @@ def measure(
     json: Json = False,
 ) -> None:
     """Measure a published schedule."""
+
+
+@app.command()
+@runs("measuring.diff.run_diff")
+def diff(
+    a: Annotated[str, Argument(metavar="A", help="FILE.json, FILE.csv or 'FAMILY key=value …'.")],
+    b: Annotated[str, Argument(metavar="B", help="What it is compared with.")],
+    dialect: Dialect = None,
+    json: Json = False,
+) -> None:
+    """Tell what differs between two schedules: actions, makespan, peaks, causes, verdicts."""
 
 
 @app.command()

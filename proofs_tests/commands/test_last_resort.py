@@ -11,8 +11,8 @@ from io import StringIO
 
 import pytest
 
-from bubbleproof.commands import measure
 from bubbleproof.commands.last_resort import FAULT, status_of_call
+from bubbleproof.commands.measuring import measure
 from proofs_tests.commands.conftest import Run
 from proofs_tests.own_process import run_alone
 

@@ -15,7 +15,8 @@ from typer import Argument, Option
 
 from bubbleproof import cli
 from bubbleproof.cli import app
-from bubbleproof.commands import measure, solve
+from bubbleproof.commands import solve
+from bubbleproof.commands.measuring import measure
 from bubbleproof.commands.options.option_groups import HeadedCommand, OptionGroup, runs
 from bubbleproof.commands.options.shared_options import DemandOptions, SearchOptions, SolveOutput
 from bubbleproof.commands.replaying import profile, replay
@@ -96,7 +97,7 @@ class Figure(OptionGroup):
 def drawing(seen: list[tuple[Figure, int]]) -> Callable[..., int]:
     """A command whose work is to keep what it is given."""
 
-    @runs("measure.kept")
+    @runs("measuring.measure.kept")
     def draw(figure: Figure, size: int = 3) -> None:
         """Draws."""
 
@@ -125,7 +126,7 @@ def test_two_options_of_one_name_are_refused() -> None:
         del width, shape
 
     with pytest.raises(ValueError, match="duplicate parameter name: 'width'"):
-        runs("measure.run_measure")(twice)
+        runs("measuring.measure.run_measure")(twice)
 
 
 def test_every_option_keeps_its_name_on_the_way() -> None:

@@ -30,6 +30,7 @@ OTHERS = {
     "bench": {"problems", "engine"},
     "verify": {"schedule", "problem", "comm", "certificate", "dialect", "runtime"},
     "measure": {"family", "parameters"},
+    "diff": {"a", "b", "dialect"},
     "costs": {"model", "parameters"},
     "calibrate": {"rows", "card"},
     "estimate": {"rows", "hardware"},

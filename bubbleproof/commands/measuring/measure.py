@@ -93,13 +93,15 @@ def _tell(
     if not verdict.ok:
         print_table("verdict", ("rule", "verdict", "statement"), rule_rows(verdict))
     if why is not None:
-        from bubbleproof.commands.why_idle import print_why
+        from bubbleproof.commands.measuring.why_idle import print_why
 
         print_why(*why)
 
 
 def _why(problem: Problem, schedule: Schedule) -> dict[str, object]:
-    from bubbleproof.commands.why_idle import why_to_json  # a bound is asked of the solvers
+    from bubbleproof.commands.measuring.why_idle import (
+        why_to_json,  # a bound is asked of the solvers
+    )
 
     return why_to_json(problem, schedule)
 

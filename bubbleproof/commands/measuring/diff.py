@@ -1,0 +1,165 @@
+"""``bubbleproof diff A B``: what differs between two schedules, and what it is worth.
+
+A and B are schedule files, or families with their parameters in one word (``'1f1b p=4 m=8'``). Told
+are the makespan and its like, peaks and idle ticks by rank and cause, the verdicts, and the actions
+that only one has, that run elsewhere, or in another order. Exit status 0 where the two are the
+same, 1 where they differ or a rule is broken.
+
+With ``--json``: ``a`` and ``b`` (names), ``same``, ``measures`` (by name ``{a, b}``; null where it
+cannot be measured), ``causes`` (idle ticks by cause, ``{a, b}``), ``broken`` (the rules by name),
+``only_a``, ``only_b``, ``elsewhere``, ``moved``, ``sooner``, ``later`` and ``common``.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from bubbleproof.commands.inputs import read_schedule_input
+from bubbleproof.commands.output import (
+    BROKEN,
+    HOLDS,
+    measures_to_json,
+    print_json,
+    print_table,
+    print_text,
+)
+from bubbleproof.formats import ScheduleFile
+from bubbleproof.report.difference import ScheduleDifference, difference
+from bubbleproof.theory.idle import idle_stretches
+from bubbleproof.verify import Verdict
+from bubbleproof.verify.every_rule import check_every_rule
+
+MOST_ROWS = 40  # of a table for people; --json has all
+KEYS = (
+    "makespan", "idle_ratio", "span_idle", "idle_ticks", "peak_memory", "peak_activations",
+)  # fmt: skip
+Pair = tuple[object, object]
+
+
+def run_diff(a: str, b: str, dialect: str | None, json: bool) -> int:
+    """Print what differs between two schedules."""
+    given = [_read(words, dialect) for words in (a, b)]
+    verdicts = [check_every_rule(each.to_judge) for each in given]
+    one, other = ((each.problem, each.timed_roughly()) for each in given)
+    found = difference(one, other)
+    measures, causes = _measures(verdicts), _causes(given, verdicts)
+    if json:
+        _print_json(given, verdicts, found, measures, causes)
+    else:
+        _print_tables(given, verdicts, found, {**measures, **causes})
+    is_right = all(verdict.ok for verdict in verdicts)
+    return HOLDS if found.is_none and is_right else BROKEN
+
+
+def _read(words: str, dialect: str | None) -> ScheduleFile:
+    parts = [words] if words.lower().endswith((".json", ".csv")) else shlex.split(words)
+    is_table = words.lower().endswith(".csv")
+    return read_schedule_input(parts or [""], dialect=dialect if is_table else None)
+
+
+def _measures(verdicts: Sequence[Verdict]) -> dict[str, Pair]:
+    """Both values of every measure that is compared; None where a schedule has none."""
+    found = [None if v.measured is None else measures_to_json(v.measured) for v in verdicts]
+    one, other = ([None if each is None else each[key] for key in KEYS] for each in found)
+    return dict(zip(KEYS, zip(one, other, strict=True), strict=True))
+
+
+def _causes(given: Sequence[ScheduleFile], verdicts: Sequence[Verdict]) -> dict[str, Pair]:
+    """The idle ticks of each cause in both; None where a rank does two things at once."""
+    found: list[dict[str, int]] = []
+    for each, verdict in zip(given, verdicts, strict=True):
+        try:
+            idle = idle_stretches(each.problem, each.timed_roughly()).ticks_by_cause()
+        except ValueError:
+            found.append({})
+            continue
+        found.append({cause.value: t for cause, t in idle.items() if verdict.measured is not None})
+    words = [word for word in {**found[0], **found[1]} if any(each.get(word) for each in found)]
+    return {word: (found[0].get(word), found[1].get(word)) for word in words}
+
+
+def _broken(verdict: Verdict) -> list[str]:
+    return [rule.name.lower() for rule in verdict.broken]
+
+
+def _print_json(
+    given: Sequence[ScheduleFile],
+    verdicts: Sequence[Verdict],
+    found: ScheduleDifference,
+    measures: dict[str, Pair],
+    causes: dict[str, Pair],
+) -> None:
+    def sides(pairs: dict[str, Pair]) -> dict[str, object]:
+        return {key: {"a": a, "b": b} for key, (a, b) in pairs.items()}
+
+    print_json(
+        {
+            "a": given[0].name,
+            "b": given[1].name,
+            "same": found.is_none,
+            "measures": sides(measures),
+            "causes": sides(causes),
+            "broken": {"a": _broken(verdicts[0]), "b": _broken(verdicts[1])},
+            **asdict(found),
+        }
+    )
+
+
+def _print_tables(
+    given: Sequence[ScheduleFile],
+    verdicts: Sequence[Verdict],
+    found: ScheduleDifference,
+    values: dict[str, Pair],
+) -> None:
+    names = given[0].name or "A", given[1].name or "B"
+    rules = [", ".join(_broken(verdict)) or "every rule holds" for verdict in verdicts]
+    rows = [("verdict", *rules, "")]
+    rows += [(key, _text(a), _text(b), _change(a, b)) for key, (a, b) in values.items()]
+    print_table(f"{names[0]} and {names[1]}", ("", *names, "change"), rows)
+    print_text(_summary(found))
+    if found.only_a:
+        print_text(f"only in {names[0]}: {_first(found.only_a)}")
+    if found.only_b:
+        print_text(f"only in {names[1]}: {_first(found.only_b)}")
+    if found.elsewhere:
+        places = [(e.action, e.resource_a, e.resource_b) for e in found.elsewhere[:MOST_ROWS]]
+        print_table("on other resources", ("action", *names), places)
+    if found.moved:
+        header = "on", "action", f"place and start in {names[0]}", f"in {names[1]}"
+        moves = [
+            (m.resource, m.action, f"{m.place_a} at {m.start_a}", f"{m.place_b} at {m.start_b}")
+            for m in found.moved[:MOST_ROWS]
+        ]
+        print_table("moved in the order", header, moves)
+    for more in (len(found.elsewhere), len(found.moved)):
+        if more > MOST_ROWS:
+            print_text(f"{more - MOST_ROWS:,} more rows: --json has all of them.")
+
+
+def _summary(found: ScheduleDifference) -> str:
+    if found.is_none:
+        return f"The same {found.common} actions in the same order at the same ticks."
+    return (
+        f"{found.common} actions in both: {len(found.elsewhere)} on other resources, "
+        f"{len(found.moved)} moved in the order, {found.sooner} start sooner and {found.later} "
+        f"later; {len(found.only_a)} only in the first, {len(found.only_b)} only in the second."
+    )
+
+
+def _first(actions: Sequence[str]) -> str:
+    more = f" and {len(actions) - MOST_ROWS:,} more" if len(actions) > MOST_ROWS else ""
+    return " ".join(actions[:MOST_ROWS]) + more
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "none"
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _change(a: object, b: object) -> str:
+    if isinstance(a, int) and isinstance(b, int):
+        return f"{b - a:+}" if b != a else "0"
+    return "same" if a == b else "differs"
