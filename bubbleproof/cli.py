@@ -157,7 +157,10 @@ def bench(
 def verify(
     schedule: Annotated[
         list[str],
-        Argument(metavar="SCHEDULE", help="FILE.json, FILE.csv, FAMILY key=value…, or a plan"),
+        Argument(
+            metavar="SCHEDULE",
+            help="FILE.json, FILE.csv, folders of these, FAMILY key=value…, or a plan",
+        ),
     ],
     request: VerifyRequest,
 ) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -76,3 +79,39 @@ def test_every_requirement_is_pinned_for_the_suite() -> None:
     lines = (ROOT / "constraints.txt").read_text("utf-8").lower().splitlines()
     pinned = {line.partition("==")[0] for line in lines}
     assert {line.partition("==")[0] for line in constraints(PROJECT)} <= pinned
+
+
+def test_the_action_calls_a_command_that_exists(tmp_path: Path) -> None:
+    """Its last step, run by bash with the inputs' defaults, writes both files."""
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+    action = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
+    last = action["runs"]["steps"][-1]
+    given = {name: str(row.get("default", "")) for name, row in action["inputs"].items()}
+    given["paths"] = str(ROOT / "examples" / "launch-order.csv")
+    given["options"] = "--comm buffered"
+    inputs = re.compile(r"\$\{\{ inputs\.(\w+) \}\}")
+    asked = {key: inputs.fullmatch(value) for key, value in last["env"].items()}
+    environment = {key: given[match[1]] for key, match in asked.items() if match}
+    assert set(environment) == set(last["env"])
+    shim = f'bubbleproof() {{ "{sys.executable}" -m bubbleproof "$@"; }}'
+    done = subprocess.run(
+        ["bash", "-euc", f"{shim}\n{last['run']}"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "1 of 1 hold" in done.stdout
+    assert {path.name for path in tmp_path.iterdir()} == {"bubbleproof.sarif", "bubbleproof.xml"}
+
+
+def test_the_hook_takes_what_is_in_folders_named_schedules() -> None:
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
+    assert shlex.split(hook["entry"])[:2] == ["bubbleproof", "verify"]
+    assert re.search(hook["files"], "src/schedules/a.csv")
+    assert re.search(hook["files"], "schedules/deep/a.json")
+    assert not re.search(hook["files"], "my_schedules/a.csv")
+    assert not re.search(hook["files"], "schedules/a.toml")

@@ -32,8 +32,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "hand_over": {"theory", "costs", "formats"},
     "commands": {
         "theory", "papers", "verify", "solvers", "planners", "reference_exec", "formats", "report",
-        "parallel", "platforms", "faults", "costs", "hand_over",
+        "parallel", "platforms", "faults", "costs", "hand_over", "version",
     },
+    "version": set(),
     "reference_exec.__main__": {"__main__"},  # the command as torchrun starts it
     "testing": {"theory", "verify", "reference_exec", "formats", "commands"},
     "arguments": {"theory"},
@@ -50,8 +51,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "door_idle": {"arguments", "theory", "formats", "reference_exec"},
     "__init__": {
         "door", "door_costs", "door_files", "door_idle", "door_plan", "theory", "solvers", "verify",
+        "version",
     },
-    "cli": {"commands", "reference_exec"},
+    "cli": {"commands", "reference_exec", "version"},
     "__main__": {"cli"},
 }  # fmt: skip
 

@@ -59,6 +59,8 @@ WRITING = [
     ("pareto", "schedules", ("none.toml", "--schedules", "TARGET"), ""),
     ("plan", "output", ("none.toml", "-o", "TARGET"), ""),
     ("plan", "certificate", ("none.toml", "--certificate", "TARGET"), ".json"),
+    ("verify", "junit", ("none.csv", "--junit", "TARGET"), ".xml"),
+    ("verify", "sarif", ("none.csv", "--sarif", "TARGET"), ".sarif"),
     ("hand_over", "output", ("none.json", "--to", "torch", "-o", "TARGET"), ""),
     ("costs", "output", ("none.toml", "-o", "TARGET"), ".toml"),
     ("calibrate", "output", ("none.csv", "-o", "TARGET"), ".toml"),

@@ -139,4 +139,9 @@ class VerifyRequest(OptionGroup):
         bool, Option("--spec", help="Rules 1 to 5 and 8 by their plain definition alone.")
     ] = False
     dialect: Dialect = None
+    workers: Annotated[int, Option(help="Processes that judge several schedules.")] = 1
+    junit: Annotated[str | None, Option(help="Write JUnit's XML for a CI."), Target.FILE] = None
+    sarif: Annotated[
+        str | None, Option(help="Write SARIF, which marks rows and cells."), Target.FILE
+    ] = None
     json: Json = False
