@@ -106,7 +106,14 @@ def _of_cluster(path: str, options: PlanOptions) -> ClusterPlan | NoClusterPlan:
     from bubbleproof.planners.planning import plan_cluster
 
     file = read_cluster_file(path)
-    found = plan_cluster(all_counted(file), lambda one: deployed_space(file, one), options)
+    is_open = file.opened is not None
+    orders = file.opened.runs.orders if file.opened is not None else ()
+    found = plan_cluster(
+        all_counted(file),
+        lambda one: deployed_space(file, one),
+        replace(options, orders=orders),
+        is_lazy=is_open,
+    )
     return replace(found, source=_source(path))
 
 

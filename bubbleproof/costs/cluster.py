@@ -23,7 +23,8 @@ class Cluster:
     """``reserve`` are bytes of each card's memory that are left to the driver and to libraries.
 
     ``hidden`` is the share of the replicas' collectives that runs beside computation, where there
-    is as much of that (``cluster_times``); 0: the computation waits for each.
+    is as much of that (``cluster_times``); 0: the computation waits for each. None: what the
+    constant ``exposed_gradient`` leaves, where the software overlaps them, else 0.
 
     Raises ``ValueError`` for numbers that are none.
     """
@@ -33,7 +34,7 @@ class Cluster:
     constants: Mapping[str, float] = field(default_factory=dict)
     reserve: int = 2 << 30
     framework: str = "megatron-core"
-    hidden: float = 0.0
+    hidden: float | None = None
 
     def __post_init__(self) -> None:
         if self.cards < 1:
@@ -44,7 +45,7 @@ class Cluster:
                 f"{self.reserve} bytes, got {self.memory}; use more memory, or a reserve such as "
                 f"{max(self.memory // 16, 0)}"
             )
-        if not 0 <= self.hidden <= 1:
+        if self.hidden is not None and not 0 <= self.hidden <= 1:
             raise ValueError(
                 f"cluster hidden must be 0 to 1, the share of collectives beside computation, got "
                 f"{self.hidden}; use such as 0.5"
@@ -63,6 +64,12 @@ class Cluster:
     def runs(self) -> Software:
         """The software."""
         return software(self.framework)
+
+    @property
+    def hides(self) -> float:
+        """The share of the replicas' collectives that runs beside computation."""
+        overlaps = 1 - min(1.0, self.constants["exposed_gradient"]) if self.runs.overlaps else 0.0
+        return overlaps if self.hidden is None else self.hidden
 
     def with_changes(self, **changes: Any) -> Cluster:
         """The same but for some fields."""

@@ -5,14 +5,14 @@ exchange for their weights. Under ZeRO 3 weights are gathered for each forward a
 a microbatch, under 2 and 3 gradients reduced after each. At the end of a step gradients are reduced
 once and weights gathered once, as far as that was not done before, and the optimizer runs.
 
-Of a collective of t ms beside computation of c ms a share ``hidden`` (of the cluster) is hidden, at
+Of a collective of t ms beside computation of c ms a share ``hides`` (of the cluster) is hidden, at
 most as much as there is computation: what is left to wait for is
 
-    t - min(hidden t, c).
+    t - min(hides t, c).
 
 It is beside the pass that it is for; at the end of a step, reducing beside the last backward of one
-microbatch and gathering beside the next step's first forward. With ``hidden`` 0, the default,
-nothing is.
+microbatch and gathering beside the next step's first forward. Of software that
+overlaps nothing it is 0, unless the file tells it.
 
 A full backward is shorter than its halves, which the host launches apart; of a split one the half
 for the weights takes its time, and the other what is left of the full one. Times are in
@@ -110,11 +110,13 @@ def cluster_times(model: Transformer, at: Deployment, cluster: Cluster) -> Clust
     before = Passes(forward=embedding, weight_backward=embedding)
     behind = Passes(forward=head, input_backward=head, weight_backward=head)
     copied = head_weights(model, at, is_copied=at.pipeline > 1)
+    # Of a message the stages are told here: a microbatch's own deployment does not know them.
+    sent = float(sent_bytes(model, at, cluster)) / (cluster.constants["message"] * GB_PER_MS)
     return ClusterTimes(
         layer=among.shared(layer, layer_weights(model, at)),
         embedding=among.shared(before, embedding_weights(model, at)),
         head=among.shared(behind, copied),
-        message=_message(model, at, cluster) + float(times.latency) if at.pipeline > 1 else 0.0,
+        message=sent + float(times.latency) if at.pipeline > 1 else 0.0,
         beside=float(cluster.constants["iteration"]),
     )
 
@@ -123,11 +125,6 @@ def sent_bytes(model: Transformer, at: Deployment, cluster: Cluster) -> Number:
     """What a card sends to the next stage for a microbatch, bytes."""
     scattered = is_scattered(at, cluster.runs, cluster.card.cards_per_node)
     return message_bytes(model, at, is_scattered=scattered)
-
-
-def _message(model: Transformer, at: Deployment, cluster: Cluster) -> float:
-    """To the next stage, which a microbatch's own deployment does not know."""
-    return float(sent_bytes(model, at, cluster)) / (cluster.constants["message"] * GB_PER_MS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,12 +157,10 @@ class _Replicas:
 
     def _left(self, collective: float, computation: float) -> float:
         """What of a collective is not hidden beside the computation."""
-        return collective - min(self.cluster.hidden * collective, computation)
+        return collective - min(self.cluster.hides * collective, computation)
 
     def _collective(self, weights: Weights, size: int) -> float:
         """Gathering or reducing these weights, of so many bytes each, by itself."""
-        if self.at.replicas == 1:
-            return 0.0
         latency = log2(self.at.replicas) * self.cluster.constants["collective"] * US
         return latency + self._moving(weights, size)
 

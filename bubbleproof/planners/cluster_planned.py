@@ -71,7 +71,8 @@ class DeploymentResults:
 
     No iteration takes less than ``lower_bound`` ticks. ``nearest`` has the deployment that would
     run on the smallest card; none where no number allows one. ``bundled`` has the proofs of those
-    deployments that have a space, by name.
+    deployments that have a space, by name. ``orders`` are the families of which every order was
+    timed that may be the best; none where that is not so, or any order may be run.
     """
 
     status: Status
@@ -82,6 +83,7 @@ class DeploymentResults:
     bundled: Mapping[str, tuple[CandidateBound, ...]]
     reason: str = ""
     source: PlanSource = NO_FILE
+    orders: tuple[str, ...] = ()
 
     @property
     def solved(self) -> tuple[SolvedDeployment, ...]:

@@ -9,6 +9,13 @@
 4. Those whose bound is below the best are searched for anything shorter; what time is left goes to
    the joint planner, on the best one.
 
+Where ``is_lazy``, which is for very many combinations, step 2 is left to step 3: a combination has
+the bound of its numbers alone (``deployment_floor``), and its shapes are made when it is its turn.
+One that is never looked at is bounded away with that.
+
+Where the options name the orders that may be run, step 4 is left out: each shape has one order. A
+bound stays one on every order.
+
 An *iteration* is the makespan and the step's end (gradients, weights, optimizer). The answer is
 optimal over these choices where no combination's bound is below it.
 
@@ -20,6 +27,7 @@ would take most of what is left.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
@@ -27,6 +35,7 @@ from dataclasses import replace
 from bubbleproof.costs.combinations import CombinationCosts
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_planned import ClusterPlan, NearestDeployment, NoClusterPlan
+from bubbleproof.planners.deployment_floor import floor_of
 from bubbleproof.planners.deployment_standing import DeploymentStanding, value_of
 from bubbleproof.planners.looks import (
     CandidateSearch,
@@ -50,6 +59,7 @@ OTHERS_SHARE = 0.5  # of what is left then, for those that are not the best
 LEAST_SECONDS = 1.0  # for any search
 ONE_SHARE = 0.1  # of the seconds left, at most, for one look as long as nothing is found
 ROOM_SHARE = 0.15  # of the seconds until those of most room are looked at, if nothing is found
+TURN = 8  # shapes of a deployment in a turn
 SpaceOf = Callable[[CombinationCosts], PlanSpace]
 
 
@@ -63,7 +73,10 @@ class DeploymentSearch:
         options: PlanOptions,
         budget: SearchBudget,
         executor: Executor | None = None,
+        *,
+        is_lazy: bool = False,
     ) -> None:
+        self.is_lazy = is_lazy
         self.options, self.budget = options, budget
         self.space_of, self.executor = space_of, executor
         self.standings = [
@@ -94,22 +107,36 @@ class DeploymentSearch:
     def open_ones(self) -> list[DeploymentStanding]:
         return [one for one in self.standings if not one.reason]
 
+    def first_looks(self) -> int:
+        """The first three steps alone; the least bound."""
+        in_turn((self._bound, self._look_first), self.options.stop)
+        return min((one.bound for one in self.open_ones), default=0)
+
     def run(self) -> ClusterPlan | NoClusterPlan:
         in_turn((self._bound, self._look_first, self._improve), self.options.stop)
         return self._conclude()
 
     def _bound(self) -> None:
         for one in self.open_ones:
-            try:
-                space = self.space_of(one.counted)
-            except ValueError as why:  # such as more microbatches than a problem may have
-                is_too_large = isinstance(why, OversizeError) and not one.counted.reason
-                one.refuse(str(why), is_too_large=is_too_large)
+            if not self.is_lazy:
+                self._open(one)
                 continue
-            one.find_shapes(space)
+            one.floor = floor_of(one.counted)
+            one.rule_out()
+
+    def _open(self, one: DeploymentStanding) -> None:
+        """Make its shapes, each with its bound."""
+        try:
+            space = self.space_of(one.counted)
+        except ValueError as why:  # such as more microbatches than a problem may have
+            is_too_large = isinstance(why, OversizeError) and not one.counted.reason
+            one.refuse(str(why), is_too_large=is_too_large)
+            return
+        one.find_shapes(space)
 
     def _look_first(self) -> None:
         waiting = sorted(self.open_ones, key=lambda one: one.bound)
+        again: list[DeploymentStanding] = []
         while waiting:
             most, left = value_of(self.best), self.budget.left
             used = self.all_of_it - left
@@ -119,9 +146,17 @@ class DeploymentSearch:
                 return
             one = self._next(waiting, most, used)
             waiting.remove(one)
+            if not one.is_opened and (most is None or one.bound < most):
+                self._open(one)
+                if not one.reason:
+                    insort(waiting, one, key=lambda one: one.bound)
+                continue
             if most is None or one.bound < most:
                 self._look_at(one, most)
                 self._tell(one)
+                again += [] if one.is_seen else [one]
+            if not waiting:
+                waiting, again = sorted(again, key=lambda one: one.bound), []
 
     def _next(
         self, waiting: Sequence[DeploymentStanding], most: int | None, used: float
@@ -135,23 +170,37 @@ class DeploymentSearch:
     def _look_at(self, one: DeploymentStanding, most: int | None) -> None:
         """First looks at its shapes; its bound is the least of theirs.
 
-        As long as nothing is found, none may take more than a part of the seconds that are left.
+        Where shapes are made in turn, so many (``TURN``) of all kinds, and the others in a turn
+        after those of the other deployments. As long as nothing is found, none may take more than
+        a part of the seconds that are left.
         """
-        for shape in one.shapes:
+        for shape in self._turn(one):
+            one.looked.add(shape.candidate)
             if most is not None and one.bound_of(shape) >= most:
                 continue
             within = None if most is None else most - one.step_end
             seconds, needed = max(0.0, self.budget.preparable), preparation(shape.shaped.pipeline)
             if most is None and self.options.work is None and needed > ONE_SHARE * seconds:
+                one.is_passed_over = True
                 continue
-            asked = FirstSearch(shaped=shape.shaped, most=within, seconds=seconds)
+            asked = FirstSearch(
+                shaped=shape.shaped, most=within, seconds=seconds, orders=self.options.orders
+            )
             began = self.budget.taken
-            self._take(one, shape, first_look(asked))
+            self._take(one, shape, seen := first_look(asked))
+            one.is_passed_over |= not seen.is_begun
             if needed <= seconds:
                 self.budget.pace.measure(needed, self.budget.taken - began)
             if one.best is not None:
                 most = one.best.value if most is None else min(most, one.best.value)
+        is_whole = one.is_seen and not one.is_passed_over
+        one.is_settled = is_whole and bool(self.options.orders)
         one.rule_out()
+
+    def _turn(self, one: DeploymentStanding) -> list[ShapeBound]:
+        """The shapes of a turn, the least bound first."""
+        left = [shape for shape in one.shapes if shape.candidate not in one.looked]
+        return left[:: -(-len(left) // TURN)] if self.is_lazy and left else left
 
     def _take(self, one: DeploymentStanding, shape: ShapeBound, seen: SearchOutcome) -> None:
         self.budget.spend(seen.work)
@@ -166,7 +215,8 @@ class DeploymentSearch:
             if self.best is not None or self.budget.is_spent:
                 break
             self._plan(one, max(self.least, self.budget.left / len(waiting)))
-        self._close_others()
+        if not self.options.orders:
+            self._close_others()
         if self.best is not None and not self.best.is_planned:
             self._plan(self.best, max(self.least, self.budget.left))
 
@@ -230,9 +280,9 @@ class DeploymentSearch:
         rows = tuple(one.row(best) for one in self.standings)
         bundled = {str(one.counted.combination): one.bundle for one in self.standings}
         most, bounds = value_of(best), [one.bound for one in self.open_ones]
-        reason = self.budget.reason(
-            sum(most is None or bound < most for bound in bounds), "deployment"
-        )
+        unsettled = [one for one in self.open_ones if most is None or one.bound < most]
+        unsettled = [one for one in unsettled if not one.is_settled]
+        reason = self.budget.reason(len(unsettled), "deployment")
         lower, seconds = min(bounds, default=0), self.budget.taken
         if best is None or best.best is None or best.plan is None:
             return NoClusterPlan(
@@ -257,6 +307,7 @@ class DeploymentSearch:
             seconds=seconds,
             bundled=bundled,
             reason=reason,
+            orders=() if unsettled else self.options.orders,
         )
 
     def _nearest(self) -> tuple[NearestDeployment, ...]:

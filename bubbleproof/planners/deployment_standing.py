@@ -13,7 +13,7 @@ from bubbleproof.planners.outcome import Outcome, solved_outcome, unsolved_outco
 from bubbleproof.planners.planned import NoPlanFound, Plan
 from bubbleproof.planners.shape_bounds import ShapeBound, legal_shapes
 from bubbleproof.solvers import Status
-from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
 from bubbleproof.verify.candidates.bundle import CandidateBound
 
 NO_ROOM = "does not fit: no shape has room for one microbatch"
@@ -33,7 +33,10 @@ class DeploymentStanding:
 
     ``known`` is the schedule of the ``best`` iteration, ``plan`` what the search of its pipeline
     alone found, where there was one (``is_planned``); ``reason`` tells why it is out, and is
-    empty as long as it is not.
+    empty as long as it is not. Before its shapes are made no iteration is below the ``floor``.
+    ``looked`` has its shapes that had their first look, or need none; ``is_passed_over`` tells that
+    one had no time for it. ``is_settled``: of the orders that may be run all were timed that may
+    be the best.
     """
 
     counted: CombinationCosts
@@ -45,6 +48,11 @@ class DeploymentStanding:
     is_planned: bool = False
     reason: str = ""
     is_too_large: bool = False
+    floor: int = 0
+    is_opened: bool = False
+    is_settled: bool = False
+    looked: set[Candidate] = field(default_factory=set)
+    is_passed_over: bool = False
 
     def refuse(self, why: str, *, is_too_large: bool) -> None:
         """No candidate of it is legal."""
@@ -54,6 +62,7 @@ class DeploymentStanding:
 
     def find_shapes(self, space: PlanSpace) -> None:
         """Those of its space, the least bound first."""
+        self.is_opened = True
         self.shapes, reasons = legal_shapes(space)
         if not self.shapes:
             large = [why for why in reasons if why.is_too_large]
@@ -69,9 +78,14 @@ class DeploymentStanding:
             self.reason = self.counted.reason or NO_ROOM
 
     @property
+    def is_seen(self) -> bool:
+        """Whether each of its shapes had its turn."""
+        return len(self.looked) == len(self.shapes)
+
+    @property
     def bound(self) -> int:
         """No iteration takes less; ``NEVER`` where nothing fits."""
-        return min(map(self.bound_of, self.shapes), default=0)
+        return min(map(self.bound_of, self.shapes), default=self.floor)
 
     def bound_of(self, shape: ShapeBound) -> int:
         """The bound of an iteration of one of its shapes."""
@@ -134,7 +148,11 @@ class DeploymentStanding:
             return "the plan"
         if value is None:
             return "no schedule was found in the time given"
-        return "bound not below the plan" if self.bound >= value else "open: bound below the plan"
+        if self.bound >= value:
+            return "bound not below the plan"
+        if self.is_settled:
+            return "its orders do not fit" if self.best is None else "its orders are longer"
+        return "open: bound below the plan"
 
     def row(self, best: DeploymentStanding | None) -> DeploymentRow:
         """What became of it, beside the best."""

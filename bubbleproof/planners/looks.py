@@ -85,12 +85,14 @@ class SearchOutcome:
 class FirstSearch:
     """What to look at, in so many seconds.
 
-    Published orders are tried only where the bound is below ``most`` ticks.
+    Published orders are tried only where the bound is below ``most`` ticks: those of ``orders``,
+    where any are named.
     """
 
     shaped: ShapedPipeline
     most: int | None = None
     seconds: float = inf
+    orders: tuple[str, ...] = ()
 
 
 def preparation(pipeline: Pipeline) -> float:
@@ -127,10 +129,18 @@ def without_look(given: ShapedPipeline, why: str) -> SearchOutcome:
 
 
 def first_look(asked: FirstSearch) -> SearchOutcome:
-    """The bound of milliseconds, and the best published order, if one fits."""
+    """The bound of milliseconds, and the best published order, if one fits.
+
+    Where orders are named, the bound is what the numbers of one rank show.
+    """
     pipeline, deadline = asked.shaped.pipeline, time.perf_counter() + asked.seconds
     if (unseen := _not_begun(asked.shaped, asked.seconds)) is not None:
         return unseen
+    if asked.orders:
+        seen = replace(without_look(asked.shaped, ""), is_begun=True)
+        if seen.is_infeasible or (asked.most is not None and seen.bound >= asked.most):
+            return seen
+        return replace(seen, found=_published(pipeline, deadline, asked.orders))
     relaxed = relaxation(pipeline, asked.shaped.allowed)
     if (full := refuted(relaxed)) is not None:
         return SearchOutcome(bound=NEVER, certificate=full, is_infeasible=True, reason=NO_ROOM)
@@ -139,13 +149,15 @@ def first_look(asked: FirstSearch) -> SearchOutcome:
         seen = replace(seen, bound=bounds.best.bound, certificate=bounds.best)
     if asked.most is not None and seen.bound >= asked.most:
         return seen
-    return replace(seen, found=_published(pipeline, deadline))
+    return replace(seen, found=_published(pipeline, deadline, asked.orders))
 
 
-def _published(pipeline: Pipeline, deadline: float) -> FoundSchedule | None:
+def _published(
+    pipeline: Pipeline, deadline: float, orders: tuple[str, ...] = ()
+) -> FoundSchedule | None:
     """The best published order that fits, of the first and those before the deadline."""
     problem, best = pipeline.problem(), None
-    for number, (name, program) in enumerate(published_in_turn(pipeline)):
+    for number, (name, program) in enumerate(published_in_turn(pipeline, orders)):
         if number and time.perf_counter() > deadline:
             break
         try:

@@ -125,10 +125,14 @@ class PipelineSearch:
 
         Beyond so many (``MANY``) those whose bound is not below the best need no schedule.
         """
+        orders = self.options.orders
         for first in range(0, len(self.standings), MANY):
-            standings, most = self.standings[first : first + MANY], self.best if first else None
+            is_known = first or orders
+            standings, most = self.standings[first : first + MANY], self.best if is_known else None
             asked = (
-                FirstSearch(shaped=one.shaped, most=most, seconds=self.budget.preparable)
+                FirstSearch(
+                    shaped=one.shaped, most=most, seconds=self.budget.preparable, orders=orders
+                )
                 for one in standings
             )
             self._run(first_look, asked, standings)
@@ -151,9 +155,14 @@ class PipelineSearch:
                 run_all(self.executor, look_at, asked, on_done=on_done)
 
     def _improve(self) -> None:
-        """Round after round, each open candidate with an equal share of what is left."""
-        while self.budget.left > 0 and (
-            open_ones := [one for one in self._open() if self._fits(one)]
+        """Round after round, each open candidate with an equal share of what is left.
+
+        Where orders are named there is nothing else to look for.
+        """
+        while (
+            not self.options.orders
+            and self.budget.left > 0
+            and (open_ones := [one for one in self._open() if self._fits(one)])
         ):
             self._look_at(open_ones)
 

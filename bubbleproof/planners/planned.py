@@ -44,6 +44,7 @@ class PlanOptions:
     time limit, which may be ``inf``.
     ``tell`` is called with a line whenever a candidate was looked at. Setting ``stop`` from another
     thread, or Ctrl-C, ends the search with what it has.
+    ``orders`` are the families whose orders may be run, by name; empty: any order.
     Raises ``ValueError`` for a limit, threads or a seed that are none.
     """
 
@@ -53,6 +54,7 @@ class PlanOptions:
     seed: int = 1
     tell: Told | None = None
     stop: threading.Event = field(default_factory=threading.Event)
+    orders: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.time_limit > 0:

@@ -47,8 +47,12 @@ def plan_cluster(
     options: PlanOptions | None = None,
     *,
     executor: Executor | None = None,
+    is_lazy: bool = False,
 ) -> ClusterPlan | NoClusterPlan:
-    """The best of the combinations; ``space_of`` gives the shapes to try of each."""
+    """The best of the combinations; ``space_of`` gives the shapes to try of each.
+
+    Where ``is_lazy`` shapes are made of those alone that may be the best.
+    """
     options = options or PlanOptions()
     budget = SearchBudget.of(SEARCHED * options.time_limit, options.work, options.stop)
-    return DeploymentSearch(counted, space_of, options, budget, executor).run()
+    return DeploymentSearch(counted, space_of, options, budget, executor, is_lazy=is_lazy).run()

@@ -55,7 +55,7 @@ def test_one_that_fits_is_looked_at_in_time_that_is_short_for_a_larger_one() -> 
 def test_out_of_time_no_further_published_order_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     programs, made = published_programs(PIPELINE), list[str]()
 
-    def in_turn(_: Pipeline) -> Iterator[tuple[str, Program]]:
+    def in_turn(_: Pipeline, __: object) -> Iterator[tuple[str, Program]]:
         for name, program in programs:
             made.append(name)
             yield name, program

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
 from bubbleproof.theory.families.base import Family, FamilyMember
@@ -114,11 +114,13 @@ def published_programs(pipeline: Pipeline) -> list[tuple[str, Program]]:
     return list(published_in_turn(pipeline))
 
 
-def published_in_turn(pipeline: Pipeline) -> Iterator[tuple[str, Program]]:
-    """The same, each made when it is asked for."""
+def published_in_turn(
+    pipeline: Pipeline, only: Sequence[str] = ()
+) -> Iterator[tuple[str, Program]]:
+    """The same, each made when it is asked for; of these names where there are any."""
     problem = pipeline.problem()
     for name, known in families().items():
-        if known.refusal(pipeline) is None:
+        if (not only or name in only) and known.refusal(pipeline) is None:
             yield name, with_messages_in_order(problem, known.program(pipeline))
 
 

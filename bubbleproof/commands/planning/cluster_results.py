@@ -38,8 +38,9 @@ MOST_SHOWN = 12
 UNIT = "us"
 UNFIT = (Outcome.TOO_LARGE, Outcome.NOT_LEGAL, Outcome.INFEASIBLE)
 AnyClusterPlan = ClusterPlan | NoClusterPlan
+ESTIMATED = "by the estimated times"
 STATEMENTS = {
-    Status.OPTIMAL: "optimal over these deployments and choices, by the estimated times",
+    Status.OPTIMAL: f"optimal over these deployments and choices, {ESTIMATED}",
     Status.FEASIBLE: "feasible: nothing shorter was found, nor excluded",
     Status.INFEASIBLE: "infeasible: no deployment fits",
     Status.UNKNOWN: "unknown: no schedule was found in the time given",
@@ -49,12 +50,15 @@ STATEMENTS = {
 def statement(found: AnyClusterPlan) -> str:
     """What was found, in a sentence, and what was too large to be looked at."""
     large = [row for row in found.rows if row.status is Outcome.TOO_LARGE]
+    told = STATEMENTS[found.status]
+    if found.status is Status.FEASIBLE and found.orders:
+        told = f"the best of the orders that it runs ({', '.join(found.orders)}), {ESTIMATED}"
     if not large:
-        return STATEMENTS[found.status]
+        return told
     beyond = f"{len(large)} of {len(found.rows)} deployments are larger than a plan takes"
     if found.status is Status.UNKNOWN and all(row.status in UNFIT for row in found.rows):
         return f"unknown: {beyond} ({large[0].reason}), and no other fits; use fewer samples"
-    return f"{STATEMENTS[found.status]}; {beyond} and were not looked at"
+    return f"{told}; {beyond} and were not looked at"
 
 
 def combination_rows(file: ClusterFile, found: AnyClusterPlan) -> list[tuple[str, ...]]:
@@ -140,7 +144,7 @@ def iteration_rows(file: ClusterFile, found: AnyClusterPlan) -> list[tuple[str, 
         *rows,
         ("run", str(found.winner.combination)),
         ("iteration", ticks(found.value, UNIT)),
-        ("no iteration below", bound_text(found.value, found.lower_bound, UNIT)),
+        (_bound_name(found), bound_text(found.value, found.lower_bound, UNIT)),
         ("of it after the pipeline", ticks(found.step_end, UNIT)),
         (
             "model FLOPs per card",
@@ -148,6 +152,10 @@ def iteration_rows(file: ClusterFile, found: AnyClusterPlan) -> list[tuple[str, 
             f"{100 * utilisation(file, found.value):.1f} % of its rate (MFU)",
         ),
     ]
+
+
+def _bound_name(found: ClusterPlan) -> str:
+    return "no order at all below" if found.orders else "no iteration below"
 
 
 def teraflops(file: ClusterFile, iteration: int) -> float:

@@ -52,6 +52,11 @@ from bubbleproof.commands.planning.plan import (
 )
 from bubbleproof.commands.planning.plan_report import deployed_report
 from bubbleproof.commands.planning.plan_results import Timed, deployed_rows, timed_candidates
+from bubbleproof.commands.planning.restriction import (
+    SHARE,
+    Restriction,
+    restriction_of,
+)
 from bubbleproof.costs.combinations import CombinationCosts
 from bubbleproof.formats.clusters.cluster_deployments import all_counted
 from bubbleproof.formats.clusters.cluster_toml import (
@@ -99,6 +104,7 @@ class _Answer:
     winner: CombinationCosts
     timed: Timed
     shown: PipelinesBeside | None
+    restriction: Restriction | None = None
 
 
 def run_any_plan(problem: str, request: PlanRequest) -> int:
@@ -116,12 +122,20 @@ def run_any_plan(problem: str, request: PlanRequest) -> int:
         counts = all_counted(file)
     options = options.after(perf_counter() - began)
     with workers_of(request) as executor, heartbeat(options) as telling:
-        found = plan_cluster(counts, lambda c: deployed_space(file, c), telling, executor=executor)
+        found = plan_cluster(
+            counts,
+            lambda c: deployed_space(file, c),
+            asked_of(file, telling),
+            executor=executor,
+            is_lazy=file.opened is not None,
+        )
     if isinstance(found, NoClusterPlan):
         _refuse_illegal(problem, file, counts, found)
         _tell_nothing(file, found, request.json)
         return EXIT[found.status]
     answer = _answer(file, counts, found, request.paper, options)
+    left = max(0.0, min(SHARE * options.time_limit, options.time_limit - (perf_counter() - began)))
+    answer = replace(answer, restriction=restriction_of(file, answer.found, options, left))
     with written_together(request.output, request.certificate) as (folder, proofs):
         if request.output is not None:
             _write(folder, answer)
@@ -134,6 +148,11 @@ def run_any_plan(problem: str, request: PlanRequest) -> int:
     else:
         _print(answer)
     return EXIT[answer.found.status] if answer.plan.verdict.ok else BROKEN
+
+
+def asked_of(file: ClusterFile, options: PlanOptions) -> PlanOptions:
+    """The options, with the orders that the file's framework runs."""
+    return options if file.opened is None else replace(options, orders=file.opened.runs.orders)
 
 
 def _answer(
@@ -170,6 +189,8 @@ def _write_proofs(path: Path, counts: Sequence[CombinationCosts], of: _Answer) -
 
 def _to_json(of: _Answer) -> dict[str, object]:
     found = cluster_plan_to_json(of.file, of.deployed, of.found, of.timed)
+    if of.restriction is not None:
+        found["framework"] = of.restriction.to_json()
     if of.shown is None:
         return found
     return {**found, "paper": paper_to_json(of.shown, run_to_json(of.found.value, of.plan.winner))}
@@ -211,6 +232,7 @@ def _print(of: _Answer) -> None:
     _print_deployments(of.file, of.found)
     rows = [*iteration_rows(of.file, of.found), *_shape_rows(of)]
     rows += paper_rows(of.shown, of.found.value, of.deployed.pipeline.unit)
+    rows += [] if of.restriction is None else of.restriction.rows(of.found.value)
     print_table(f"{of.file.name}: plan", ("quantity", "value"), rows)
     if of.found.reason:
         print_text(of.found.reason)

@@ -23,7 +23,7 @@ def all_counted(file: ClusterFile) -> list[CombinationCosts]:
     """Every combination of the file with its numbers, or why it has none."""
     with values_at("plan"):
         listed = combinations(file.training, file.lists)
-    return [counted(file.training, each) for each in listed]
+    return [counted(file.training, each) for each in listed if file.runs(each)]
 
 
 def deployed_spaces(

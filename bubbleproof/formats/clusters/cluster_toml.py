@@ -14,12 +14,14 @@ from typing import Any
 
 from bubbleproof.costs import Deployment
 from bubbleproof.costs.cluster import Cluster
-from bubbleproof.costs.combinations import Lists, TrainingJob
+from bubbleproof.costs.combinations import Combination, CombinationCosts, Lists, TrainingJob
 from bubbleproof.costs.times.card_files import cards
 from bubbleproof.costs.times.cards import Card
 from bubbleproof.costs.times.constants import starts
+from bubbleproof.formats.clusters.framework_choices import framework_of_costs
 from bubbleproof.formats.clusters.hardware_toml import known_hardware, read_hardware
 from bubbleproof.formats.clusters.model_toml import model_of
+from bubbleproof.formats.clusters.open_choices import OpenChoices, open_choices, open_lists
 from bubbleproof.formats.errors import UnusableInput, about, quoted, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
 from bubbleproof.formats.layouts.cluster_layout import (
@@ -27,7 +29,6 @@ from bubbleproof.formats.layouts.cluster_layout import (
     ClusterLayout,
     ClusterPlanLayout,
 )
-from bubbleproof.formats.layouts.plan_layout import PlanLayout
 from bubbleproof.formats.plans.listed_spread import spread_of
 from bubbleproof.formats.sizes_and_rates import Units
 from bubbleproof.formats.toml_text import parse_toml
@@ -45,7 +46,13 @@ CARD = {
 }
 REACHED = 0.6  # of the dense rate, by a card of which nothing else is known
 SIZES = ("tensor", "data", "pipeline", "micro_batch", "zero", "scope", "context", "expert")
-OF_COSTS = ("layers", "accounting", "precision")  # keys of [plan] that no problem file has there
+OF_COSTS = (
+    "layers",
+    "accounting",
+    "precision",
+    "framework",
+)  # keys of [plan] that no problem file has there
+OPEN_SOFTWARE = "megatron-core-overlapped"  # of a cluster that tells none, where all is open
 MOST_SHARES = 64  # so many microseconds are little of what a layer takes
 
 
@@ -54,6 +61,8 @@ class ClusterFile:
     """What such a file says; ``time_limit`` in seconds. ``plan`` has the shapes of a pipeline.
 
     ``plan`` has them as they are told, ``shapes`` as they are read; ``text`` is all of the file.
+    ``opened`` is what a file leaves open that lists nothing, or names a framework; None where all
+    is as it is listed.
     """
 
     name: str
@@ -61,9 +70,23 @@ class ClusterFile:
     training: TrainingJob
     lists: Lists
     plan: Mapping[str, object]
-    shapes: PlanLayout
+    shapes: ClusterPlanLayout
     time_limit: int | None
     text: str = ""
+    opened: OpenChoices | None = None
+
+    def runs(self, one: Combination) -> bool:
+        """Whether the deployment is asked for."""
+        return self.opened is None or self.opened.takes(one)
+
+    def shapes_of(self, one: CombinationCosts) -> ClusterPlanLayout:
+        """The shapes of a deployment's pipeline."""
+        return self.shapes if self.opened is None else self.opened.shapes_of(self.shapes, one)
+
+    def plan_of(self, one: CombinationCosts) -> Mapping[str, object]:
+        """The same as the table of a problem file."""
+        told = self.plan
+        return told if self.opened is None else self.opened.plan_of(told, self.shapes_of(one))
 
 
 def is_cluster_file(path: FilePath) -> bool:
@@ -87,15 +110,18 @@ def read_cluster_file(path: FilePath) -> ClusterFile:
         return cluster_file_of_text(read_text(path, limit=MEBIBYTE), name=Path(path).stem)
 
 
-def cluster_file_of_text(text: str, *, name: str) -> ClusterFile:
+def cluster_file_of_text(text: str, *, name: str, framework: str | None = None) -> ClusterFile:
     """What such a file of this text says; ``name`` is for one that states none.
+
+    A ``framework`` takes the place of the one that an open file plans for.
 
     Raises ``UnusableInput`` as ``read_cluster_file`` does.
     """
     units = Units(unit="s", memory_unit="bytes")
     layout = validate(ClusterFileLayout, parse_toml(text), units)
     model, sequence = model_of(layout.model)
-    cluster = cluster_of(layout.cluster)
+    is_open = "plan" not in layout.model_fields_set or layout.plan.framework is not None
+    cluster = cluster_of(layout.cluster, OPEN_SOFTWARE if is_open else None)
     if layout.solve.objective != "makespan":
         expected = "'makespan', which a plan is made for"
         raise UnusableInput("solve.objective", expected, quoted(layout.solve.objective))
@@ -110,6 +136,12 @@ def cluster_file_of_text(text: str, *, name: str) -> ClusterFile:
             precision=layout.plan.precision or cluster.runs.precision,
         )
     spread_of(layout.plan)  # refuses numbers that say no spread
+    lists, opened = _lists(layout.plan), None
+    if is_open:
+        with values_at("plan.framework"):
+            told = layout.plan.framework or framework_of_costs(cluster.framework)
+            opened = open_choices(layout.plan, framework or told, model)
+        lists = open_lists(lists, opened, model, cluster.cards, shared.sequence)
     return ClusterFile(
         name=layout.name or name,
         description=layout.description,
@@ -119,18 +151,22 @@ def cluster_file_of_text(text: str, *, name: str) -> ClusterFile:
             samples=layout.batch.samples,
             deployment=shared,
             kinds=_kinds(layout.plan),
-            shares=_shares(layout.plan),
+            shares=_shares(layout.plan, opened),
         ),
-        lists=_lists(layout.plan),
+        lists=lists,
         plan=_shapes(layout.plan),
         shapes=layout.plan,
         time_limit=layout.solve.time_limit,
         text=text,
+        opened=opened,
     )
 
 
-def cluster_of(layout: ClusterLayout) -> Cluster:
-    """The cluster of a table. Raises ``UnusableInput`` for numbers that are none."""
+def cluster_of(layout: ClusterLayout, software: str | None = None) -> Cluster:
+    """The cluster of a table, with this software where the table tells none.
+
+    Raises ``UnusableInput`` for numbers that are none.
+    """
     with values_at("cluster"):
         kind, constants = _card(layout)
         found = Cluster(
@@ -138,16 +174,15 @@ def cluster_of(layout: ClusterLayout) -> Cluster:
             cards=layout.cards,
             constants=constants,
             **_told(layout, "reserve", "hidden"),
-            **_framework(layout),
+            **_framework(layout.framework or software),
         )
         efficiency = layout.efficiency
         return found if efficiency is None else with_efficiency(found, float(efficiency))
 
 
-def _framework(layout: ClusterLayout) -> dict[str, Any]:
+def _framework(told: str | None) -> dict[str, Any]:
     """The constants of a framework, which a runtime's name (``target_runtimes``) stands for too."""
     counted = {each.name: each.costs for each in RUNTIMES if each.costs}
-    told = layout.framework
     return {} if told is None else {"framework": counted.get(told, told)}
 
 
@@ -219,8 +254,10 @@ def _kinds(layout: ClusterPlanLayout) -> tuple[str, ...]:
     return (EVEN, BALANCED) if layout.layers is None else (layout.layers,)
 
 
-def _shares(layout: ClusterPlanLayout) -> int:
+def _shares(layout: ClusterPlanLayout, opened: OpenChoices | None) -> int:
     """What all numbers of slices divide. Raises ``UnusableInput`` where that is too coarse."""
+    if opened is not None and "slices" not in opened.listed:
+        return lcm(*opened.runs.slices)
     found = lcm(*layout.slices)
     if found > MOST_SHARES:
         expected = f"numbers of slices that all divide one of {MOST_SHARES} or less"

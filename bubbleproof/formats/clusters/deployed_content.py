@@ -58,7 +58,7 @@ def deployed_problem(file: ClusterFile, one: CombinationCosts) -> dict[str, obje
         microbatches=one.microbatches,
         name=file.name,
         description=f"{model_name(training)} on {training.cluster.cards} cards, {at}",
-        plan=file.plan,
+        plan=file.plan_of(one),
     )
 
 

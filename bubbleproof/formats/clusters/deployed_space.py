@@ -33,9 +33,8 @@ def deployed_space(file: ClusterFile, one: CombinationCosts) -> PlanSpace:
 
     Raises ``ValueError`` as ``problem_of`` does, such as for more microbatches than a problem has.
     """
-    return space_of_layers(
-        numbers_of(one), file.shapes, ranks=one.combination.pipeline, microbatches=one.microbatches
-    )
+    numbers, shapes, ranks = numbers_of(one), file.shapes_of(one), one.combination.pipeline
+    return space_of_layers(numbers, shapes, ranks=ranks, microbatches=one.microbatches)
 
 
 def space_of_layers(

@@ -38,6 +38,9 @@
     layers = "balanced"          # stages of as many layers ("even"), or the heaviest lightest;
                                  # default: both
     chunks = [1, 2]              # and the shapes of a pipeline, as in any plan
+    framework = "megatron-core"  # what it runs, of all that is not listed here; "any": all of it
+
+Without ``[plan]`` all is open that the framework of ``[cluster]`` runs.
 
 The schema is ``docs/reference/schemas/cluster-1.json``.
 """
@@ -128,6 +131,8 @@ class ClusterPlanLayout(PlanLayout):
     """How kept bytes are counted, by name (``costs.accounting``); absent: the framework's."""
     precision: str | None = None
     """Bytes of a parameter, by name; absent: the framework's."""
+    framework: str | None = None
+    """What is planned for, by name, or "any": what is not listed is open as far as it runs it."""
 
 
 class ClusterFileLayout(Layout):

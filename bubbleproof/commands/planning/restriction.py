@@ -1,0 +1,105 @@
+"""What it costs that a plan is for one framework: beside what any order of ours could do.
+
+The deployments of the plan's shortest iterations are looked at again, at every level of ZeRO, with
+all that a schedule of ours may be, for a part of the plan's time: every published order, without a
+search for others. What is found is a plan that the framework does not run. The bound is that of all
+deployments' numbers (``planners.deployment_floor``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from bubbleproof.costs.combinations import CombinationCosts, combinations
+from bubbleproof.formats.clusters.cluster_deployments import all_counted
+from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
+from bubbleproof.formats.clusters.deployed_space import deployed_space
+from bubbleproof.formats.clusters.framework_choices import ANY
+from bubbleproof.planners.cluster_planned import ClusterPlan
+from bubbleproof.planners.deployment_floor import floor_of
+from bubbleproof.planners.deployment_search import DeploymentSearch
+from bubbleproof.planners.deployment_standing import value_of
+from bubbleproof.planners.planned import PlanOptions
+from bubbleproof.planners.search_budget import SearchBudget
+from bubbleproof.theory.families import families
+
+SHARE = 0.15  # of the plan's time, or work
+AKIN = 3  # of the shortest iterations
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restriction:
+    """What the framework does not run: ``left_out`` deployments of the file's lists.
+
+    ``value`` is the best iteration found without it, of ``run``; None where it found none. No
+    iteration at all is below ``bound``.
+    """
+
+    framework: str
+    left_out: int
+    value: int | None
+    run: str
+    bound: int
+
+    def rows(self, best: int) -> list[tuple[str, str]]:
+        """The lines of an answer; ``best`` is the plan's iteration."""
+        told = f"{self.framework}; {self.left_out:,} deployments that it does not run are left out"
+        most = f"at most {_less(best, self.bound)} less without it"
+        if self.value is None or self.value >= best:
+            return [("planned for", told), ("which costs", f"nothing that was found; {most}")]
+        found = f"{_less(best, self.value)}: {self.value:,} us as {self.run}; {most}"
+        return [("planned for", told), ("which costs", found)]
+
+    def to_json(self) -> dict[str, object]:
+        """The same for programs."""
+        return {
+            "name": self.framework,
+            "left_out": self.left_out,
+            "unrestricted": self.value,
+            "run": self.run,
+            "lower_bound": self.bound,
+        }
+
+
+def _less(best: int, other: int) -> str:
+    return f"{100 * (best - other) / best:.2g} %"
+
+
+def restriction_of(
+    file: ClusterFile, found: ClusterPlan, options: PlanOptions, seconds: float
+) -> Restriction | None:
+    """What the file's framework costs, looked at for so many seconds at most.
+
+    None where any order may be run, or all is as it is listed.
+    """
+    if file.opened is None or file.opened.framework == ANY:
+        return None
+    free = cluster_file_of_text(file.text, name=file.name, framework=ANY)
+    listed = combinations(free.training, free.lists)
+    counts = [one for one in all_counted(free) if one.numbers is not None]
+    floors = [floor_of(one) for one in counts]
+    work = None if options.work is None else SHARE * options.work
+    budget = SearchBudget.of(seconds, work, options.stop)
+    every = replace(options, orders=tuple(families()), tell=None, time_limit=max(seconds, 1e-9))
+    search = DeploymentSearch(
+        _akin(counts, found), lambda one: deployed_space(free, one), every, budget, is_lazy=True
+    )
+    search.first_looks()
+    best = search.best
+    return Restriction(
+        framework=file.opened.framework,
+        left_out=sum(not file.runs(one) for one in listed),
+        value=value_of(best),
+        run=""
+        if best is None or best.known is None
+        else f"{best.counted.combination}, {best.known.candidate}",
+        bound=min([*floors, found.value]),
+    )
+
+
+def _akin(counts: Sequence[CombinationCosts], found: ClusterPlan) -> list[CombinationCosts]:
+    """The deployments of the plan's shortest iterations, at every level of ZeRO."""
+    solved = sorted(found.solved, key=lambda row: row.value)[:AKIN]
+    like = {replace(row.combination, zero=0) for row in solved}
+    return [one for one in counts if replace(one.combination, zero=0) in like]

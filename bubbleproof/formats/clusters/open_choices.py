@@ -1,0 +1,140 @@
+"""What a plan goes through where its file lists nothing: all that the framework runs.
+
+A file without a table ``[plan]``, or whose table names a ``framework``, leaves every key open that
+it does not list:
+
+- context: the divisors c of the cards with ``LEAST_TOKENS`` of a sample or more on each card;
+- expert: the divisors of the experts;
+- chunks of a deployment: up to ``FEW_CHUNKS``, and those that cut the layers evenly up to
+  ``MOST_CHUNKS``; of one rank, one;
+- placements, backwards, slices and ZeRO levels: those of ``framework_choices``;
+- the other sizes, scopes and cuts as without a framework: all that divide, and every one.
+
+A listed value stays where the framework runs it; a list of which it runs nothing is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from bubbleproof.costs.combinations import Combination, CombinationCosts, Lists
+from bubbleproof.costs.transformer import Transformer
+from bubbleproof.formats.clusters.framework_choices import FrameworkChoices, framework_choices
+from bubbleproof.formats.errors import UnusableInput
+
+if TYPE_CHECKING:
+    from bubbleproof.formats.layouts.cluster_layout import ClusterPlanLayout
+
+LEAST_TOKENS = 1024  # of a sample on a card, where the file lists no context
+FEW_CHUNKS, MOST_CHUNKS = 8, 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenChoices:
+    """The framework of a plan, and the keys of its table that the file lists.
+
+    ``layers`` are the model's.
+    """
+
+    framework: str
+    listed: frozenset[str]
+    layers: int
+
+    @property
+    def runs(self) -> FrameworkChoices:
+        """What the framework runs."""
+        return framework_choices(self.framework)
+
+    def takes(self, one: Combination) -> bool:
+        """Whether the framework runs such a deployment, and it is no other's double."""
+        levels = self.runs.staged_zero if one.pipeline > 1 else self.runs.zero
+        return one.zero in levels and one.data % one.expert == 0
+
+    def shapes_of(self, told: ClusterPlanLayout, one: CombinationCosts) -> ClusterPlanLayout:
+        """The shapes of one deployment's pipeline."""
+        return told.model_copy(update=self._shapes(told, one))
+
+    def plan_of(self, told: Mapping[str, Any], shapes: ClusterPlanLayout) -> dict[str, object]:
+        """The same as keys of a problem file's table."""
+        keys = ("chunks", "placements", "backward", "slices")
+        return {**told, **{key: getattr(shapes, key) for key in keys}}
+
+    def _shapes(self, told: ClusterPlanLayout, one: CombinationCosts) -> dict[str, object]:
+        ranks, runs = one.combination.pipeline, self.runs
+        chunks = told.chunks if "chunks" in self.listed else self._chunks(ranks)
+        if not runs.chunks or (runs.rounds and one.microbatches % ranks):
+            chunks = [v for v in chunks if v == 1]
+        if ranks == 1:
+            chunks = chunks[:1]
+        found: dict[str, object] = {"chunks": chunks or [1]}
+        is_alone = ranks == 1 and "backward" not in self.listed
+        for key in ("placements", "backward", "slices"):
+            values = list(getattr(runs, key))
+            if key in self.listed:
+                values = [each for each in getattr(told, key) if not _refused(each, values)]
+            found[key] = values[:1] if is_alone else values
+        return found
+
+    def _chunks(self, ranks: int) -> list[int]:
+        most = min(self.layers // ranks, MOST_CHUNKS)
+        found = [v for v in range(1, most + 1) if v <= FEW_CHUNKS or self.layers % (v * ranks) == 0]
+        return found or [1]
+
+
+def open_choices(told: ClusterPlanLayout | None, framework: str, model: Transformer) -> OpenChoices:
+    """What a table leaves open under a framework.
+
+    Raises ``UnusableInput`` for a list of which the framework runs nothing.
+    """
+    listed = frozenset() if told is None else frozenset(told.model_fields_set)
+    found = OpenChoices(framework=framework, listed=listed, layers=model.layers)
+    if told is not None:
+        _require_run(found, told)
+    return found
+
+
+def open_lists(
+    lists: Lists, opened: OpenChoices, model: Transformer, cards: int, sequence: int
+) -> Lists:
+    """The lists with all that is open in them."""
+    runs, listed = opened.runs, opened.listed
+    if "zero" not in listed:
+        lists = replace(lists, zero=tuple(sorted({*runs.zero, *runs.staged_zero})))
+    if "context" not in listed and runs.context:
+        sizes = _divisors(cards)
+        fits = tuple(c for c in sizes if c == 1 or sequence >= c * LEAST_TOKENS)
+        lists = replace(lists, context=tuple(c for c in fits if sequence % c == 0))
+    if "expert" not in listed and runs.expert and model.experts:
+        lists = replace(lists, expert=tuple(e for e in _divisors(model.experts) if cards % e == 0))
+    return lists
+
+
+def _divisors(number: int) -> tuple[int, ...]:
+    return tuple(n for n in range(1, number + 1) if number % n == 0)
+
+
+def _refused(each: object, values: Sequence[object]) -> bool:
+    """Whether a listed value is none that the framework runs; lists of ranks are no names."""
+    return each not in values
+
+
+def _require_run(opened: OpenChoices, told: ClusterPlanLayout) -> None:
+    runs, name = opened.runs, opened.framework
+    known: dict[str, Sequence[object]] = {
+        "zero": sorted({*runs.zero, *runs.staged_zero}),
+        "placements": runs.placements,
+        "backward": runs.backward,
+    }
+    if name != "any":
+        known["slices"] = runs.slices
+    if not runs.chunks:
+        known["chunks"] = (1,)
+    if not runs.context:
+        known["context"] = (1,)
+    for key, values in known.items():
+        given = getattr(told, key)
+        if key in opened.listed and all(_refused(each, values) for each in given):
+            expected = f"values that {name} runs, such as {list(values)}"
+            raise UnusableInput(f"plan.{key}", expected, f"{given}")

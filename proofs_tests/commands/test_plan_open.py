@@ -1,0 +1,86 @@
+"""``bubbleproof plan`` of a file that lists nothing: what it answers, and what that rests on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import bubbleproof as bp
+from bubbleproof.planners.cluster_planned import ClusterPlan
+from proofs_tests.commands.conftest import Run
+from proofs_tests.commands.small_cluster import SMALL
+
+
+@pytest.fixture
+def problem(tmp_path: Path) -> Path:
+    path = tmp_path / "open.toml"
+    path.write_text(SMALL)
+    return path
+
+
+def test_the_plan_is_an_order_that_megatron_has(command: Run, problem: Path) -> None:
+    answer = command("plan", problem, "--json")
+    found = json.loads(answer.out)
+    assert answer.status == 0
+    assert found["winner"]["zero"] in (0, 1)
+    assert found["winner"]["backward"] == "whole"
+    restricted = found["framework"]
+    assert restricted["name"] == "megatron-core"
+    # of (t, d, p) within a node of two: (1,4,1) (1,2,2) (1,1,4) (2,2,1) (2,1,2), where there is
+    # more than one replica ZeRO 2 and 3 are left out: of three, at 4 micro-batches and 3 scopes.
+    assert restricted["left_out"] == 3 * 2 * 4 * 3
+    assert restricted["lower_bound"] <= found["value"]
+
+
+def test_any_order_is_never_longer(command: Run, problem: Path) -> None:
+    named = json.loads(command("plan", problem, "--json").out)
+    free = problem.with_name("free.toml")
+    free.write_text(f'{SMALL}\n[plan]\nframework = "any"\n')
+    found = json.loads(command("plan", free, "--work", "3", "--json").out)
+    assert "framework" not in found
+    assert found["lower_bound"] <= named["value"]
+    # Slices are a quarter of a sample: ticks are multiples of 4, at most 2 off for each action.
+    assert found["value"] <= named["value"] + 2 * 3 * 8 * 6
+    assert len(found["candidates"]) == len(named["candidates"]) + named["framework"]["left_out"]
+
+
+def test_what_it_costs_is_a_line(command: Run, problem: Path) -> None:
+    told = command("plan", problem).out
+    assert "planned for" in told
+    assert "megatron-core; 72 deployments that it does not run are left out" in told
+    assert "which costs" in told
+
+
+def test_its_proofs_are_of_every_deployment(command: Run, problem: Path, tmp_path: Path) -> None:
+    folder, proofs = tmp_path / "out", tmp_path / "proofs.json"
+    assert command("plan", problem, "-o", folder, "--certificate", proofs).status == 0
+    judged = command("verify", folder, "--certificate", proofs)
+    assert judged.status == 0
+    less = json.loads(proofs.read_text())
+    less["deployments"].pop()
+    proofs.write_text(json.dumps(less))
+    assert command("verify", folder, "--certificate", proofs).status != 0
+
+
+def test_a_limit_of_work_repeats(command: Run, problem: Path) -> None:
+    one, other = (
+        json.loads(command("plan", problem, "--work", "2", "--json").out) for _ in range(2)
+    )
+    one.pop("seconds"), other.pop("seconds")
+    assert one == other
+
+
+def test_the_door_plans_the_same(command: Run, problem: Path) -> None:
+    found = bp.plan(problem)
+    assert isinstance(found, ClusterPlan)
+    assert found.value == json.loads(command("plan", problem, "--json").out)["value"]
+
+
+def test_a_framework_that_cannot_run_what_is_fixed_is_refused(command: Run, problem: Path) -> None:
+    problem.write_text(f'{SMALL}\n[plan]\nframework = "megatron-core"\nzero = [3]\n')
+    answer = command("plan", problem)
+    assert answer.status == 2
+    assert answer.err.count("\n") == 1
+    assert "plan.zero: expected values that megatron-core runs, such as [0, 1]" in answer.err

@@ -1,0 +1,104 @@
+"""What a plan goes through where its file lists nothing, or names a framework."""
+
+from __future__ import annotations
+
+import pytest
+
+from bubbleproof.costs.combinations import CombinationCosts
+from bubbleproof.formats.clusters.cluster_deployments import all_counted
+from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
+from bubbleproof.formats.clusters.deployed_problem import deployed_file
+from bubbleproof.formats.clusters.deployed_space import deployed_space
+from bubbleproof.formats.clusters.framework_choices import framework_choices, framework_of_costs
+from bubbleproof.formats.errors import UnusableInput
+from bubbleproof.theory.pipelines.programs.target_runtimes import RUNTIMES
+from proofs_tests.commands.small_cluster import SMALL
+
+
+def read(plan: str = "", text: str = SMALL) -> ClusterFile:
+    return cluster_file_of_text(text + plan, name="small")
+
+
+def one_of(file: ClusterFile, **sizes: int) -> CombinationCosts:
+    for one in all_counted(file):
+        if all(getattr(one.combination, name) == size for name, size in sizes.items()):
+            return one
+    raise AssertionError(sizes)
+
+
+def test_every_framework_of_the_list_says_what_it_runs() -> None:
+    for each in RUNTIMES:
+        assert framework_choices(each.name).zero
+    assert framework_of_costs("megatron-core-overlapped") == "megatron-core"
+    assert framework_of_costs("megatron-deepspeed") == "deepspeed"
+    assert framework_of_costs("own") == "any"
+
+
+def test_without_a_table_all_is_open_that_megatron_runs() -> None:
+    """4 layers on 2 ranks: 1 or 2 chunks; 8 samples are whole rounds of 2 ranks, 2 of 4 are not."""
+    file = read()
+    assert file.opened is not None
+    assert file.opened.framework == "megatron-core"
+    assert {one.combination.zero for one in all_counted(file)} == {0, 1}
+    space = deployed_space(file, one_of(file, pipeline=2, data=1, tensor=2, micro_batch=1))
+    assert space.chunks == (1, 2)
+    assert (space.backward, space.slices, space.placements) == (("whole",), (1,), ("loop",))
+    assert space.layers is not None
+    assert space.layers.kinds == ("even", "balanced")
+    lone = one_of(file, pipeline=2, tensor=2, micro_batch=8)  # one microbatch is no whole round
+    assert deployed_space(file, lone).chunks == (1,)
+
+
+def test_any_opens_slices_waves_and_split_backwards() -> None:
+    file = read('[plan]\nframework = "any"')
+    space = deployed_space(file, one_of(file, pipeline=2, data=1, tensor=2, micro_batch=1))
+    assert space.slices == (1, 2, 4)
+    assert space.backward == ("whole", "split")
+    assert space.placements == ("loop", "wave")
+    assert {one.combination.zero for one in all_counted(file)} == {0, 1, 2, 3}
+    assert file.training.shares == 4
+
+
+def test_context_is_open_while_a_card_has_a_thousand_tokens() -> None:
+    """2,048 tokens: 2 cards have 1,024 each, 4 have 512."""
+    assert read(text=SMALL.replace("sequence = 256", "sequence = 2048")).lists.context == (1, 2)
+    assert read().lists.context == (1,)
+
+
+def test_what_is_listed_stays() -> None:
+    file = read('[plan]\nframework = "torch"\nchunks = [2]\nzero = [2, 1]\nbackward = ["split"]')
+    assert {one.combination.zero for one in all_counted(file)} == {0, 2} - {0}
+    space = deployed_space(file, one_of(file, pipeline=2, micro_batch=1))
+    assert (space.chunks, space.backward, space.slices) == ((2,), ("split",), (1,))
+
+
+def test_a_table_without_a_framework_is_what_it_lists() -> None:
+    file = read("[plan]\nzero = [1]")
+    assert file.opened is None
+    assert file.lists.context == (1,)
+    assert deployed_space(file, one_of(file, pipeline=2)).chunks == (1,)
+    assert file.training.cluster.framework == "megatron-core"
+
+
+@pytest.mark.parametrize("plan", ["", '[plan]\nframework = "any"\nbackward = ["split"]'])
+def test_the_space_is_what_its_problem_file_tells(plan: str) -> None:
+    file = read(plan)
+    for one in all_counted(file):
+        if one.numbers is not None:
+            assert deployed_file(file, one).plan == deployed_space(file, one)
+
+
+@pytest.mark.parametrize(
+    ("plan", "words"),
+    [
+        ('framework = "megatron-core"\nzero = [2, 3]', "plan.zero: expected values that megatron"),
+        ('framework = "deepspeed"\nchunks = [2]', "plan.chunks: expected values that deepspeed"),
+        ('framework = "torch"\nslices = [2]', "plan.slices: expected values that torch runs"),
+        ('framework = "automodel"\nplacements = ["wave"]', "plan.placements: expected values"),
+        ('framework = "megatron-core"\nbackward = ["split"]', "plan.backward: expected values"),
+        ('framework = "megaton"', "must be one of .* did you mean 'megatron'"),
+    ],
+)
+def test_a_framework_that_cannot_run_what_is_listed_is_refused(plan: str, words: str) -> None:
+    with pytest.raises(UnusableInput, match=words):
+        read(f"[plan]\n{plan}")
