@@ -16,7 +16,7 @@ import numpy as np
 from bubbleproof.theory.model.actions import NONE, ActionTable, Bools, Ints, Kind
 from bubbleproof.theory.model.problem import Problem
 
-COLUMNS = ("row", "start", "end", "chunk", "lane")
+COLUMNS = ("row", "start", "end", "chunk", "lane", "task")
 
 
 class BarLane(IntEnum):
@@ -32,7 +32,7 @@ class Bars:
     """Columns of one length; ``actions`` names each bar, with stage ``NONE`` where bars are cells.
 
     ``row`` is a row of the picture, ``start`` and ``end`` are ticks, ``chunk`` is the position of
-    the bar's stage among the stages of its rank.
+    the bar's stage among the stages of its rank, ``task`` its task (``NONE`` of a cell).
     """
 
     row: Ints
@@ -40,6 +40,7 @@ class Bars:
     end: Ints
     chunk: Ints
     lane: Ints
+    task: Ints
     actions: ActionTable
 
     def __len__(self) -> int:
@@ -87,6 +88,7 @@ def bars_of(problem: Problem, task: Ints, resource: Ints, start: Ints) -> Bars:
         end=start + problem.duration[task],
         chunk=_chunks(problem, task, resource),
         lane=np.full(len(task), int(BarLane.WHOLE)),
+        task=task,
         actions=problem.actions.take(task),
     )
 

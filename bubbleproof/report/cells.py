@@ -38,6 +38,7 @@ def cells_of(bars: Bars, *, window: tuple[int, int], num_rows: int, cell_ticks: 
         end=end,
         chunk=chunk,
         lane=np.full(len(row), int(BarLane.WHOLE)),
+        task=np.full(len(row), NONE),
         actions=ActionTable.of(kind, NONE, np.full(len(row), NONE)),
     )
 

@@ -40,6 +40,15 @@ _KINDS: dict[Kind, tuple[str, str]] = {  # colour, and words of the legend
 }
 WORDS = {kind: words for kind, (_, words) in _KINDS.items()}
 IDLE = "#f1f1ee"
+CAUSES = {  # of idle time: pale, so that what runs stands out
+    "warm-up": "#dcd6ef",
+    "drain": "#cfe3ea",
+    "finished": "#e4e4e4",
+    "order": "#f3b6c2",
+    "memory": "#f7d28c",
+    "link": "#bcd9a4",
+    "input": "#d8cbb8",
+}
 CAPACITY = "#c0392b"
 CLASH = "#d0021b"
 _SEAM = 0.62

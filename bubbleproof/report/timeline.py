@@ -133,12 +133,13 @@ def timeline(
     window: Window | None = None,
     max_bars: int = MAX_BARS,
     max_rows: int = MAX_ROWS,
+    max_curves: int = MAX_CURVES,
     stopped: Standstill | None = None,
 ) -> Timeline:
     """The picture of a schedule, or of its part between the two ticks of ``window``.
 
-    ``stopped`` is where the schedule comes from that runs until a standstill. Raises ``ValueError``
-    for a window that does not end after it starts.
+    ``stopped`` is where the schedule comes from that runs until a standstill. ``max_curves`` is 0
+    or 2 at least. Raises ``ValueError`` for a window that does not end after it starts.
     """
     task, resource, start = known_rows(problem, schedule)
     every = bars_of(problem, task, resource, start)
@@ -155,7 +156,7 @@ def timeline(
     bars = split_overlaps(replace(visible, row=number[visible.row]))
     gaps, clashes = _gaps_and_clashes(bars, len(shown), chosen)
     profile = memory_profile(problem, task, start)
-    memory, memory_notes = _memory(problem, profile, chosen, whole[0])
+    memory, memory_notes = _memory(problem, profile, chosen, whole[0], max_curves)
     view = Timeline(
         rows=tuple(on_one_line(problem.resources[r].name) for r in shown),
         num_rank_rows=sum(r < problem.num_ranks for r in shown),
@@ -264,11 +265,13 @@ def _gaps_and_clashes(bars: Bars, num_rows: int, window: Window) -> tuple[Spans,
 
 
 def _memory(
-    problem: Problem, profile: MemoryProfile, window: Window, origin: int
+    problem: Problem, profile: MemoryProfile, window: Window, origin: int, max_curves: int
 ) -> tuple[tuple[MemoryCurve, ...], list[str]]:
+    if not max_curves:
+        return (), []
     stores, notes = list(range(len(problem.stores))), []
-    if len(stores) > MAX_CURVES:
-        step = -(-len(stores) // (MAX_CURVES - 1))
+    if len(stores) > max_curves:
+        step = -(-len(stores) // (max_curves - 1))
         fullest = int(np.argmax(profile.peaks(problem)))
         stores = sorted({*stores[::step], fullest})
         notes.append(

@@ -22,6 +22,7 @@ def bars(row: Ints, start: Ints, end: Ints, kind: Ints, lane: Ints | None = None
         end=end,
         chunk=zero,
         lane=zero if lane is None else lane,
+        task=np.arange(len(row)),
         actions=actions,
     )
 

@@ -20,8 +20,9 @@ from bubbleproof.report.gantt import draw
 from bubbleproof.report.page import ReportPage, ScheduleSection, write_page
 from bubbleproof.report.palette import IDLE, darker, fill
 from bubbleproof.report.timeline import timeline
-from bubbleproof.theory.families import FamilyMember, member
+from bubbleproof.theory.families import member
 from bubbleproof.theory.model.actions import Kind
+from proofs_tests.report.shares import shares
 
 image = pytest.importorskip("matplotlib.image", reason="pictures need the report extra")
 Pixels = npt.NDArray[np.int64]
@@ -36,21 +37,6 @@ SHAPES = [
     ("1f1b", {"p": 2, "m": 3000}),  # 9,003 ticks: several to a pixel, in a steady beat
 ]
 NAMES = [" ".join([name, *(f"{k}={v}" for k, v in at.items())]) for name, at in SHAPES]
-
-
-def shares(drawn: FamilyMember, window: tuple[int, int] | None = None) -> dict[str, Fraction]:
-    """By colour, its part of ranks x time, idle time included; by counting half ticks."""
-    view = timeline(drawn.problem, drawn.schedule, max_bars=10**9)
-    first, last = window or view.window
-    total = 2 * len(view.rows) * (last - first)
-    found: dict[str, Fraction] = {}
-    for kind, chunk, bars in view.bars.by_kind():
-        colour = fill(kind, chunk=chunk, num_chunks=view.num_chunks)
-        length = np.clip(bars.end, first, last) - np.clip(bars.start, first, last)
-        ran = int((length * np.where(bars.lane == 0, 2, 1)).sum())
-        found[colour] = found.get(colour, Fraction(0)) + Fraction(ran, total)
-    found[IDLE] = 1 - sum(found.values(), Fraction(0))
-    return found
 
 
 def pixels(path: Path) -> Pixels:

@@ -1,0 +1,34 @@
+// The charts of a page begin: as it opens, as the screen turns dark or light, and for print.
+
+const viewers = [];
+
+async function begin(box) {
+  try {
+    const names = box.dataset.schedules.split(" ");
+    viewers.push(new Viewer(box, await Promise.all(names.map((name) => ScheduleData.of(name)))));
+  } catch (error) {
+    box.textContent = "This chart cannot be drawn here: " + error.message;
+    throw error;
+  }
+}
+
+const darkness = matchMedia("(prefers-color-scheme: dark)");
+
+function everyViewer(isDark, width, ratio) {
+  for (const viewer of viewers) {
+    [viewer.width, viewer.ratio] = [width, ratio];
+    viewer.darken(isDark);
+  }
+}
+
+addEventListener("beforeprint", () => {
+  document.querySelectorAll("details").forEach((details) => { details.open = true; });
+  everyViewer(false, 700, 3); // an upright sheet of paper in pixels, each of nine
+});
+addEventListener("afterprint", () => everyViewer(darkness.matches));
+darkness.addEventListener("change", () => everyViewer(darkness.matches));
+
+const began = Promise.all([...document.querySelectorAll(".viewer")].map(begin)).then(() => {
+  everyViewer(darkness.matches);
+});
+window.bubbleproof = { viewers, began };

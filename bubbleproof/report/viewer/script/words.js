@@ -1,0 +1,43 @@
+// What the page says in words of a row, an instant and a store.
+
+function ticks(data, count) {
+  const text = Number.isInteger(count) ? count : Math.round(count);
+  return text.toLocaleString("en") + " " + (text === 1 ? data.unit : data.units);
+}
+
+function times(data, row) {
+  const [start, end] = [data.start[row], data.end(row)].map((time) => time.toLocaleString("en"));
+  return start + " to " + end + ", " + ticks(data, data.length[row]);
+}
+
+// The lines that tell of a row: [what it is, when, what it waited for or why the rank is idle].
+function tellRow(data, row) {
+  const [lane, sort] = data.placeOf(row), where = data.lanes[lane];
+  if (data.isIdle(row)) {
+    return [where + " is idle: " + data.sorts[sort].words, times(data, row), data.sentences[data.stage[row]]];
+  }
+  const chunk = data.chunks > 1 ? ", chunk " + data.sorts[sort].chunk : "";
+  const lines = [data.label(row) + " on " + where + chunk, times(data, row)];
+  const inputs = data.inputsOf(row);
+  for (const [input, lag] of inputs.slice(0, 6)) {
+    const came = data.end(input) + lag, from = data.lanes[data.placeOf(input)[0]];
+    const arrived = lag ? ", here at " + came.toLocaleString("en") : "";
+    lines.push("after " + data.label(input) + " on " + from + ", ended " +
+      data.end(input).toLocaleString("en") + arrived);
+  }
+  if (inputs.length > 6) { lines.push("and " + (inputs.length - 6) + " more"); }
+  return lines;
+}
+
+// What a rank's memory holds at an instant.
+function tellLive(data, store, time) {
+  const loads = loadsOf(data), [name, base, cap] = data.stores[store];
+  const load = loads.loadAt(store, loads.eventAt(store, time));
+  const limit = cap === null ? "" : " of " + amount(data, cap), live = loads.live(store, time);
+  const at = Math.floor(time).toLocaleString("en");
+  const first = name + " at " + at + ": " + amount(data, load) + limit;
+  const rest = base ? [amount(data, base) + " all the time"] : [];
+  const each = live.slice(0, 40).map(([who, held]) => who + ": " + amount(data, held));
+  const more = live.length > 40 ? ["and " + (live.length - 40) + " more"] : [];
+  return [first, ...rest, ...each, ...more];
+}

@@ -1,0 +1,87 @@
+"""A page's viewer: the element that it is drawn in, the data of its schedules, and its script.
+
+The script is the files of ``script/`` in the order of ``FILES``, in one closed scope; it names
+nothing outside a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+from bubbleproof.report.html import embedded_json, escape, paragraph
+from bubbleproof.report.interactive import Json
+from bubbleproof.report.timeline import Timeline, Window, timeline
+from bubbleproof.report.viewer.schedule_data import schedule_data
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.programs.standstill import Standstill
+
+FILES = (
+    *("columns", "memory", "cells", "palettes", "shown_view", "words", "search"),
+    *("draw_lanes", "draw_memory", "draw_marks", "controls", "pointer", "keyboard"),
+    *("viewer", "start"),
+)
+_ALL = 10**12  # bars, rows: a viewer leaves nothing out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ViewedSchedule:
+    """A schedule of a viewer; ``stopped`` is where it comes from that runs until a standstill."""
+
+    name: str
+    problem: Problem
+    schedule: Schedule
+    stopped: Standstill | None = None
+
+    @property
+    def view(self) -> Timeline:
+        """All of its bars, without memory curves."""
+        return timeline(
+            self.problem,
+            self.schedule,
+            max_bars=_ALL,
+            max_rows=_ALL,
+            max_curves=0,
+            stopped=self.stopped,
+        )
+
+    def data(self, view: Timeline) -> dict[str, Json]:
+        """What the script draws of it."""
+        return schedule_data(self.name, self.problem, self.schedule, view)
+
+
+def viewer(
+    schedules: Sequence[ViewedSchedule],
+    *,
+    name: str = "schedule",
+    num_shown: int = 1,
+    window: Window | None = None,
+) -> str:
+    """The element and its data: the first ``num_shown`` are drawn, the others can be chosen.
+
+    ``window`` (ticks) is the part that is seen first; all the rest is a key away.
+    """
+    views = [one.view for one in schedules]
+    names = [f"{name}-{number}" for number in range(len(schedules))]
+    words = f"Ranks by time, memory below: {', '.join(one.name for one in schedules[:num_shown])}."
+    first = "" if window is None else f' data-window="{window[0]}:{window[1]}"'
+    box = (
+        f'<div class="viewer" data-schedules="{" ".join(names)}" data-shown="{num_shown}"'
+        f' data-words="{escape(words)}"{first}><noscript>{escape(words)} A browser with scripts '
+        "draws it.</noscript></div>"
+    )
+    data = (
+        embedded_json(one.data(view), name=own)
+        for one, view, own in zip(schedules, views, names, strict=True)
+    )
+    notes = dict.fromkeys(note for view in views for note in view.notes)
+    return "".join([box, *data, *(paragraph(note, css="note") for note in notes)])
+
+
+def viewer_script() -> str:
+    """The script of a page with viewers."""
+    room = files("bubbleproof.report").joinpath("viewer", "script")
+    parts = (room.joinpath(f"{name}.js").read_text("utf-8") for name in FILES)
+    return f'<script>(function () {{\n"use strict";\n{"".join(parts)}}})();</script>'
