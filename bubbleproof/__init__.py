@@ -39,12 +39,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from bubbleproof.door import (
         check,
-        claims,
         families,
         family,
         measure,
         pareto,
-        prove,
         register,
         replay,
         show,
@@ -53,6 +51,7 @@ if TYPE_CHECKING:
     from bubbleproof.door_costs import estimate
     from bubbleproof.door_files import read, write
     from bubbleproof.door_idle import idle
+    from bubbleproof.door_papers import claims, prove
     from bubbleproof.door_plan import plan
     from bubbleproof.solvers.result import Result
     from bubbleproof.theory.model.problem import Problem
@@ -96,9 +95,11 @@ _HOMES = {
     "Schedule": "bubbleproof.theory.model.schedule",
     "Verdict": "bubbleproof.verify.verdict",
     "Violation": "bubbleproof.verify.verdict",
+    "claims": "bubbleproof.door_papers",
     "estimate": "bubbleproof.door_costs",
     "idle": "bubbleproof.door_idle",
     "plan": "bubbleproof.door_plan",
+    "prove": "bubbleproof.door_papers",
     "read": "bubbleproof.door_files",
     "write": "bubbleproof.door_files",
 }

@@ -24,6 +24,11 @@ def problem_of(given: object, *, asker: str) -> Problem:
         return given.problem()
     if isinstance(given, Problem):
         return given
+    inner = getattr(given, "pipeline", None)
+    if isinstance(inner, Pipeline) and not hasattr(given, "schedule"):  # a problem file
+        if getattr(given, "allowed", None) is not None:
+            raise ValueError(f"{asker}: the file leaves choices open, which plan decides")
+        return inner.problem()
     raise TypeError(f"{asker}: expected a Pipeline or a Problem, got {told(given)}")
 
 

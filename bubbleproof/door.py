@@ -1,37 +1,35 @@
 """The functions at the door (``import bubbleproof as bp``): each is one call of a room.
 
 Wherever a problem is taken, a ``Pipeline`` serves as well; and where a problem and a schedule are
-taken, one thing that holds both does (a family's member, what ``read`` gives for a schedule).
+taken, whatever people hold a schedule in (``door_given``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, overload
 
 from bubbleproof.arguments import (
     ProblemLike,
     is_plan_like,
     number,
-    pair_of,
     problem_of,
     text,
     whole,
     window_of,
     wrong,
 )
+from bubbleproof.door_given import held, pair
 from bubbleproof.reference_exec.plans.run_options import ReplayOptions
-from bubbleproof.theory.families import FamilyMember, published_programs
+from bubbleproof.suggestions import with_named_keywords
 from bubbleproof.theory.families import families as families
 from bubbleproof.theory.families import family as family
+from bubbleproof.theory.families import published_programs
 from bubbleproof.theory.families import register as register
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from bubbleproof.door_judge import GivenToJudge, Proofs
-    from bubbleproof.formats import ScheduleFile
-    from bubbleproof.papers.claims.claim import PaperClaim
-    from bubbleproof.papers.theorems import TheoremProof
     from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
     from bubbleproof.reference_exec.models.model_spec import ModelSpec
     from bubbleproof.report.picture import Picture
@@ -43,6 +41,7 @@ if TYPE_CHECKING:
     from bubbleproof.verify.verdict import Verdict
 
 
+@with_named_keywords
 def solve(
     problem: ProblemLike,
     *,
@@ -102,6 +101,7 @@ def solve(
     return search(given, options, _published(problem))
 
 
+@with_named_keywords
 def pareto(problem: ProblemLike, *, time_limit: float = 60.0) -> Front:
     """Every trade of makespan against peak memory that no other beats in both.
 
@@ -137,23 +137,16 @@ def _published(problem: ProblemLike) -> list[tuple[str, Program]]:
 
 
 @overload
-def check(
-    problem: ProblemLike | FamilyMember | ScheduleFile | GivenToJudge,
-    schedule: object = None,
-    *,
-    certificate: None = None,
-) -> Verdict: ...
+def check(problem: object, schedule: object = None, *, certificate: None = None) -> Verdict: ...
 
 
 @overload
 def check(problem: GivenToJudge, schedule: None = None, *, certificate: Proofs) -> PlanVerdict: ...
 
 
+@with_named_keywords
 def check(
-    problem: ProblemLike | FamilyMember | ScheduleFile | GivenToJudge,
-    schedule: object = None,
-    *,
-    certificate: Proofs | None = None,
+    problem: object, schedule: object = None, *, certificate: Proofs | None = None
 ) -> Verdict | PlanVerdict:
     """Decide every rule for a schedule: rules 1 to 5, 7 and 8, and 6 once it is lowered.
 
@@ -165,10 +158,11 @@ def check(
     Parameters
     ----------
     problem
-        A ``Pipeline`` or ``Problem``; or what holds a schedule too: a family's member, or what
-        ``read`` gives for a schedule.
+        A ``Pipeline`` or ``Problem``; or what holds a schedule too: a family's member or its words
+        (``"1f1b p=4 m=8"``), a path or what ``read`` gives for it, lists of actions or their texts
+        per rank, a ``Program``, a table, a schedule object of torch.
     schedule
-        A ``Schedule`` or a ``Result``, where ``problem`` holds none.
+        A ``Schedule`` or a ``Result``, or any of these, on ``problem``; else it is held there.
     certificate
         Of a plan: the file of its proofs, or the plan's own ``bundle``.
 
@@ -188,6 +182,7 @@ def check(
         For a result or a file without a schedule, a plan without a winner, and proofs that cannot
         be read.
     """
+    problem, schedule = held(problem, schedule, asker="check")
     if is_plan_like(problem):
         from bubbleproof.door_judge import check_certified, check_plan
 
@@ -196,17 +191,16 @@ def check(
         raise wrong(problem, "plan", "what plan gives, or a plan file that was read", asker="check")
     from bubbleproof.verify import check_whole
 
-    given, found, _ = pair_of(problem, schedule, asker="check")
     if schedule is None and hasattr(problem, "to_judge"):  # a file, with all that stands in it
         from bubbleproof.verify.every_rule import check_every_rule
 
         return check_every_rule(problem.to_judge)
+    given, found, _ = pair(problem, schedule, asker="check")
     return check_whole(given, found)
 
 
-def measure(
-    problem: ProblemLike | FamilyMember | ScheduleFile, schedule: object = None
-) -> Measures:
+@with_named_keywords
+def measure(problem: object, schedule: object = None) -> Measures:
     """Makespan, bubbles and peaks of a schedule.
 
     Parameters
@@ -227,12 +221,13 @@ def measure(
     """
     from bubbleproof.theory.model.measures import measure as measured
 
-    given, found, _ = pair_of(problem, schedule, asker="measure")
+    given, found, _ = pair(problem, schedule, asker="measure")
     return measured(given, found)
 
 
+@with_named_keywords
 def show(
-    problem: ProblemLike | FamilyMember | ScheduleFile,
+    problem: object,
     schedule: object = None,
     *,
     title: str = "",
@@ -261,16 +256,17 @@ def show(
     """
     from bubbleproof.report.picture import Picture
 
-    given, found, _ = pair_of(problem, schedule, asker="show")
+    given, found, _ = pair(problem, schedule, asker="show")
     title, span = text(title, "title", asker="show"), window_of(window, asker="show")
     return Picture(problem=given, schedule=found, title=title, window=span)
 
 
+@with_named_keywords
 def replay(
-    problem: ProblemLike | FamilyMember | ScheduleFile,
+    problem: object,
     schedule: object = None,
     *,
-    model: ModelSpec | None = None,
+    model: ModelSpec | Callable[[], object] | str | None = None,
     backend: str = "virtual",
     steps: int = 0,
 ) -> ReplayReport:
@@ -281,7 +277,8 @@ def replay(
     problem, schedule
         As ``check`` takes them.
     model
-        Sizes of the model that is trained; by default a small one.
+        Sizes of the model that is trained, by default a small one; or a model of your own: the
+        function that makes it, or its name as the command takes it (``FILE.py:FUNCTION``).
     backend
         ``virtual`` (all ranks in this process) or ``gloo`` (a process per rank).
     steps
@@ -299,69 +296,30 @@ def replay(
     TypeError, ValueError
         As ``check`` does, and for options of another type or out of range.
     """
-    from bubbleproof.reference_exec.models.model_spec import ModelSpec
     from bubbleproof.reference_exec.plans.training import Training
     from bubbleproof.reference_exec.replaying import replay as run
 
-    _, found, pipeline = pair_of(problem, schedule, asker="replay")
+    _, found, pipeline = pair(problem, schedule, asker="replay")
     if pipeline is None:
         raise wrong(problem, "problem", "a Pipeline", asker="replay")
-    spec = ModelSpec() if model is None else model
-    if not isinstance(spec, ModelSpec):
-        raise wrong(model, "model", f"a {ModelSpec.__module__}.ModelSpec", asker="replay")
+    spec = _spec(model)
     count = whole(steps, "steps", asker="replay")
     training = Training(steps=count) if count else None
     return run(pipeline, found, spec, ReplayOptions(backend=backend, training=training))
 
 
-def prove(theorem: str, *, timeout: float = 60.0) -> TheoremProof:
-    """Prove a theorem for all its sizes by Z3.
+def _spec(model: object) -> ModelSpec:
+    """The model to train: the default, a spec, or one of the user's own by its function."""
+    from bubbleproof.reference_exec.models.held_factories import name_of
+    from bubbleproof.reference_exec.models.model_spec import ModelSpec
 
-    Parameters
-    ----------
-    theorem
-        Its id, such as ``1f1b``.
-    timeout
-        Seconds for each obligation.
-
-    Returns
-    -------
-    TheoremProof
-        The verdict, the assumptions and what became of each obligation.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For a timeout that is no number, and, listing the theorems, where there is none of that id.
-    """
-    from bubbleproof.papers.theorems.prover import prove as proved
-    from bubbleproof.papers.theorems.theorem_library import theorems
-
-    known, name = theorems(), text(theorem, "theorem", asker="prove")
-    if name not in known:
-        raise ValueError(f"prove: no theorem {name!r}; the theorems are {' '.join(known)}")
-    seconds = number(timeout, "timeout", asker="prove")
-    return proved(known[name], int(seconds * 1000))
-
-
-def claims(paper: str | None = None) -> Mapping[str, PaperClaim]:
-    """What the papers claim.
-
-    Parameters
-    ----------
-    paper
-        ``bpipe``, ``mepipe``, ``pipemesh``, ``tpipe`` or ``field``; None for all of them.
-
-    Returns
-    -------
-    mapping of str to PaperClaim
-        The claims by their ids.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For what is no name, and, listing them, for a paper that is none of these.
-    """
-    from bubbleproof.papers.claims.registry import claims as registered
-
-    return registered(None if paper is None else text(paper, "paper", asker="claims"))
+    if model is None:
+        return ModelSpec()
+    if callable(model):
+        return ModelSpec(kind="own", factory=name_of(model))
+    if isinstance(model, str) and ":" in model:
+        return ModelSpec(kind="own", factory=model)
+    if isinstance(model, ModelSpec):
+        return model
+    expected = f"a {ModelSpec.__module__}.ModelSpec, or a function that makes a model"
+    raise wrong(model, "model", expected, asker="replay")

@@ -5,15 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bubbleproof.arguments import FilePath, ProblemLike, is_plan_like, pair_of, path_text, text
-from bubbleproof.theory.families import FamilyMember
+from bubbleproof.arguments import FilePath, is_plan_like, path_text, text
+from bubbleproof.door_given import pair
+from bubbleproof.suggestions import with_named_keywords
 
 if TYPE_CHECKING:
-    from bubbleproof.door_judge import GivenToJudge
     from bubbleproof.formats import ProblemFile, ScheduleFile
     from bubbleproof.formats.plans.plan_json import PlanFile
 
 
+@with_named_keywords
 def read(path: FilePath) -> ProblemFile | ScheduleFile | PlanFile:
     """What a file says.
 
@@ -51,9 +52,10 @@ def read(path: FilePath) -> ProblemFile | ScheduleFile | PlanFile:
     return read_timed_table(name)
 
 
+@with_named_keywords
 def write(
     path: FilePath,
-    problem: ProblemLike | FamilyMember | ScheduleFile | GivenToJudge,
+    problem: object,
     schedule: object = None,
     *,
     name: str = "",
@@ -90,7 +92,7 @@ def write(
     from bubbleproof.formats import ScheduleFile, write_schedule, write_table, write_trace
 
     target, name = path_text(path, asker="write"), text(name, "name", asker="write")
-    given, found, pipeline = pair_of(problem, schedule, asker="write")
+    given, found, pipeline = pair(problem, schedule, asker="write")
     if target.endswith(".perfetto.json"):
         write_trace(target, given, found)
     elif target.endswith(".csv"):

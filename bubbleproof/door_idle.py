@@ -12,17 +12,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bubbleproof.arguments import ProblemLike, pair_of
-from bubbleproof.theory.families import FamilyMember
+from bubbleproof.door_given import pair
+from bubbleproof.suggestions import with_named_keywords
 
 if TYPE_CHECKING:
-    from bubbleproof.formats import ScheduleFile
     from bubbleproof.theory.idle import IdleStretches
 
 
-def idle(
-    problem: ProblemLike | FamilyMember | ScheduleFile, schedule: object = None
-) -> IdleStretches:
+@with_named_keywords
+def idle(problem: object, schedule: object = None) -> IdleStretches:
     """Why each rank is idle: every idle tick has one cause (docs/guide/design.md §2).
 
     Parameters
@@ -52,7 +50,7 @@ def idle(
     if hasattr(schedule, "traces"):  # a replay's report
         from bubbleproof.reference_exec.evidence.measured_idle import measured_idle
 
-        given, found, _ = pair_of(problem, None, asker="idle")
+        given, found, _ = pair(problem, None, asker="idle")
         return measured_idle(given, found, schedule.traces)
-    given, found, _ = pair_of(problem, schedule, asker="idle")
+    given, found, _ = pair(problem, schedule, asker="idle")
     return idle_stretches(given, found)

@@ -22,6 +22,7 @@ from bubbleproof.formats import (
     read_schedule,
 )
 from bubbleproof.formats.timed_table import read_timed_table, timed
+from bubbleproof.suggestions import did_you_mean
 from bubbleproof.theory.families import families, family, parse_parameters, published_programs
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
@@ -69,7 +70,7 @@ def _read(words: Sequence[str], dialect: str | None) -> ScheduleFile:
     if suffix not in SUFFIXES:
         raise ValueError(
             f"expected a schedule (.json), a PyTorch table (.csv) or a family "
-            f"({' '.join(families())}), got {words[0]!r}"
+            f"({' '.join(families())}), got {words[0]!r}{did_you_mean(words[0], families())}"
         )
     if len(words) > 1:
         is_file = words[1].endswith((".toml", ".json"))

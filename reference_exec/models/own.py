@@ -25,6 +25,7 @@ import torch
 from torch import nn
 
 from bubbleproof.reference_exec.broken import BrokenProgram, first_line, of_model
+from bubbleproof.reference_exec.models.held_factories import held_factory
 from bubbleproof.reference_exec.models.hf_config import file_of, is_hf
 from bubbleproof.reference_exec.models.hf_decoder import hf_model
 from bubbleproof.reference_exec.models.layers import DTYPES, Prefix
@@ -127,7 +128,10 @@ def source_digest(path: str) -> str:
 
 @lru_cache(maxsize=8)
 def _factory(path: str) -> tuple[Callable[[], object], str]:
-    """The factory, and the digest of its file."""
+    """The factory, and the digest of its file; of one that has none, of its code."""
+    if (held := held_factory(path)) is not None:
+        code = getattr(held, "__code__", None)
+        return held, hashlib.sha256(getattr(code, "co_code", b"")).hexdigest()
     where, _, name = path.rpartition(":")
     if not where or not name:
         raise ValueError(f"model factory must be MODULE:FUNCTION or FILE.py:FUNCTION, got {path!r}")

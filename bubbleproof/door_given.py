@@ -1,0 +1,110 @@
+"""What people hold, at the door: whatever has a schedule in it becomes a problem and a schedule.
+
+Taken are, besides a problem with its schedule and what holds both (a family's member, what ``read``
+gives): a path; a family with its parameters in one text (``"1f1b p=4 m=8"``); a list of lists of
+actions or their texts, one a rank, or a mapping from ranks to such lists; a ``Program``; a table
+that was read; a schedule object of torch. A pipeline or a problem may stand before any of these in
+the place of the one that would be inferred.
+"""
+
+from __future__ import annotations
+
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bubbleproof.arguments import is_plan_like, pair_of, problem_of, told
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from bubbleproof.formats import ScheduleFile
+
+TAKEN = (
+    "a problem and a schedule, or a family's member, a path, lists of actions per rank, a Program, "
+    "a table or a schedule object of torch"
+)
+
+
+def pair(
+    given: object, schedule: object, *, asker: str
+) -> tuple[Problem, Schedule, Pipeline | None]:
+    """The problem, the schedule and the pipeline where there is one, of any form that is taken.
+
+    Raises ``TypeError`` and ``ValueError`` as ``held`` does, and ``ValueError`` with the reason
+    where there are no times (a deadlock).
+    """
+    given, schedule = held(given, schedule, asker=asker)
+    if schedule is None and hasattr(given, "timed") and getattr(given, "schedule", None) is None:
+        try:
+            given.timed()
+        except ValueError as error:
+            raise ValueError(f"{asker}: {error}") from None
+    return pair_of(given, schedule, asker=asker)
+
+
+def held(given: object, schedule: object, *, asker: str) -> tuple[object, object]:
+    """What was given, with a ``ScheduleFile`` in the place of what has to be read or timed.
+
+    Raises ``TypeError`` for what is none of the forms that are taken, ``ValueError`` in one line
+    for content that is not usable.
+    """
+    if schedule is None:
+        if is_plan_like(given) or isinstance(getattr(given, "problem", None), Problem):
+            return given, None
+        found = _file(given, None, None, asker=asker)
+        if found is None:
+            raise TypeError(f"{asker}: expected {TAKEN}, got {told(given)}")
+        return found, None
+    if isinstance(schedule, Schedule) or hasattr(schedule, "schedule"):
+        return given, schedule
+    own = getattr(given, "problem", None)  # of a member, or a file
+    problem = own if isinstance(own, Problem) else problem_of(given, asker=asker)
+    found = _file(schedule, problem, _pipeline(given), asker=asker)
+    if found is None:
+        raise TypeError(f"{asker}: expected a Schedule or a Result, got {told(schedule)}")
+    return found, None
+
+
+def _pipeline(given: object) -> Pipeline | None:
+    inner = given if isinstance(given, Pipeline) else getattr(given, "pipeline", None)
+    return inner if isinstance(inner, Pipeline) else None
+
+
+def _file(
+    given: object, problem: Problem | None, pipeline: Pipeline | None, *, asker: str
+) -> ScheduleFile | None:
+    """The file of what can be read or timed; None for what cannot."""
+    if isinstance(given, str | PathLike):
+        text = fspath(given)
+        return _named(text, problem, pipeline, asker=asker) if isinstance(text, str) else None
+    from bubbleproof.formats.held.held_orders import is_orders, orders_file
+    from bubbleproof.formats.held.torch_objects import is_torch_schedule, torch_schedule_file
+
+    if is_torch_schedule(given):
+        return torch_schedule_file(given, problem=problem, pipeline=pipeline)
+    if is_orders(given):
+        return orders_file(given, problem=problem, pipeline=pipeline)
+    return None
+
+
+def _named(
+    text: str, problem: Problem | None, pipeline: Pipeline | None, *, asker: str
+) -> ScheduleFile:
+    """The schedule of a path, or of a family's words; on a problem where one is given."""
+    from bubbleproof.commands.inputs import SUFFIXES, read_schedule_input
+    from bubbleproof.formats.errors import UnusableInput
+    from bubbleproof.formats.held.held_orders import orders_file
+
+    is_path = text.lower().endswith(SUFFIXES) or Path(text).exists()
+    words = [text] if is_path else text.split() or [text]
+    try:
+        found = read_schedule_input(words)
+    except UnusableInput:
+        raise
+    except ValueError as error:
+        raise ValueError(f"{asker}: {error}") from None
+    if problem is None:
+        return found
+    return orders_file(found.program, problem=problem, pipeline=pipeline, name=found.name)

@@ -1,0 +1,125 @@
+"""Orders that somebody holds in a program, as a ``ScheduleFile``: what each rank does, in a list.
+
+Taken are a list (or tuple) of lists, one a rank; a mapping from ranks to lists; a ``Program``; and
+what ``read_table`` gives. An entry is an action's text (``0F0``), an ``Action``, any object whose
+``str`` is such a text (torch's ``_Action``), or None for an idle step. SEND and RECV may stand in
+them. Without a problem the pipeline is inferred as from a table; what only PyTorch's runtime does
+(UNSHARD, RESHARD, REDUCE_GRAD) is then kept beside the program, as a table's reader keeps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from bubbleproof.formats.action_text import known_action
+from bubbleproof.formats.errors import UnusableInput, quoted
+from bubbleproof.formats.inference import infer_pipeline
+from bubbleproof.formats.pytorch_csv import CollectiveCell, TableFile
+from bubbleproof.formats.schedule_file import ScheduleFile
+from bubbleproof.formats.timed_table import timed
+from bubbleproof.theory.model.actions import COMMUNICATION_KINDS, NONE, Action, ActionTable, Ints
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify.communication.matching import compute_part
+from bubbleproof.verify.communication.runtime_collectives import COLLECTIVES
+
+Cells = tuple[CollectiveCell, ...]
+
+
+def is_orders(value: object) -> bool:
+    """Whether this is one of the forms that ``orders_file`` takes."""
+    if isinstance(value, Program | TableFile):
+        return True
+    rows = value.values() if isinstance(value, Mapping) else value
+    if isinstance(rows, str) or not isinstance(rows, Iterable) or not _is_sized(rows):
+        return False
+    return all(isinstance(row, Sequence) and not isinstance(row, str) for row in rows)
+
+
+def _is_sized(rows: object) -> bool:
+    return hasattr(rows, "__len__") and len(rows) > 0
+
+
+def orders_file(
+    value: object,
+    *,
+    problem: Problem | None = None,
+    pipeline: Pipeline | None = None,
+    name: str = "",
+) -> ScheduleFile:
+    """The schedule of orders, each action as early as it can be; on a problem where one is given.
+
+    Raises ``UnusableInput`` naming rank and action for what is no action, and where no pipeline has
+    the orders' shape. Precondition: ``is_orders(value)``.
+    """
+    program, cells = _program(value, problem)
+    if problem is None:
+        has_messages = program.actions.is_kind(*COMMUNICATION_KINDS).any()
+        pipeline = infer_pipeline(compute_part(program) if has_messages else program)
+        problem = pipeline.problem()
+    found = ScheduleFile(
+        problem=problem,
+        program=program,
+        pipeline=pipeline,
+        name=name,
+        collectives=None if isinstance(value, Program) else cells,
+    )
+    return timed(found)
+
+
+def _program(value: object, problem: Problem | None) -> tuple[Program, Cells]:
+    if isinstance(value, TableFile):
+        return value.program, value.collectives
+    if isinstance(value, Program):
+        return value, ()
+    orders = [[a for a in row if a is not None] for row in _actions(value)]
+    return _apart(orders, problem)
+
+
+def _actions(value: object) -> list[list[Action | None]]:
+    """The actions of each rank; of a mapping by its keys, which must be the ranks 0, 1, ..."""
+    if isinstance(value, Mapping):
+        if set(value) != set(range(len(value))):
+            keys = " ".join(map(str, list(value)[:8]))
+            raise UnusableInput("", f"the ranks 0 to {len(value) - 1} as keys", quoted(keys))
+        value = [value[rank] for rank in range(len(value))]
+    assert isinstance(value, Iterable), "one of the forms that are taken"
+    return [
+        [_action(entry, rank, place) for place, entry in enumerate(row)]
+        for rank, row in enumerate(value)
+    ]
+
+
+def _action(entry: object, rank: int, place: int) -> Action | None:
+    if entry is None or isinstance(entry, Action):
+        return entry
+    text = str(entry).strip()
+    found = known_action(text) if text else None
+    if found is None and text:
+        expected = "an action such as 0F0, its text or None"
+        raise UnusableInput(f"rank {rank}, entry {place}", expected, quoted(text))
+    return found
+
+
+def _apart(orders: list[list[Action]], problem: Problem | None) -> tuple[Program, Cells]:
+    """The program, and the collectives that are no task of the problem, at their places."""
+    program = Program.from_orders(orders)
+    apart = program.actions.is_kind(*COLLECTIVES)
+    if problem is not None:
+        apart &= problem.locate(program.actions) == NONE
+    cells = []
+    before: Ints = np.cumsum(~apart) - ~apart  # rows of the program that stand before each
+    first = np.searchsorted(program.resource, program.resource)
+    for row in np.flatnonzero(apart).tolist():
+        position = int(before[row] - before[first[row]])
+        rank = int(program.resource[row])
+        cells.append(CollectiveCell(rank=rank, position=position, action=program.actions[row]))
+    kept = ~apart
+    rest = Program(
+        actions=program.actions.take(kept) if kept.any() else ActionTable.from_actions(()),
+        resource=program.resource[kept],
+    )
+    return rest, tuple(cells)

@@ -1,0 +1,54 @@
+"""What was probably meant: the known word nearest to one that is not known."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+Parameters = ParamSpec("Parameters")
+Returned = TypeVar("Returned")
+LONGEST = 60  # of a word that is looked for
+
+
+def nearest_word(word: str, known: Iterable[str]) -> str | None:
+    """The known word most like this one, whatever its case; None when none is much like it.
+
+    >>> nearest_word("1f1v", ["gpipe", "1f1b"]), nearest_word("x", ["gpipe"])
+    ('1f1b', None)
+    """
+    names = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(word[:LONGEST].lower(), list(names), n=1, cutoff=0.5)
+    return names[close[0]] if close else None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A question that names the nearest word, with a blank before it; empty when there is none.
+
+    >>> did_you_mean("bpip", ["bpipe", "tpipe"])
+    " (did you mean 'bpipe'?)"
+    """
+    close = nearest_word(word, known)
+    return f" (did you mean {close!r}?)" if close else ""
+
+
+def with_named_keywords(
+    function: Callable[Parameters, Returned],
+) -> Callable[Parameters, Returned]:
+    """The function, whose ``TypeError`` for a keyword that it has not names the nearest it has."""
+    names = tuple(inspect.signature(function).parameters)
+
+    @wraps(function)
+    def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
+        for word in kwargs:
+            if word not in names:
+                asker = function.__name__
+                listed = ", ".join(names)
+                raise TypeError(
+                    f"{asker}: no argument {word!r}{did_you_mean(word, names)}; it takes {listed}"
+                )
+        return function(*args, **kwargs)
+
+    return call
