@@ -266,6 +266,29 @@ def hang(
 
 
 @app.command()
+@runs("measuring.traced_run.run_trace")
+def trace(
+    files: Annotated[
+        list[str],
+        Argument(metavar="TRACE...", help="Kineto traces, one for each rank, or a folder."),
+    ],
+    schedule: Annotated[
+        str | None, Option(help="What was run: FILE.json, FILE.csv or 'FAMILY key=value …'.")
+    ] = None,
+    names: Annotated[
+        str | None, Option(help="FILE.toml: how spans of other frameworks are named.")
+    ] = None,
+    output: Annotated[
+        str | None,
+        Option("-o", help="Folder for problem.toml, schedule.csv and trace.json."),
+        Target.FOLDER,
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Read traces of a run: where its time went, what was waited for, which stage is slow."""
+
+
+@app.command()
 @runs("show.run_show")
 def show(
     schedule: Words,

@@ -30,9 +30,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "formats": {"theory", "verify", "solvers", "costs"},
     "report": {"theory", "verify", "solvers", "reference_exec", "formats"},
     "hand_over": {"theory", "costs", "formats"},
+    "traces": {"theory", "formats"},
     "commands": {
         "theory", "papers", "verify", "solvers", "planners", "reference_exec", "formats", "report",
-        "parallel", "platforms", "faults", "costs", "hand_over", "version", "suggestions",
+        "parallel", "platforms", "faults", "costs", "hand_over", "traces", "version", "suggestions",
     },
     "version": set(),
     "reference_exec.__main__": {"__main__"},  # the command as torchrun starts it

@@ -13,6 +13,7 @@ from bubbleproof.commands.papers import prove
 from bubbleproof.papers.theorems.theorem_library import theorems
 from proofs_tests.commands.conftest import Run
 from proofs_tests.costs.measured_cases import B200
+from proofs_tests.traces.made_traces import MadeRun
 
 # Rank 1 has 2 * (3 + 4) = 14 ticks of work, after 1 and before 2 of rank 0: 17.
 PROBLEM = "ranks = 2\nmicrobatches = 2\n[durations]\nforward = [1, 3]\nbackward = [2, 4]\n"
@@ -37,6 +38,7 @@ GIVEN: dict[str, tuple[tuple[str, ...], str]] = {
     "replay": (SMALL, "gradients"),
     "profile": (("-o", "x.toml", "--ranks", "1", "--microbatches", "1"), "x.toml"),
     "hang": (("dumps",), "no rank waits for another"),
+    "trace": (("traces",), "2 ranks, 2 stages, 2 microbatches; 1 steps"),
     "show": (SMALL, "rank 1  .  F0 B0"),
     "convert": ((*SMALL, "x.json"), ""),
     "hand-over": ((*SMALL, "--to", "torch", "-o", "out"), "LOSES.md"),
@@ -84,6 +86,9 @@ def prepare(
     dump = Path("dumps") / "nccl_trace_rank_0.json"
     dump.parent.mkdir()
     dump.write_text(NO_CALLS)
+    Path("traces").mkdir()
+    made = MadeRun(name="1f1b", params={"p": 2, "m": 2}, lasting=lambda _a, _s: 1_000_000, steps=1)
+    made.run().write(Path("traces"))
     first = dict(list(bench.INSTANCES.items())[:1])  # the others take their whole limit
     monkeypatch.setattr(bench, "INSTANCES", first)
     few = {key: theorems()[key] for key in ("gpipe", "1f1b")}  # all take a minute

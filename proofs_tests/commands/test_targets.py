@@ -45,6 +45,7 @@ OTHERS = {
     "convert": {"schedule", "problem", "dialect", "torch"},  # the last word is its target
     "hand_over": {"schedule", "target"},
     "hang": {"dumps", "schedule"},
+    "trace": {"files", "schedule", "names"},
     "prove": {"theorems"},
     "claims": {"paper", "cluster"},
 }  # fmt: skip
@@ -66,6 +67,7 @@ WRITING = [
     ("calibrate", "output", ("none.csv", "-o", "TARGET"), ".toml"),
     ("replay", "output", ("none.json", "-o", "TARGET"), ".html"),
     ("profile", "output", ("-o", "TARGET", "--ranks", "1", "--microbatches", "1"), ".toml"),
+    ("trace", "output", ("none.json", "-o", "TARGET"), ""),
     ("show", "output", ("none.json", "-o", "TARGET"), ".svg"),
     ("convert", "schedule", ("none.json", "TARGET"), ".csv"),
     ("claims", "write", ("--audit", "--write", "TARGET"), ".md"),

@@ -1,0 +1,243 @@
+"""``bubbleproof trace FILES... [--schedule S] [-o DIR]``: the schedule as it ran, and its bubble.
+
+From traces of ``torch.profiler``, one for each rank. ``-o`` writes ``problem.toml`` (usual times,
+for ``solve`` and ``plan``), ``schedule.csv`` (the order that ran) and ``trace.json`` (what
+``--json`` prints). Status 1 where a stage is a straggler or another order ran than ``--schedule``
+has, 0 otherwise.
+
+``--json`` prints ``ranks``, ``stages``, ``microbatches``, ``step_ns`` (all steps), ``measured``
+(the median step's bubbles, ns), ``spent_ns`` (by rank and cause), ``stretches`` (of the median
+step: ``rank``, ``begin``, ``end``, ``cause``, ``action``, ``of_action``, ``of_rank``),
+``waited_for_ns`` (``rank``, ``what``, ``ns``, ``is_straggler``), ``usual_ns``, ``stragglers``,
+``predicted_ns``, ``other_order``, ``clock_uncertainty_ns`` and ``left_out``.
+"""
+
+from __future__ import annotations
+
+import json as json_module
+from collections.abc import Sequence
+from pathlib import Path
+
+from bubbleproof.commands.inputs import SUFFIXES, read_schedule_input
+from bubbleproof.commands.options.targets import written_together
+from bubbleproof.commands.output import (
+    BROKEN,
+    HOLDS,
+    measures_to_json,
+    print_json,
+    print_list,
+    print_table,
+    print_text,
+    say,
+)
+from bubbleproof.formats import ScheduleFile
+from bubbleproof.formats.files import write_text
+from bubbleproof.formats.pytorch_writer import write_table
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.traces.span_names import PYTORCH, read_names
+from bubbleproof.traces.stragglers import StageKind
+from bubbleproof.traces.trace_spans import read_trace
+from bubbleproof.traces.traced_report import TraceReport, trace_report
+from bubbleproof.traces.traced_steps import COMPUTE, TracedJob, traced_job
+from bubbleproof.traces.traced_waits import Stretch, TimeSpent, traced_times
+
+MOST_ROWS = 10
+MEANINGS = {
+    TimeSpent.WORK: "computing, all inputs there",
+    TimeSpent.MESSAGE: "its producer was late",
+    TimeSpent.LINK: "the message was on its way",
+    TimeSpent.LAUNCH: "posting a SEND or a RECV",
+    TimeSpent.COLLECTIVE: "UNSHARD, RESHARD, REDUCE_GRAD, STEP",
+    TimeSpent.HOST: "between two actions",
+    TimeSpent.START: "before the rank's first action",
+    TimeSpent.END: "after the rank's last action",
+}
+
+
+def run_trace(
+    files: Sequence[str], schedule: str | None, names: str | None, output: str | None, json: bool
+) -> int:
+    """Print what the traces tell, and write it."""
+    naming = PYTORCH if names is None else read_names(names)
+    paths = trace_files(files)
+    traces = []
+    for path in paths:
+        say(f"reading {path}")
+        traces.append(read_trace(path, naming))
+    job = traced_job(traces)
+    given = None if schedule is None else _given(schedule)
+    other = [] if given is None else other_order(job, given)
+    expected = None if given is None else durations(given)
+    report = trace_report(traced_times(job), None if other else expected)
+    told = to_json(report, other)
+    if output is not None:
+        with written_together(output) as (folder,):
+            _write(report, told, folder)
+    if json:
+        print_json(told)
+    else:
+        _tell(report, other)
+    return BROKEN if report.stragglers or other else HOLDS
+
+
+def trace_files(files: Sequence[str]) -> list[str]:
+    """The files, and those of the folders among them, by name."""
+    found: list[str] = []
+    for each in files:
+        path = Path(each)
+        if path.is_dir():
+            inside = sorted(p for p in path.iterdir() if p.name.endswith((".json", ".json.gz")))
+            if not inside:
+                raise ValueError(f"{each}: expected traces ending in .json or .json.gz, found none")
+            found += map(str, inside)
+        else:
+            found.append(each)
+    return found
+
+
+def _given(schedule: str) -> ScheduleFile:
+    words = [schedule] if schedule.lower().endswith(SUFFIXES) else schedule.split()
+    return read_schedule_input(words or [schedule])
+
+
+def other_order(job: TracedJob, given: ScheduleFile) -> list[str]:
+    """Where the ranks ran another order than the schedule's, the first place of each rank."""
+    wanted = _orders(given.compute, given.problem.num_ranks)
+    if len(wanted) != job.num_ranks:
+        return [f"{given.name} has {len(wanted)} ranks, {job.num_ranks} were traced"]
+    found = []
+    for rank, (own, planned) in enumerate(
+        zip(_orders(job.program, job.num_ranks), wanted, strict=True)
+    ):
+        pairs = zip([*own, ""], [*planned, ""], strict=False)
+        place = next((n for n, (a, b) in enumerate(pairs) if a != b), None)
+        if place is not None:
+            ran, meant = [*own, "nothing"][place], [*planned, "nothing"][place]
+            found.append(f"rank {rank} ran {ran} as its computation {place}, not {meant}")
+    return found
+
+
+def _orders(program: Program, ranks: int) -> list[list[str]]:
+    return [[str(a) for a in order if a.kind in COMPUTE] for order in program.orders(ranks)]
+
+
+def durations(given: ScheduleFile) -> dict[StageKind, float]:
+    """The ticks that the schedule's problem has for each stage and kind."""
+    rows = zip(given.problem.actions, given.problem.duration.tolist(), strict=True)
+    return {(action.stage, action.kind): float(ticks) or 1.0 for action, ticks in rows}
+
+
+def _write(report: TraceReport, told: dict[str, object], folder: Path) -> None:
+    write_text(folder / "trace.json", json_module.dumps(told, indent=2, default=str) + "\n")
+    write_table(folder / "schedule.csv", report.times.job.program)
+    text = report.problem_file()
+    if text is not None:
+        write_text(folder / "problem.toml", text)
+
+
+def to_json(report: TraceReport, other: Sequence[str]) -> dict[str, object]:
+    """Everything, for programs."""
+    times, job = report.times, report.times.job
+    step = times.median_step()
+    return {
+        "ranks": job.num_ranks,
+        "stages": job.pipeline.num_stages,
+        "microbatches": job.pipeline.num_microbatches,
+        "step_ns": report.lengths,
+        "measured": measures_to_json(report.measured),
+        "spent_ns": [
+            {cause.value: report.spent(rank)[cause] for cause in TimeSpent}
+            for rank in range(job.num_ranks)
+        ],
+        "stretches": [_stretch(each, step.begin) for rank in step.ranks for each in rank],
+        "waited_for_ns": [
+            {"rank": rank, "what": what, "ns": ns, "is_straggler": what in _slow(report)}
+            for (rank, what), ns in report.roots.most_common()
+        ],
+        "usual_ns": [
+            {"stage": stage, "kind": kind.name, "ns": ns}
+            for (stage, kind), ns in sorted(report.usual.items())
+        ],
+        "stragglers": [
+            {
+                "stage": each.stage,
+                "rank": each.rank,
+                "kind": each.kind.name,
+                "usual_ns": each.usual,
+                "of_others_ns": each.of_others,
+            }
+            for each in report.stragglers
+        ],
+        "predicted_ns": report.predicted,
+        "other_order": list(other),
+        "clock_uncertainty_ns": times.clocks.uncertainty,
+        "left_out": list(job.left_out),
+    }
+
+
+def _stretch(each: Stretch, origin: int) -> dict[str, object]:
+    message = each.message
+    return {
+        "rank": each.rank,
+        "begin": each.begin - origin,
+        "end": each.end - origin,
+        "cause": each.spent.value,
+        "action": None if each.action is None else str(each.action),
+        "of_action": None if message is None else str(message.send),
+        "of_rank": None if message is None else message.source,
+    }
+
+
+def _tell(report: TraceReport, other: Sequence[str]) -> None:
+    job, step = report.times.job, report.times.median_step()
+    low, high = min(report.lengths) / 1e6, max(report.lengths) / 1e6
+    print_text(
+        f"{job.num_ranks} ranks, {job.pipeline.num_stages} stages, "
+        f"{job.pipeline.num_microbatches} microbatches; {len(report.lengths)} steps of "
+        f"{low:.1f} to {high:.1f} ms, the median one {step.length / 1e6:.1f} ms"
+    )
+    causes = [c for c in TimeSpent if any(report.spent(r)[c] for r in range(job.num_ranks))]
+    rows = []
+    for rank in range(job.num_ranks):
+        spent = report.spent(rank)
+        rows.append((str(rank), *(f"{spent[cause] / 1e6:.2f}" for cause in causes)))
+    print_table("ms of the median step", ("rank", *(c.value for c in causes)), rows)
+    print_list("causes", [f"{cause.value}: {MEANINGS[cause]}" for cause in causes])
+    measured = report.measured
+    print_text(
+        f"bubble: {float(measured.idle_ratio):.1%} of the ranks' time is not work; idle over work "
+        f"{float(measured.idle_over_work):.2f}; longest idle within a rank's span "
+        f"{measured.span_idle / 1e6:.1f} ms"
+    )
+    waited = sum(report.roots.values())
+    print_table(
+        "what was waited for, followed to where it comes from",
+        ("rank", "did", "ms", "of all waiting"),
+        [
+            (str(rank), _marked(report, what), f"{ns / 1e6:.2f}", f"{ns / waited:.1%}")
+            for (rank, what), ns in report.roots.most_common(MOST_ROWS)
+        ],
+    )
+    if report.predicted is not None:
+        print_text(
+            f"with usual times, messages of {_latency(report)} and nothing else the order takes "
+            f"{report.predicted / 1e6:.1f} ms; the median step took "
+            f"{step.length / report.predicted:.2f} times that"
+        )
+    print_list("stragglers", [*map(str, report.stragglers)] or ["none"])
+    print_list("another order ran", other)
+    print_list("the answer is partial", job.left_out)
+
+
+def _slow(report: TraceReport) -> set[str]:
+    return {f"{each.stage}{each.kind.name}" for each in report.stragglers}
+
+
+def _marked(report: TraceReport, what: str) -> str:
+    return f"{what} (straggler)" if what in _slow(report) else what
+
+
+def _latency(report: TraceReport) -> str:
+    links = (report.content or {}).get("links")
+    ticks = links["latency"] if isinstance(links, dict) else 0
+    return f"{ticks * report.tick.nanoseconds / 1e6:.2f} ms"
