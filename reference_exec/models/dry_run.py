@@ -156,9 +156,11 @@ class DryRun:
         keys = {each._cdata for each in old}
         BIRTHS.forget()
         layer = OwnLayer(self.stage, build(spec).stages[self.stage], replaced)
-        layer(self.x.detach().clone(), None)
+        given = self.x.detach().clone()
+        keys.add(given.untyped_storage()._cdata)  # who keeps its input keeps no more of a build
+        layer(given, None)
         held = [tensor.untyped_storage() for tensor in constants_of([layer])]
-        made = [*BIRTHS.taken(), *(each for each in held if each._cdata not in keys)]
+        made = [each for each in (*BIRTHS.taken(), *held) if each._cdata not in keys]
         del held
         return sum(settled_bytes(made).values())
 

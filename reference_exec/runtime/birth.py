@@ -49,7 +49,7 @@ class Birth:
             examined(plan.spec)  # what that keeps is not the rank's
             build(plan.spec)  # nor what the first build keeps for the next, such as a template
         if plan.counts_bytes:
-            self._old = BIRTHS.old() if self._is_own else {}
+            self._old = {**BIRTHS.old()} if self._is_own else {}
             BIRTHS.forget()
 
     def note_stages(self, stages: Mapping[int, Stage], device: Device) -> None:
@@ -106,8 +106,11 @@ class Birth:
             if number in stages:
                 self._ledger.forgiven_bytes += facts.kept_bytes
                 self.written_bytes += sum(each.untyped_storage().nbytes() for each in written)
+                given = device.put(facts.sample.clone())
+                storage = given.untyped_storage()
+                self._old[storage._cdata] = StorageWeakRef(storage)  # type: ignore[no-untyped-call]  # torch's stub
                 with kept_generators():
-                    stages[number](device.put(facts.sample.clone()), None)
+                    stages[number](given, None)
         for facts in all_facts:
             BIRTHS.disregard(tensor for ref in facts.written if (tensor := ref()) is not None)
         BIRTHS.changed()
