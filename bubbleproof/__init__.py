@@ -27,6 +27,7 @@ replay        the schedule on torch, its gradients and bytes compared
 pareto        every trade of makespan against peak memory
 prove         a theorem for all sizes, by Z3
 claims        what the papers claim, as data
+testing       assertions for the test suite of a generator
 ============  ====================================================================================
 """
 
@@ -37,6 +38,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from bubbleproof import testing as testing
     from bubbleproof.door import (
         check,
         families,
@@ -106,8 +108,19 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from bubbleproof.version import package_version
+
+        return package_version()
+    if name == "testing":  # for a test suite: ``bp.testing.assert_valid``
+        return import_module("bubbleproof.testing")
     if name not in __all__:
-        raise AttributeError(f"bubbleproof has no {name!r}; its names are {' '.join(__all__)}")
+        from bubbleproof.suggestions import did_you_mean
+
+        hint = did_you_mean(name, __all__)
+        raise AttributeError(
+            f"bubbleproof has no {name!r}{hint}; its names are {' '.join(__all__)}"
+        )
     found: object = getattr(import_module(_HOMES.get(name, "bubbleproof.door")), name)
     globals()[name] = found
     return found

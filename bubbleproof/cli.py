@@ -28,6 +28,7 @@ from bubbleproof.commands.options.shared_options import (
     TimeLimit,
     VerifyRequest,
     Words,
+    complete_family,
 )
 from bubbleproof.commands.options.target_marks import Target
 from bubbleproof.commands.papers.claims_options import ClaimsRequest
@@ -37,10 +38,19 @@ from bubbleproof.commands.replaying.replay_options import ReplayRequest
 app = typer.Typer(
     name="bubbleproof",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+def _tell_version(is_asked: bool) -> None:
+    if is_asked:
+        from bubbleproof.version import package_version
+
+        typer.echo(f"bubbleproof {package_version()}")
+        raise typer.Exit
 
 
 @app.callback()
@@ -48,9 +58,12 @@ def common(
     traceback: Annotated[
         bool, Option("--traceback", help="Show where an error was raised.")
     ] = False,
+    version: Annotated[
+        bool, Option("--version", help="Tell the version.", callback=_tell_version, is_eager=True)
+    ] = False,
 ) -> None:
     """State, solve, prove and run pipeline-parallel training schedules."""
-    del traceback  # ``last_resort`` looks for the word, also where the rest cannot be read
+    del version, traceback  # ``last_resort`` looks for the latter, whatever stands beside it
 
 
 @app.command()
@@ -153,13 +166,14 @@ def bench(
 
 
 @app.command()
-@runs("planning.verify_plan.run_verify_any")
+@runs("verifying.which_verify.run_verify_any")
 def verify(
     schedule: Annotated[
         list[str],
         Argument(
             metavar="SCHEDULE",
             help="FILE.json, FILE.csv, folders of these, FAMILY key=value…, or a plan",
+            autocompletion=complete_family,
         ),
     ],
     request: VerifyRequest,
@@ -170,7 +184,7 @@ def verify(
 @app.command()
 @runs("measuring.measure.run_measure")
 def measure(
-    family: Annotated[str, Argument(metavar="FAMILY")],
+    family: Annotated[str, Argument(metavar="FAMILY", autocompletion=complete_family)],
     parameters: Annotated[
         list[str] | None, Argument(metavar="key=value…", help="p=4 m=8 [v=2 tF=1 tB=2 …]")
     ] = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import re
 from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import ParamSpec, TypeVar
@@ -11,6 +12,8 @@ from typing import ParamSpec, TypeVar
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 LONGEST = 60  # of a word that is looked for
+_ONE_OF = re.compile(r"must be one of (?P<known>[^;]+), got '(?P<word>[^']+)'$")
+_NO_SUCH = re.compile(r"no [^';]*'(?P<word>[^']+)'; the (?!nearest)\w+ are (?P<known>[^;]+)$")
 
 
 def nearest_word(word: str, known: Iterable[str]) -> str | None:
@@ -32,6 +35,21 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """
     close = nearest_word(word, known)
     return f" (did you mean {close!r}?)" if close else ""
+
+
+def with_suggestion(line: str) -> str:
+    """A refusal with the nearest of the words that it lists, where it asks for one of them.
+
+    Refusals of a choice have one of two forms in all rooms: ``... must be one of A, B, got 'X'``
+    and ``no ... 'X'; the ... are A B``. Any other line is given back as it is.
+
+    >>> with_suggestion("engine must be one of auto cpsat sat, got 'cpsta'")
+    "engine must be one of auto cpsat sat, got 'cpsta' (did you mean 'cpsat'?)"
+    """
+    found = _ONE_OF.search(line) or _NO_SUCH.search(line)
+    if found is None or "did you mean" in line:
+        return line
+    return line + did_you_mean(found["word"], re.split(r"[ ,]+", found["known"]))
 
 
 def with_named_keywords(

@@ -37,7 +37,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "version": set(),
     "reference_exec.__main__": {"__main__"},  # the command as torchrun starts it
-    "testing": {"theory", "verify", "reference_exec", "formats", "commands"},
+    "testing": {
+        "theory", "verify", "reference_exec", "formats", "commands", "arguments", "door_given",
+    },
     "suggestions": set(),
     "arguments": {"theory"},
     "door": {
@@ -55,10 +57,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "door_papers": {"arguments", "theory", "papers", "suggestions"},
     "__init__": {
         "door", "door_costs", "door_files", "door_idle", "door_papers", "door_plan", "theory",
-        "solvers", "verify", "version",
+        "solvers", "verify", "version", "suggestions", "testing",
     },
     "cli": {"commands", "reference_exec", "version"},
-    "__main__": {"cli"},
+    "__main__": {"cli", "version"},
 }  # fmt: skip
 
 

@@ -14,13 +14,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from bubbleproof.formats import (
-    ProblemFile,
-    ScheduleFile,
-    UnusableInput,
-    read_problem,
-    read_schedule,
-)
+from bubbleproof.formats.errors import UnusableInput
+from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.formats.timed_table import read_timed_table, timed
 from bubbleproof.suggestions import did_you_mean
 from bubbleproof.theory.families import families, family, parse_parameters, published_programs
@@ -29,7 +24,8 @@ from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.candidates.chosen import foreign_choice
 
-if TYPE_CHECKING:  # a solver is loaded where one is asked for
+if TYPE_CHECKING:  # a solver, and a reader of files, is loaded where one is asked for
+    from bubbleproof.formats import ProblemFile
     from bubbleproof.solvers.choices.solving_choices import ChoiceResult
 
 SUFFIXES = (".json", ".csv")
@@ -77,6 +73,8 @@ def _read(words: Sequence[str], dialect: str | None) -> ScheduleFile:
         hint = f"; a problem is given as --problem {words[1]}" if is_file else ""
         raise ValueError(f"expected nothing after the file {words[0]}, got {words[1]!r}{hint}")
     if suffix == ".json":
+        from bubbleproof.formats.schedule_json import read_schedule
+
         return _named(read_schedule(words[0]), words[0])
     return read_timed_table(words[0], DIALECTS[dialect])
 
@@ -127,11 +125,15 @@ def read_problem_input(path: str) -> ProblemInput:
     """The problem of a problem file (.toml), or the one a schedule file (.json) embeds."""
     suffix = Path(path).suffix.lower()
     if suffix == ".toml":
+        from bubbleproof.formats.problem_toml import read_problem
+
         file = read_problem(path)
         return ProblemInput(
             name=file.name, problem=file.pipeline.problem(), pipeline=file.pipeline, file=file
         )
     if suffix == ".json":
+        from bubbleproof.formats.schedule_json import read_schedule
+
         embedded = _named(read_schedule(path), path)
         return ProblemInput(
             name=embedded.name, problem=embedded.problem, pipeline=embedded.pipeline, file=None

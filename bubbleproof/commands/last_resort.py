@@ -18,6 +18,7 @@ import typer
 from bubbleproof.commands.interrupts import interruptions
 from bubbleproof.commands.output import BROKEN, HOLDS, INTERRUPTED, refuse
 from bubbleproof.faults import FaultError
+from bubbleproof.suggestions import with_suggestion
 
 FAULT = 70  # EX_SOFTWARE of sysexits.h: an internal error was found
 FLAG, VARIABLE = "--traceback", "BUBBLEPROOF_TRACEBACK"
@@ -47,7 +48,7 @@ def _guarded(call: Callable[[], object], noted: list[int]) -> int:
         return refuse(error.format_message())
     except (ValueError, OSError, FaultError) as error:
         _trace()
-        return refuse(str(error))
+        return refuse(with_suggestion(str(error)))
     except OverflowError as error:
         _trace()
         return refuse(f"a number is too large to count with: {error}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.options.shared_options import VerifyRequest
@@ -15,10 +16,6 @@ from bubbleproof.commands.output import (
     verdict_to_json,
 )
 from bubbleproof.commands.pytorch_words import told_of
-from bubbleproof.formats import ScheduleFile, read_certificate
-from bubbleproof.formats.plans.cases_json import read_proof
-from bubbleproof.report.page import ScheduleSection
-from bubbleproof.report.table_rows import ReplayRow, VerdictRow
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.programs.standstill import Standstill
@@ -29,6 +26,11 @@ from bubbleproof.verify.candidates.certified_distance import CertifiedDistance, 
 from bubbleproof.verify.candidates.chosen import plain_of
 from bubbleproof.verify.certificates.certificate_rule import Certificate
 from bubbleproof.verify.every_rule import check_every_rule
+
+if TYPE_CHECKING:  # readers and pages are loaded where they are asked for
+    from bubbleproof.formats import ScheduleFile
+    from bubbleproof.report.page import ScheduleSection
+    from bubbleproof.report.table_rows import ReplayRow
 
 
 def run_verify(schedule: list[str], request: VerifyRequest) -> int:
@@ -75,7 +77,11 @@ def print_verdict(
 def _proof(certificate: str, given: ScheduleFile) -> Certificate | Cases:
     """What is to show a bound: of the problem, or of what was left open of it."""
     if given.allowed is None or given.pipeline is None:
+        from bubbleproof.formats.certificate_json import read_certificate
+
         return read_certificate(certificate, given.problem)
+    from bubbleproof.formats.plans.cases_json import read_proof
+
     return read_proof(certificate, plain_of(given.pipeline), given.allowed)
 
 
@@ -127,6 +133,9 @@ def section_of(
     stopped: Standstill | None = None,
 ) -> ScheduleSection:
     """The section; ``verdict`` is None where none was reached. A rule's state is one word."""
+    from bubbleproof.report.page import ScheduleSection
+    from bubbleproof.report.table_rows import VerdictRow
+
     rows = [] if verdict is None else rule_rows(verdict)
     return ScheduleSection(
         name=name,

@@ -37,5 +37,35 @@ has room for one activation and takes a second one:
                 ^   ^
   rank 1        |1F0--|1F1--|1B0--------|1B1--------
 
-Nothing is imported by this package itself: a test asks for what it needs.
+What stands in lists needs no pipeline, and an object of torch is taken as it is:
+
+>>> import bubbleproof as bp
+>>> bp.testing.assert_valid([["0F0", "0B0"], ["1F0", "1B0"]])
+<Verdict: holds, makespan 6>
+
+Nothing is imported by this package itself: a test asks for what it needs, and the assertions are
+loaded when they are first named.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bubbleproof.testing.assertions import (
+        InvalidSchedule,
+        assert_torch_schedule,
+        assert_valid,
+        assert_valid_file,
+    )
+
+__all__ = ["InvalidSchedule", "assert_torch_schedule", "assert_valid", "assert_valid_file"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"bubbleproof.testing has no {name!r}; it has {' '.join(__all__)}")
+    found: object = getattr(import_module("bubbleproof.testing.assertions"), name)
+    globals()[name] = found
+    return found

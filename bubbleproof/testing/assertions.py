@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike, fspath
 
+from bubbleproof.arguments import problem_of, wrong
 from bubbleproof.commands.inputs import read_schedule_input
-from bubbleproof.theory.model.problem import Problem
+from bubbleproof.door_given import held, pair
+from bubbleproof.formats.held.torch_objects import is_torch_schedule
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import USUAL, Semantics, Verdict, check_whole
+from bubbleproof.verify.every_rule import check_every_rule
 
 
 class InvalidSchedule(AssertionError):  # noqa: N818 - the name says what is wrong
@@ -38,22 +41,80 @@ class InvalidSchedule(AssertionError):  # noqa: N818 - the name says what is wro
 
 
 def assert_valid(
-    problem: Problem | Pipeline,
-    made: Schedule | Program,
+    problem: object,
+    made: object = None,
     *,
     semantics: Sequence[Semantics] = USUAL,
 ) -> Verdict:
-    """Assert that a schedule, or a program run as early as it can, passes every rule.
+    """Assert that a schedule passes every rule, each task as early as it can where it has no times.
 
-    The rules are those of ``bubbleproof verify``: complete, placed, dependencies, one at a time,
-    memory within capacity, claimed numbers, and no deadlock under any of the communication
-    ``semantics``. A program's own SEND and RECV are judged where it has any. Returns the verdict
-    with what was measured. Raises ``InvalidSchedule`` (an ``AssertionError``) with the
-    counterexample.
+    Parameters
+    ----------
+    problem
+        A ``Pipeline`` or ``Problem`` that ``made`` has to solve; or what holds a schedule: lists of
+        actions or their texts, one a rank, a ``Program``, a path, a table, a family's member. Its
+        pipeline is then inferred, where it tells none.
+    made
+        A ``Schedule``, or any of these, on ``problem``.
+    semantics
+        The rules of communication under which no deadlock may come.
+
+    Returns
+    -------
+    Verdict
+        With what was measured. The rules are those of ``bubbleproof verify``; a program's own SEND
+        and RECV are judged where it has any.
+
+    Raises
+    ------
+    InvalidSchedule
+        An ``AssertionError`` with the counterexample.
+    TypeError, ValueError
+        For what holds no schedule.
     """
     __tracebackhide__ = True
-    posed = problem.problem() if isinstance(problem, Pipeline) else problem
+    if made is None or not isinstance(made, Schedule | Program):
+        given, more = held(problem, made, asker="assert_valid")
+        if hasattr(given, "to_judge"):
+            return _required(check_every_rule(given.to_judge, semantics))
+        posed, made, _ = pair(given, more, asker="assert_valid")
+    else:
+        posed = problem_of(problem, asker="assert_valid")
     return _required(check_whole(posed, made, semantics=semantics))
+
+
+def assert_torch_schedule(
+    schedule: object,
+    pipeline: Pipeline | None = None,
+    *,
+    semantics: Sequence[Semantics] = USUAL,
+) -> Verdict:
+    """Assert that a schedule object of torch, as it runs, passes every rule.
+
+    Parameters
+    ----------
+    schedule
+        An object of ``torch.distributed.pipelining``, or of a class of your own with its
+        ``pipeline_order``.
+    pipeline
+        What it has to solve (durations, memory); by default the smallest that has its actions.
+    semantics
+        The rules of communication under which no deadlock may come.
+
+    Raises
+    ------
+    InvalidSchedule
+        An ``AssertionError`` with the counterexample.
+    TypeError
+        For what is no such object.
+    """
+    __tracebackhide__ = True
+    if not is_torch_schedule(schedule):
+        expected = "a schedule object of torch"
+        raise wrong(schedule, "schedule", expected, asker="assert_torch_schedule")
+    if pipeline is None:
+        return assert_valid(schedule, semantics=semantics)
+    return assert_valid(pipeline, schedule, semantics=semantics)
 
 
 def assert_valid_file(

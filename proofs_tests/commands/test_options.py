@@ -178,7 +178,7 @@ def test_help_stands_under_headings(command: Run) -> None:
     ]
     assert shown["Options"] == [
         "--backend", "--device", "--seed", "--unsafe", "--no-count-bytes", "--no-count-work",
-        "--dialect", "--help",
+        "--dialect", "-h,",
     ]  # fmt: skip
     assert shown["Communication"] == ["--comm", "--timeout", "--debug-headers", "--torchrun"]
     assert shown["Output"] == ["-o", "--json"]

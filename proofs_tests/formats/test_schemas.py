@@ -38,7 +38,7 @@ def test_schema_is_up_to_date(name: str, schema: dict[str, object]) -> None:
 
 
 def test_formats_load_neither_torch_nor_a_solver() -> None:
-    code = "import bubbleproof.formats, sys; print(*sys.modules)"
+    code = "import sys; from bubbleproof.formats import *; print(*sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(out.stdout.split())
     assert "bubbleproof.formats.schedule_json" in loaded

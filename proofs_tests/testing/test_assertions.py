@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 
+import bubbleproof as bp
 from bubbleproof.formats import write_table
 from bubbleproof.testing.assertions import InvalidSchedule, assert_valid, assert_valid_file
 from bubbleproof.theory.families import member
@@ -102,3 +104,21 @@ def test_a_file_is_judged_by_the_problem_that_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidSchedule) as caught:
         assert_valid_file(table, problem=tight)  # rank 0 of 1F1B holds 2
     assert caught.value.verdict.broken == (Rule.MEMORY,)
+
+
+def test_lists_paths_and_torch_objects_are_taken_as_they_are(tmp_path: Path) -> None:
+    rows = [["0F0", "0B0"], ["1F0", "1B0"]]
+    assert bp.testing.assert_valid(rows).ok
+    bp.write(tmp_path / "s.csv", rows)
+    assert bp.testing.assert_valid(tmp_path / "s.csv").ok
+    made = SimpleNamespace(pipeline_order={0: rows[0], 1: rows[1]})
+    assert bp.testing.assert_torch_schedule(made).ok
+    with pytest.raises(bp.testing.InvalidSchedule, match=r"dependencies|deadlock"):
+        bp.testing.assert_valid([["0B0", "0F0"], ["1F0", "1B0"]])
+    tight = bp.Pipeline(num_ranks=2, num_microbatches=1, activation=2, capacity=1)
+    with pytest.raises(bp.testing.InvalidSchedule, match="memory"):
+        bp.testing.assert_torch_schedule(made, tight)
+    with pytest.raises(TypeError, match="schedule must be a schedule object of torch, got list"):
+        bp.testing.assert_torch_schedule(rows)
+    with pytest.raises(AttributeError, match=r"has no 'assert_vali'; it has .*assert_valid"):
+        getattr(bp.testing, "assert_vali")  # noqa: B009 - mypy knows that there is none

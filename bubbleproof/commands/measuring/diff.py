@@ -26,8 +26,8 @@ from bubbleproof.commands.output import (
     print_text,
 )
 from bubbleproof.formats import ScheduleFile
-from bubbleproof.report.difference import ScheduleDifference, difference
 from bubbleproof.theory.idle import idle_stretches
+from bubbleproof.theory.orders.difference import ScheduleDifference, difference
 from bubbleproof.verify import Verdict
 from bubbleproof.verify.every_rule import check_every_rule
 

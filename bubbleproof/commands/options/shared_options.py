@@ -12,8 +12,22 @@ from bubbleproof.commands.options.option_groups import OptionGroup
 from bubbleproof.commands.options.target_marks import Target
 
 DEFAULT_TIME_LIMIT = 60.0  # seconds
+
+
+def complete_family(incomplete: str) -> list[str]:
+    """The families whose names begin so, for a shell; files it completes by itself."""
+    from bubbleproof.theory.families import families
+
+    return [name for name in families() if name.startswith(incomplete)]
+
+
 Words = Annotated[
-    list[str], Argument(metavar="SCHEDULE", help="FILE.json, FILE.csv, or FAMILY key=value…")
+    list[str],
+    Argument(
+        metavar="SCHEDULE",
+        help="FILE.json, FILE.csv, or FAMILY key=value…",
+        autocompletion=complete_family,
+    ),
 ]
 ProblemPath = Annotated[str, Argument(metavar="PROBLEM", help="FILE.toml or FILE.json")]
 Json = Annotated[bool, Option("--json", help="One JSON object on standard output.")]

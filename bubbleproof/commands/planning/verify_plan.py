@@ -17,8 +17,7 @@ from pathlib import Path
 
 from bubbleproof.commands.options.shared_options import VerifyRequest
 from bubbleproof.commands.output import HOLDS, UNDECIDED
-from bubbleproof.commands.verify import asked_semantics, print_verdict, run_verify
-from bubbleproof.commands.verifying.verify_many import is_many, run_verify_many
+from bubbleproof.commands.verify import asked_semantics, print_verdict
 from bubbleproof.formats.plans.plan_json import PlanFile, is_plan_file, read_plan
 from bubbleproof.formats.plans.plan_scope import bound_of_file, plan_question
 from bubbleproof.verify.candidates.plan_verdict import (
@@ -30,16 +29,6 @@ from bubbleproof.verify.candidates.plan_verdict import (
     check_winner,
 )
 from bubbleproof.verify.every_rule import check_every_rule
-
-
-def run_verify_any(schedule: list[str], request: VerifyRequest) -> int:
-    """Verify a schedule, or a plan where a plan is named, or several schedules."""
-    if is_many(schedule, request):
-        return run_verify_many(schedule, request)
-    is_one = len(schedule) == 1 and not request.spec
-    if is_one and is_plan(schedule[0], request.certificate):
-        return run_verify_plan(schedule[0], request)
-    return run_verify(schedule, request)
 
 
 def is_plan(name: str, certificate: str | None) -> bool:

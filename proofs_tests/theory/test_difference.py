@@ -6,11 +6,11 @@ from dataclasses import replace
 from itertools import permutations
 from random import Random
 
-from bubbleproof.report.difference import _kept, difference
 from bubbleproof.testing.strategies import random_program
 from bubbleproof.theory.families import family
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.orders.difference import _kept, difference
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
 

@@ -1,0 +1,93 @@
+"""What one types first: the version, help, a misspelt word, a shell's completion."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+
+import bubbleproof as bp
+from bubbleproof.suggestions import with_suggestion
+from proofs_tests.commands.conftest import Run
+from proofs_tests.structure import ROOT
+
+
+def called(*words: str, **environment: str) -> str:
+    """What a process of its own prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.argv = {['bubbleproof', *words]!r}\n"
+         "from bubbleproof.__main__ import main; main()"],
+        cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return done.stdout
+
+
+def test_the_version_is_told_by_all_ways_and_loads_no_command(command: Run) -> None:
+    told = f"bubbleproof {version('bubbleproof')}\n"
+    assert called("--version") == told
+    assert command("--version").out == told
+    assert bp.__version__ == version("bubbleproof")
+    probe = "import sys; sys.argv = ['bubbleproof', '--version']\n"
+    probe += "from bubbleproof.__main__ import main; main()\n"
+    probe += "assert not {'typer', 'numpy', 'rich', 'pydantic'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", probe], cwd=ROOT, check=True, capture_output=True)
+
+
+def test_h_is_help(command: Run) -> None:
+    assert command("-h").out == command("--help").out != ""
+    assert command("verify", "-h").out == command("verify", "--help").out != ""
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("bubbleproof verif", "verify"),
+        ("bubbleproof verify zb-", "zb-h1"),
+        ("bubbleproof measure 1", "1f1b"),
+    ],
+)
+def test_a_shell_completes_commands_and_families(shell: str, words: str, told: str) -> None:
+    completed = called(
+        _BUBBLEPROOF_COMPLETE=f"complete_{shell}",
+        _TYPER_COMPLETE_ARGS=words,
+        _TYPER_COMPLETE_FISH_ACTION="get-args",
+        COMP_WORDS=words,
+        COMP_CWORD=str(words.count(" ")),
+    )
+    assert told in completed
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("verify", "1f1v"), "got '1f1v' (did you mean '1f1b'?)"),
+        (("show", "gipe", "p=2"), "got 'gipe' (did you mean 'gpipe'?)"),
+        (("verfy", "1f1b"), "Did you mean 'verify'?"),
+        (("prove", "gpip"), "(did you mean 'gpipe'?)"),
+        (("claims", "--paper", "bpip"), "(did you mean 'bpipe'?)"),
+        (("verify", "1f1b", "p=2", "m=2", "--comm", "bufered"), "(did you mean 'buffered'?)"),
+        (("bench", "--engine", "cpsta"), "(did you mean 'cpsat'?)"),
+        (("measure", "1f1b", "p=2", "m=2", "--jso"), "Possible options: --json"),
+    ],
+)
+def test_a_misspelt_word_names_the_nearest(command: Run, words: tuple[str, ...], told: str) -> None:
+    answer = command(*words)
+    assert answer.status == 2
+    assert told in answer.err
+    assert answer.err.count("\n") == 1
+
+
+def test_a_refusal_that_lists_nothing_near_stays_as_it_is() -> None:
+    for line in ("x must be one of a, b, got 'qqqq'", "expected a file, found none"):
+        assert with_suggestion(line) == line
+
+
+def test_the_door_names_the_nearest_too() -> None:
+    with pytest.raises(AttributeError, match=r"has no 'solv' \(did you mean 'solve'\?\)"):
+        getattr(bp, "solv")  # noqa: B009 - mypy knows that there is none
+    with pytest.raises(ValueError, match="did you mean 'gpipe'"):
+        bp.prove("gpip")
