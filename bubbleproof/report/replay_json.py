@@ -109,6 +109,7 @@ def _comparisons(report: ReplayReport) -> dict[str, object]:
             "optimizer": report.optimizer,
             "steps": report.steps,
             "has_barrier": report.has_barrier,
+            **({} if report.clip is None else {"clip": report.clip}),
             "num_updated_stages": report.num_updated_stages,
             "equal": report.weights_equal,
             "max_relative_error": _finite(report.max_weight_error),

@@ -28,6 +28,7 @@ class Feature:
     module: str = "feature_models"
     factory: str = ""
     dtype: str = "float64"
+    clip: float | None = None
 
     @property
     def spec(self) -> ModelSpec:
@@ -37,7 +38,8 @@ class Feature:
         """``works``, ``refused: why``, or what is ``violated``."""
         if not self.factory:
             return f"missing: {NO_OPTION}"
-        training = Training(optimizer="adam", steps=2)
+        is_clipped = self.clip is not None
+        training = Training(optimizer="adam", steps=2, has_barrier=is_clipped, clip=self.clip)
         try:
             report = run(family_case("zb-h1", p=2, m=3), self.spec, training=training)
         except (ValueError, RuntimeError) as error:
@@ -49,8 +51,15 @@ class Feature:
         return f"violated, gradients {bits}: {report.data_dependence or report.failures[0]}"
 
 
-def _feature(name: str, factory: str = "", module: str = "feature_models", **more: str) -> Feature:
-    return Feature(name=name, factory=factory, module=module, **more)
+def _feature(
+    name: str,
+    factory: str = "",
+    module: str = "feature_models",
+    *,
+    dtype: str = "float64",
+    clip: float | None = None,
+) -> Feature:
+    return Feature(name=name, factory=factory, module=module, dtype=dtype, clip=clip)
 
 
 FEATURES = (
@@ -72,7 +81,7 @@ FEATURES = (
     _feature("torch.compile'd stage", "compiled"),
     _feature("collectives inside a stage (DDP, FSDP, DTensor)", "groups"),
     _feature("scaled dot product attention", "attentions"),
-    _feature("gradient clipping by global norm"),
+    _feature("gradient clipping by global norm", "bare", clip=0.05),
     _feature("gradient accumulation over passes"),
     _feature("float16 with loss scaling", "bare", dtype="float16"),
     _feature("shapes that differ by microbatch", "shapes"),

@@ -95,16 +95,16 @@ def _gathers_before_their_room(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _signals_made_by_computation(monkeypatch: pytest.MonkeyPatch) -> None:
     """The barrier as it once was: a receive overwrites what computation may still write."""
-    right = Updates._signal
+    right = Updates._barrier
 
-    def signal(self: Updates, sender: int, peer: int, *, is_send: bool) -> object:
+    def barrier(self: Updates, clip: float | None) -> object:
         device, self._device = self._device, _Everywhere(self._device)  # type: ignore[assignment]  # a stand-in
         try:
-            yield from right(self, sender, peer, is_send=is_send)
+            yield from right(self, clip)
         finally:
             self._device = device
 
-    monkeypatch.setattr(Updates, "_signal", signal)
+    monkeypatch.setattr(Updates, "_barrier", barrier)
 
 
 class _Everywhere:

@@ -118,6 +118,7 @@ def compared(
         optimizer="" if training is None else training.optimizer,
         steps=0 if training is None else training.steps,
         has_barrier=training is not None and training.has_barrier,
+        clip=None if training is None else training.clip,
         num_updated_stages=plan.num_stages if plan.is_sharded else len(plan.hosted),
         live_bytes=tuple(result.live_bytes for result in results),
         seconds=seconds,

@@ -124,6 +124,7 @@ class ReplayReport:
     optimizer: str = ""
     steps: int = 0
     has_barrier: bool = False
+    clip: float | None = None
     num_updated_stages: int = 0
     live_bytes: tuple[tuple[int, ...], ...]
     seconds: float

@@ -81,7 +81,7 @@ def matched_training(plan: ReplayPlan, device: Device = CPU) -> ExpectedTraining
         gradients, alone = order_matched(plan, course[-1], device, step=step)
         losses |= _of_step(step, alone)
         gradients = with_ties(plan, gradients)
-        _set_gradients(stages, gradients)
+        _set_gradients(stages, clipped(plan, gradients))
         for optimizer in optimizers:
             optimizer.step()
         course.append(_weights(stages))
@@ -114,10 +114,32 @@ def ordinary_training(plan: ReplayPlan, course: Sequence[Gradients]) -> Ordinary
     for step, (before, after) in enumerate(pairwise(course)):
         gradients, loss = ordinary(plan, before, step=step)
         set_weights(stages, before)
-        _set_gradients(stages, gradients)
+        _set_gradients(stages, clipped(plan, gradients))
         optimizer.step()
         drift = max(drift, max_relative_error(after, _weights(stages)))
     return OrdinaryTraining(gradients=gradients, loss=loss, weights=_weights(stages), drift=drift)
+
+
+def clipped(plan: ReplayPlan, gradients: Gradients) -> Gradients:
+    """The gradients as torch clips them by their global norm, where the training says so.
+
+    They come in the order of stages and parameters; of a tied embedding and head one counts.
+    """
+    most = None if plan.training is None else plan.training.clip
+    if most is None:
+        return gradients
+    tied_head = (plan.num_stages - 1, HEAD) if plan.spec.tied else None
+    copies = {key: gradient.clone() for key, gradient in sorted(gradients.items(), key=_stage)}
+    norm = torch.nn.utils.get_total_norm([g for key, g in copies.items() if key != tied_head])
+    shells = [torch.nn.Parameter(torch.empty_like(each)) for each in copies.values()]
+    for shell, gradient in zip(shells, copies.values(), strict=True):
+        shell.grad = gradient
+    torch.nn.utils.clip_grads_with_norm_(shells, most, norm)
+    return copies
+
+
+def _stage(item: tuple[tuple[int, str], torch.Tensor]) -> int:
+    return item[0][0]
 
 
 def _weights(stages: list[Stage]) -> Gradients:

@@ -25,3 +25,15 @@ def require_unfrozen(plan: ReplayPlan) -> None:
                 f"model stage {stage}: its parameter {facts.frozen[0]} is frozen, and the stage "
                 f"{what}, which moves all of a stage: unfreeze it or take another schedule"
             )
+
+
+def require_clippable(plan: ReplayPlan) -> None:
+    """Raise ``ValueError`` where gradients that are clipped are not whole on the ranks' devices."""
+    if plan.training is None or plan.training.clip is None:
+        return
+    if plan.is_sharded or plan.hosted:
+        what = "stages are sharded (--zero)" if plan.is_sharded else "hosts update stages"
+        raise ValueError(
+            f"replay clip takes the norm of whole gradients on their ranks, and {what}: leave "
+            "--clip out or take another schedule"
+        )

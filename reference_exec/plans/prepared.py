@@ -14,7 +14,7 @@ from bubbleproof.reference_exec.models.footprint import require_stages
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import require_steps
 from bubbleproof.reference_exec.plans.birth_bytes import BirthBytes, predicted_births
-from bubbleproof.reference_exec.plans.own_limits import require_unfrozen
+from bubbleproof.reference_exec.plans.own_limits import require_clippable, require_unfrozen
 from bubbleproof.reference_exec.plans.predicted_live_bytes import (
     LiveBytes,
     host_stores,
@@ -116,6 +116,7 @@ def prepared(
     _judge(verdicts, [of_program], unsafe=unsafe)
     plan = replay_plan(whole, lowered, training)
     require_unfrozen(plan)
+    require_clippable(plan)
     plan = replace(plan, counts_bytes=options.count_bytes, counts_work=options.count_work)
     of_plan = verify_plan(whole.problem, plan, semantics)
     of_collectives = verify_collectives(whole.problem, whole.schedule, without_training(plan))

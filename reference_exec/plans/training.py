@@ -28,13 +28,16 @@ class Training:
     """``steps`` optimizer steps; ``learning_rate`` None is the optimizer's own of ``OPTIMIZERS``.
 
     ``sgd`` is w - rate x gradient, ``momentum`` the same with momentum ``MOMENTUM``, ``adam`` Adam
-    (Kingma and Ba, Algorithm 1) with its usual constants. Raises ``ValueError`` naming the field.
+    (Kingma and Ba, Algorithm 1) with its usual constants. ``clip`` is the most that the global norm
+    of all gradients may be (``runtime.clipping``), which takes a barrier. Raises ``ValueError``
+    naming the field.
     """
 
     optimizer: str = "sgd"
     steps: int = 1
     learning_rate: float | None = None
     has_barrier: bool = False
+    clip: float | None = None
 
     def __post_init__(self) -> None:
         if self.optimizer not in OPTIMIZERS:
@@ -44,6 +47,12 @@ class Training:
             raise ValueError(f"replay steps must be 1 or more, whole, got {self.steps!r}")
         if not (math.isfinite(self.rate) and self.rate > 0):
             raise ValueError(f"replay learning rate must be more than 0, got {self.learning_rate}")
+        if self.clip is None:
+            return
+        if not (math.isfinite(self.clip) and self.clip > 0):
+            raise ValueError(f"replay clip must be a norm above 0, got {self.clip}")
+        if not self.has_barrier:
+            raise ValueError("replay clip waits for all gradients: has_barrier must be set with it")
 
     @property
     def rate(self) -> float:

@@ -8,7 +8,8 @@ the sum, or the rank's own gradient where there is none; a gradient that is comp
 to it. The gradients of replicas have been added by then, by the plan's own REDUCE_GRADs
 (``replica_collectives``); of a sharded stage ranks exchange what their shards have. With a
 global barrier the first STEP of a pass waits: the lowest rank that steps hears from every other,
-answers all, and then all step; each replica has its own.
+answers all, and then all step; each replica has its own. What they tell each other then is nothing
+or, where gradients are clipped, their norms (``clipping``).
 
 What is wrong with a program that was not verified ends it (``BrokenProgram``): a STEP or an
 exchange of a stage that is not here, twice, or missing.
@@ -25,11 +26,21 @@ from itertools import combinations
 import torch
 
 from bubbleproof.reference_exec.broken import BrokenProgram, require
+from bubbleproof.reference_exec.models.layers import DTYPES
 from bubbleproof.reference_exec.models.reference import Named, gradients_of, trained, weights_of
 from bubbleproof.reference_exec.models.words import EMBEDDING, HEAD
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.state_bytes import StateBytes
 from bubbleproof.reference_exec.plans.stepping import TIE, stepping_ranks, tied_stages
+from bubbleproof.reference_exec.runtime.clipping import (
+    by_stage,
+    counted_stages,
+    factor,
+    global_norm,
+    norms_of,
+    num_norms,
+    scaled,
+)
 from bubbleproof.reference_exec.runtime.compute import Compute
 from bubbleproof.reference_exec.runtime.device import DeviceLane
 from bubbleproof.reference_exec.runtime.optimizers import (
@@ -69,6 +80,7 @@ class Updates:
         self._of_shards: dict[int, Levels] = {}  # totals that two ranks have, by stage
         self._done: set[Action] = set()
         self._has_waited = False
+        self._factor: torch.Tensor | None = None  # of clipped gradients, in this pass
         self._sent: list[BlockedAction] = []
 
     def begin_pass(self) -> None:
@@ -78,7 +90,7 @@ class Updates:
         self._totals.clear()
         self._of_shards.clear()
         self._done.clear()
-        self._has_waited = False
+        self._has_waited, self._factor = False, None
 
     def run(self, action: Action) -> Iterator[BlockedAction]:
         """Run a STEP, or the REDUCE_GRAD of a stage that is not sharded."""
@@ -92,9 +104,11 @@ class Updates:
         self._done.add(action)
 
     def tensors(self) -> Iterator[torch.Tensor]:
-        """The sums, the optimizers' state, and what is on its way to other ranks."""
+        """The sums and their factor, the optimizers' state, what is on its way to other ranks."""
         self._sent = still_used(self._sent)
         yield from self._totals.values()
+        if self._factor is not None:
+            yield self._factor
         for levels in self._of_shards.values():
             yield from levels.values()
         yield from kept_by(self._all_optimizers())
@@ -132,7 +146,7 @@ class Updates:
         if training is None or stage not in {*self._stages, *self._shards}:
             raise BrokenProgram(f"{stage}STEP of a stage that does not step on rank {self._rank}")
         if training.has_barrier and not self._has_waited:
-            yield from self._barrier()
+            yield from self._barrier(training.clip)
             self._has_waited = True
         if stage in self._shards:
             self._step_shards(stage)
@@ -155,7 +169,7 @@ class Updates:
         named = {(stage, n): p for n, p in trained(self._stages[stage]).items()}
         own = self._own(stage)
         totals = [(p, self._totals.pop(key, own[key])) for key, p in named.items()]
-        step_with(self.optimizers[stage], totals)
+        step_with(self.optimizers[stage], scaled(totals, self._factor))
         for key, parameter in named.items():  # the report wants what this rank computed
             parameter.grad = own[key]
 
@@ -210,25 +224,61 @@ class Updates:
         yield from until_done(arrives)
         return arrives.transfer.get()
 
-    def _barrier(self) -> Iterator[BlockedAction]:
-        """Go on once every rank that steps has come this far; messages carry nothing."""
-        first, *others = stepping_ranks(self._plan)
-        if self._rank != first:
-            yield from self._signal(self._rank, first, is_send=True)
-            yield from self._signal(first, first, is_send=False)
-            return
-        for peer in others:
-            yield from self._signal(peer, peer, is_send=False)
-        for peer in others:
-            yield from self._signal(first, peer, is_send=True)
+    def _barrier(self, clip: float | None) -> Iterator[BlockedAction]:
+        """Go on once every rank that steps has come this far, and with the norm of all gradients.
 
-    def _signal(self, sender: int, peer: int, *, is_send: bool) -> Iterator[BlockedAction]:
-        with self._device.on(DeviceLane.SENDS if is_send else DeviceLane.RECEIVES):
-            nothing = torch.zeros(1, device=self._device.torch_device)
-        waiting = self._posted(Action(stage=sender, kind=Kind.STEP), nothing, peer, is_send=is_send)
+        Without ``clip`` messages carry nothing.
+        """
+        first, *others = stepping_ranks(self._plan)
+        own = self._norms() if clip is not None else self._room(1, DeviceLane.SENDS)
+        if self._rank != first:
+            yield from self._tell(own, self._rank, first)
+            norm = yield from self._hear(1, first, first)
+        else:
+            norms = by_stage(self._plan, first, own) if clip is not None else {}
+            for peer in others:
+                told = yield from self._hear(self._num_told(peer), peer, peer)
+                norms |= by_stage(self._plan, peer, told) if clip is not None else {}
+            norm = own if clip is None else global_norm(norms).reshape(1)
+            for peer in others:
+                yield from self._tell(norm, first, peer)
+        self._factor = None if clip is None else factor(norm, clip)
+
+    def _norms(self) -> torch.Tensor:
+        """Of the total gradients of the stages that count here; empty where none do."""
+        told = [torch.zeros(0, dtype=self._dtype, device=self._device.torch_device)]
+        for stage in counted_stages(self._plan, self._rank):
+            own = self._own(stage)
+            totals = {key: self._totals.get(key, each) for key, each in own.items()}
+            told.append(norms_of(self._plan, stage, totals))
+        return torch.cat(told)
+
+    def _num_told(self, rank: int) -> int:
+        """How many numbers a rank tells before it steps."""
+        if self._training is None or self._training.clip is None:
+            return 1
+        return sum(num_norms(self._plan, stage) for stage in counted_stages(self._plan, rank))
+
+    @property
+    def _dtype(self) -> torch.dtype:
+        return DTYPES[self._plan.spec.dtype]
+
+    def _room(self, numbers: int, lane: DeviceLane) -> torch.Tensor:
+        with self._device.on(lane):
+            return torch.zeros(numbers, dtype=self._dtype, device=self._device.torch_device)
+
+    def _tell(self, told: torch.Tensor, sender: int, peer: int) -> Iterator[BlockedAction]:
+        tag = Action(stage=sender, kind=Kind.STEP)
+        yield from until_done(self._posted(tag, told, peer, is_send=True))
+
+    def _hear(
+        self, numbers: int, sender: int, peer: int
+    ) -> Generator[BlockedAction, None, torch.Tensor]:
+        """What is computed from now on comes after it."""
+        into = self._room(numbers, DeviceLane.RECEIVES)
+        waiting = self._posted(Action(stage=sender, kind=Kind.STEP), into, peer, is_send=False)
         yield from until_done(waiting)
-        if not is_send:
-            waiting.transfer.get()  # what is computed from now on comes after the signal
+        return waiting.transfer.get()
 
     def _posted(
         self, tag: Action, tensor: torch.Tensor, peer: int, *, is_send: bool

@@ -99,6 +99,9 @@ class TrainingOptions(OptionGroup):
     optimizer: Annotated[str | None, Option(help="sgd, momentum or adam.")] = None
     learning_rate: Annotated[float | None, Option(help="Of the optimizer.")] = None
     barrier: Annotated[bool, Option(help="Let all ranks end a pass before any steps.")] = False
+    clip: Annotated[float | None, Option(help="Most that the global norm may be; a barrier.")] = (
+        None
+    )
     data_parallel: Annotated[int, Option(help="Replicas, each on microbatches of its own.")] = 1
     zero: Annotated[
         str | None, Option(help="ZeRO level, with others by parameter name: 2, or 3,norm=1.")
@@ -108,14 +111,15 @@ class TrainingOptions(OptionGroup):
         """The training that is asked for, None where nothing is. Raises ``ValueError``."""
         from bubbleproof.reference_exec.plans.training import Training
 
-        asked = (self.optimizer, self.steps, self.learning_rate, self.barrier)
-        if asked == (None, None, None, False):
+        asked = (self.optimizer, self.steps, self.learning_rate, self.barrier, self.clip)
+        if asked == (None, None, None, False, None):
             return None
         return Training(
             optimizer="sgd" if self.optimizer is None else self.optimizer,
             steps=1 if self.steps is None else self.steps,
             learning_rate=self.learning_rate,
-            has_barrier=self.barrier,
+            has_barrier=self.barrier or self.clip is not None,
+            clip=self.clip,
         )
 
     def levels(self) -> ZeroLevels | None:

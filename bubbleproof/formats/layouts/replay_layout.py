@@ -73,11 +73,15 @@ class LossesLayout(Layout):
 
 
 class WeightsLayout(Layout):
-    """Weights after ``steps`` optimizer steps, or after those of the hosts."""
+    """Weights after ``steps`` optimizer steps, or after those of the hosts.
+
+    ``clip`` is the most that the global norm of gradients might be, where they were clipped.
+    """
 
     optimizer: str
     steps: Natural
     has_barrier: bool
+    clip: Number | None = None
     num_updated_stages: Natural
     equal: bool
     max_relative_error: Number | None
