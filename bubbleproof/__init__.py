@@ -26,6 +26,7 @@ show          a picture, which a notebook displays
 replay        the schedule on torch, its gradients and bytes compared
 pareto        every trade of makespan against peak memory
 prove         a theorem for all sizes, by Z3
+claim         a formula of yours against your family, decided over a domain
 claims        what the papers claim, as data
 testing       assertions for the test suite of a generator
 ============  ====================================================================================
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     from bubbleproof.door_costs import estimate
     from bubbleproof.door_files import read, write
     from bubbleproof.door_idle import idle
-    from bubbleproof.door_papers import claims, prove
+    from bubbleproof.door_papers import claim, claims, prove
     from bubbleproof.door_plan import plan
     from bubbleproof.solvers.result import Result
     from bubbleproof.theory.model.problem import Problem
@@ -73,6 +74,7 @@ __all__ = [
     "Verdict",
     "Violation",
     "check",
+    "claim",
     "claims",
     "estimate",
     "families",
@@ -97,6 +99,7 @@ _HOMES = {
     "Schedule": "bubbleproof.theory.model.schedule",
     "Verdict": "bubbleproof.verify.verdict",
     "Violation": "bubbleproof.verify.verdict",
+    "claim": "bubbleproof.door_papers",
     "claims": "bubbleproof.door_papers",
     "estimate": "bubbleproof.door_costs",
     "idle": "bubbleproof.door_idle",

@@ -18,7 +18,9 @@ HEAVY = ("torch", "ortools", "z3", "pulp", "highspy", "pysat", "matplotlib", "pl
 MAY_IMPORT: dict[str, set[str]] = {
     "theory": set(),
     # Papers: claims may rest on an optimum, an audit is spread over workers, planners are compared.
-    "papers": {"theory", "verify", "solvers", "parallel", "faults", "costs", "planners"},
+    "papers": {
+        "theory", "verify", "solvers", "parallel", "faults", "costs", "planners", "suggestions",
+    },
     "verify": {"theory"},
     "platforms": set(),
     "parallel": {"platforms"},
@@ -54,7 +56,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "door_plan": {"arguments", "theory", "costs", "planners", "formats", "suggestions"},
     "door_files": {"arguments", "theory", "formats", "door_judge", "door_given", "suggestions"},
     "door_idle": {"theory", "reference_exec", "door_given", "suggestions"},
-    "door_papers": {"arguments", "theory", "papers", "suggestions"},
+    "door_papers": {"arguments", "theory", "papers", "suggestions", "door_given"},
     "__init__": {
         "door", "door_costs", "door_files", "door_idle", "door_papers", "door_plan", "theory",
         "solvers", "verify", "version", "suggestions", "testing",

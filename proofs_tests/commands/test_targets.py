@@ -47,7 +47,7 @@ OTHERS = {
     "hang": {"dumps", "schedule"},
     "trace": {"files", "schedule", "names"},
     "prove": {"theorems"},
-    "claims": {"paper", "cluster"},
+    "claims": {"names", "at", "paper", "cluster"},
 }  # fmt: skip
 
 # How each command that writes is called with a target; its inputs are missing, which comes later.

@@ -7,7 +7,8 @@ should stand in its place. The exit status of an audit is 0 when each refuted cl
 that holds, 1 when one has not. ``--write`` makes the Markdown page of the audit; page, table and
 ``--json`` are one record of each claim (``claims_record``), written three ways. ``--answers`` makes
 the page of answers to an audit of the verdicts (``papers.answers``), beside that page or, of the
-claims that answers name, alone.
+claims that answers name, alone. Claims may be named by their ids; ``--set`` evaluates one of them
+at one case (``claims_case``).
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from bubbleproof.commands.output import (
     say,
 )
 from bubbleproof.commands.papers.answers_page import page as answers_page
+from bubbleproof.commands.papers.claims_case import claim_named, run_case
 from bubbleproof.commands.papers.claims_options import ClaimsRequest
 from bubbleproof.commands.papers.claims_page import page
 from bubbleproof.commands.papers.claims_record import (
@@ -56,6 +58,8 @@ Decisions = Mapping[str, ClaimDecision]
 
 def run_claims(request: ClaimsRequest) -> int:
     """List or audit the claims (of one paper, where named). Ctrl-C ends with those decided."""
+    if request.settings:
+        return run_case(claim_named(request.ids[0]), request.settings, request.json)
     chosen = _chosen(request)
     nothing: tuple[Decisions, str | None] = ({}, None)
     decisions, effort = nothing
@@ -77,11 +81,14 @@ def run_claims(request: ClaimsRequest) -> int:
     if not is_whole:
         say(f"{len(chosen) - len(decisions)} claims are not decided, and no page is written")
         return INTERRUPTED
-    return BROKEN if uncorrected(decisions) and request.paper is None else HOLDS
+    is_all = request.paper is None and not request.ids
+    return BROKEN if uncorrected(decisions) and is_all else HOLDS
 
 
 def _chosen(request: ClaimsRequest) -> Mapping[str, PaperClaim]:
     """The claims of the paper, or all; where answers are all that is written, those they name."""
+    if request.ids:
+        return {name: claim_named(name) for name in request.ids}
     found = claims(request.paper)
     if request.answers is None or request.write is not None:
         return found

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from typer import Option
+from typer import Argument, Option
 
 from bubbleproof.commands.options.option_groups import OptionGroup
 from bubbleproof.commands.options.shared_options import Json
@@ -20,6 +20,14 @@ class ClaimsRequest(OptionGroup):
     Raises ``ValueError`` for options that contradict each other.
     """
 
+    names: Annotated[
+        list[str] | None,
+        Argument(metavar="[ID]... [key=value…]", help="These claims alone; default: all."),
+    ] = None
+    at: Annotated[
+        list[str] | None,
+        Option("--set", help="A parameter of one case to evaluate one claim at: --set p=8 m=32."),
+    ] = None
     paper: Annotated[str | None, Option(help="Only this paper's claims.")] = None
     audit: Annotated[bool, Option(help="Decide them; else they are listed.")] = False
     quick: Annotated[bool, Option(help="On their small domains.")] = False
@@ -43,8 +51,22 @@ class ClaimsRequest(OptionGroup):
         for name, page in pages.items():
             if page is not None and Path(page).suffix != ".md":
                 raise ValueError(f"the page of {name} must end in .md, got {page!r}")
+        if self.ids and (pages["--write"] or pages["--answers"] or self.paper is not None):
+            raise ValueError("claims by their ids go without --paper, --write and --answers")
+        if self.settings and (len(self.ids) != 1 or self.audit):
+            raise ValueError("--set evaluates one claim at one case: claims ID --set p=8 m=32")
         if self.answers is not None and self.paper is not None:
             raise ValueError("--answers takes every paper's claims: leave out --paper")
+
+    @property
+    def ids(self) -> list[str]:
+        """The claims that are named."""
+        return [word for word in self.names or () if "=" not in word]
+
+    @property
+    def settings(self) -> list[str]:
+        """The parameters of a case, wherever they stand."""
+        return [*(self.at or ()), *(word for word in self.names or () if "=" in word)]
 
     @property
     def words(self) -> str:
