@@ -22,6 +22,7 @@ from bubbleproof.reference_exec.models.linear import WeightGradStore
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own import OwnLayer, build
 from bubbleproof.reference_exec.models.own_checks import (
+    is_compiled,
     require_dense_gradients,
     require_gradients,
 )
@@ -39,7 +40,7 @@ class StageFacts:
     parameters, ``gradient_bytes`` of the ``num_trained`` that are not ``frozen``; ``kept_bytes``
     what it keeps of its last microbatch, beside the weights, until the next; ``resident_bytes``
     what is there of a new build after one forward, the weights included; ``sample`` is an input;
-    ``draws`` says whether it draws random numbers;
+    ``draws`` says whether it draws random numbers, ``is_compiled`` whether torch.compile made it;
     ``replaced`` are the linears whose weights' gradients W computes, ``watched`` the parameters
     whose gradients hooks see, which I computes. ``forward_flops`` and ``backward_flops`` are the
     floating-point operations of the module as it is, ``input_flops`` and ``gemm_flops`` those of I
@@ -64,6 +65,7 @@ class StageFacts:
     replaced: tuple[str, ...]
     frozen: tuple[str, ...]
     draws: bool
+    is_compiled: bool
     watched: tuple[str, ...]
     forward_flops: int
     backward_flops: int
@@ -139,6 +141,7 @@ class DryRun:
             replaced=tuple(replaced),
             frozen=frozen(self.layer.module),
             draws=self._draws(),
+            is_compiled=is_compiled(self.layer.module),
             watched=watched(self.layer.module),
             forward_flops=plain_flops[0],
             backward_flops=plain_flops[1],

@@ -65,6 +65,14 @@ def require_numbers(what: str, tensor: torch.Tensor) -> None:
         )
 
 
+def is_compiled(module: nn.Module) -> bool:
+    """Whether torch.compile made it, or a part of it."""
+    return any(
+        type(part).__name__ == "OptimizedModule" or part._compiled_call_impl is not None
+        for part in module.modules()
+    )
+
+
 def require_dense_gradients(stage: int, module: nn.Module) -> None:
     """The gradients that are there are dense."""
     for name, parameter in module.named_parameters():

@@ -27,6 +27,22 @@ def require_unfrozen(plan: ReplayPlan) -> None:
             )
 
 
+def require_uncompiled(plan: ReplayPlan) -> None:
+    """Raise ``ValueError`` for a compiled stage whose bytes or work are to be counted.
+
+    What torch.compile makes as it first runs, and again where the number of threads or a mode of
+    torch is another, nobody can predict.
+    """
+    counts = plan.counts_bytes or plan.counts_work
+    for stage, facts in enumerate(facts_of(plan.spec) if plan.spec.kind == "own" else ()):
+        if facts.is_compiled and counts:
+            raise ValueError(
+                f"model stage {stage} is made by torch.compile, whose own memory and work cannot "
+                "be predicted: replay its gradients alone (--no-count-bytes --no-count-work), or "
+                "the stage as it was before"
+            )
+
+
 def require_clippable(plan: ReplayPlan) -> None:
     """Raise ``ValueError`` where gradients that are clipped are not whole on the ranks' devices."""
     if plan.training is None or plan.training.clip is None:

@@ -14,7 +14,11 @@ from bubbleproof.reference_exec.models.footprint import require_stages
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import require_steps
 from bubbleproof.reference_exec.plans.birth_bytes import BirthBytes, predicted_births
-from bubbleproof.reference_exec.plans.own_limits import require_clippable, require_unfrozen
+from bubbleproof.reference_exec.plans.own_limits import (
+    require_clippable,
+    require_uncompiled,
+    require_unfrozen,
+)
 from bubbleproof.reference_exec.plans.predicted_live_bytes import (
     LiveBytes,
     host_stores,
@@ -118,6 +122,7 @@ def prepared(
     require_unfrozen(plan)
     require_clippable(plan)
     plan = replace(plan, counts_bytes=options.count_bytes, counts_work=options.count_work)
+    require_uncompiled(plan)
     of_plan = verify_plan(whole.problem, plan, semantics)
     of_collectives = verify_collectives(whole.problem, whole.schedule, without_training(plan))
     _judge(verdicts, [of_plan, of_collectives], unsafe=unsafe)
