@@ -39,8 +39,7 @@ WHY = {
     "torch": "`replay`: runs a schedule",
     "transformers": "`replay` of GPT-2, Llama, Qwen and Mixtral from their configurations",
     "peft": "`replay` of models with LoRA",
-    "matplotlib": "pictures: SVG and PNG",
-    "plotly": "pages: HTML",
+    "matplotlib": "pictures: SVG, PDF and PNG",
     "python-sat": "engine `sat`, and DRUP certificates where propagation proves too little",
     "pandas": "nothing of ours: `ortools.sat.python.cp_model` imports it",
 }

@@ -118,7 +118,7 @@ def test_importing_the_door_loads_no_room() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE
     ).stdout.split()
     assert "numpy" in loaded
-    heavy = {"torch", "ortools", "z3", "pulp", "highspy", "matplotlib", "plotly", "typer", "rich"}
+    heavy = {"torch", "ortools", "z3", "pulp", "highspy", "matplotlib", "typer", "rich"}
     assert not heavy & set(loaded)
     rooms = {name.split(".")[1] for name in loaded if name.startswith("bubbleproof.")}
     assert rooms == {"theory"}

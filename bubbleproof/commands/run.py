@@ -56,6 +56,7 @@ from bubbleproof.formats.json_text import render_json
 from bubbleproof.report.amounts import Scale
 from bubbleproof.report.extras import INSTALL, absent
 from bubbleproof.report.gantt import draw
+from bubbleproof.report.headline import headline
 from bubbleproof.report.page import (
     ComparisonRow,
     ReportPage,
@@ -152,6 +153,7 @@ class _Finished:
         published = (item.section for item in self.compared if item.section is not None)
         return ReportPage(
             title=self.source.name,
+            headline=headline(problem, schedule, pipeline=self.file.pipeline),
             summary=_summary(self.source, self.result),
             comparison=(self.row, *(item.row for item in self.compared)),
             sections=(solved, *published),
@@ -230,9 +232,10 @@ def _write(finished: _Finished, where: Path) -> str | None:
     content = result_to_json(finished.source, finished.result)
     write_text(where / "result.json", render_json(content))
     write_trace(where / "schedule.perfetto.json", problem, schedule)
-    if absent() or is_interrupted():
+    if is_interrupted():
         return None
-    draw(problem, schedule, where / "schedule.svg", title=finished.file.name)
+    if not absent(".svg"):
+        draw(problem, schedule, where / "schedule.svg", title=finished.file.name)
     page = where / "report.html"
     write_page(page, finished.report)
     return str(page)
@@ -240,8 +243,8 @@ def _write(finished: _Finished, where: Path) -> str | None:
 
 def say_what_is_absent() -> None:
     """What is left out for want of an extra, told before the work begins."""
-    if libraries := absent():
-        say(f"no picture and no page without {' and '.join(libraries)}: {INSTALL}")
+    if libraries := absent(".svg"):
+        say(f"no picture without {' and '.join(libraries)}: {INSTALL}")
     if find_spec("torch") is None:
         say(f"the schedule is not replayed: {MISSING}")
 
@@ -278,7 +281,7 @@ def replayed_by(
 
     Its file and its page go to the folder ``where``.
     """
-    names = ["replay.json"] if absent(".html") else ["replay.json", "replay.html"]
+    names = ("replay.json", "replay.html")
     output = ReplayOutput(output=[str(where / name) for name in names], json=quiet)
     request = ReplayRequest(schedule=[], run=RunOptions(backend=backend), output=output)
     try:

@@ -118,6 +118,7 @@ def _write_page(
     window: Window | None,
 ) -> None:
     from bubbleproof.commands.verify import section_of
+    from bubbleproof.report.headline import headline
     from bubbleproof.report.page import ComparisonRow, ReportPage, write_page
 
     verdict = check_every_rule(given.to_judge)
@@ -125,7 +126,9 @@ def _write_page(
         section_of(given.name, given.problem, schedule, verdict, stopped=stopped), window=window
     )
     row = ComparisonRow.of(given.name, given.problem, schedule)
-    write_page(target, ReportPage(title=given.name, comparison=(row,), sections=(section,)))
+    line = headline(given.problem, schedule, pipeline=given.pipeline, stopped=stopped)
+    report = ReportPage(title=given.name, headline=line, comparison=(row,), sections=(section,))
+    write_page(target, report)
 
 
 def run_convert(

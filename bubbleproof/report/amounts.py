@@ -28,9 +28,14 @@ def ticks(value: int, unit: str) -> str:
 
 def ratio(value: Fraction) -> str:
     """A ratio exactly, where it is short, and in percent rounded to a tenth."""
+    rounded = percent(value)
+    return f"{value} ({rounded})" if value.denominator < 10_000 else f"about {rounded}"
+
+
+def percent(value: Fraction) -> str:
+    """A ratio in percent, rounded to a tenth."""
     tenths = round(value * 1000)
-    percent = f"{'-' if tenths < 0 else ''}{abs(tenths) // 10}.{abs(tenths) % 10} %"
-    return f"{value} ({percent})" if value.denominator < 10_000 else f"about {percent}"
+    return f"{'-' if tenths < 0 else ''}{abs(tenths) // 10}.{abs(tenths) % 10} %"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

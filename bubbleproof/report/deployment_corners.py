@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bubbleproof.report.amounts import Scale
-from bubbleproof.report.document import plot
 from bubbleproof.report.html import paragraph, section
-from bubbleproof.report.interactive import Json
+from bubbleproof.report.plot_svg import AxisRange, SvgPlot, around, key
 from bubbleproof.theory.pipelines.units import plural
 
 FOUND, CORNER, LINE = "#bd3312", "#7a8794", "#2f62b8"
@@ -40,60 +39,37 @@ def lower_left(points: Sequence[Corner]) -> list[Corner]:
 
 
 def deployment_corners(points: Sequence[Corner], *, unit: str, capacity: int) -> str:
-    """The picture; ``capacity`` are the bytes of a card."""
+    """The picture; ``capacity`` are the bytes of a card. Iterations take a tick or more."""
+    if not points:
+        return ""
     scale = Scale.of("bytes", max((point.memory for point in points), default=0))
 
-    def places(shown: Sequence[Corner]) -> dict[str, Json]:
-        return {
-            "type": "scatter",
-            "x": [point.ticks for point in shown],
-            "y": [point.memory / scale.divisor for point in shown],
-            "text": [point.name for point in shown],
-        }
-
-    line = places(lower_left(points)) | {
-        "mode": "lines",
-        "name": "not beaten in both",
-        "line": {"shape": "hv", "color": LINE},
-    }
-    data: list[Json] = [line]
-    for is_found, name, symbol, color in (
-        (False, "no schedule is left of it or below", "circle-open", CORNER),
-        (True, "found", "diamond", FOUND),
-    ):
-        data.append(
-            places([point for point in points if point.is_found is is_found])
-            | {
-                "mode": "markers",
-                "name": name,
-                "marker": {"symbol": symbol, "color": color, "size": 10 if is_found else 6},
-            }
-        )
     at = capacity / scale.divisor
-    layout: dict[str, Json] = {
-        "height": HEIGHT,
-        "margin": {"l": 80, "r": 20, "t": 30, "b": 60},
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "legend": {"orientation": "h", "y": 1.08},
-        "xaxis": {"type": "log", "title": {"text": f"iteration ({plural(unit)})"}},
-        "yaxis": {"title": {"text": f"of a card ({scale.name})"}, "rangemode": "tozero"},
-        "shapes": [
-            {
-                "type": "line",
-                "x0": 0,
-                "x1": 1,
-                "xref": "paper",
-                "y0": at,
-                "y1": at,
-                "line": {"dash": "dot", "color": "#777777"},
-            }
-        ],
-    }
+    across = AxisRange(*around([p.ticks for p in points], is_log=True), _across(unit), is_log=True)
+    most = max([at, *(point.memory / scale.divisor for point in points)])
+    plot = SvgPlot(across, AxisRange(0, most * 1.06, f"of a card ({scale.name})"), height=HEIGHT)
+    plot.limit(y=at)
+    front = lower_left(points)
+    plot.stairs([(point.ticks, point.memory / scale.divisor) for point in front], LINE)
+    for point in sorted(points, key=lambda p: p.is_found):
+        colour, size = (FOUND, 6.0) if point.is_found else (CORNER, 3.5)
+        place = point.ticks, point.memory / scale.divisor
+        plot.point(*place, point.name, colour, size=size, is_open=not point.is_found)
+    legend = key(
+        [
+            (LINE, "not beaten in both"),
+            (CORNER, "no schedule is left of it or below"),
+            (FOUND, "found"),
+        ]
+    )
     note = (
         "A mark for each deployment that fits: found, at its iteration and the bytes of the "
         "fullest card; hollow, at its bound and what one microbatch needs. Dotted: the memory of "
         "a card."
     )
-    chart = plot("corners", {"data": data, "layout": layout})
-    return section("Deployments: iteration against memory", chart, paragraph(note, css="soft"))
+    title = "Deployments: iteration against memory"
+    return section(title, legend, plot.text, paragraph(note, css="soft"))
+
+
+def _across(unit: str) -> str:
+    return f"iteration ({plural(unit)})"

@@ -1,4 +1,4 @@
-"""The drawing libraries, loaded when a picture is asked for and not before."""
+"""The drawing library, loaded when a picture is asked for and not before. Pages need none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ INSTALL = 'pip install "bubbleproof[report]"'
 _LIBRARIES = {
     ".svg": ("matplotlib",),
     ".png": ("matplotlib",),
-    ".html": ("plotly", "matplotlib"),
+    ".pdf": ("matplotlib",),
 }
 
 

@@ -1,7 +1,8 @@
 """One self-contained HTML page about a problem: what was compared, what holds, and every schedule.
 
 The page takes text and schedules, not verdict objects: whoever writes it says in words what was
-proved. It loads nothing from anywhere; plotly's script stands in it once. All text is escaped.
+proved. Its schedules stand in one viewer, on one time axis. It loads nothing from anywhere; all
+text is escaped.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ import numpy as np
 
 from bubbleproof.formats.files import FilePath, write_text
 from bubbleproof.report.amounts import Scale, ratio, ticks
-from bubbleproof.report.document import chart, document, mood, replay_table
+from bubbleproof.report.document import document, mood, replay_table
 from bubbleproof.report.html import definitions, escape, paragraph, preformatted, section, table
 from bubbleproof.report.table_rows import ReplayRow, VerdictRow
-from bubbleproof.report.timeline import Timeline, Window, timeline
-from bubbleproof.theory.model.measures import known_rows, measure_rows
+from bubbleproof.report.timeline import Window
+from bubbleproof.report.viewer.viewer_parts import ViewedSchedule, viewer
+from bubbleproof.theory.model.measures import known_rows, measure, measure_rows
 from bubbleproof.theory.model.memory import memory_profile
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
@@ -69,8 +71,8 @@ class ComparisonRow(NamedTuple):
 class ScheduleSection:
     """One schedule of the page with what is known of it; ``violations`` are printed as they are.
 
-    ``stopped`` is where the schedule comes from that runs until a standstill; of ``window`` (ticks)
-    only what lies between its two ends is drawn.
+    ``stopped`` is where the schedule comes from that runs until a standstill. The ``window``
+    (ticks) of a page's first schedule is what is seen first.
     """
 
     name: str
@@ -82,57 +84,69 @@ class ScheduleSection:
     stopped: Standstill | None = None
     window: Window | None = None
 
+    @property
+    def facts(self) -> str:
+        """Makespan and idle ratio, or when everything stands still."""
+        unit = self.problem.unit
+        if self.stopped is not None:
+            return f"stands still after {ticks(self.stopped.at, unit)}"
+        found = measure(self.problem, self.schedule)
+        return f"makespan {ticks(found.makespan, unit)}, idle_ratio {ratio(found.idle_ratio)}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReportPage:
     """The page: ``summary`` and ``versions`` are (name, text) pairs; the first section is open.
 
-    ``parts`` are HTML between the summary and the schedules, with charts where ``has_charts``.
+    ``headline`` is what matters most, in words; ``parts`` are HTML between summary and schedules.
     """
 
     title: str
+    headline: str = ""
     summary: tuple[tuple[str, str], ...] = ()
     comparison: tuple[ComparisonRow, ...] = ()
     parts: tuple[str, ...] = ()
-    has_charts: bool = False
     sections: tuple[ScheduleSection, ...] = ()
     versions: tuple[tuple[str, str], ...] = ()
 
 
 def write_page(path: FilePath, report: ReportPage) -> None:
-    """Write the page, replacing the file whole or not at all.
-
-    Raises ``ValueError`` when a drawing library that the page needs is not installed.
-    """
+    """Write the page, replacing the file whole or not at all."""
     write_text(path, render(report))
 
 
 def render(report: ReportPage) -> str:
-    """The whole page as text.
-
-    A schedule with more than ``timeline.MAX_BARS`` bars, too many for a browser to redraw, becomes
-    a still picture, which names what it leaves out.
-    """
-    views = [
-        timeline(s.problem, s.schedule, window=s.window, stopped=s.stopped) for s in report.sections
-    ]
-    body = [f"<h1>{escape(report.title)}</h1>", _navigation(report)]
+    """The whole page as text."""
+    body = [f"<h1>{escape(report.title)}</h1>"]
+    if report.headline:
+        body.append(paragraph(report.headline, css="headline"))
+    if report.sections:
+        body.append(_viewer(report.sections))
     if report.summary:
         body += ["<section>", definitions(report.summary), "</section>"]
     if report.comparison:
         body.append(_comparison(report.comparison))
-    body += report.parts
-    for number, (own, view) in enumerate(zip(report.sections, views, strict=True)):
-        body.append(_schedule(number, own, view))
+    body += [*report.parts, _navigation(report)]
+    body += [_schedule(number, shown) for number, shown in enumerate(report.sections)]
     if report.versions:
         body.append(section("Versions", definitions(report.versions)))
-    has_charts = report.has_charts or not all(view.is_thinned for view in views)
-    return document(report.title, "".join(body), has_charts=has_charts)
+    return document(report.title, "".join(body), has_viewer=bool(report.sections))
+
+
+def _viewer(sections: tuple[ScheduleSection, ...]) -> str:
+    """All schedules of the page; the first is shown."""
+    viewed = [
+        ViewedSchedule(
+            name=shown.name, problem=shown.problem, schedule=shown.schedule, stopped=shown.stopped
+        )
+        for shown in sections
+    ]
+    return viewer(viewed, window=sections[0].window)
 
 
 def _navigation(report: ReportPage) -> str:
     links = "".join(
-        f'<a href="#schedule-{number}">{escape(shown.name)}</a>'
+        f'<a href="#schedule-text-{number}">{escape(shown.name)}</a>'
         for number, shown in enumerate(report.sections)
     )
     return f"<nav>{links}</nav>" if len(report.sections) > 1 else ""
@@ -152,11 +166,11 @@ def _comparison(rows: tuple[ComparisonRow, ...]) -> str:
     return section("Comparison", shown, paragraph(explained, css="soft"))
 
 
-def _schedule(number: int, shown: ScheduleSection, view: Timeline) -> str:
+def _schedule(number: int, shown: ScheduleSection) -> str:
+    facts = shown.facts
     parts = [
-        f'<details id="schedule-{number}"{" open" if number == 0 else ""}>'
-        f"<summary>{escape(shown.name)}<span>{escape(view.facts)}</span></summary>",
-        chart(f"figure-{number}", shown.name, view),
+        f'<details id="schedule-text-{number}"{" open" if number == 0 else ""}>'
+        f"<summary>{escape(shown.name)}<span>{escape(facts)}</span></summary>",
     ]
     if shown.verdicts:
         moods = [mood(row.verdict) for row in shown.verdicts]

@@ -8,6 +8,7 @@ from os import PathLike, fspath
 from bubbleproof.formats import write_trace
 from bubbleproof.formats.files import write_text
 from bubbleproof.report.gantt import draw, picture
+from bubbleproof.report.headline import headline
 from bubbleproof.report.page import ComparisonRow, ReportPage, ScheduleSection, write_page
 from bubbleproof.report.text import grid
 from bubbleproof.report.timeline import timeline
@@ -57,7 +58,10 @@ class Picture:
                 name=self.title, problem=self.problem, schedule=self.schedule, window=self.window
             )
             row = ComparisonRow.of(self.title, self.problem, self.schedule)
-            report = ReportPage(title=self.title, comparison=(row,), sections=(section,))
+            line = headline(self.problem, self.schedule)
+            report = ReportPage(
+                title=self.title, headline=line, comparison=(row,), sections=(section,)
+            )
             write_page(target, report)
         elif target.endswith((".svg", ".png")):
             draw(self.problem, self.schedule, target, title=self.title, window=self.window)

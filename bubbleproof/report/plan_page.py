@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bubbleproof.report.amounts import Scale
-from bubbleproof.report.document import mood, plot
+from bubbleproof.report.document import mood
 from bubbleproof.report.html import paragraph, section, table
-from bubbleproof.report.interactive import Json
+from bubbleproof.report.plot_svg import AxisRange, SvgPlot, around, key
 from bubbleproof.theory.pipelines.units import plural
 
 _FRONT, _POINT, _BAND = "#2f62b8", "#bd3312", "#c7a24c"
-_ROW, _MARGIN = 34, 110  # pixels
+_ROW, _MARGIN = 30, 60  # pixels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +80,8 @@ def trades(
     points: Sequence[PlanPoint], *, unit: str, memory_unit: str, capacities: Sequence[int | None]
 ) -> str:
     """Makespan against peak memory; the line joins what no other schedule beats in both."""
+    if not points:
+        return ""
     memory = _Memory.axis(points, memory_unit, capacities)
     places = [(memory.of(point.peaks), point.value) for point in points]
     front = [
@@ -88,90 +90,35 @@ def trades(
         if not any(other[0] <= place[0] and other[1] < place[1] for other in places)
         and not any(other[0] < place[0] and other[1] <= place[1] for other in places)
     ]
-    line: dict[str, Json] = {
-        "type": "scatter",
-        "mode": "lines",
-        "name": "not beaten in both",
-        "x": [peak for peak, _ in front],
-        "y": [value for _, value in front],
-        "line": {"shape": "hv", "color": _FRONT},
-    }
-    marks: dict[str, Json] = {
-        "type": "scatter",
-        "mode": "markers",
-        "name": "candidate",
-        "x": [peak for peak, _ in places],
-        "y": [value for _, value in places],
-        "text": [point.name for point in points],
-        "hovertemplate": "%{text}<br>%{y} at %{x}<extra></extra>",
-        "marker": {"color": [_FRONT if one in front else _POINT for one in places], "size": 8},
-    }
-    shapes: list[Json] = []
+    peaks = [peak for peak, _ in places] + ([] if memory.limit is None else [memory.limit])
+    across = AxisRange(*around(peaks), memory.title)
+    upright = AxisRange(*around([value for _, value in places]), f"makespan ({plural(unit)})")
+    plot = SvgPlot(across, upright, height=420)
     if memory.limit is not None:
-        shapes.append(
-            {
-                "type": "line",
-                "x0": memory.limit,
-                "x1": memory.limit,
-                "y0": 0,
-                "y1": 1,
-                "yref": "paper",
-                "line": {"dash": "dot", "color": "#777777"},
-            }
-        )
-    layout = _layout(420) | {
-        "xaxis": {"title": {"text": memory.title}},
-        "yaxis": {"title": {"text": f"makespan ({plural(unit)})"}},
-        "shapes": shapes,
-    }
-    chart = plot("trades", {"data": [line, marks], "layout": layout})
+        plot.limit(x=memory.limit)
+    plot.stairs(front, _FRONT)
+    for point, place in zip(points, places, strict=True):
+        words = f"{point.name}: {point.value:,} at {place[0]:,.4g}"
+        plot.point(*place, words, _FRONT if place in front else _POINT)
+    legend = key([(_FRONT, "not beaten in both"), (_POINT, "candidate")])
     note = "One mark for the shortest schedule found of each candidate; dotted: the capacity."
-    return section("Makespan against memory", chart, paragraph(note, css="soft"))
+    return section("Makespan against memory", legend, plot.text, paragraph(note, css="soft"))
 
 
 def bands(points: Sequence[PlanPoint], *, unit: str, explained: str) -> str:
     """The nominal makespan of each timed candidate, and the band of 5 % to 95 % of the samples."""
     timed = [point for point in points if point.expected is not None]
-    names: list[Json] = [point.name for point in timed]
-    low, high = ([getattr(point, name) for point in timed] for name in ("p5", "p95"))
-    band: dict[str, Json] = {
-        "type": "bar",
-        "orientation": "h",
-        "name": "5 % to 95 %",
-        "y": names,
-        "base": low,
-        "x": [b - a for a, b in zip(low, high, strict=True)],
-        "marker": {"color": _BAND, "opacity": 0.55},
-    }
-    nominal: dict[str, Json] = {
-        "type": "scatter",
-        "mode": "markers",
-        "name": "nominal",
-        "y": names,
-        "x": [point.value for point in timed],
-        "marker": {"symbol": "line-ns-open", "size": 16, "color": _FRONT},
-    }
-    mean: dict[str, Json] = {
-        "type": "scatter",
-        "mode": "markers",
-        "name": "expected",
-        "y": names,
-        "x": [point.expected for point in timed],
-        "marker": {"symbol": "circle", "size": 7, "color": _POINT},
-    }
-    layout = _layout(len(timed) * _ROW + _MARGIN) | {
-        "xaxis": {"title": {"text": f"makespan ({plural(unit)})"}},
-        "yaxis": {"autorange": "reversed", "automargin": True, "type": "category"},
-    }
-    chart = plot("bands", {"data": [band, nominal, mean], "layout": layout})
-    return section("Where durations spread", chart, paragraph(explained, css="soft"))
-
-
-def _layout(height: int) -> dict[str, Json]:
-    return {
-        "height": height,
-        "margin": {"l": 80, "r": 20, "t": 30, "b": 60},
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "legend": {"orientation": "h", "y": 1.08},
-    }
+    if not timed:
+        return ""
+    spans = [v for p in timed for v in (p.value, p.expected, p.p5, p.p95) if v is not None]
+    across = AxisRange(*around(spans), f"makespan ({plural(unit)})")
+    names = [point.name for point in timed]
+    upright = AxisRange(len(timed) - 0.5, -0.5, "")  # the first on top
+    plot = SvgPlot(across, upright, height=len(timed) * _ROW + _MARGIN, names=names)
+    for row, point in enumerate(timed):
+        plot.band(point.p5 or 0, point.p95 or 0, row, _ROW * 0.6, _BAND)
+        plot.tick(point.value, row, _ROW * 0.7, f"{point.name}: nominal {point.value:,}", _FRONT)
+        expected = point.expected or 0
+        plot.point(expected, row, f"{point.name}: expected {expected:,.1f}", _POINT)
+    legend = key([(_BAND, "5 % to 95 %"), (_FRONT, "nominal"), (_POINT, "expected")])
+    return section("Where durations spread", legend, plot.text, paragraph(explained, css="soft"))

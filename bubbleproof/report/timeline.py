@@ -1,6 +1,6 @@
 """The picture of a schedule as data: bars, gaps, clashes, memory curves, and what is left out.
 
-Free of any drawing library; ``gantt`` and ``interactive`` draw it. Times are ticks of the problem,
+Free of any drawing library; ``gantt`` and ``viewer`` draw it. Times are ticks of the problem,
 loads are its memory units. A picture holds ``MAX_ROWS`` resources, ``MAX_BARS`` bars and
 ``MAX_CURVES`` memory curves at most; whatever does not fit is summarised, and ``notes`` says so in
 sentences that every drawing prints. What is drawn keeps one rule at every size: the area of a

@@ -107,7 +107,6 @@ def test_pictures_are_drawn_of_hostile_names(command: Run, tmp_path: Path) -> No
     page = (tmp_path / "y.html").read_text()
     assert "<b onload" not in page
     assert "&lt;b onload" in page
-    # plotly's own script has characters of its own; ours begins after it
     assert "\x1b" not in page
     assert "\u202e" not in page
 

@@ -90,7 +90,7 @@ def test_the_whole_way_on_virtual(command: Run, tmp_path: Path) -> None:
     page = (tmp_path / "out" / "report.html").read_text()
     assert "gpipe" in page
     assert read_replay(tmp_path / "out" / "replay.json").ok
-    assert "As it ran" in (tmp_path / "out" / "replay.html").read_text()
+    assert "as it ran" in (tmp_path / "out" / "replay.html").read_text()
     assert "optimal for this shape: bound 15" in answer.out
     assert "replay: gradients (virtual, 2 ranks, mlp float64)" in answer.out
     assert "violated" not in answer.out

@@ -1,14 +1,10 @@
-"""The area of a colour is its share of time: pictures and pages are painted and pixels counted.
+"""The area of a colour is its share of time: pictures are painted and pixels counted.
 
-The expected shares are sums of durations over ranks times makespan. A page is painted by a browser,
-where there is one on the machine.
+The expected shares are sums of durations over ranks times makespan (``shares``).
 """
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -17,16 +13,13 @@ import numpy.typing as npt
 import pytest
 
 from bubbleproof.report.gantt import draw
-from bubbleproof.report.page import ReportPage, ScheduleSection, write_page
 from bubbleproof.report.palette import IDLE, darker, fill
-from bubbleproof.report.timeline import timeline
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.actions import Kind
 from proofs_tests.report.shares import shares
 
 image = pytest.importorskip("matplotlib.image", reason="pictures need the report extra")
 Pixels = npt.NDArray[np.int64]
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
 TOLERANCE = Fraction(1, 200)  # of the chart's area
 SHAPES = [
     ("1f1b", {"p": 4, "m": 8}),
@@ -92,45 +85,3 @@ def test_a_drain_is_striped_as_it_runs(tmp_path: Path) -> None:
     backward = fill(Kind.B)
     shown = counted(pixels(path), [fill(Kind.F), backward], with_idle=True)
     assert abs(shown[backward] - wanted[backward]) <= TOLERANCE
-
-
-def windows(makespan: int) -> Iterator[tuple[int, int] | None]:
-    """All of it, and ever less of it from the middle on."""
-    yield None
-    for part in (4, 30):
-        yield makespan // 2, makespan // 2 + makespan // part
-
-
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine paints the page")
-@pytest.mark.parametrize(("name", "at"), SHAPES[3:4], ids=NAMES[3:4])
-def test_a_pages_colours_have_the_area_of_their_time_at_every_zoom(
-    name: str, at: dict[str, int], tmp_path: Path
-) -> None:
-    drawn = member(name, **at)
-    makespan = timeline(drawn.problem, drawn.schedule).window[1]
-    for number, window in enumerate(windows(makespan)):
-        part = ScheduleSection(name="a", problem=drawn.problem, schedule=drawn.schedule)
-        page = tmp_path / f"{number}.html"
-        write_page(page, ReportPage(title="T", sections=(part,)))
-        if window is not None:  # as a reader zooms
-            zoom = 'setTimeout(function () { Plotly.relayout(document.querySelector(".chart"),'
-            zoom += f' {{"xaxis.range": {list(window)}}}); }}, 1500);'
-            page.write_text(page.read_text() + f"<script>{zoom}</script>")
-        picture = tmp_path / f"{number}.png"
-        assert BROWSER is not None
-        subprocess.run(
-            [
-                *(BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"),
-                *("--force-device-scale-factor=1", "--window-size=1300,1400"),
-                *("--virtual-time-budget=6000", f"--screenshot={picture}", page.as_uri()),
-            ],
-            check=True,
-            capture_output=True,
-            timeout=120,
-        )
-        wanted = shares(drawn, window)
-        colours = [colour for colour in wanted if colour != IDLE]
-        shown = counted(pixels(picture), colours, with_idle=False)
-        for colour in colours:
-            share = wanted[colour] / sum(wanted[c] for c in colours)
-            assert abs(shown[colour] - share) <= 2 * TOLERANCE, (window, colour)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
-from typing import Any
 
-from bubbleproof.report.plan_page import PlanPoint, trades
+import pytest
+
+from bubbleproof.report.plan_page import PlanPoint, bands, trades
 
 POINTS = [  # ranks 0 and 1 hold 10 and 40 at most
     PlanPoint(name="quick", value=20, peaks=(9, 10)),
@@ -15,36 +15,55 @@ POINTS = [  # ranks 0 and 1 hold 10 and 40 at most
 ]
 
 
-def drawn(capacities: list[int | None]) -> dict[str, Any]:
-    page = trades(POINTS, unit="tick", memory_unit="activation", capacities=capacities)
-    found = re.search(r'id="trades">(.*?)</script>', page)
-    assert found is not None
-    figure: dict[str, Any] = json.loads(found[1])
-    return figure
+def drawn(capacities: list[int | None]) -> str:
+    return trades(POINTS, unit="tick", memory_unit="activation", capacities=capacities)
+
+
+def told(page: str) -> list[str]:
+    """What the marks stand for."""
+    return re.findall(r"<title>(.*?)</title>", page)
+
+
+def colours(page: str) -> list[str]:
+    return re.findall(r'<circle [^>]*fill="(#\w+)"', page)
 
 
 def test_equal_capacities_are_one_line_in_memory() -> None:
-    figure = drawn([40, 40])
-    line, marks = figure["data"]
-    assert marks["x"] == [10, 36, 37]  # the fullest rank of each
-    assert (line["x"], line["y"]) == ([10], [20])  # the first is below the others in both
-    assert figure["layout"]["shapes"][0]["x0"] == 40
-    assert "fullest rank (activations)" in figure["layout"]["xaxis"]["title"]["text"]
+    page = drawn([40, 40])
+    # the fullest rank of each
+    assert told(page) == ["quick: 20 at 10", "slow: 30 at 36", "poor: 31 at 37"]
+    first, *others = colours(page)  # the first is below the others in both
+    assert first not in others
+    assert len(set(others)) == 1
+    assert page.count("stroke-dasharray") == 1
+    assert "fullest rank (activations)" in page
 
 
 def test_where_capacities_differ_each_rank_is_held_against_its_own() -> None:
-    figure = drawn([10, 40])
-    line, marks = figure["data"]
+    page = drawn([10, 40])
     # quick: 9/10 and 10/40; slow: 5/10 and 36/40; poor: 9/10 and 37/40
-    assert marks["x"] == [90, 90, 92.5]
-    assert (line["x"], line["y"]) == ([90], [20])
-    assert figure["layout"]["shapes"][0]["x0"] == 100
-    assert "nearest to its capacity" in figure["layout"]["xaxis"]["title"]["text"]
+    assert told(page) == ["quick: 20 at 90", "slow: 30 at 90", "poor: 31 at 92.5"]
+    assert page.count("stroke-dasharray") == 1
+    assert "nearest to its capacity" in page
 
 
 def test_a_rank_without_a_capacity_has_no_share() -> None:
-    assert drawn([None, 40])["data"][1]["x"] == [25, 90, 92.5]
+    assert [words.rpartition(" ")[2] for words in told(drawn([None, 40]))] == ["25", "90", "92.5"]
 
 
 def test_no_capacity_is_no_line() -> None:
-    assert drawn([None, None])["layout"]["shapes"] == []
+    assert "stroke-dasharray" not in drawn([None, None])
+
+
+def test_marks_lie_where_their_values_are() -> None:
+    """Along x 10, 36 and 37 of memory: the second lies 26/27 of the way to the third."""
+    first, second, third = (float(x) for x in re.findall(r'cx="([\d.]+)"', drawn([40, 40])))
+    assert (second - first) / (third - first) == pytest.approx(26 / 27, abs=1e-3)
+
+
+def test_a_band_is_drawn_of_each_timed_candidate() -> None:
+    timed = PlanPoint(name="spread", value=20, peaks=(1,), expected=21.5, p5=20, p95=24)
+    page = bands([timed, POINTS[0]], unit="tick", explained="why")
+    assert told(page) == ["spread: nominal 20", "spread: expected 21.5"]
+    assert page.count("<rect") == 1
+    assert bands(POINTS, unit="tick", explained="why") == ""

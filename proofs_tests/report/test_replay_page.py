@@ -6,7 +6,6 @@ import json
 import re
 from pathlib import Path
 
-import plotly.graph_objects
 import pytest
 
 from bubbleproof.reference_exec.evidence.measured import measured_schedule
@@ -14,11 +13,12 @@ from bubbleproof.reference_exec.runtime.trace import RankTrace
 from bubbleproof.report.replay_page import (
     MAX_PANELS,
     ReplayPage,
-    live_bytes_figure,
+    live_bytes_panels,
     render,
     write_replay_page,
 )
 from bubbleproof.report.table_rows import ReplayRow
+from bubbleproof.report.viewer.column_blob import ColumnPlace, unpacked
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.actions import Action
 
@@ -52,27 +52,28 @@ def page(**changes: object) -> ReplayPage:
     return ReplayPage(**{**fields, **changes})  # type: ignore[arg-type]  # fields of the page
 
 
-def figures(text: str) -> dict[str, dict[str, object]]:
-    found = re.findall(r'<script type="application/json" id="([\w-]+)">(.*?)</script>', text)
-    return {name: json.loads(content) for name, content in found}
+def names(text: str) -> list[str]:
+    """The schedules of the page's viewer."""
+    found = re.findall(r'<script type="application/json" id="[\w-]+">(.*?)</script>', text)
+    return [json.loads(content)["name"] for content in found]
 
 
 def test_measured_and_predicted_stand_beside_each_other() -> None:
-    found = figures(render(page()))
-    assert set(found) == {"measured", "predicted", "live-bytes"}
-    for figure in found.values():
-        plotly.graph_objects.Figure(figure)  # plotly knows every key
-    spans = {
-        name: sorted(
-            (b, x)
-            for bar in found[name]["data"]  # type: ignore[attr-defined]  # JSON
-            if bar["type"] == "bar"
-            for b, x in zip(bar["base"], bar["x"], strict=True)
-        )
-        for name in ("measured", "predicted")
-    }
-    assert spans["measured"] == [(0, 8), (15, 25)]  # in microseconds, see TRACE
-    assert spans["predicted"] == [(0, 1), (1, 2)]  # in ticks: tF = 1, tB = 2
+    text = render(page())
+    found = re.findall(r'<script type="application/json" id="[\w-]+">(.*?)</script>', text)
+    measured, predicted = map(json.loads, found)
+    assert (measured["name"], predicted["name"]) == ("as it ran", "as the schedule has it")
+    assert 'data-shown="2"' in text
+    assert (measured["unit"], predicted["unit"]) == ("us", "tick")
+    for content, starts, lengths in ((measured, [0, 15], [8, 25]), (predicted, [0, 1], [1, 2])):
+        column = {
+            name: unpacked(content["blob"], ColumnPlace(*content["places"][name])).tolist()
+            for name in ("start", "length", "stage", "microbatch")
+        }
+        bars = [row for row, j in enumerate(column["microbatch"]) if j >= 0]
+        # in microseconds see TRACE; in ticks tF = 1, tB = 2
+        assert [column["start"][row] for row in bars] == starts
+        assert [column["length"][row] for row in bars] == lengths
 
 
 def test_the_page_is_whole_and_escapes_what_it_is_given() -> None:
@@ -85,21 +86,21 @@ def test_the_page_is_whole_and_escapes_what_it_is_given() -> None:
 
 
 def test_a_run_that_stopped_has_no_measured_chart() -> None:
-    assert set(figures(render(page(measured=None, traces=())))) == {"predicted"}
+    assert names(render(page(measured=None, traces=()))) == ["as the schedule has it"]
 
 
 def test_the_stairs_show_every_sample() -> None:
-    lines = json.loads(json.dumps(live_bytes_figure((TRACE,))))["data"]
-    shown = {line["name"]: [1024 * y for y in line["y"]] for line in lines}  # drawn in KiB
-    assert shown == {"model": [2048, 1536, 0], "measured": [2048, 1024, 0]}
+    """2,048, 1,536 and 0 bytes by the model, 2,048, 1,024 and 0 measured: at three places each."""
+    _, panel = live_bytes_panels((TRACE,))
+    model, measured = re.findall(r'<path d="M([^"]*)" fill="none" stroke="#', panel)
+    heights = [[float(y) for y in re.findall(r"[ V]([\d.]+)", path)] for path in (model, measured)]
+    shares = [[(own[2] - y) / (own[2] - own[0]) for y in own] for own in heights]
+    assert shares == [pytest.approx([1, 0.75, 0], abs=0.01), pytest.approx([1, 0.5, 0], abs=0.01)]
 
 
 @pytest.mark.parametrize("ranks", [1, MAX_PANELS, MAX_PANELS + 3])
 def test_no_more_ranks_than_fit_are_drawn(ranks: int, tmp_path: Path) -> None:
-    found = page(traces=(TRACE,) * ranks)
-    write_replay_page(tmp_path / "x.html", found)
+    write_replay_page(tmp_path / "x.html", page(traces=(TRACE,) * ranks))
     text = (tmp_path / "x.html").read_text()
-    axes = figures(text)["live-bytes"]["layout"]
-    shown = sum(key.startswith("yaxis") for key in axes)  # type: ignore[attr-defined]  # JSON
-    assert shown == min(ranks, MAX_PANELS)
+    assert text.count('<svg class="plot"') == min(ranks, MAX_PANELS)
     assert (f"The first {MAX_PANELS} of {ranks} ranks." in text) == (ranks > MAX_PANELS)

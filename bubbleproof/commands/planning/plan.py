@@ -54,7 +54,6 @@ from bubbleproof.parallel import open_executor
 from bubbleproof.planners import Plan, PlanOptions, plan
 from bubbleproof.planners.known_schedules import KnownSchedule
 from bubbleproof.planners.outcome import Outcome
-from bubbleproof.report.extras import INSTALL, absent
 from bubbleproof.report.page import ReportPage, write_page
 from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.shapes.nearest_shape import nearest_change
@@ -208,8 +207,6 @@ def _write(
 
 
 def write_plan_page(folder: Path, report: Callable[[], ReportPage]) -> None:
-    """The page where it can be made."""
-    if absent(".html"):
-        say(f"no page without {' and '.join(absent('.html'))}: {INSTALL}")
-    elif not is_interrupted():
+    """The page, unless a Ctrl-C came first."""
+    if not is_interrupted():
         unless_interrupted(lambda: write_page(folder / "plan.html", report()), None)

@@ -16,6 +16,7 @@ from bubbleproof.commands.planning.plan_results import (
 from bubbleproof.commands.verify import section_of
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners import Plan, SolvedCandidate
+from bubbleproof.report.headline import headline
 from bubbleproof.report.page import ReportPage, ScheduleSection
 from bubbleproof.report.plan_page import PlanPoint, bands, ranked_table, trades
 from bubbleproof.theory.pipelines.programs.spread import Spread
@@ -81,8 +82,10 @@ def _page(
     if shown is not None and run is not None and not is_plan:
         title = f"what runs of the choice of {shown.chosen.paper}"
         sections.append(section_of(title, run.pipeline.problem(), run.schedule, None))
+    winner = found.winner
     return ReportPage(
         title=f"{file.name}: plan",
+        headline=headline(winner.pipeline.problem(), winner.schedule, pipeline=winner.pipeline),
         summary=(
             ("problem", file.description or file.name),
             ("ranks", str(pipeline.num_ranks)),
@@ -90,7 +93,6 @@ def _page(
             *rows,
         ),
         parts=tuple(parts),
-        has_charts=True,
         sections=tuple(sections),
         versions=tuple((name, version(name)) for name in ("bubbleproof", "numpy", "ortools")),
     )

@@ -143,9 +143,10 @@ def _write(
     problem, schedule = given.problem, given.timed()
     write_text(where / "result.json", render_json(plan_to_json(file, found, timed)))
     write_trace(where / "schedule.perfetto.json", problem, schedule)
-    if absent() or is_interrupted():
+    if is_interrupted():
         return None
-    draw(problem, schedule, where / "schedule.svg", title=given.name)
+    if not absent(".svg"):
+        draw(problem, schedule, where / "schedule.svg", title=given.name)
     report = plan_report(file, found, timed)
     shown = tuple(item.section for item in compared if item.section is not None)
     first, *others = report.sections

@@ -74,6 +74,7 @@ def _page(
     ran = bool(report.traces)
     return ReplayPage(
         title=f"Replay of {given.name}",
+        headline=_headline(report),
         summary=_summary(report, spec),
         evidence=tuple(rows),
         failures=report.failures,
@@ -89,6 +90,13 @@ def _page(
             ("machine", f"{machine.cores} cores ({machine.processor}), {machine.memory_text}"),
         ),
     )
+
+
+def _headline(report: ReplayReport) -> str:
+    """What it came to, in a line."""
+    if report.ok:
+        return f"Every promise holds: {report.microbatches} microbatches on {_processes(report)}."
+    return f"{len(report.failures)} of the promises are broken, see below."
 
 
 def _processes(report: ReplayReport) -> str:

@@ -24,7 +24,6 @@ import numpy as np
 from bubbleproof.formats.printable import harmless, on_one_line
 from bubbleproof.report.amounts import Scale
 from bubbleproof.report.bars import Bars
-from bubbleproof.report.interactive import Json
 from bubbleproof.report.palette import CAUSES, WORDS, darker, fill, text_on
 from bubbleproof.report.timeline import Timeline
 from bubbleproof.report.viewer.column_blob import ColumnBlob
@@ -38,6 +37,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.units import plural
 
+Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 MOST_TASKS_WITH_CAUSES = 150_000  # more would take longer than to write the page
 _FIELDS = ("stage", "microbatch", "slice", "part")
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from bubbleproof.report.html import embedded_json, escape, paragraph
-from bubbleproof.report.interactive import Json
 from bubbleproof.report.timeline import Timeline, Window, timeline
-from bubbleproof.report.viewer.schedule_data import schedule_data
+from bubbleproof.report.viewer.schedule_data import Json, schedule_data
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.programs.standstill import Standstill
