@@ -10,6 +10,8 @@ Print Assumptions check_exclusive_iff.
 Print Assumptions check_iff.
 Print Assumptions check_sound.
 Print Assumptions check_accepts.
+Print Assumptions check_within_iff.
+Print Assumptions check_within_sound.
 Print Assumptions order_is_exclusive.
 Print Assumptions packing.
 Print Assumptions timed_is_valid.

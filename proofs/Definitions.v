@@ -90,8 +90,9 @@ Definition check_placed (rows : schedule) :=
 
 Definition keeps (rows : schedule) (e : edge) :=
   let '(a, b, lag) := e in
-  forallb (fun x => negb (same_task (task x) a) ||
-    forallb (fun y => negb (same_task (task y) b) || (finish x + lag <=? start y)) rows) rows.
+  forallb (fun x => if same_task (task x) a then
+    forallb (fun y => negb (same_task (task y) b) || (finish x + lag <=? start y)) rows
+    else true) rows.
 
 Definition check_dependencies (rows : schedule) :=
   forallb (keeps rows) (edges p) && forallb (fun x => 0 <=? start x) rows.
@@ -212,6 +213,23 @@ Proof. intros rows. apply check_iff. Qed.
 
 Theorem check_accepts : forall rows, valid rows -> check rows = true.
 Proof. intros rows. apply check_iff. Qed.
+
+(* ---- How long a schedule takes, decided. ---- *)
+
+Definition check_within (rows : schedule) (first last : Z) :=
+  forallb (fun x => (first <=? start x) && (finish x <=? last)) rows.
+
+Theorem check_within_iff :
+  forall rows first last, check_within rows first last = true <-> within rows first last.
+Proof.
+  intros rows first last. unfold check_within, within. rewrite forallb_forall. split.
+  - intros H x I. specialize (H x I). rewrite andb_true_iff, !Z.leb_le in H. exact H.
+  - intros H x I. rewrite andb_true_iff, !Z.leb_le. exact (H x I).
+Qed.
+
+Theorem check_within_sound :
+  forall rows first last, check_within rows first last = true -> within rows first last.
+Proof. intros rows first last. apply check_within_iff. Qed.
 
 (* ---- Rule 4 by the order listed, as verify/spec.py states it. ---- *)
 

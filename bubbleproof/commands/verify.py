@@ -42,6 +42,8 @@ def run_verify(schedule: list[str], request: VerifyRequest) -> int:
         if comm or request.runtime or certificate is not None:
             raise ValueError("--spec decides rules 1 to 5 and 8 alone: no --comm, no --certificate")
         return run_spec(schedule, problem=problem, dialect=request.dialect, json=request.json)
+    if request.coq is not None and certificate is None:
+        raise ValueError("--coq writes a schedule with its certificate: give --certificate too")
     semantics = asked_semantics(request)
     given = read_schedule_input(schedule, dialect=request.dialect, problem=problem)
     proof = None if certificate is None else _proof(certificate, given)
@@ -50,7 +52,23 @@ def run_verify(schedule: list[str], request: VerifyRequest) -> int:
         return print_verdict(given.name, verdict, request, told_of(given))
     found = distance_of(given, verdict, proof)
     verdict = join([verdict, Verdict(decisions=(found.decision,))])
+    if request.coq is not None:
+        _write_theorem(request.coq, given, verdict, proof)
     return print_verdict(given.name, verdict, request, found.statement, distance_to_json(found))
+
+
+def _write_theorem(
+    target: str, given: ScheduleFile, verdict: Verdict, proof: Certificate | Cases
+) -> None:
+    """Write ``--coq``'s file. Raises ``ValueError`` for what is no theorem."""
+    from bubbleproof.formats.coq_theorem import coq_theorem
+    from bubbleproof.formats.files import write_text
+
+    if not verdict.ok:
+        raise ValueError(f"--coq writes what holds; {given.name} violates a rule (verify it alone)")
+    if isinstance(proof, Cases):
+        raise ValueError("--coq writes one certificate, and this is a proof by cases")
+    write_text(target, coq_theorem(given.problem, given.timed(), proof))
 
 
 def print_verdict(

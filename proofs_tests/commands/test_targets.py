@@ -55,6 +55,7 @@ WRITING = [
     ("run", "output", ("none.toml", "-o", "TARGET"), ""),
     ("solve", "output", ("none.toml", "-o", "TARGET"), ".json"),
     ("solve", "certificate", ("none.toml", "--certificate", "TARGET"), ".json"),
+    ("verify", "coq", ("none.json", "--certificate", "none.json", "--coq", "TARGET"), ".v"),
     ("repair", "output", ("none.json", "-o", "TARGET"), ".json"),
     ("pareto", "output", ("none.toml", "-o", "TARGET"), ".svg"),
     ("pareto", "schedules", ("none.toml", "--schedules", "TARGET"), ""),

@@ -149,6 +149,9 @@ class VerifyRequest(OptionGroup):
     certificate: Annotated[
         str | None, Option(help="A certificate (.json) of how good the schedule is.")
     ] = None
+    coq: Annotated[
+        str | None, Option(help="Write it with its certificate as a theorem of Coq."), Target.FILE
+    ] = None
     spec: Annotated[
         bool, Option("--spec", help="Rules 1 to 5 and 8 by their plain definition alone.")
     ] = False

@@ -1,0 +1,52 @@
+"""``verify --certificate C --coq FILE.v``: what it writes, and what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import bubbleproof as bp
+from bubbleproof.formats import ScheduleFile
+from bubbleproof.formats.certificate_json import read_certificate
+from bubbleproof.formats.coq_theorem import coq_theorem
+from proofs_tests.commands.conftest import Run
+from proofs_tests.test_coq_theorem import TOML
+
+
+@pytest.fixture
+def folder(tmp_path: Path, command: Run) -> Path:
+    """A problem, its best schedule and a certificate."""
+    (tmp_path / "small.toml").write_text(TOML)
+    made = ("-o", tmp_path / "s.json", "--certificate", tmp_path / "c.json")
+    assert command("solve", tmp_path / "small.toml", *made).status == 0
+    return tmp_path
+
+
+def test_it_writes_the_theorem_of_the_schedule_and_its_certificate(
+    folder: Path, command: Run
+) -> None:
+    more = ("--certificate", folder / "c.json", "--coq", folder / "Optimal.v")
+    answer = command("verify", folder / "s.json", *more)
+    assert answer.status == 0, answer.err
+    given = bp.read(folder / "s.json")
+    assert isinstance(given, ScheduleFile)
+    proof = read_certificate(folder / "c.json", given.problem)
+    written = (folder / "Optimal.v").read_text()
+    assert written == coq_theorem(given.problem, given.timed(), proof)
+
+
+def test_without_a_certificate_there_is_no_theorem(tmp_path: Path, command: Run) -> None:
+    answer = command("verify", "1f1b", "p=2", "m=2", "--coq", tmp_path / "x.v")
+    assert answer.status == 2
+    assert "--coq writes a schedule with its certificate: give --certificate too" in answer.err
+    assert not (tmp_path / "x.v").exists()
+
+
+def test_a_schedule_that_breaks_a_rule_is_no_theorem(folder: Path, command: Run) -> None:
+    # GPipe keeps six activations where three have room.
+    more = ("--problem", folder / "small.toml", "--certificate", folder / "c.json")
+    answer = command("verify", "gpipe", "p=3", "m=6", *more, "--coq", folder / "x.v")
+    assert answer.status == 2
+    assert "--coq writes what holds; gpipe p=3 m=6 violates a rule" in answer.err
+    assert not (folder / "x.v").exists()
