@@ -161,7 +161,7 @@ class LaneDrawing {
     }
     context.stroke();
     context.textAlign = "right";
-    context.fillText(view.shown[0].units, (view.left - 7) * ratio, y + 6 * ratio);
+    context.fillText(view.shown[0].units, (view.left - 14) * ratio, y + 6 * ratio);
   }
 }
 

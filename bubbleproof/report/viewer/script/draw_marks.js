@@ -28,12 +28,17 @@ class MarkDrawing {
   arrow(data, from, to, isStrong) {
     const source = this.placeOf(data, from), target = this.placeOf(data, to);
     if (!source || !target) { return; }
-    const { context, ratio, view, ground } = this, [, x0] = this.lanes.within(data, data.start[from], data.end(from));
-    const [x1] = this.lanes.within(data, data.start[to], data.end(to));
+    const { context, ratio, view, ground } = this;
+    const at = (time) => view.x(view.onAxis(data, time)) * ratio;
+    const x0 = at(data.end(from)), x1 = at(data.start[to]);
     const middle = (place) => {
       const [top, height] = this.lanes.band(place);
       return top + height / 2;
     };
+    context.save();
+    context.beginPath();
+    context.rect(view.left * ratio, 0, view.plot * ratio, view.bottom * ratio);
+    context.clip();
     const y0 = middle(source), y1 = middle(target), bend = Math.max((x1 - x0) / 2, 6 * ratio);
     context.strokeStyle = context.fillStyle = ground.message;
     context.globalAlpha = isStrong ? 1 : 0.55;
@@ -48,7 +53,7 @@ class MarkDrawing {
     context.lineTo(x1 - tip, y1 - tip * 0.6);
     context.lineTo(x1 - tip, y1 + tip * 0.6);
     context.fill();
-    context.globalAlpha = 1;
+    context.restore();
   }
 
   // Every message that ends in what is seen, unless there are too many.
@@ -71,13 +76,15 @@ class MarkDrawing {
     return found.length;
   }
 
-  // The rows that `row` waits for, and those that wait for it.
+  // Messages of a row: from what it waits for on other lanes, and to what waits for it.
   chosen({ data, row }) {
     if (row === null) { return; }
     this.frame(data, row, this.ground.ink, 2);
     if (data.isIdle(row)) { return; }
-    for (const [input] of data.inputsOf(row)) { this.arrow(data, input, row, true); }
-    for (const output of data.outputsOf(row)) { this.arrow(data, row, output, true); }
+    const [lane] = data.placeOf(row), isElsewhere = (other) => data.placeOf(other)[0] !== lane;
+    const inputs = data.inputsOf(row).map(([input]) => input);
+    inputs.filter(isElsewhere).forEach((input) => this.arrow(data, input, row, true));
+    data.outputsOf(row).filter(isElsewhere).forEach((output) => this.arrow(data, row, output, true));
   }
 
   instant(x) {

@@ -6,8 +6,9 @@ class MemoryDrawing {
   constructor(context, view, look, ratio) {
     Object.assign(this, { context, view, look, ratio });
     this.ground = GROUNDS[look.isDark ? "dark" : "light"];
-    [this.data] = view.shown;
-    this.others = view.shown.slice(1).filter((data) => data.stores.length && this.sameUnit(data));
+    this.data = view.memoryOf;
+    const isOther = (data) => data !== this.data && data.stores.length && this.sameUnit(data);
+    this.others = view.shown.filter(isOther);
   }
 
   sameUnit(data) {
@@ -37,7 +38,8 @@ class MemoryDrawing {
 
   panel({ store, y }, top) {
     const { view, context, ratio, ground, data } = this, [name, , cap] = data.stores[store];
-    const low = Math.round((y + view.panel - 4) * ratio), high = (view.panel - 6) * ratio;
+    const gap = view.panel < 24 ? 1 : 4; // below a panel
+    const low = Math.round((y + view.panel - gap) * ratio), high = (view.panel - 1.5 * gap) * ratio;
     const levels = this.levels(data, store), left = Math.round(view.left * ratio);
     context.fillStyle = ground.area;
     context.beginPath();

@@ -67,7 +67,7 @@ class Pointer {
       const store = found.lane < found.data.stores.length && found.lane < found.data.ranks ? found.lane : null;
       viewer.pick(found.data, found.row, found.time, store);
     } else if (panel) {
-      viewer.pick(data, null, view.time(x), panel.store);
+      viewer.pick(view.memoryOf, null, view.ofAxis(view.memoryOf, view.time(x)), panel.store);
     } else {
       viewer.pick(data, null);
     }
@@ -76,9 +76,12 @@ class Pointer {
   hover([x, y]) {
     const { viewer } = this, { view, tip } = viewer, panel = view.panelAt(y);
     const isInside = x >= view.left && x <= view.left + view.plot;
-    const found = isInside ? viewer.rowAt(x, y) : null, [data] = view.shown;
+    const found = isInside ? viewer.rowAt(x, y) : null;
     let lines = found && found.row !== null ? tellRow(found.data, found.row) : null;
-    if (isInside && panel && !found) { lines = tellLive(data, panel.store, view.time(x)).slice(0, 1); }
+    if (isInside && panel && !found) {
+      const holder = view.memoryOf, time = view.ofAxis(holder, view.time(x));
+      lines = tellLive(holder, panel.store, time).slice(0, 1);
+    }
     tip.hidden = !lines;
     if (!lines) { return; }
     tip.replaceChildren(told(lines));

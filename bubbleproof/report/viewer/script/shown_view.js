@@ -50,7 +50,8 @@ class ShownView {
     const isNarrow = width < 640, lanes = this.lanes();
     this.width = width;
     this.left = isNarrow ? 46 : 84;
-    this.right = isNarrow ? 8 : 164;
+    const isRoomy = isNarrow || !this.memoryOf;
+    this.right = isRoomy ? 8 : 164;
     this.plot = Math.max(width - this.left - this.right, 60);
     const heads = this.shown.length > 1 ? this.shown.length : 0;
     this.chart = Math.min(lanes.length * ROW, MOST);
@@ -60,6 +61,11 @@ class ShownView {
     const below = this.places.length ? this.places[this.places.length - 1] : null;
     this.bottom = below ? below.y + this.row * this.stride : TOP;
     this.layOutMemory();
+  }
+
+  // The schedule whose memory is drawn: the first that has any; null for none.
+  get memoryOf() {
+    return (this.hasMemory && this.shown.find((data) => data.stores.length)) || null;
   }
 
   // The lanes that are seen, from the top down: {data, lane, y}, and a line of words above each
@@ -83,7 +89,7 @@ class ShownView {
   }
 
   layOutMemory() {
-    const stores = this.hasMemory ? this.shown[0].stores.length : 0;
+    const stores = this.memoryOf ? this.memoryOf.stores.length : 0;
     this.panel = stores ? Math.min(Math.max(MOST / stores, 11), 54) : 0;
     const step = Math.max(1, Math.ceil((stores * this.panel) / MOST));
     this.panels = [];

@@ -62,7 +62,7 @@ class Viewer {
     lanes.names();
     lanes.faults();
     lanes.axis();
-    if (look.memory) { new MemoryDrawing(context, view, look, ratio).draw(); }
+    if (view.memoryOf) { new MemoryDrawing(context, view, look, ratio).draw(); }
     this.marks(new MarkDrawing(context, view, look, ratio));
   }
 
