@@ -307,9 +307,12 @@ def trace(
 def show(
     schedule: Words,
     output: Annotated[
-        str | None, Option("-o", help="x.html, .svg, .png or .perfetto.json"), Target.FILE
+        str | None, Option("-o", help="x.html, .svg, .pdf, .png or .perfetto.json"), Target.FILE
     ] = None,
     window: Annotated[str | None, Option(help="FIRST:LAST ticks to draw.")] = None,
+    width: Annotated[
+        float | None, Option(help="Of an .svg, .pdf or .png in mm (default: 254).")
+    ] = None,
     dialect: Dialect = None,
 ) -> None:
     """Draw a schedule: on the terminal, or to a file."""

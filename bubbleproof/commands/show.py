@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from shutil import get_terminal_size
 
 from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.options.targets import require_writable, written_together
@@ -20,12 +22,16 @@ from bubbleproof.theory.pipelines.programs.standstill import Standstill, standst
 from bubbleproof.theory.pipelines.timing import UntimedProgram
 from bubbleproof.verify.every_rule import check_every_rule
 
-PICTURES = ".html .svg .png .perfetto.json"
+PICTURES = ".html .svg .pdf .png .perfetto.json"
 FILES = ".json .csv .perfetto.json"
 
 
 def run_show(
-    schedule: Sequence[str], output: str | None, window: str | None, dialect: str | None
+    schedule: Sequence[str],
+    output: str | None,
+    window: str | None,
+    width: float | None,
+    dialect: str | None,
 ) -> int:
     """Draw one schedule: to the terminal, or to the file whose ending says how.
 
@@ -37,6 +43,7 @@ def run_show(
     span = _window(window)
     if span is not None and output is not None and output.endswith(".perfetto.json"):
         raise ValueError("a trace holds the whole schedule: --window goes with a picture or a page")
+    _require_width(width, output)
     given = read_schedule_input(schedule, dialect=dialect)
     stopped, why = _standstill(given)
     drawn = given.timed() if stopped is None else stopped.schedule
@@ -44,7 +51,7 @@ def run_show(
         _print_grid(given, drawn, span, stopped)
     else:
         with written_together(None, output) as (_, target):
-            _write_picture(given, drawn, stopped, target, span)
+            _write_picture(given, drawn, stopped, target, span, width)
         say(f"wrote {output}")
     if stopped is None:
         return HOLDS
@@ -58,6 +65,7 @@ def _write_picture(
     stopped: Standstill | None,
     target: Path,
     span: Window | None,
+    width: float | None,
 ) -> None:
     if target.name.endswith(".perfetto.json"):
         write_trace(target, given.problem, drawn)
@@ -67,7 +75,28 @@ def _write_picture(
         from bubbleproof.report.gantt import draw
 
         title = given.name if stopped is None else f"{given.name}, until it stands still"
-        draw(given.problem, drawn, target, title=title, window=span, stopped=stopped)
+        draw(
+            given.problem,
+            drawn,
+            target,
+            title=title,
+            window=span,
+            stopped=stopped,
+            width_mm=width,
+        )
+
+
+def _require_width(width: float | None, output: str | None) -> None:
+    """A width in millimetres is that of a picture for a paper."""
+    if width is None:
+        return
+    from bubbleproof.report.gantt import require_width
+
+    if output is None or not output.endswith((".svg", ".pdf", ".png")):
+        raise ValueError(
+            f"--width goes with a picture, -o x.svg .pdf or .png, got {output or 'no -o'}"
+        )
+    require_width(width)
 
 
 def _standstill(given: ScheduleFile) -> tuple[Standstill | None, str]:
@@ -89,7 +118,8 @@ def _print_grid(
 
     waits = () if stopped is None else stopped.waits
     waiting = {wait.resource: given.problem.label(wait.task) for wait in waits}
-    print_text(grid(given.problem, schedule, window=window, waiting=waiting))
+    wide = get_terminal_size().columns if sys.stdout.isatty() else None
+    print_text(grid(given.problem, schedule, window=window, waiting=waiting, width=wide))
     if stopped is not None:
         print_text("\n".join(stopped.sentences()))
 

@@ -167,8 +167,19 @@ def _numbers(axes: Axes, view: Timeline, *, points_per_tick: float, points_per_r
         )
 
 
-def memory_panel(axes: Axes, view: Timeline, index: int, *, scale: Scale, is_stacked: bool) -> None:
-    """Fill axes with one store's curve. All panels share the scale of the fullest."""
+def memory_panel(
+    axes: Axes,
+    view: Timeline,
+    index: int,
+    *,
+    scale: Scale,
+    is_stacked: bool,
+    gutter: float = 1.2,
+) -> None:
+    """Fill axes with one store's curve. All panels share the scale of the fullest.
+
+    ``gutter`` is the room for words to the right of a stacked one, in inches.
+    """
     curve = view.memory[index]
     top = max(max(c.top for c in view.memory), 1) / scale.divisor
     load = curve.load / scale.divisor
@@ -188,7 +199,7 @@ def memory_panel(axes: Axes, view: Timeline, index: int, *, scale: Scale, is_sta
     axes.set_ylim(0, top * 1.12)
     axes.set_yticks(*_levels(top))
     axes.tick_params(labelsize=7.5, length=2.5)
-    _words(axes, curve, scale, is_stacked=is_stacked)
+    _words(axes, curve, scale, is_stacked=is_stacked, gutter=gutter)
 
 
 def _levels(top: float) -> tuple[list[float], list[str]]:
@@ -198,7 +209,9 @@ def _levels(top: float) -> tuple[list[float], list[str]]:
     return [0.0, float(round_top)], ["0", f"{round_top:,g}"]
 
 
-def _words(axes: Axes, curve: MemoryCurve, scale: Scale, *, is_stacked: bool) -> None:
+def _words(
+    axes: Axes, curve: MemoryCurve, scale: Scale, *, is_stacked: bool, gutter: float
+) -> None:
     """The store's name, its peak with the unit, and its capacity."""
     peak = f"peak {scale.amount(curve.peak)}"
     cap = "" if curve.capacity is None else f"cap {scale.number(curve.capacity)}"
@@ -218,7 +231,7 @@ def _words(axes: Axes, curve: MemoryCurve, scale: Scale, *, is_stacked: bool) ->
             xycoords="axes fraction",
             xytext=(6, -7 - 10.5 * line),
             textcoords="offset points",
-            fontsize=min(7.5, 1.2 * 72 / (0.6 * max(len(text), 1))),
+            fontsize=min(7.5, gutter * 72 / (0.6 * max(len(text), 1))),
             color=shade,
             va="center",
             annotation_clip=False,

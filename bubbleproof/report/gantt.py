@@ -1,7 +1,8 @@
-"""The picture of a schedule for a paper: rank by time above, memory by time below, as SVG or PNG.
+"""The picture of a schedule for a paper: rank by time above, memory by time below: SVG, PDF, PNG.
 
 Drawn by matplotlib on a figure of its own (no pyplot, no state left behind). An SVG's bytes depend
-on the schedule and the library's version alone: its ids have a fixed salt and it holds no date.
+on the schedule and the library's version alone: its ids have a fixed salt and it holds no date. A
+PDF embeds the letters it uses (TrueType), an SVG names its fonts.
 Bars of one kind and chunk form a group ``bars-<KIND>-<chunk>`` in the SVG.
 """
 
@@ -28,15 +29,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FORMATS = ("svg", "png")
+FORMATS = ("svg", "pdf", "png")
 WIDTH = 10.0  # inches, as are all lengths below
-LEFT, RIGHT = 0.95, 1.3
+MILLIMETRE = 1 / 25.4
+LEAST_MM, MOST_MM = 60, 600
+_NARROW = 6.0  # below, the margins are those of a column
+_LETTER = 0.55  # the width of a letter, as a share of the font size
 RESOLVED = 500  # cells side by side: three of a PNG's pixels each
 STACKED = 8  # up to so many memory curves stand under one another on the chart's time axis
 _COLUMNS = 4
 _MAX_TITLE = 160  # characters; a longer title ends in an ellipsis
 STYLE = {
     "svg.fonttype": "none",
+    "pdf.fonttype": 42,
     "svg.hashsalt": "bubbleproof",
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],
@@ -62,6 +67,12 @@ _LEGEND: dict[str, Any] = {
 }
 
 
+_METADATA: dict[str, dict[str, str | None]] = {
+    "svg": {"Date": None, "Creator": "bubbleproof"},
+    "pdf": {"CreationDate": None, "Creator": "bubbleproof"},
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Layout:
     """Heights of the figure's parts in inches, from the top down."""
@@ -71,6 +82,18 @@ class _Layout:
     memory: float
     notes: float
     panel: float
+    width: float
+    left: float
+    right: float
+
+    def size(self, most: float, text: str) -> float:
+        """The font size at which a line fits beside the left margin, ``most`` points at most."""
+        return min(most, (self.width - self.left) * 72 / (_LETTER * max(len(text), 1)))
+
+    @staticmethod
+    def margins(width: float) -> tuple[float, float]:
+        """Those to the left and right of the chart."""
+        return (0.95, 1.3) if width >= _NARROW else (0.7, 0.85)
 
     @property
     def total(self) -> float:
@@ -78,7 +101,8 @@ class _Layout:
         return self.header + self.chart + axis + self.memory + self.notes
 
     @classmethod
-    def of(cls, view: Timeline, legend_lines: int) -> _Layout:
+    def of(cls, view: Timeline, legend_lines: int, width: float) -> _Layout:
+        left, right = cls.margins(width)
         rows, curves = len(view.rows), len(view.memory)
         stacked = curves <= STACKED
         panel = 0.5 if stacked else 0.95
@@ -89,6 +113,9 @@ class _Layout:
             memory=panel * lines + 0.35 if curves else 0.0,
             notes=0.17 * len(view.notes) + (0.08 if view.notes else 0.0),
             panel=panel,
+            width=width,
+            left=left,
+            right=right,
         )
 
 
@@ -100,57 +127,89 @@ def draw(
     title: str = "Schedule",
     window: Window | None = None,
     stopped: Standstill | None = None,
+    width_mm: float | None = None,
 ) -> Path:
-    """Draw a schedule to ``path``, whose ending chooses SVG or PNG, and return the path.
+    """Draw a schedule to ``path``, whose ending chooses SVG, PDF or PNG, and return the path.
 
-    ``window`` (ticks) draws only what lies between its two ends. Raises ``ValueError`` for another
-    ending, an empty window, or when matplotlib is not installed.
+    ``window`` (ticks) draws only what lies between its two ends; ``width_mm`` is the picture's
+    width (None: 254). Raises ``ValueError`` for another ending, an empty window, a width outside
+    ``LEAST_MM`` to ``MOST_MM``, or when matplotlib is not installed.
     """
     ending = Path(path).suffix.lower().lstrip(".")
     if ending not in FORMATS:
-        raise ValueError(f"a picture ends in .svg or .png, got {str(path)!r}")
+        raise ValueError(f"a picture ends in .svg, .pdf or .png, got {str(path)!r}")
     view = timeline(problem, schedule, window=window, stopped=stopped)
-    return write_bytes(path, picture(view, title=title, format=ending))
+    return write_bytes(path, picture(view, title=title, format=ending, width_mm=width_mm))
 
 
-def picture(view: Timeline, *, title: str, format: str = "svg") -> bytes:  # noqa: A002 - as savefig
-    """The picture of a timeline as the bytes of an ``svg`` or ``png`` file."""
+def require_width(width_mm: float) -> None:
+    """Raise ``ValueError`` for a width that no picture has."""
+    if not LEAST_MM <= width_mm <= MOST_MM:
+        raise ValueError(
+            f"a picture's width must be {LEAST_MM} to {MOST_MM} mm, got {width_mm:g}; "
+            "a column of a paper has about 85"
+        )
+
+
+def picture(
+    view: Timeline,
+    *,
+    title: str,
+    format: str = "svg",  # noqa: A002 - as savefig
+    width_mm: float | None = None,
+) -> bytes:
+    """The picture of a timeline as the bytes of an ``svg``, ``pdf`` or ``png`` file."""
+    if width_mm is not None:
+        require_width(width_mm)
+    width = WIDTH if width_mm is None else width_mm * MILLIMETRE
     target, title, view = io.BytesIO(), on_one_line(title), view.resolved(RESOLVED)
     with need("matplotlib.style").context(["default", STYLE]):
-        metadata = {"Date": None, "Creator": "bubbleproof"} if format == "svg" else {}
-        _figure(view, title).savefig(target, format=format, dpi=200, metadata=metadata)
+        metadata = _METADATA.get(format, {})
+        _figure(view, title, width).savefig(target, format=format, dpi=200, metadata=metadata)
     return target.getvalue()
 
 
-def _figure(view: Timeline, title: str) -> Figure:
+def _figure(view: Timeline, title: str, width: float) -> Figure:
     entries = legend_entries(view)
-    lines = legend_lines(entries, WIDTH - LEFT)
-    layout = _Layout.of(view, len(lines))
+    lines = legend_lines(entries, width - _Layout.margins(width)[0])
+    layout = _Layout.of(view, len(lines), width)
     figure: Figure = need("matplotlib.figure").Figure(
-        figsize=(WIDTH, layout.total), facecolor="white"
+        figsize=(width, layout.total), facecolor="white"
     )
     _header(figure, view, title, layout)
     _legend(figure, lines, layout)
     chart = _axes(figure, layout, top=layout.header, height=layout.chart, name="chart")
-    chart_panel(chart, view, inches=(WIDTH - LEFT - RIGHT, layout.chart))
+    chart_panel(chart, view, inches=(width - layout.left - layout.right, layout.chart))
     _memory(figure, view, layout)
     for line, note in enumerate(reversed(view.notes)):
         down = layout.total - 0.09 - 0.17 * line
-        _say(figure, layout, down, note, fontsize=7.5, fontstyle="italic", color="#444444")
+        _say(
+            figure,
+            layout,
+            down,
+            note,
+            fontsize=layout.size(7.5, note),
+            fontstyle="italic",
+            color="#444444",
+        )
     return figure
 
 
 def _header(figure: Figure, view: Timeline, title: str, layout: _Layout) -> None:
-    size = max(6.0, min(11.0, (WIDTH - LEFT) * 72 / (0.66 * max(len(title), 1))))
+    size = max(6.0, min(11.0, (layout.width - layout.left) * 72 / (0.66 * max(len(title), 1))))
     text = title if len(title) <= _MAX_TITLE else title[: _MAX_TITLE - 1] + "\u2026"
     _say(figure, layout, 0.26, text, fontsize=size, fontweight="bold", gid="title")
     facts = view.facts.replace(", ", ",  ")
-    _say(figure, layout, 0.47, facts, fontsize=8.5, color="#444444", gid="facts")
+    _say(
+        figure, layout, 0.47, facts, fontsize=layout.size(8.5, facts), color="#444444", gid="facts"
+    )
 
 
 def _say(figure: Figure, layout: _Layout, down: float, text: str, **style: Any) -> None:
     """Text at the chart's left edge, so many inches from the figure's top."""
-    figure.text(LEFT / WIDTH, 1 - down / layout.total, text, parse_math=False, **style)
+    figure.text(
+        layout.left / layout.width, 1 - down / layout.total, text, parse_math=False, **style
+    )
 
 
 def _legend(figure: Figure, lines: list[list[tuple[str, str]]], layout: _Layout) -> None:
@@ -162,7 +221,7 @@ def _legend(figure: Figure, lines: list[list[tuple[str, str]]], layout: _Layout)
                 for colour, words in entries
             ],
             loc="upper left",
-            bbox_to_anchor=(LEFT / WIDTH, 1 - (0.59 + 0.2 * number) / layout.total),
+            bbox_to_anchor=(layout.left / layout.width, 1 - (0.59 + 0.2 * number) / layout.total),
             ncols=len(entries),
             **_LEGEND,
         )
@@ -177,7 +236,7 @@ def _memory(figure: Figure, view: Timeline, layout: _Layout) -> None:
     top = layout.header + layout.chart + 0.62
     _say(figure, layout, top - 0.1, f"Memory ({scale.name})", fontsize=8.5, fontweight="bold")
     columns = 1 if stacked else _COLUMNS
-    pitch = (WIDTH - LEFT - (RIGHT if stacked else 0.3)) / columns
+    pitch = (layout.width - layout.left - (layout.right if stacked else 0.3)) / columns
     lines = -(-len(view.memory) // columns)
     for index in range(len(view.memory)):
         line, column = divmod(index, columns)
@@ -186,11 +245,11 @@ def _memory(figure: Figure, view: Timeline, layout: _Layout) -> None:
             layout,
             top=top + line * layout.panel + (0.0 if stacked else 0.16),
             height=layout.panel - (0.12 if stacked else 0.34),
-            left=LEFT + column * pitch,
+            left=layout.left + column * pitch,
             width=pitch - (0.0 if stacked else 0.35),
             name=f"memory-axes-{index}",
         )
-        memory_panel(axes, view, index, scale=scale, is_stacked=stacked)
+        memory_panel(axes, view, index, scale=scale, is_stacked=stacked, gutter=layout.right - 0.1)
         is_lowest = line == lines - 1 or index + columns >= len(view.memory)
         axes.tick_params(labelbottom=is_lowest)
         if is_lowest:
@@ -204,13 +263,15 @@ def _axes(
     top: float,
     height: float,
     name: str,
-    left: float = LEFT,
-    width: float = WIDTH - LEFT - RIGHT,
+    left: float | None = None,
+    width: float | None = None,
 ) -> Axes:
     """Axes by their distance from the figure's top and left in inches."""
-    bottom = layout.total - top - height
+    begin = layout.left if left is None else left
+    wide = layout.width - layout.left - layout.right if width is None else width
+    whole, bottom = layout.width, layout.total - top - height
     axes = figure.add_axes(
-        (left / WIDTH, bottom / layout.total, width / WIDTH, height / layout.total)
+        (begin / whole, bottom / layout.total, wide / whole, height / layout.total)
     )
     axes.set_gid(name)
     axes.spines[["top", "right"]].set_visible(False)

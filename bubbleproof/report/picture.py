@@ -15,7 +15,7 @@ from bubbleproof.report.timeline import timeline
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 
-ENDINGS = ".svg .png .html .perfetto.json .txt"
+ENDINGS = ".svg .pdf .png .html .perfetto.json .txt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -63,7 +63,7 @@ class Picture:
                 title=self.title, headline=line, comparison=(row,), sections=(section,)
             )
             write_page(target, report)
-        elif target.endswith((".svg", ".png")):
+        elif target.endswith((".svg", ".pdf", ".png")):
             draw(self.problem, self.schedule, target, title=self.title, window=self.window)
         elif target.endswith(".txt"):
             write_text(target, f"{self}\n")

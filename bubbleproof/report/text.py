@@ -38,11 +38,13 @@ def grid(
     max_columns: int = MAX_COLUMNS,
     max_lines: int = MAX_LINES,
     waiting: Mapping[int, str] | None = None,
+    width: int | None = None,
 ) -> str:
     """The rank by time grid of a small schedule; what is left out is named in its last lines.
 
     ``window`` (ticks) begins and ends the grid there; ``waiting`` names by resource the task that
-    never starts, which stands in brackets at the end of the line. Raises ``ValueError`` for an
+    never starts, which stands in brackets at the end of the line; ``width`` is how many characters
+    a line of the grid may have (None: as many as it takes). Raises ``ValueError`` for an
     empty window.
     """
     bars = bars_of(problem, *known_rows(problem, schedule))
@@ -54,27 +56,39 @@ def grid(
     is_rounded = bool(notes)
     columns = max(1, (last - first + (unit // 2 if is_rounded else unit - 1)) // unit)
     notes = [_scale_note(unit, problem), *notes]
-    if columns > max_columns:
-        notes.append(f"cut after {max_columns} of {columns:,} columns")
-        columns = max_columns
+    whole, columns, place = columns, min(columns, max_columns), len(notes)
     busy = np.unique(inside.row[inside.row >= problem.num_ranks]).tolist()
     resources = [*range(problem.num_ranks), *busy]
     if len(resources) > max_lines:
         notes.append(f"cut after {max_lines} of {len(resources):,} lines")
         resources = resources[:max_lines]
+    names = [problem.resources[r].name for r in resources]
+    margin = max(len(name) for name in ("time", *names))
     cells, hidden = _cells(inside, (first, unit, columns))
+    room = columns if width is None else _fitting(cells, (first, unit, columns), width - margin - 2)
+    if room < columns:
+        columns = room
+        cells, hidden = _cells(inside, (first, unit, columns))
+    if columns < whole:
+        notes.insert(place, f"cut after {columns} of {whole:,} columns")
     if hidden:
         notes.append(f"{hidden} actions without a column of their own are not shown")
     wide = _cell_width(cells, first, unit, columns)
-    names = [problem.resources[r].name for r in resources]
     lines = [("time", _ruler(first, unit, columns, wide))]
     lines += [
         (name, _line(cells.get(r, []), columns, wide) + _never(waiting, r))
         for name, r in zip(names, resources, strict=True)
     ]
-    margin = max(len(name) for name, _ in lines)
     text = [f"{name:<{margin}}  {line}".rstrip() for name, line in lines]
     return "\n".join([*text, *(f"({note})" for note in notes if note)])
+
+
+def _fitting(
+    cells: dict[int, list[tuple[int, int, str]]], scale: tuple[int, int, int], width: int
+) -> int:
+    """How many columns a line of so many characters holds, one at least."""
+    first, unit, columns = scale
+    return max(1, min(columns, width // _cell_width(cells, first, unit, columns)))
 
 
 def _never(waiting: Mapping[int, str] | None, resource: int) -> str:

@@ -17,7 +17,7 @@ def test_show_on_the_terminal(command: Run) -> None:
     assert "rank 0  F0 F1 .  .  B0--- .  B1---" in answer.out
 
 
-@pytest.mark.parametrize("ending", ["html", "svg", "png", "perfetto.json"])
+@pytest.mark.parametrize("ending", ["html", "svg", "pdf", "png", "perfetto.json"])
 def test_show_writes_every_picture(command: Run, tmp_path: Path, ending: str) -> None:
     target = tmp_path / f"x.{ending}"
     assert command("show", "interleaved", "p=2", "m=4", "-o", target).status == 0
@@ -104,7 +104,9 @@ def test_convert_says_what_is_lost(command: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["show", "1f1b", "p=2", "m=2", "-o", "x.pdf"], "a picture's file must end in .html .svg"),
+        (["show", "1f1b", "p=2", "m=2", "-o", "x.gif"], "a picture's file must end in .html .svg"),
+        (["show", "1f1b", "p=2", "m=2", "--width", "85"], "--width goes with a picture"),
+        (["show", "1f1b", "p=2", "m=2", "-o", "x.pdf", "--width", "9"], "60 to 600 mm, got 9"),
         (["show", "1f1b", "p=2", "m=2", "--window", "3"], "--window must be FIRST:LAST in ticks"),
         (["convert", "1f1b"], "expected two things: convert SCHEDULE TARGET"),
         (

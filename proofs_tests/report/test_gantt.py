@@ -173,9 +173,28 @@ def test_titles_are_text(tmp_path: Path) -> None:
     assert any(t.startswith("<script>$x_1$</script>yyy") and t.endswith("\u2026") for t in found)
 
 
+@pytest.mark.parametrize("width", [85, 180])
+def test_a_pdf_has_its_width_and_its_letters(tmp_path: Path, width: int) -> None:
+    drawn = member("1f1b", p=4, m=8)
+    path = draw(drawn.problem, drawn.schedule, tmp_path / "a.pdf", width_mm=width)
+    content = path.read_bytes()
+    box = re.search(rb"/MediaBox \[ 0 0 ([\d.]+) ", content)
+    assert box is not None
+    assert float(box[1]) == pytest.approx(width / 25.4 * 72, abs=0.01)  # 72 points an inch
+    assert b"/FontFile2" in content  # TrueType letters are in the file
+    again = draw(drawn.problem, drawn.schedule, tmp_path / "b.pdf", width_mm=width)
+    assert again.read_bytes() == content
+
+
+@pytest.mark.parametrize("width", [59, 601, float("nan")])
+def test_a_width_that_no_picture_has_is_refused(tmp_path: Path, width: float) -> None:
+    with pytest.raises(ValueError, match="width must be 60 to 600 mm"):
+        draw(small().problem, small().schedule, tmp_path / "a.svg", width_mm=width)
+
+
 def test_another_ending_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"a picture ends in \.svg or \.png, got '.*a\.pdf'"):
-        draw(small().problem, small().schedule, tmp_path / "a.pdf")
+    with pytest.raises(ValueError, match=r"a picture ends in \.svg, \.pdf or \.png, got '.*gif'"):
+        draw(small().problem, small().schedule, tmp_path / "a.gif")
 
 
 def test_a_missing_library_is_one_clear_line(

@@ -64,3 +64,15 @@ def test_a_window_begins_there() -> None:
     assert lines == ["time    4  5  6", "rank 0  B0--- .", "rank 1  F1 B1---"]
     with pytest.raises(ValueError, match="a window must end after it starts, got 7 to 4"):
         grid(small().problem, small().schedule, window=(7, 4))
+
+
+@pytest.mark.parametrize("width", [20, 40, 79, 200])
+def test_a_grid_keeps_to_a_width(width: int) -> None:
+    drawn = member("1f1b", p=4, m=8)  # 33 columns of 3 characters beside "rank 0  ": 107
+    lines = grid(drawn.problem, drawn.schedule, width=width).splitlines()
+    assert max(map(len, (line for line in lines if not line.startswith("(")))) <= width
+    is_cut = any("cut after" in line for line in lines)
+    assert is_cut == (width < 107)
+    if is_cut:  # no room for one more column
+        cut = int(lines[-1].split()[2])
+        assert 8 + 3 * (cut + 1) > width
