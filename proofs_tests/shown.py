@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 PYTHON = re.compile(r"```python\n(>>> .*?)```", re.DOTALL)
+_STATEMENT = re.compile(r"^>>> .*\n(?:\.\.\.(?: .*)?\n)*", re.MULTILINE)
 SMALL = re.compile(r"\d\.\de-\d\d")
 SECONDS = re.compile(r"\d+\.\d+ s")
 Cell = dict[str, Any]  # of a notebook, as JSON has it
@@ -42,15 +43,19 @@ def run(code: str, names: dict[str, object]) -> tuple[str, object]:
     return printed.getvalue(), value
 
 
-def session(text: str) -> str:
-    """The ``>>>`` lines of a Python block, each with what it prints now."""
-    names: dict[str, object] = {}
-    lines = []
-    for line in text.splitlines():
-        if line.startswith(">>> "):
-            printed, value = run(line.removeprefix(">>> "), names)
-            shown = printed if value is None else f"{printed}{value!r}\n"
-            lines += [line, *(each.rstrip() for each in shown.splitlines())]
+def session(text: str, names: dict[str, object] | None = None) -> str:
+    """The ``>>>`` statements of a Python block, each with what it prints now.
+
+    ``...`` goes on with the statement above it. ``names`` are those of the blocks before, to which
+    this one's are added.
+    """
+    names = {} if names is None else names
+    lines: list[str] = []
+    for statement in _STATEMENT.findall(text):
+        code = "\n".join(line[4:] for line in statement.splitlines())
+        printed, value = run(code, names)
+        shown = printed if value is None else f"{printed}{value!r}\n"
+        lines += [*statement.splitlines(), *(each.rstrip() for each in shown.splitlines())]
     return "\n".join(lines) + "\n"
 
 
@@ -103,7 +108,8 @@ def _differences(path: Path) -> list[str]:
         notebook = json.loads(text)
         pairs = [(texts(notebook), texts(executed(notebook)))]
     else:
-        pairs = [(block, session(block)) for block in PYTHON.findall(text)]
+        names: dict[str, object] = {}
+        pairs = [(block, session(block, names)) for block in PYTHON.findall(text)]
     return [
         line
         for was, now in pairs

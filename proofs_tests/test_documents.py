@@ -123,8 +123,9 @@ def test_a_page_shows_what_the_command_prints(block: Block) -> None:
     ids=lambda page: page.name,
 )
 def test_a_page_shows_what_python_prints(page: Path) -> None:
+    names: dict[str, object] = {}  # of all blocks of the page
     for text in PYTHON.findall(page.read_text("utf-8")):
-        assert normal(session(text)) == normal(text)
+        assert normal(session(text, names)) == normal(text)
 
 
 @pytest.mark.parametrize("match", QUOTES, ids=lambda m: m[3])
@@ -159,6 +160,9 @@ def test_a_changed_output_is_noticed() -> None:
     assert normal(output(block.command)) != normal(block.shown)
     assert output(block.command) == output_of_a_process(block.command)
     assert session(">>> 1 + 1\n3\n") == ">>> 1 + 1\n2\n"
+    assert session(">>> for i in (1, 2):\n...     print(i)\n") == (
+        ">>> for i in (1, 2):\n...     print(i)\n1\n2\n"
+    )
 
 
 def write_pages() -> None:
@@ -167,13 +171,16 @@ def write_pages() -> None:
     def with_output(match: re.Match[str]) -> str:
         return f"```console\n$ {match[1]}\n{output(match[1])}```"
 
+    names: dict[str, object] = {}
+
     def with_session(match: re.Match[str]) -> str:
-        return f"```python\n{session(match[1])}```"
+        return f"```python\n{session(match[1], names)}```"
 
     def with_quotation(match: re.Match[str]) -> str:
         return match[1] + quotation(match[3], is_grid=bool(match[2])) + match[4]
 
     for page in PAGES:
+        names.clear()
         text = BLOCK.sub(with_output, page.read_text("utf-8"))
         text = PYTHON.sub(with_session, text)
         page.write_text(QUOTE.sub(with_quotation, text), "utf-8")

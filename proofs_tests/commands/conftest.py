@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from bubbleproof.cli import main
+from proofs_tests.commands.output_schemas import seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         with pytest.raises(SystemExit) as stopped:
             main()
         captured = capsys.readouterr()
+        if "--json" in words and captured.out.startswith("{"):
+            seen(list(map(str, words)), captured.out)
         return Answer(int(stopped.value.code or 0), captured.out, captured.err)
 
     return run

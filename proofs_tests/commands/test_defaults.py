@@ -12,6 +12,7 @@ from bubbleproof.commands import bench
 from bubbleproof.commands.papers import prove
 from bubbleproof.papers.theorems.theorem_library import theorems
 from proofs_tests.commands.conftest import Run
+from proofs_tests.commands.output_schemas import schema_of
 from proofs_tests.costs.measured_cases import B200
 from proofs_tests.traces.made_traces import MadeRun
 
@@ -61,6 +62,12 @@ def test_a_command_without_such_a_test_is_noticed(monkeypatch: pytest.MonkeyPatc
     monkeypatch.delitem(GIVEN, "pareto")
     with pytest.raises(AssertionError):
         test_every_command_is_run_with_its_defaults()
+
+
+def test_what_every_command_prints_as_json_has_a_schema() -> None:
+    """A new one gets it by the two lines of ``output_schemas``."""
+    with_json = {n for n, params in commands().items() for p in params if "--json" in p.opts}
+    assert {name for name in with_json if schema_of(name) is None} == set()
 
 
 @pytest.mark.parametrize("name", GIVEN)

@@ -228,7 +228,6 @@ def test_what_is_forgotten_or_misplaced_is_named(
     Path("x.json").write_text("{}")
     for words, message in (
         (["convert", "1f1b", "p=4", "m=8"], "TARGET: the target must end in .json"),
-        (["verify", "x.json", "y.json"], "a problem is given as --problem y.json"),
         (["verify", "x.json", "y.toml"], "a problem is given as --problem y.toml"),
         (["solve", "/dev/null"], "found no ending"),
         (["replay", *SMALL, "--model", "fool.py"], "a model of your own is FILE.py:FUNCTION"),

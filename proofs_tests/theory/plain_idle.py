@@ -34,6 +34,12 @@ class PlainIdle:
             if task in self.problem.duration:
                 self.start.setdefault(task, begin)
         self.listed = [(resource, task) for resource, task, _ in plain_schedule(schedule).rows]
+        self._inputs: dict[str, list[tuple[int, str]]] = {name: [] for name in self.names}
+        for giver, taker, lag in self.problem.edges:
+            if giver in self.start:
+                self._inputs[taker].append((self.end(giver) + lag, giver))
+        self._chains: dict[tuple[str, bool], int | None] = {}
+        self._of_rank: dict[int, list[str]] = {}
 
     def end(self, task: str) -> int:
         return self.start[task] + self.problem.duration[task]
@@ -43,9 +49,12 @@ class PlainIdle:
 
     def of_rank(self, rank: int) -> list[str]:
         """The tasks of a resource by their time, those without length first."""
-        mine = [task for home, task in dict.fromkeys(self.listed) if home == rank]
-        mine = [task for task in mine if task in self.start]
-        return sorted(mine, key=lambda task: (self.start[task], self.end(task)))
+        if rank not in self._of_rank:
+            mine = [task for home, task in dict.fromkeys(self.listed) if home == rank]
+            mine = [task for task in mine if task in self.start]
+            mine.sort(key=lambda task: (self.start[task], self.end(task)))
+            self._of_rank[rank] = mine
+        return self._of_rank[rank]
 
     @cached_property
     def computed(self) -> list[str]:
@@ -62,8 +71,7 @@ class PlainIdle:
 
     def inputs(self, task: str) -> list[tuple[int, str]]:
         """(arrival, giver) of each input that the schedule has."""
-        edges = self.problem.edges
-        return [(self.end(a) + lag, a) for a, b, lag in edges if b == task and a in self.start]
+        return self._inputs[task]
 
     def is_ready(self, task: str, tick: int) -> bool:
         return all(arrival <= tick for arrival, _ in self.inputs(task))
@@ -111,12 +119,15 @@ class PlainIdle:
 
     def chain(self, task: str, *, forward: bool) -> int | None:
         """The longest chain from a computation to a task's start, or from its end to one's end."""
+        if (task, forward) in self._chains:
+            return self._chains[task, forward]
         found = [0] if self.is_computed(task) else []
         for before, after, lag in self.problem.edges:
             near, far = (after, before) if forward else (before, after)
             if near == task and (rest := self.chain(far, forward=forward)) is not None:
                 found.append(rest + self.problem.duration[far] + lag)
-        return max(found, default=None)
+        self._chains[task, forward] = max(found, default=None)
+        return self._chains[task, forward]
 
     def waits(self, task: str, tick: int) -> tuple[str, str]:
         """What an input that has not arrived stands at: (word, whom it waits for)."""
