@@ -24,7 +24,10 @@ _MARKS = 6  # on an axis, about
 
 @dataclass(frozen=True, slots=True)
 class AxisRange:
-    """An axis from ``low`` to ``high``, its title, and whether it is logarithmic (``low`` > 0)."""
+    """An axis from ``low`` to ``high``, its title, and whether it is logarithmic (``low`` > 0).
+
+    One whose ``low`` is the greater runs the other way, and has no marks of its own.
+    """
 
     low: float
     high: float
@@ -36,7 +39,7 @@ class AxisRange:
         low, high, at = self.low, self.high, value
         if self.is_log:
             low, high, at = log10(low), log10(high), log10(value)
-        return (at - low) / (high - low) if high > low else 0.5
+        return (at - low) / (high - low) if high != low else 0.5
 
     @property
     def marks(self) -> list[float]:
@@ -70,7 +73,8 @@ class SvgPlot:
         self, x: AxisRange, y: AxisRange, *, height: int, names: Sequence[str] = ()
     ) -> None:
         self.x, self.y, self.height = x, y, height
-        self._left = max(_LEFT, 7 * max((len(name) for name in names), default=0) + 12)
+        words = [*names] or [_number(value) for value in y.marks]
+        self._left = max(_LEFT, 7 * max(map(len, words), default=0) + (12 if names else 34))
         self._parts = [*self._grid(names)]
 
     def point(

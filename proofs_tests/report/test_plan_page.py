@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -66,4 +67,7 @@ def test_a_band_is_drawn_of_each_timed_candidate() -> None:
     page = bands([timed, POINTS[0]], unit="tick", explained="why")
     assert told(page) == ["spread: nominal 20", "spread: expected 21.5"]
     assert page.count("<rect") == 1
+    both = bands([timed, replace(timed, name="other")], unit="tick", explained="why")
+    heights = [float(y) for y in re.findall(r'cy="([\d.]+)"', both)]
+    assert heights[0] + 20 < heights[1]  # a row each, the first on top
     assert bands(POINTS, unit="tick", explained="why") == ""

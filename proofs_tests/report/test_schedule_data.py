@@ -91,6 +91,17 @@ def test_inputs_are_those_of_the_problem() -> None:
     assert found == {(problem.label(a), problem.label(b)) for a, b in edges}
 
 
+def test_the_critical_path_is_that_of_idle_time() -> None:
+    """By where its rows run and when: the steps of ``critical_path``, which fill the makespan."""
+    drawn = member("1f1b", p=4, m=8)
+    data = content(drawn)
+    every, path = rows(data), read(data, "path").tolist()
+    found = [(f"{every[row][2]}{every[row][1]}{every[row][3]}", *every[row][4:]) for row in path]
+    steps = idle_stretches(drawn.problem, drawn.schedule).critical_path
+    assert found == [(step.action, step.start, step.end) for step in steps]
+    assert sum(end - start for _, start, end in found) == 33
+
+
 def test_loads_are_those_of_memory() -> None:
     shown = ViewedSchedule(name="a", problem=small().problem, schedule=small().schedule)
     data = shown.data(shown.view)

@@ -10,6 +10,7 @@
   ``lag`` (ticks) beside it.
 - Memory events of store s: ``when``, ``delta`` and ``who`` (a row, -1: none) from ``firstEvent[s]``
   on, by time, releases first.
+- ``path`` are the rows of a critical path, in order of time.
 
 Times are the problem's ticks, loads its memory units. All text is on one line, and harmless.
 """
@@ -84,6 +85,7 @@ def schedule_data(
         blob.add(field, columns[field][rows.order], steps=field == "microbatch")
     _add_inputs(blob, problem, rows)
     _add_events(blob, problem, schedule, rows)
+    blob.add("path", _path(problem, rows, idle))
     for title, spans in (("clash", view.clashes), ("wait", view.waiting)):
         for part in ("row", "start", "end"):
             blob.add(f"{title}.{part}", getattr(spans, part))
@@ -193,6 +195,13 @@ def _columns(bars: Bars, sort: Ints, idle: IdleStretches | None, sorts: int) -> 
         "stage": np.arange(len(idle)),
     }
     return {key: np.concatenate([own, more.get(key, none)]) for key, own in columns.items()}
+
+
+def _path(problem: Problem, rows: _Rows, idle: IdleStretches | None) -> Ints:
+    """The rows of a critical path by time; none where idle time has no causes."""
+    steps = () if idle is None else idle.critical_path
+    row_of = rows.row_of(problem.num_tasks)
+    return row_of[[problem.task(step.action) for step in steps]] if steps else np.zeros(0, np.int64)
 
 
 def _add_inputs(blob: ColumnBlob, problem: Problem, rows: _Rows) -> None:

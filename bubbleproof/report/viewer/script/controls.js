@@ -1,7 +1,7 @@
 // The line of buttons above a chart, the legend, and the words below it.
 
 const KEYS = "Drag to move, shift and drag (or double click) to zoom in, Ctrl and wheel to zoom; with " +
-  "the chart chosen: arrows, +, -, 0 (all), / (search), n (next), m (messages), c (causes), " +
+  "the chart chosen: arrows, +, -, 0 (all), / (search), n (next), m (messages), c (causes), p (critical path), " +
   ", and . (the rank's action before and after), Esc.";
 
 function element(name, attributes = {}, ...inside) {
@@ -47,7 +47,8 @@ class Controls {
       this.button("+", "zoom in (+)", () => viewer.zoom(1 / 1.5, middle())),
       this.toggle("messages", "messages between ranks as arrows (m)"));
     if (view.schedules.some((data) => data.sentences.length)) {
-      this.bar.append(this.toggle("causes", "colour idle time by its cause (c)"));
+      this.bar.append(this.toggle("causes", "colour idle time by its cause (c)"),
+        this.toggle("path", "the critical path: what makes it as long as it is (p)"));
     }
     if (view.schedules.some((data) => data.stores.length)) {
       this.bar.append(this.toggle("memory", "what ranks hold"));

@@ -21,14 +21,16 @@ class MarkDrawing {
     const [top, height] = this.lanes.band(place);
     this.context.strokeStyle = colour;
     this.context.lineWidth = width * this.ratio;
-    this.context.strokeRect(left, top, Math.max(right - left, 1), height);
+    if (data.start[row] < this.view.ofAxis(data, this.view.to) && right >= this.view.left * this.ratio) {
+      this.context.strokeRect(left, top, Math.max(right - left, 1), height);
+    }
   }
 
   // A message from the end of one row to the start of another.
-  arrow(data, from, to, isStrong) {
+  arrow(data, from, to, isStrong, colour = this.ground.message) {
     const source = this.placeOf(data, from), target = this.placeOf(data, to);
     if (!source || !target) { return; }
-    const { context, ratio, view, ground } = this;
+    const { context, ratio, view } = this;
     const at = (time) => view.x(view.onAxis(data, time)) * ratio;
     const x0 = at(data.end(from)), x1 = at(data.start[to]);
     const middle = (place) => {
@@ -40,7 +42,7 @@ class MarkDrawing {
     context.rect(view.left * ratio, 0, view.plot * ratio, view.bottom * ratio);
     context.clip();
     const y0 = middle(source), y1 = middle(target), bend = Math.max((x1 - x0) / 2, 6 * ratio);
-    context.strokeStyle = context.fillStyle = ground.message;
+    context.strokeStyle = context.fillStyle = colour;
     context.globalAlpha = isStrong ? 1 : 0.55;
     context.lineWidth = (isStrong ? 1.8 : 1) * ratio;
     context.beginPath();
@@ -85,6 +87,17 @@ class MarkDrawing {
     const inputs = data.inputsOf(row).map(([input]) => input);
     inputs.filter(isElsewhere).forEach((input) => this.arrow(data, input, row, true));
     data.outputsOf(row).filter(isElsewhere).forEach((output) => this.arrow(data, row, output, true));
+  }
+
+  // The chain of rows that makes a schedule as long as it is, framed and joined.
+  path(data) {
+    const { ground } = this;
+    data.path.forEach((row, step) => {
+      this.frame(data, row, ground.path, 2.5);
+      const before = step ? data.path[step - 1] : null;
+      const isElsewhere = step > 0 && data.placeOf(before)[0] !== data.placeOf(row)[0];
+      if (isElsewhere) { this.arrow(data, before, row, true, ground.path); }
+    });
   }
 
   instant(x) {

@@ -25,6 +25,7 @@ class Keyboard {
       N: () => viewer.next(-1),
       m: () => viewer.toggle("messages"),
       c: () => viewer.toggle("causes"),
+      p: () => viewer.toggle("path"),
       ",": () => this.neighbour(-1),
       ".": () => this.neighbour(1),
       Escape: () => viewer.pick(viewer.chosen.data, null),

@@ -2,9 +2,9 @@
 
 const GROUNDS = {
   light: { ground: "#ffffff", ink: "#1d2329", soft: "#56616d", line: "#d5dae0", idle: "#f1f1ee",
-    area: "#c9d3de", load: "#33475b", cap: "#c0392b", mark: "#d0021b", message: "#7a3db8" },
+    area: "#c9d3de", load: "#33475b", cap: "#c0392b", mark: "#d0021b", message: "#7a3db8", path: "#e0218a" },
   dark: { ground: "#15191e", ink: "#e6e9ec", soft: "#a3adb8", line: "#3a434d", idle: "#2b323a",
-    area: "#33424f", load: "#a8bccf", cap: "#ff8a80", mark: "#ff5a52", message: "#d5b3ff" },
+    area: "#33424f", load: "#a8bccf", cap: "#ff8a80", mark: "#ff5a52", message: "#d5b3ff", path: "#ff6ec7" },
 };
 
 // By kind: hues of Okabe and Ito, which every common colour vision tells apart, and greys.

@@ -7,7 +7,7 @@ class Viewer {
     this.view = new ShownView(schedules);
     const first = Number(box.dataset.shown || 1);
     this.view.shown = schedules.slice(0, first);
-    this.look = { isDark: false, palette: "standard", causes: false, messages: false, memory: true,
+    this.look = { isDark: false, palette: "standard", causes: false, messages: false, memory: true, path: false,
       colours: new Map(), strip: document.createElement("canvas") };
     this.chosen = { data: schedules[0], row: null, time: null, store: null };
     this.found = [];
@@ -71,6 +71,7 @@ class Viewer {
     if (look.messages && marks.messages() > MOST_ARROWS) {
       this.controls.count.textContent = "more than " + MOST_ARROWS + " messages: zoom in to see them";
     }
+    if (look.path) { view.shown.forEach((data) => marks.path(data)); }
     this.found.slice(0, 4000).forEach(({ data, row }) => marks.frame(data, row, marks.ground.mark, 2));
     if (!view.shown.includes(chosen.data)) { return; }
     marks.chosen(chosen);
