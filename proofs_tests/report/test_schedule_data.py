@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bubbleproof.report.timeline import timeline
-from bubbleproof.report.viewer.column_blob import ColumnBlob, ColumnPlace, unpacked
+from bubbleproof.report.viewer.column_blob import ColumnBlob, ColumnPlace, unpacked, unpacked_lines
 from bubbleproof.report.viewer.schedule_data import Json
 from bubbleproof.report.viewer.viewer_parts import ViewedSchedule
 from bubbleproof.theory.families import FamilyMember, member
@@ -37,6 +37,13 @@ def read(data: Content, name: str) -> Ints:
     place = places[name]
     assert isinstance(place, list)
     return unpacked(blob, ColumnPlace(*place))  # type: ignore[arg-type]  # JSON's list of its fields
+
+
+def told_in(data: Content) -> list[str]:
+    """The sentences about idle time."""
+    packed = data["sentences"]
+    assert isinstance(packed, str)
+    return unpacked_lines(packed)
 
 
 def rows(data: Content) -> list[tuple[int, str, int, int, int, int]]:
@@ -70,8 +77,7 @@ def test_idle_time_has_its_causes(name: str, at: dict[str, int]) -> None:
     drawn = member(name, **at)
     data, idle = content(drawn), idle_stretches(drawn.problem, drawn.schedule)
     shown = [row for row in rows(data) if row[1] == "idle"]
-    sentences = data["sentences"]
-    assert isinstance(sentences, list)
+    sentences = told_in(data)
     told = sorted((lane, a, b, sentences[stage]) for lane, _, stage, _, a, b in shown)
     assert told == sorted((s.rank, s.from_tick, s.to_tick, s.sentence) for s in idle)
 
@@ -119,7 +125,7 @@ def test_a_rank_that_does_two_things_at_once_is_drawn_without_causes() -> None:
     schedule = replace(drawn.schedule, start=moved)
     shown = ViewedSchedule(name="a", problem=drawn.problem, schedule=schedule)
     data = shown.data(shown.view)
-    assert data["sentences"] == []
+    assert told_in(data) == []
     assert len(read(data, "clash.row"))
 
 

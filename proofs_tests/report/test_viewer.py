@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks.browser import Browser, browser_path
-from bubbleproof.report.palette import IDLE, darker
+from bubbleproof.report.page import ReportPage, ScheduleSection, write_page
+from bubbleproof.report.palette import IDLE, darker, fill
 from bubbleproof.report.viewer.viewer_parts import ViewedSchedule, viewer, viewer_script
 from bubbleproof.theory.families import FamilyMember, member
+from bubbleproof.theory.model.actions import Kind
 from proofs_tests.report.shares import shares
 
 pytestmark = pytest.mark.skipif(browser_path() is None, reason="no Chromium here to open the page")
@@ -172,6 +174,38 @@ def test_messages_are_drawn_up_to_a_number(tmp_path: Path, browser: Browser) -> 
     assert "zoom in to see them" in str(
         browser.run("document.querySelector('.viewer-count').textContent")
     )
+
+
+def test_a_phone_and_a_sheet_of_paper_hold_the_page(tmp_path: Path, browser: Browser) -> None:
+    drawn = member("1f1b", p=4, m=8)
+    part = ScheduleSection(name="a", problem=drawn.problem, schedule=drawn.schedule)
+    write_page(tmp_path / "page.html", ReportPage(title="T", sections=(part,)))
+    try:
+        browser.resize(390, 800, ratio=2, is_phone=True)
+        browser.open(tmp_path / "page.html")
+        assert browser.run("document.documentElement.scrollWidth") == 390
+        assert browser.run("bubbleproof.viewers[0].canvas.width") == 2 * (
+            390 - 20
+        )  # page's margins
+    finally:
+        browser.resize(1280, 900)
+    browser.run("dispatchEvent(new Event('beforeprint'))")
+    assert browser.run("bubbleproof.viewers[0].canvas.style.width") == "700px"
+    browser.run("dispatchEvent(new Event('afterprint'))")
+    assert browser.run("bubbleproof.viewers[0].canvas.style.width") != "700px"
+
+
+def test_the_ground_follows_the_reader(tmp_path: Path, browser: Browser) -> None:
+    browser.open(page(tmp_path, member("1f1b", p=4, m=8)))
+    assert IDLE in counted(browser)
+    try:
+        browser.darken(True)
+        browser.run("new Promise((done) => setTimeout(done, 60))")
+        found = counted(browser)
+        assert IDLE not in found
+        assert fill(Kind.F) in found  # what runs keeps its colour
+    finally:
+        browser.darken(False)
 
 
 def test_the_script_is_small_and_asks_for_nothing() -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import zlib
 from base64 import b64decode, b64encode
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -52,7 +53,22 @@ class ColumnBlob:
     @property
     def text(self) -> str:
         """All columns."""
-        return b64encode(zlib.compress(b"".join(self._parts), _LEVEL)).decode()
+        return _packed(b"".join(self._parts))
+
+
+def packed_lines(lines: Sequence[str]) -> str:
+    """Lines of text, none with a break in it, packed like columns."""
+    return _packed("\n".join(lines).encode())
+
+
+def unpacked_lines(text: str) -> list[str]:
+    """The lines as they were."""
+    content = zlib.decompress(b64decode(text)).decode()
+    return content.split("\n") if content else []
+
+
+def _packed(content: bytes) -> str:
+    return b64encode(zlib.compress(content, _LEVEL)).decode()
 
 
 def unpacked(text: str, place: ColumnPlace) -> Ints:

@@ -22,12 +22,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bubbleproof.formats.printable import harmless, on_one_line
+from bubbleproof.formats.printable import on_one_line
 from bubbleproof.report.amounts import Scale
 from bubbleproof.report.bars import Bars
 from bubbleproof.report.palette import CAUSES, WORDS, darker, fill, text_on
 from bubbleproof.report.timeline import Timeline
-from bubbleproof.report.viewer.column_blob import ColumnBlob
+from bubbleproof.report.viewer.column_blob import ColumnBlob, packed_lines
 from bubbleproof.theory.idle import IdleStretches, idle_stretches
 from bubbleproof.theory.idle.idle_causes import CAUSES as KNOWN_CAUSES
 from bubbleproof.theory.idle.idle_causes import MEANINGS
@@ -92,7 +92,7 @@ def schedule_data(
     return {
         **_facts(name, problem, view),
         "sorts": [*sorts, *(_cause_sorts() if stretches else ())],
-        "sentences": [] if idle is None else [harmless(s.sentence) for s in idle],
+        "sentences": packed_lines([] if idle is None else [on_one_line(s.sentence) for s in idle]),
         "places": {key: [*place] for key, place in blob.places.items()},
         "blob": blob.text,
     }

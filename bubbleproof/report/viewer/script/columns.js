@@ -28,9 +28,10 @@ function lastAtMost(values, limit, low, high) {
 }
 
 class ScheduleData {
-  constructor(content, buffer) {
+  constructor(content, buffer, sentences) {
     Object.assign(this, content);
     this.blob = "";
+    this.sentences = sentences ? sentences.split("\n") : [];
     for (const [name, place] of Object.entries(content.places)) {
       this[name] = column(buffer, place);
     }
@@ -46,7 +47,8 @@ class ScheduleData {
 
   static async of(name) {
     const content = JSON.parse(document.getElementById(name).textContent);
-    return new ScheduleData(content, await inflated(content.blob));
+    const sentences = new TextDecoder().decode(await inflated(content.sentences));
+    return new ScheduleData(content, await inflated(content.blob), sentences);
   }
 
   // The rows of one sort on one lane: [first, the one after the last].
