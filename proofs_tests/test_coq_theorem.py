@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import bubbleproof as bp
-from bubbleproof.formats.coq_theorem import MOST_TASKS, coq_theorem
+from bubbleproof.formats.coq.coq_theorem import MOST_TASKS, coq_theorem
 from bubbleproof.formats.problem_toml import problem_file_of_text
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
@@ -68,7 +68,7 @@ def test_what_coq_has_no_words_for_is_refused(
     problem, schedule, certificate = solved
     with pytest.raises(ValueError, match="got OneMachine of span_idle"):
         coq_theorem(problem, schedule, replace(certificate, objective="span_idle"))
-    monkeypatch.setattr("bubbleproof.formats.coq_theorem.MOST_TASKS", problem.num_tasks - 1)
+    monkeypatch.setattr("bubbleproof.formats.coq.coq_theorem.MOST_TASKS", problem.num_tasks - 1)
     assert problem.num_tasks < MOST_TASKS
     with pytest.raises(ValueError, match=f"at most {problem.num_tasks - 1} tasks"):
         coq_theorem(problem, schedule, certificate)

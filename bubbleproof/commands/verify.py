@@ -61,7 +61,7 @@ def _write_theorem(
     target: str, given: ScheduleFile, verdict: Verdict, proof: Certificate | Cases
 ) -> None:
     """Write ``--coq``'s file. Raises ``ValueError`` for what is no theorem."""
-    from bubbleproof.formats.coq_theorem import coq_theorem
+    from bubbleproof.formats.coq.coq_theorem import coq_theorem
     from bubbleproof.formats.files import write_text
 
     if not verdict.ok:

@@ -9,7 +9,7 @@ import pytest
 import bubbleproof as bp
 from bubbleproof.formats import ScheduleFile
 from bubbleproof.formats.certificate_json import read_certificate
-from bubbleproof.formats.coq_theorem import coq_theorem
+from bubbleproof.formats.coq.coq_theorem import coq_theorem
 from proofs_tests.commands.conftest import Run
 from proofs_tests.test_coq_theorem import TOML
 

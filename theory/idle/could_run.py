@@ -9,6 +9,7 @@ has none either.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from bubbleproof.theory.idle.room import Moved, Room
 from bubbleproof.theory.idle.timed_rows import TimedRows
-from bubbleproof.theory.model.actions import NONE, Ints
+from bubbleproof.theory.model.actions import NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -26,10 +27,10 @@ class Alike:
     ``soonest[i]`` is the tick at which the first of those from the i-th on is ready.
     """
 
-    place: Ints
-    task: Ints
-    ready: Ints
-    soonest: Ints
+    place: list[int]
+    task: list[int]
+    ready: list[int]
+    soonest: list[int]
 
 
 def groups_of(rows: TimedRows, room: Room, rank: int) -> list[Alike]:
@@ -47,7 +48,9 @@ def groups_of(rows: TimedRows, room: Room, rank: int) -> list[Alike]:
         column = np.array(places, dtype=np.int64)
         ready = rows.ready[tasks[column]]
         soonest = np.minimum.accumulate(ready[::-1])[::-1]
-        groups.append(Alike(place=column, task=tasks[column], ready=ready, soonest=soonest))
+        named = {"task": tasks[column], "ready": ready, "soonest": soonest}
+        columns = {name: values.tolist() for name, values in named.items()}
+        groups.append(Alike(place=places, **columns))
     return groups
 
 
@@ -66,12 +69,8 @@ class Offer:
     groups: list[Alike]
     moved: list[Moved] = field(default_factory=list)
     spent: set[int] = field(default_factory=set)
-    _seen: list[list[int]] = field(default_factory=list)
-    _next: list[int] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self._seen = [[] for _ in self.groups]
-        self._next = [int(np.searchsorted(g.place, self.place + 1)) for g in self.groups]
+    _seen: dict[int, list[int]] = field(default_factory=dict)  # of the groups that were asked
+    _next: dict[int, int] = field(default_factory=dict)
 
     @property
     def next_task(self) -> int:
@@ -98,8 +97,8 @@ class Offer:
             ticks = self._ticks(group)
             if tick + ticks <= self.end:
                 for row in self._rows(number, self.end - ticks):
-                    if group.ready[row] <= tick and int(group.task[row]) not in self.spent:
-                        yield int(group.place[row]), int(group.task[row])
+                    if group.ready[row] <= tick and group.task[row] not in self.spent:
+                        yield group.place[row], group.task[row]
                         break
 
     def next_arrival(self, tick: int) -> int:
@@ -111,8 +110,8 @@ class Offer:
         for number, group in enumerate(self.groups):
             for row in self._rows(number, self.end - self._ticks(group)):
                 if tick < group.ready[row] < soonest:
-                    soonest = int(group.ready[row])
-                held = self.holder(int(group.task[row]), tick)
+                    soonest = group.ready[row]
+                held = self.holder(group.task[row], tick)
                 if held != NONE:
                     soonest = min(soonest, int(self.rows.end[held]))
         return soonest
@@ -134,7 +133,9 @@ class Offer:
 
     def _rows(self, number: int, latest: int) -> Iterator[int]:
         """The rows of a group that are ready by a tick, in the rank's order; each is found once."""
-        group, seen = self.groups[number], self._seen[number]
+        group, seen = self.groups[number], self._seen.setdefault(number, [])
+        if number not in self._next:
+            self._next[number] = bisect_right(group.place, self.place)
         yield from seen
         while self._next[number] < len(group.place):
             row = self._next[number]

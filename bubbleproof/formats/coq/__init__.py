@@ -1,0 +1,1 @@
+"""Statements written for Coq."""
