@@ -20,7 +20,7 @@ from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.programs.standstill import Standstill
 
-MOST_TASKS = 20_000  # of which a bound is a matter of a second
+MOST_TASKS = 150_000  # of which the bound takes a second or two
 
 
 def headline(
