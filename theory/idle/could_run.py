@@ -24,9 +24,11 @@ from bubbleproof.theory.model.actions import NONE
 class Alike:
     """Tasks of a rank that differ in nothing but their time: their places in its order.
 
-    ``soonest[i]`` is the tick at which the first of those from the i-th on is ready.
+    ``soonest[i]`` is the tick at which the first of those from the i-th on is ready; all take
+    ``ticks``.
     """
 
+    ticks: int
     place: list[int]
     task: list[int]
     ready: list[int]
@@ -50,7 +52,8 @@ def groups_of(rows: TimedRows, room: Room, rank: int) -> list[Alike]:
         soonest = np.minimum.accumulate(ready[::-1])[::-1]
         named = {"task": tasks[column], "ready": ready, "soonest": soonest}
         columns = {name: values.tolist() for name, values in named.items()}
-        groups.append(Alike(place=places, **columns))
+        ticks = int(rows.problem.duration[tasks[places[0]]])
+        groups.append(Alike(ticks=ticks, place=places, **columns))
     return groups
 
 
@@ -69,18 +72,14 @@ class Offer:
     groups: list[Alike]
     moved: list[Moved] = field(default_factory=list)
     spent: set[int] = field(default_factory=set)
+    next_task: int = field(init=False)  # with whose start the stretch ends
+    end: int = field(init=False)
     _seen: dict[int, list[int]] = field(default_factory=dict)  # of the groups that were asked
     _next: dict[int, int] = field(default_factory=dict)
 
-    @property
-    def next_task(self) -> int:
-        """The task with whose start the stretch ends."""
-        return int(self.rows.tasks_of[self.rank][self.place])
-
-    @property
-    def end(self) -> int:
-        """When the stretch ends."""
-        return int(self.rows.start[self.next_task])
+    def __post_init__(self) -> None:
+        self.next_task = int(self.rows.tasks_of[self.rank][self.place])
+        self.end = int(self.rows.start[self.next_task])
 
     def ready_at(self, tick: int) -> Iterator[int]:
         """The tasks that could start at a tick but for memory, in the rank's order, one a group."""
@@ -94,7 +93,7 @@ class Offer:
     def _firsts(self, tick: int) -> Iterator[tuple[int, int]]:
         """Of each group the first that is ready and ends in time, with its place."""
         for number, group in enumerate(self.groups):
-            ticks = self._ticks(group)
+            ticks = group.ticks
             if tick + ticks <= self.end:
                 for row in self._rows(number, self.end - ticks):
                     if group.ready[row] <= tick and group.task[row] not in self.spent:
@@ -108,7 +107,7 @@ class Offer:
         """
         soonest = self.end
         for number, group in enumerate(self.groups):
-            for row in self._rows(number, self.end - self._ticks(group)):
+            for row in self._rows(number, self.end - group.ticks):
                 if tick < group.ready[row] < soonest:
                     soonest = group.ready[row]
                 held = self.holder(group.task[row], tick)
@@ -127,9 +126,6 @@ class Offer:
                 if len(held):
                     return int(held[0])
         return NONE
-
-    def _ticks(self, group: Alike) -> int:
-        return int(self.rows.problem.duration[group.task[0]])
 
     def _rows(self, number: int, latest: int) -> Iterator[int]:
         """The rows of a group that are ready by a tick, in the rank's order; each is found once."""
