@@ -15,6 +15,7 @@ import typer
 from typer import Argument, Option
 
 from bubbleproof.commands.last_resort import status_of_call
+from bubbleproof.commands.options.help_examples import examples
 from bubbleproof.commands.options.option_groups import HeadedCommand, runs
 from bubbleproof.commands.options.shared_options import (
     DemandOptions,
@@ -165,7 +166,7 @@ def bench(
     """Compare the engines on your problems, on this machine."""
 
 
-@app.command()
+@app.command(epilog=examples("verify"))
 @runs("verifying.which_verify.run_verify_any")
 def verify(
     schedule: Annotated[
@@ -181,7 +182,7 @@ def verify(
     """Decide every rule for a schedule; print the counterexamples."""
 
 
-@app.command()
+@app.command(epilog=examples("measure"))
 @runs("measuring.measure.run_measure")
 def measure(
     family: Annotated[str, Argument(metavar="FAMILY", autocompletion=complete_family)],
@@ -196,7 +197,7 @@ def measure(
     """Measure a published schedule."""
 
 
-@app.command()
+@app.command(epilog=examples("diff"))
 @runs("measuring.diff.run_diff")
 def diff(
     a: Annotated[str, Argument(metavar="A", help="FILE.json, FILE.csv or 'FAMILY key=value …'.")],
@@ -302,7 +303,7 @@ def trace(
     """Read traces of a run: where its time went, what was waited for, which stage is slow."""
 
 
-@app.command()
+@app.command(epilog=examples("show"))
 @runs("show.run_show")
 def show(
     schedule: Words,
@@ -349,7 +350,7 @@ def prove(
     """Prove the theorems for all sizes; list assumptions, obligations and times."""
 
 
-@app.command()
+@app.command(epilog=examples("claims"))
 @runs("papers.claims.run_claims")
 def claims(request: ClaimsRequest) -> None:
     """List the papers' claims; with --audit, decide each by measuring every case."""

@@ -77,10 +77,10 @@ class Shape(OptionGroup):
 
 
 def sections(text: str) -> dict[str, list[str]]:
-    """The options and arguments of a help page by their heading, in their order."""
+    """The options and arguments of a help page by their heading, in their order; no examples."""
     found: dict[str, list[str]] = {}
     heading = ""
-    for line in text.splitlines():
+    for line in text.partition("\n  Examples:\n")[0].splitlines():
         if title := re.fullmatch(r"(\w+):", line):
             heading = title[1]
         elif option := re.match(r"  (\S+)", line):
@@ -209,7 +209,8 @@ def test_every_option_of_replay_arrives(command: Run, monkeypatch: pytest.Monkey
         "replay", "x.csv", *MODEL, "--backend", "gloo", "--device", "cuda", "--seed", 7,
         "--unsafe", "--no-count-bytes", "--no-count-work", "--dialect", "old",
         "--steps", 3, "--optimizer", "adam",
-        "--learning-rate", 0.5, "--barrier", "--data-parallel", 4, "--zero", "2,norm=1",
+        "--learning-rate", 0.5, "--barrier", "--clip", 2, "--data-parallel", 4,
+        "--zero", "2,norm=1",
         "--comm", "rendezvous", "--timeout", 9, "--debug-headers", "--torchrun",
         "-o", "a.html", "-o", "b.json", "--json",
     ).status == 0  # fmt: skip
@@ -231,6 +232,7 @@ def test_every_option_of_replay_arrives(command: Run, monkeypatch: pytest.Monkey
             optimizer="adam",
             learning_rate=0.5,
             barrier=True,
+            clip=2.0,
             data_parallel=4,
             zero="2,norm=1",
         ),
@@ -243,7 +245,7 @@ def test_every_option_of_replay_arrives(command: Run, monkeypatch: pytest.Monkey
     assert full.model.spec() == SPEC
     assert full.training.levels() == ZeroLevels.parse("2,norm=1")
     assert full.training.asked() == Training(
-        optimizer="adam", steps=3, learning_rate=0.5, has_barrier=True
+        optimizer="adam", steps=3, learning_rate=0.5, has_barrier=True, clip=2.0
     )
     # every option was given something else than its default
     for group in ("run", "model", "training", "communication", "output"):
