@@ -137,6 +137,8 @@ def _window(text: str | None) -> Window | None:
             f"--window must be FIRST:LAST in ticks, such as 0:100, of {digits} digits at most, "
             f"got {text[:60]!r}"
         )
+    if int(first) >= int(last):
+        raise ValueError(f"a window must end after it starts, got {first} to {last}")
     return int(first), int(last)
 
 

@@ -27,7 +27,7 @@ SAME: dict[tuple[str, str, str], str] = {
     (
         "verify/communication/steps.py",
         "Steps._ends",
-        "recv[0] > consumer -> recv[0] >= consumer",
+        "recv[0] > consumer != NONE -> recv[0] >= consumer != NONE",
     ): "two actions do not stand in one row",
     ("verify/certificates/drup_replay.py", "DrupReplay.learn", "2 -> 3 (no. 2)"): (
         "a third literal that is watched too is visited more often, and leads to nothing else"
