@@ -2,8 +2,9 @@
 
 Kineto writes one JSON object a rank: some keys about the run, then ``traceEvents``, an array of
 objects, then more keys. ``read_events`` gives the keys before the array first, then each event. A
-file that ends before its array does gives what is whole, and says so (``is_truncated``); what is no
-such file raises ``UnusableInput``. ``.gz`` files are read as what they hold.
+file that ends before its array does gives what is whole, and says so (``is_truncated``); one that is
+damaged before its end, and what is no such file, raises ``UnusableInput``. ``.gz`` files are read as
+what they hold.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,6 +25,7 @@ _CHUNK = 1 << 18  # characters; 16 kB to 4 MB take equally long
 _MOST = 1 << 26  # characters of one event or of the keys before the events
 _BEGIN = re.compile(r'"traceEvents"\s*:\s*\[')
 _BETWEEN = re.compile(r"[\s,]*")
+_LONGEST_WORD = 16  # characters; a number or -Infinity that was cut is told where it begins
 
 
 @dataclass(slots=True, kw_only=True)
@@ -46,7 +49,11 @@ def read_events(file: EventFile) -> Iterator[dict[str, Any]]:
                 return
             try:
                 event, at = decoder.raw_decode(text, at)
-            except json.JSONDecodeError:
+            except RecursionError:
+                raise _damaged(file, "lists within lists without end") from None
+            except json.JSONDecodeError as error:
+                if not _is_cut(error, text):
+                    raise _damaged(file, quoted(text[error.pos :][:40])) from None
                 text, at = text[at:], 0
                 if not (more := _more(file, stream, text)):
                     file.is_truncated = True
@@ -56,6 +63,17 @@ def read_events(file: EventFile) -> Iterator[dict[str, Any]]:
             if isinstance(event, dict):
                 file.num_events += 1
                 yield event
+
+
+def _is_cut(error: json.JSONDecodeError, text: str) -> bool:
+    """Whether more text may mend it: it fails at the text's end, or within an open string."""
+    is_open = error.msg.startswith("Unterminated string")
+    return is_open or error.pos + _LONGEST_WORD >= len(text.rstrip())
+
+
+def _damaged(file: EventFile, found: str) -> UnusableInput:
+    expected = "an event in JSON (the file is damaged there; write the trace again)"
+    return UnusableInput(f"event {file.num_events}", expected, found)
 
 
 def _header(file: EventFile, stream: IO[str]) -> str:
@@ -69,7 +87,7 @@ def _header(file: EventFile, stream: IO[str]) -> str:
     before = text[: match.start()].rstrip().rstrip(",")
     try:
         about = json.loads(before + "}")
-    except json.JSONDecodeError:
+    except (json.JSONDecodeError, RecursionError):
         raise UnusableInput("", "a JSON object with traceEvents", quoted(text[:40])) from None
     file.about = about
     return text[match.end() :]
@@ -81,7 +99,7 @@ def _more(file: EventFile, stream: IO[str], text: str) -> str:
         raise UnusableInput("", "events of a trace", found)
     try:
         return stream.read(_CHUNK)
-    except (EOFError, gzip.BadGzipFile, UnicodeDecodeError) as error:
+    except (EOFError, gzip.BadGzipFile, zlib.error, UnicodeDecodeError) as error:
         if isinstance(error, EOFError):
             return ""  # a compressed file that was cut off
         raise UnusableInput("", "a trace in UTF-8, or one compressed by gzip", str(error)) from None

@@ -16,7 +16,7 @@ All times are nanoseconds since the epoch on the clock of the rank's host.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,7 @@ from bubbleproof.theory.model.actions import Action
 from bubbleproof.traces.span_names import PYTORCH, SpanNames
 from bubbleproof.traces.trace_events import EventFile, read_events
 
+_LATEST = 1 << 62  # microseconds; infinite times and those that are no number lie beyond
 _HOST, _DEVICE, _RECEIVING = "user_annotation", "gpu_user_annotation", "gloo:recv"
 
 
@@ -64,7 +65,7 @@ def read_trace(path: str, names: SpanNames = PYTORCH) -> TracedRank:
         return TracedRank(
             path=path,
             rank=group["rank"],
-            world_size=int(group.get("world_size", 0)),
+            world_size=_whole(group, "world_size"),
             host=str(file.about.get("host_name", "")),
             spans=_with_receipts(spans, received),
             is_truncated=file.is_truncated,
@@ -82,7 +83,7 @@ def _collected(file: EventFile, names: SpanNames) -> tuple[list[TraceSpan], list
         if event.get("ph") != "X" or category not in by_place or not isinstance(name, str):
             continue
         if base is None:
-            base = int(file.about.get("baseTimeNanoseconds", 0))
+            base = _whole(file.about, "baseTimeNanoseconds")
         if name == _RECEIVING:
             received.append(_times(event, base))
         elif (action := named(name, file.about)) is not None:
@@ -93,10 +94,19 @@ def _collected(file: EventFile, names: SpanNames) -> tuple[list[TraceSpan], list
     return sorted([*spans, *by_place[_DEVICE]], key=lambda span: span.begin), sorted(received)
 
 
+def _whole(keys: Mapping[str, Any], name: str) -> int:
+    """A whole number of the keys of a trace, 0 where it has none."""
+    value = keys.get(name, 0)
+    if not isinstance(value, int) or value < 0:
+        raise UnusableInput(name, "a whole number, 0 or more", quoted(value))
+    return value
+
+
 def _times(event: dict[str, Any], base: int) -> tuple[int, int]:
     """Begin and end in nanoseconds. Raises ``UnusableInput`` for a clock that runs backwards."""
     begin, lasted = event.get("ts"), event.get("dur", 0)
-    if not isinstance(begin, int | float) or not isinstance(lasted, int | float) or lasted < 0:
+    numbers = isinstance(begin, int | float) and isinstance(lasted, int | float)
+    if not numbers or not (abs(begin) < _LATEST and 0 <= lasted < _LATEST):
         found = f"ts {quoted(begin)}, dur {quoted(lasted)}"
         raise UnusableInput(str(event.get("name")), "ts and a dur of 0 or more (us)", found)
     first = base + round(begin * 1000)

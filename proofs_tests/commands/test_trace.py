@@ -103,6 +103,18 @@ def _cut_gzip(paths: list[str]) -> None:
     Path(paths[0]).write_bytes(packed[: len(packed) // 8])
 
 
+def _damage(paths: list[str]) -> None:
+    """Event 3 (0 is the process's name) ends in what is no JSON."""
+    text = Path(paths[0]).read_text()
+    third = json.dumps(json.loads(text)["traceEvents"][3])
+    assert third in text
+    Path(paths[0]).write_text(text.replace(third, third[:-1] + " oops}", 1))
+
+
+def _nest(paths: list[str]) -> None:
+    Path(paths[0]).write_text('{"traceEvents": [' + "[" * 100_000)
+
+
 def edited(rank: int, change: Callable[[Json], object]) -> Callable[[list[str]], None]:
     """A change of one rank's content."""
 
@@ -139,6 +151,21 @@ WRONG: dict[str, tuple[Callable[[list[str]], object], str]] = {
     "no actions": (edited(0, _rename), "expected spans such as PP:0F0"),
     "no action": (edited(0, lambda c: c["traceEvents"][3].update(name="PP:0X0")), "PP:0X0"),
     "time backwards": (edited(0, lambda c: c["traceEvents"][3].update(dur=-1)), "dur -1"),
+    "no time": (edited(0, lambda c: c["traceEvents"][3].update(ts=float("nan"))), "found ts nan"),
+    "a time without end": (
+        edited(0, lambda c: c["traceEvents"][3].update(dur=float("inf"))),
+        "rank0.json: PP:",
+    ),
+    "a base that is a list": (
+        edited(0, lambda c: c.update(baseTimeNanoseconds=[1])),
+        "baseTimeNanoseconds: expected a whole number",
+    ),
+    "a size that is nothing": (
+        edited(0, lambda c: c["distributedInfo"].update(world_size=None)),
+        "world_size: expected a whole number",
+    ),
+    "damaged in the middle": (_damage, "rank0.json: event 3: expected an event in JSON"),
+    "nested without end": (_nest, "rank0.json: event 0: expected an event in JSON"),
     "a clock that jumps": (edited(0, _jump), "before they were sent, whatever its clock"),
     "no whole step": (edited(0, lambda c: c["traceEvents"].__delitem__(slice(4, None))), "rank"),
 }

@@ -1,7 +1,7 @@
 """``bubbleproof trace FILES... [--schedule S] [-o DIR]``: the schedule as it ran, and its bubble.
 
 From traces of ``torch.profiler``, one for each rank. ``-o`` writes ``problem.toml`` (usual times,
-for ``solve`` and ``plan``), ``schedule.csv`` (the order that ran) and ``trace.json`` (what
+for ``solve``), ``schedule.csv`` (the order that ran) and ``trace.json`` (what
 ``--json`` prints). Status 1 where a stage is a straggler or another order ran than ``--schedule``
 has, 0 otherwise.
 
