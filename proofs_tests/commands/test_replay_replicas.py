@@ -50,6 +50,7 @@ def test_files_name_the_replica_of_each_process(command: Run, tmp_path: Path) ->
     assert list(json.loads(targets[0].read_text())["trace"]) == names
     page = targets[1].read_text()
     assert all(f'"{name}"' in page for name in names[:2])  # the first replica is drawn
+    assert all(f"{name} (KiB)" in page for name in names)  # the memory of every one
     assert "Of the replicas it is the first." in page
     assert "2 replicas of 2 ranks" in page
     events = json.loads(targets[2].read_text())["traceEvents"]
