@@ -2,9 +2,9 @@
 
 Kineto writes one JSON object a rank: some keys about the run, then ``traceEvents``, an array of
 objects, then more keys. ``read_events`` gives the keys before the array first, then each event. A
-file that ends before its array does gives what is whole, and says so (``is_truncated``); one that is
-damaged before its end, and what is no such file, raises ``UnusableInput``. ``.gz`` files are read as
-what they hold.
+file that ends before its array does gives what is whole, and says so (``is_truncated``); one that
+is damaged before its end, and what is no such file, raises ``UnusableInput``. ``.gz`` files are
+read as what they hold.
 """
 
 from __future__ import annotations

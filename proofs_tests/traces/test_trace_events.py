@@ -1,4 +1,4 @@
-"""A file cut anywhere is cut short, not damaged; one that is damaged is not taken for a short one."""
+"""A file that is cut anywhere is cut short; a damaged one is not taken for a short one."""
 
 from __future__ import annotations
 
