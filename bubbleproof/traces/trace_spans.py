@@ -105,8 +105,11 @@ def _whole(keys: Mapping[str, Any], name: str) -> int:
 def _times(event: dict[str, Any], base: int) -> tuple[int, int]:
     """Begin and end in nanoseconds. Raises ``UnusableInput`` for a clock that runs backwards."""
     begin, lasted = event.get("ts"), event.get("dur", 0)
-    numbers = isinstance(begin, int | float) and isinstance(lasted, int | float)
-    if not numbers or not (abs(begin) < _LATEST and 0 <= lasted < _LATEST):
+    if (
+        not isinstance(begin, int | float)
+        or not isinstance(lasted, int | float)
+        or not (abs(begin) < _LATEST and 0 <= lasted < _LATEST)
+    ):
         found = f"ts {quoted(begin)}, dur {quoted(lasted)}"
         raise UnusableInput(str(event.get("name")), "ts and a dur of 0 or more (us)", found)
     first = base + round(begin * 1000)
