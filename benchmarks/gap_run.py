@@ -29,6 +29,7 @@ PROOFS = {  # classes of certificates, by the kinds that files call them
     "OneStore": "one-store",
     "Volume": "volume",
     "TickPrices": "prices",
+    "MicrobatchWindows": "windows",
     "Drup": "drup",
 }
 

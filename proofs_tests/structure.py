@@ -29,6 +29,7 @@ CERTIFICATES = (
     "verify.certificates.one_store",
     "verify.certificates.volume",
     "verify.certificates.tick_prices",
+    "verify.certificates.microbatch_windows",
 )
 # What each sentence of a verdict rests on beyond the model: the modules whose word it is.
 SENTENCES = {

@@ -31,6 +31,7 @@ MOST = {
     "verify.certificates.one_store": 500,
     "verify.certificates.volume": 500,
     "verify.certificates.tick_prices": 500,
+    "verify.certificates.microbatch_windows": 500,
 }
 # Lines beyond the model that a sentence rests on; what is asked of a file is read elsewhere. Wanted
 # of the last two are 2,500 and 4,500: a kind of choice is one file, so that each is counted with
@@ -39,10 +40,11 @@ MOST_OF_SENTENCES = {
     "the pipeline requires this problem": 2_170,
     "messages match and nothing waits for itself (rule 6)": 1_230,  # 14 semantics, in arrays
     "each gradient sums every contribution once (rule 7)": 1_600,
-    # Of the next three 160 are the certificate kind of prices, which any bound may rest on.
-    "optimal for this shape": 910,
-    "optimal over these choices": 3_511,
-    "optimal over these deployments and choices": 5_523,  # 75 are overlap, 8 bits, attention
+    # Of the next three 160 are certificates by prices, and 184 by windows: any bound may rest on
+    # one, and none rests on both.
+    "optimal for this shape": 1_066,
+    "optimal over these choices": 3_695,
+    "optimal over these deployments and choices": 5_707,  # 75 are overlap, 8 bits, attention
 }
 MOST_CIRCLES = 0
 MOST_SIBLINGS = 25

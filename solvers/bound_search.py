@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from functools import cached_property
 from math import inf
 
@@ -10,6 +11,11 @@ from bubbleproof.solvers.bounds import Bounds, lower_bounds
 from bubbleproof.solvers.engines import has_sat
 from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.engines.interruption import run_interruptibly
+from bubbleproof.solvers.refutation.excerpt_search import (
+    MOST_ON_MORE,
+    ProveExcerpt,
+    excerpts_beyond,
+)
 from bubbleproof.solvers.refutation.price_search import prices_beyond
 from bubbleproof.solvers.refutation.propagation import narrow
 from bubbleproof.solvers.search_state import SearchState
@@ -18,6 +24,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.verify.certificates.certificate import Drup
 from bubbleproof.verify.certificates.certificate_rule import Certificate
+from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindows
 
 MOST_REFUTED = 2_000  # tasks: beyond, a DRUP certificate takes minutes
 BEFORE_CHECK = 0.5  # of the time left, for what a checker has to follow afterwards
@@ -47,14 +54,22 @@ class BoundSearch(SearchState):
 
     def _accept_prices(self, budget: Budget) -> None:
         """Bounds by prices."""
-        if self.objective != "makespan":
-            return
-        claims = prices_beyond(self.lower_bound, self.problem, self.bounds, budget)
+        if self.objective == "makespan":
+            claims = prices_beyond(self.lower_bound, self.problem, self.bounds, budget)
+            self._accept_each(claims, "prices")
+
+    def _accept_excerpts(self, prove: ProveExcerpt) -> None:
+        """Bounds by windows of microbatches, each of which ``prove`` proves about."""
+        if self.objective == "makespan":
+            claims = excerpts_beyond(self.lower_bound, self.problem, self.bounds, prove)
+            self._accept_each(claims, "excerpts")
+
+    def _accept_each(self, claims: Iterator[Certificate], who: str) -> None:
         while not self.is_done:
             claim = run_interruptibly(lambda: next(claims, None), self.options.stop)
             if claim is None:
                 return
-            self._accept(claim, "prices")
+            self._accept(claim, who)
 
     def _narrow(self, seconds: float) -> None:
         """A better bound by propagation and probing, and the schedules met on the way."""
@@ -111,8 +126,16 @@ class BoundSearch(SearchState):
         """
         if certificate is None or certificate.bound <= self.lower_bound:
             return
-        lemmas = len(certificate.lemmas) if isinstance(certificate, Drup) else 1
-        budget, units = self.whole, lemmas * self.problem.num_tasks / CHECKED
-        if budget.now() + units <= budget.after(inf) or lemmas <= FEW_LEMMAS:
+        budget, units = self.whole, _work_of(certificate, self.problem.num_tasks) / CHECKED
+        few = FEW_LEMMAS * self.problem.num_tasks / CHECKED
+        if budget.now() + units <= budget.after(inf) or units <= few:
             self.meter.spend(units)
             self.admit(certificate, who, self.problem)
+
+
+def _work_of(certificate: Certificate, num_tasks: int) -> int:
+    """Lemmas times the tasks that each is about, at most."""
+    if isinstance(certificate, MicrobatchWindows):
+        most = min(num_tasks, MOST_ON_MORE)
+        return sum(_work_of(window.proof, most) for window in certificate.windows)
+    return (len(certificate.lemmas) if isinstance(certificate, Drup) else 1) * num_tasks

@@ -8,8 +8,10 @@ schedule that is refused, or a refuted limit within which a schedule is known, i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, partial
+from math import inf
 
 from bubbleproof.faults import FaultError
 from bubbleproof.solvers.bound_search import NARROWING, BoundSearch
@@ -35,6 +37,8 @@ from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
+from bubbleproof.verify.certificates.certificate_rule import Certificate, DirectCertificate
+from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindows
 from bubbleproof.verify.check import check
 
 LEAST_IMPROVED = 300  # tasks: below, an engine sees the whole problem at a glance
@@ -44,6 +48,7 @@ MOST_SEARCHED = 10_000  # tasks: beyond, an engine has not found anything in min
 MOST_BOUNDED_FIRST = 10_000  # tasks: beyond, bounds take longer than a first schedule
 MOST_TURNS = 50_000  # tasks: beyond, checking one takes as long as finding many
 PRICING = 0.15  # of the time left, for prices
+EXCERPTING = 0.45  # of the time left, for proofs about excerpts
 LISTING = 0.1  # of the time left, for list scheduling once there is a schedule
 REPEATING = 0.15  # of the time left, for schedules that repeat
 NEAR = Fraction(51, 50)  # times the bound: so near that only windows improve on it
@@ -112,6 +117,7 @@ class Search(BoundSearch):
             partial(self._improve, GLANCING),
             self._lengthen,
             self._price,
+            self._excerpt,
             partial(self._improve, IMPROVING),
             self._narrow_if_open,
             partial(self._call_if_open, *PARTS[0]),
@@ -135,6 +141,31 @@ class Search(BoundSearch):
         is_meant = self.options.engine == "auto" and self.is_certifying
         if is_meant and self.problem.num_tasks >= LEAST_IMPROVED:
             self._accept_prices(self.budget(PRICING))
+
+    def _excerpt(self) -> None:
+        """Better bounds by a few microbatches on a few ranks, each a search of its own."""
+        is_seen = self.problem.num_tasks <= MOST_GLANCED
+        is_meant = self.options.engine == "auto" and self.is_certifying and self._is_open
+        if not is_meant or is_seen:
+            return
+        budget = self.budget(EXCERPTING)
+        options = replace(self.options, within=None, certified=True, progress=None)
+
+        def prove(short: Problem, share: float) -> DirectCertificate | None:
+            found = Search(short, options, whole=budget.part(share)).narrowed()
+            return None if isinstance(found, MicrobatchWindows) else found
+
+        self._accept_excerpts(prove)
+
+    def narrowed(self) -> Certificate | None:
+        """The best certificate that lists, windows and propagation bring in all the time."""
+        self.take(
+            lambda: self.admit(self.bounds.best, "bounds", self.problem),
+            self._try_lists,
+            partial(self._improve, GLANCING),
+            partial(self._narrow, inf),
+        )
+        return self.certificate
 
     def _improve(self, share: float) -> None:
         """Better schedules window by window, from the best one on."""

@@ -99,6 +99,7 @@ class WindowSearch:
         self.held = [
             (held.room, np.array([(h.first, h.last, h.amount) for h in held.lifetimes]).T)
             for held in rules.held
+            if held.lifetimes
         ]
         self.either: dict[int, list[tuple[int, ...]]] = {}
         for clause in rules.clauses:

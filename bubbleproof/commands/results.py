@@ -8,6 +8,7 @@ from bubbleproof.solvers import ProofOrigin, Result, Status
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.candidates.cases import Cases
 from bubbleproof.verify.certificates.certificate_rule import Certificate
+from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindows
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
 from bubbleproof.verify.certificates.tick_prices import TickPrices
@@ -60,6 +61,9 @@ def bound_text(source: ProblemInput, result: Result) -> str:
         named = [problem.resources[each.of].name for each in certificate.resources]
         named += [problem.stores[each.of].name for each in certificate.stores]
         by = f" by prices of {' and '.join(named)}"
+    if isinstance(certificate, MicrobatchWindows):
+        number = sum(each.times for each in certificate.windows)
+        by = f" by what {counted(number, 'window')} of microbatches need alone"
     by += "" if source.choices is None else " whatever is chosen"
     return f"bound {result.lower_bound}{by}, certificate checked"
 
@@ -159,6 +163,12 @@ def _certificate_to_json(
             "stores": [problem.stores[each.of].name for each in certificate.stores],
             "bound": certificate.bound,
         }
+    if isinstance(certificate, MicrobatchWindows):
+        windows = [
+            {"microbatches": each.count, "bound": each.proof.bound, "times": each.times}
+            for each in certificate.windows
+        ]
+        return {"kind": "windows", "windows": windows, "bound": certificate.bound}
     if isinstance(certificate, Cases):
         return {"kind": "cases", "cases": certificate.num_shown, "bound": certificate.bound}
     return {"kind": type(certificate).__name__.lower(), "bound": certificate.bound}

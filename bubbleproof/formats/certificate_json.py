@@ -28,7 +28,7 @@ in the file: it is that of the schedule beside it. Tasks and resources go by the
   where a store is full at the start of 0F3. ``suppose 0B1<0F3`` opens a supposition, ``absurd``
   ends it. ``rank`` anchors span_idle. A text of more than 64 KiB is ``packed`` instead: its lines,
   compressed by zlib, in base64.
-
+- ``windows``: see ``formats.certificates.window_json``.
 - ``cases``: see ``formats.plans.cases_json``.
 
 Whether the proof holds is not asked here: ``verify.certificates.certificate_rule`` decides that.
@@ -40,27 +40,38 @@ import base64
 import binascii
 import re
 import zlib
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated
 
 from pydantic import Field, TypeAdapter
 
 from bubbleproof.formats.action_text import action_texts
+from bubbleproof.formats.certificates.certificate_layouts import (
+    DIRECT,
+    LAYOUTS,
+    CasesLayout,
+    DirectLayout,
+    DrupLayout,
+    OneMachineLayout,
+    OneStoreLayout,
+    PricesLayout,
+    VolumeLayout,
+    WindowsLayout,
+)
+from bubbleproof.formats.certificates.window_json import windows_content, windows_of
 from bubbleproof.formats.errors import UnusableInput, about, quoted
 from bubbleproof.formats.exact_numbers import LARGEST
 from bubbleproof.formats.files import MEBIBYTE, FilePath, write_text
 from bubbleproof.formats.json_text import read_json, render_json
-from bubbleproof.formats.validation import AS_WHOLE, Layout, Names, Natural, Whole, validate, where
+from bubbleproof.formats.validation import Names, validate, where
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
-from bubbleproof.verify.certificates.certificate_rule import Certificate
+from bubbleproof.verify.certificates.certificate_rule import Certificate, DirectCertificate
+from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindows
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
 from bubbleproof.verify.certificates.tick_prices import Tariff, TickPrices
 from bubbleproof.verify.certificates.volume import Volume
-
-ObjectiveName = Literal["makespan", "span_idle"]
-
 
 FORMAT = "bubbleproof/certificate"
 VERSION = 1
@@ -73,87 +84,10 @@ _LITERAL = re.compile(r"([^<>]+)(>=|<=|<)([^<>=]+)", re.ASCII)
 _TICKS = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 
 
-class CertificateLayout(Layout):
-    """What every certificate file says."""
-
-    format: Literal["bubbleproof/certificate"]
-    version: Annotated[Literal[1], AS_WHOLE]
-    name: str = ""
-    objective: ObjectiveName
-    bound: Whole
-
-
-class OneMachineLayout(CertificateLayout):
-    """Tasks that run one at a time on a resource, between heads and tails."""
-
-    kind: Literal["one-machine"]
-    resource: str
-    tasks: list[str]
-
-
-class OneStoreLayout(CertificateLayout):
-    """What a resource can do before ``begin``, and in the last ``end`` ticks, as a store allows."""
-
-    kind: Literal["one-store"]
-    resource: str
-    store: str
-    begin: Natural
-    end: Natural
-
-
-class VolumeLayout(CertificateLayout):
-    """What a store must hold, and for how long."""
-
-    kind: Literal["volume"]
-    store: str
-
-
-class TariffLayout(Layout):
-    """The prices of one resource or store: pairs of a tick and the price from there on."""
-
-    of: str
-    steps: list[Annotated[tuple[Natural, Natural], Field(strict=False)]]
-
-
-class PricesLayout(CertificateLayout):
-    """Prices of ticks of resources and of units of stores."""
-
-    kind: Literal["prices"]
-    resources: list[TariffLayout]
-    stores: list[TariffLayout]
-
-
-class DrupLayout(CertificateLayout):
-    """Lemmas, one text each, or all of them compressed; exactly one of the two."""
-
-    kind: Literal["drup"]
-    rank: Natural = 0
-    lemmas: list[str] | None = None
-    packed: str | None = None
-
-
-class CasesLayout(CertificateLayout):
-    """One certificate for each case of choices left open (``formats.plans.cases_json``)."""
-
-    kind: Literal["cases"]
-    cases: list[dict[str, object] | None]
-
-
-LAYOUTS: dict[
-    str, type[OneMachineLayout | OneStoreLayout | VolumeLayout | PricesLayout | DrupLayout]
-] = {
-    "one-machine": OneMachineLayout,
-    "one-store": OneStoreLayout,
-    "volume": VolumeLayout,
-    "prices": PricesLayout,
-    "drup": DrupLayout,
-}
-
-
 def certificate_schema() -> dict[str, object]:
     """The JSON schema of a certificate file."""
     either = Annotated[
-        OneMachineLayout | OneStoreLayout | VolumeLayout | PricesLayout | DrupLayout | CasesLayout,
+        DirectLayout | WindowsLayout | CasesLayout,
         Field(discriminator="kind"),
     ]
     adapter: TypeAdapter[object] = TypeAdapter(either)
@@ -175,10 +109,29 @@ def read_certificate(path: FilePath, problem: Problem) -> Certificate:
 
 def certificate_of(data: Mapping[str, object], problem: Problem) -> Certificate:
     """The certificate that a file of this content holds. Raises as ``read_certificate``."""
+    if data.get("kind") != "windows":
+        return _direct_certificate_of(data, problem, LAYOUTS)
+    layout, names = validate(WindowsLayout, data), _Names(problem)
+    first, store, windows = windows_of(
+        layout, problem, (names.starts, names.resources, names.stores), _proof_of
+    )
+    return MicrobatchWindows(
+        first=first, store=store, windows=windows, bound=layout.bound, objective=layout.objective
+    )
+
+
+def _proof_of(data: Mapping[str, object], problem: Problem) -> DirectCertificate:
+    return _direct_certificate_of(data, problem, DIRECT)
+
+
+def _direct_certificate_of(
+    data: Mapping[str, object], problem: Problem, kinds: Iterable[str]
+) -> DirectCertificate:
+    """The same; ``kinds`` are those that are expected here."""
     kind = data.get("kind")
-    if not isinstance(kind, str) or kind not in LAYOUTS:
-        raise UnusableInput("kind", f"one of {', '.join(LAYOUTS)}", quoted(kind))
-    layout, names = validate(LAYOUTS[kind], data), _Names(problem)
+    if not isinstance(kind, str) or kind not in DIRECT:
+        raise UnusableInput("kind", f"one of {', '.join(kinds)}", quoted(kind))
+    layout, names = validate(DIRECT[kind], data), _Names(problem)
     if isinstance(layout, OneMachineLayout):
         return names.one_machine(layout)
     if isinstance(layout, OneStoreLayout):
@@ -248,6 +201,10 @@ def certificate_content(
                     _tariff_to_json(problem.stores[row.of].name, row) for row in certificate.stores
                 ],
             }
+        case MicrobatchWindows():
+            first = texts[certificate.first]
+            windows = windows_content(problem, certificate, first, certificate_content)
+            body = {"kind": "windows", **claim, **windows}
         case Drup():
             lines = [_lemma_text(lemma, texts) for lemma in certificate.lemmas]
             body = {"kind": "drup", **claim, "rank": certificate.rank, **_lines_to_json(lines)}

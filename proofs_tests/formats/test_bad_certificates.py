@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.formats import UnusableInput, read_certificate
-from bubbleproof.formats.certificate_json import LAYOUTS, certificate_content
+from bubbleproof.formats.certificate_json import certificate_content
+from bubbleproof.formats.certificates.certificate_layouts import LAYOUTS
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
 from bubbleproof.verify.certificates.certificate_rule import Certificate, refusal
+from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindow, MicrobatchWindows
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
 from bubbleproof.verify.certificates.tick_prices import Tariff, TickPrices
@@ -29,6 +31,16 @@ KINDS: dict[str, Certificate] = {
         resources=(Tariff(of=1, steps=((0, 1),)),),
         stores=(Tariff(of=1, steps=((0, 1),)),),
         bound=2,
+    ),
+    "windows": MicrobatchWindows(
+        first=PROBLEM.task("1F0"),
+        store=1,
+        windows=(
+            MicrobatchWindow(
+                count=1, ranks=(1,), proof=OneMachine(resource=0, tasks=(0,), bound=1)
+            ),
+        ),
+        bound=1,
     ),
     "drup": Drup(bound=2, lemmas=(Lemma(literals=((">=", LAST, 1),)), Lemma(literals=()))),
 }
@@ -75,6 +87,37 @@ def test_so_is_a_price_and_its_tick(number: str, tmp_path: Path) -> None:
     text = text_of("prices")
     for step in (f"[[0, {number}]]", f"[[{number}, 0]]"):
         assert "\n" not in told(text.replace("[[0, 1]]", step), tmp_path)
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=lambda number: number[:9])
+def test_so_is_every_number_of_a_window(number: str, tmp_path: Path) -> None:
+    text = text_of("windows")
+    for key, usual in (("count", 1), ("times", 1)):
+        assert f'"{key}": {usual}' in text
+        found = told(text.replace(f'"{key}": {usual}', f'"{key}": {number}'), tmp_path)
+        assert "\n" not in found
+        assert len(found) < 400
+
+
+def test_a_window_is_of_the_problem_and_its_proof_no_window(tmp_path: Path) -> None:
+    """What is no excerpt, or proves by windows again, without end perhaps, is refused in a line."""
+    content = certificate_content(PROBLEM, KINDS["windows"])
+    window: dict[str, object] = content["windows"][0]  # type: ignore[index]  # a list of one
+    proof: dict[str, object] = window["proof"]  # type: ignore[assignment]  # a file's content
+    damage: tuple[dict[str, object], ...] = (
+        {"count": 4},
+        {"ranks": []},
+        {"ranks": ["rank 0"]},
+        {"ranks": ["rank 7"]},
+        {"proof": {}},
+        {"proof": content},
+        {"proof": {**proof, "tasks": ["1F1"]}},
+    )
+    for changes in damage:
+        found = told(json.dumps({**content, "windows": [{**window, **changes}]}), tmp_path)
+        assert "windows[0]" in found.replace("windows, 0", "windows[0]")
+        assert "\n" not in found
+    assert "first" in told(json.dumps({**content, "first": "1F9"}), tmp_path)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -14,6 +14,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
 from bubbleproof.verify.certificates.certificate_rule import Certificate
+from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindow, MicrobatchWindows
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
 from bubbleproof.verify.certificates.tick_prices import Tariff, TickPrices
@@ -50,8 +51,25 @@ LEMMAS = Drup(
 )
 
 
+# Of the last rank alone: its tasks are 1F0 and so on, and `rank0` is the clock.
+WINDOWS = MicrobatchWindows(
+    first=PROBLEM.task("1F0"),
+    store=1,
+    windows=(
+        MicrobatchWindow(count=2, ranks=(1,), proof=OneMachine(resource=0, tasks=(3,), bound=4)),
+        MicrobatchWindow(
+            count=1,
+            ranks=(1,),
+            proof=Drup(bound=2, lemmas=(Lemma(literals=((">=", 2, 7), ("<", 0, 1))),)),
+            times=3,
+        ),
+    ),
+    bound=9,
+)
+
+
 @pytest.mark.parametrize(
-    "certificate", [ONE, ROOM, Volume(store=1, bound=7), PRICES, STEPS, LEMMAS]
+    "certificate", [ONE, ROOM, Volume(store=1, bound=7), PRICES, STEPS, LEMMAS, WINDOWS]
 )
 def test_what_is_written_is_read_back(certificate: Certificate, tmp_path: Path) -> None:
     write_certificate(tmp_path / "c.json", PROBLEM, certificate, name="small")
@@ -110,9 +128,8 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     assert refusal([], tmp_path) == wanted + "a list of 0"
     assert changed(tmp_path, format="bubbleproof/schedule") == wanted + "'bubbleproof/schedule'"
     assert changed(tmp_path, version=2) == "version: expected 1, found 2"
-    assert changed(tmp_path, kind="oracle") == (
-        "kind: expected one of one-machine, one-store, volume, prices, drup, found 'oracle'"
-    )
+    kinds = "one-machine, one-store, volume, prices, drup, windows"
+    assert changed(tmp_path, kind="oracle") == f"kind: expected one of {kinds}, found 'oracle'"
     assert changed(tmp_path, kind=["drup"]).startswith("kind: expected one of")
     with pytest.raises(UnusableInput, match="no such file"):
         read_certificate(tmp_path / "none.json", PROBLEM)

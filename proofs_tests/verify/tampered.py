@@ -1,9 +1,10 @@
 """The sweep of damaged certificates: whatever the checker accepts is below the true optimum.
 
-True certificates of random problems (one machine, one store, prices, propagation, DRUP, the floor
-of choices) are damaged in one way or two and most often claim a tick more than the optimum, which
-the exhaustive walk knows. A damaged certificate may still prove something; so what counts is the
-bound that is accepted. ``python -m proofs_tests.verify.tampered 500`` prints the counts.
+True certificates of random problems (one machine, one store, prices, windows, propagation, DRUP,
+the floor of choices) are damaged in one way or two and most often claim a tick more than the
+optimum, which the exhaustive walk knows. A damaged certificate may still prove something; so what
+counts is the bound that is accepted. ``python -m proofs_tests.verify.tampered 500`` prints the
+counts.
 """
 
 from __future__ import annotations
@@ -34,6 +35,12 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
 from bubbleproof.verify.certificates.certificate_decision import check_certificate
 from bubbleproof.verify.certificates.certificate_rule import Certificate
+from bubbleproof.verify.certificates.index_order import index_order
+from bubbleproof.verify.certificates.microbatch_windows import (
+    Excerpts,
+    MicrobatchWindow,
+    MicrobatchWindows,
+)
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
 from bubbleproof.verify.certificates.tick_prices import Tariff, TickPrices
@@ -148,6 +155,8 @@ def _certificates(rng: Random, problem: Problem, bound: int) -> Iterator[tuple[s
     known = max(1, bounds.best.bound - 3)
     for prices in prices_beyond(known, problem, bounds, Budget(deadline=deadline)):
         yield "prices", prices
+    for windows in _of_windows(rng, problem):
+        yield "windows", windows
     found = improve(problem, bounds, bound, deadline)
     if found is not None:
         yield "propagation", found
@@ -174,6 +183,25 @@ def _of_stores(rng: Random, problem: Problem, most: int) -> Iterator[OneStore | 
             if check_certificate(problem, replace(claim, bound=bound)).ok:
                 yield replace(claim, bound=bound)
                 break
+
+
+def _of_windows(rng: Random, problem: Problem) -> Iterator[MicrobatchWindows]:
+    """Windows of a lifecycle, as many as there are microbatches for, by what bounds an excerpt."""
+    order = index_order(problem)
+    for life in order.lifecycles[:1]:
+        count, ranks = rng.choice((1, 1, 2)), tuple(range(problem.num_ranks))
+        short = Excerpts(problem, life.first, life.store).of(count, ranks)
+        if isinstance(short, str):
+            continue
+        room, have = order.limit(life), len(order.row_of[life.first])
+        times = 1 if not room else 1 + (have - count) // (count - 1 + room)
+        proof = lower_bounds(short).best
+        window = MicrobatchWindow(count=count, ranks=ranks, proof=proof, times=times)
+        claim = MicrobatchWindows(
+            first=life.first, store=life.store, windows=(window,), bound=times * proof.bound
+        )
+        if check_certificate(problem, claim).ok:
+            yield claim
 
 
 def _case_of_choices(rng: Random, number: int) -> Iterator[Case]:
@@ -242,6 +270,8 @@ def damaged(rng: Random, problem: Problem, certificate: Certificate) -> Certific
         return _damaged_store(rng, problem, certificate)
     if isinstance(certificate, TickPrices):
         return _damaged_prices(rng, problem, certificate)
+    if isinstance(certificate, MicrobatchWindows):
+        return _damaged_windows(rng, problem, certificate)
     if not certificate.lemmas or rng.random() < 0.15:
         return rng.choice(
             (
@@ -309,6 +339,36 @@ def _damaged_prices(rng: Random, problem: Problem, certificate: TickPrices) -> T
     if key == "resources":
         return replace(certificate, resources=tuple(tariffs))
     return replace(certificate, stores=tuple(tariffs))
+
+
+def _damaged_windows(
+    rng: Random, problem: Problem, certificate: MicrobatchWindows
+) -> MicrobatchWindows:
+    windows = list(certificate.windows)
+    at = rng.randrange(len(windows)) if windows else 0
+    if not windows or rng.random() < 0.2:
+        return rng.choice(
+            (
+                replace(certificate, first=rng.randrange(problem.num_tasks)),
+                replace(certificate, store=rng.randrange(len(problem.stores))),
+                replace(certificate, windows=certificate.windows * 2),
+            )
+        )
+    window, more = windows[at], rng.choice((-1, 1))
+    match rng.randrange(5):
+        case 0:
+            windows[at] = replace(window, count=window.count + more)
+        case 1:
+            windows[at] = replace(window, times=window.times + more)
+        case 2:
+            windows[at] = replace(window, ranks=window.ranks[1:])
+        case 3:
+            windows[at] = replace(window, proof=replace(window.proof, bound=window.proof.bound + 1))
+        case _:
+            proof = damaged(rng, problem, window.proof)
+            if not isinstance(proof, MicrobatchWindows):
+                windows[at] = replace(window, proof=proof)
+    return replace(certificate, windows=tuple(windows))
 
 
 def _damaged_lemmas(rng: Random, problem: Problem, certificate: Drup) -> tuple[Lemma, ...]:

@@ -9,7 +9,9 @@ from bubbleproof.verify.verdict import RuleDecision
 from proofs_tests.sized import sized
 from proofs_tests.verify import tampered
 
-KINDS = {"one-machine", "one-store", "prices", "volume", "propagation", "DRUP", "options"}
+KINDS = {
+    *("one-machine", "one-store", "prices", "windows", "volume", "propagation", "DRUP", "options")
+}
 
 
 @pytest.mark.sweep

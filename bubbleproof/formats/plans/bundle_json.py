@@ -36,11 +36,11 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, TypeVar
 
 from bubbleproof.formats.certificate_json import (
-    LAYOUTS,
     certificate_content,
     certificate_of,
     write_content,
 )
+from bubbleproof.formats.certificates.certificate_layouts import LAYOUTS
 from bubbleproof.formats.clusters.numbered_deployments import Deployments
 from bubbleproof.formats.errors import UnusableInput, about, inside, quoted
 from bubbleproof.formats.files import MEBIBYTE, FilePath

@@ -26,11 +26,11 @@ from bubbleproof.formats.certificate_json import (
     FORMAT,
     SIZE_LIMIT,
     VERSION,
-    CasesLayout,
     certificate_content,
     certificate_of,
     write_content,
 )
+from bubbleproof.formats.certificates.certificate_layouts import CasesLayout
 from bubbleproof.formats.errors import UnusableInput, about, inside
 from bubbleproof.formats.files import FilePath
 from bubbleproof.formats.json_text import read_json

@@ -1,0 +1,1 @@
+"""Parts of certificate files: layouts, and windows with proofs of their own."""
