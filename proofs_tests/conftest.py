@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from proofs_tests.old_objects import hide_what_is_old
+
 ROOT = str(Path(__file__).parents[1])
 if ROOT not in sys.path:
     sys.path.append(ROOT)
@@ -46,6 +48,11 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(without_torch, "without torch")
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are cores: a third of a replay's test is waiting for others."""
+    return min(8, 1 + len(os.sched_getaffinity(0)))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Leave what is collected to no garbage collector: all of it stays until the end.
@@ -57,12 +64,10 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.enable()
-        gc.collect()
-        gc.freeze()
+        hide_what_is_old()
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _little_to_look_through() -> None:
     """Nor what earlier tests have loaded: each replay has the collector look through everything."""
-    gc.collect()
-    gc.freeze()
+    hide_what_is_old()

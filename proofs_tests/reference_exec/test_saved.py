@@ -22,6 +22,7 @@ from bubbleproof.reference_exec.models.reference import (
     microbatch_target,
 )
 from bubbleproof.reference_exec.saved import SavedTensors
+from proofs_tests.old_objects import show_what_was_frozen
 
 SHAPES = [  # (hidden, heads, sequence, batch, layers)
     (8, 2, 4, 2, 1),
@@ -239,7 +240,7 @@ def test_what_is_hidden_from_the_collector_is_told(*, is_thawed: bool) -> None:
                 births.leave_to(Ledger())
             assert kept.numel() == 4
     finally:
-        gc.unfreeze()
+        show_what_was_frozen()
 
 
 def saved_bytes(spec: ModelSpec, stage: int, num_stages: int) -> int:
