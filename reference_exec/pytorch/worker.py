@@ -9,7 +9,7 @@ of them where they are is the business of ``work_scaled``.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -97,6 +97,7 @@ class RuntimeRequest:
 
     is_scaled: bool = False
     is_completed: bool = True
+    returns_outputs: bool = False
 
 
 def _reported(seat: Seat, line: ParentLine, asked: RuntimeRequest) -> RankReport:
@@ -136,20 +137,33 @@ class TorchRank:
     ) -> None:
         plan = seat.plan
         self._modules = {stage: Stage(plan.spec, stage) for stage in plan.stages_of(seat.rank)}
-        self._runtime = _runtime(seat, self._modules, asked or RuntimeRequest())
+        self._rank, self._asked = seat.rank, asked or RuntimeRequest()
+        self._runtime = _runtime(seat, self._modules, self._asked)
         if line is not None:
-            actions = self._runtime.pipeline_order_with_comms[seat.rank]
-            watched = _Watched(actions, seat, line)
-            self._runtime.pipeline_order_with_comms[seat.rank] = watched
+            self.wrap_actions(lambda actions: _Watched(actions, seat, line))
         self._inputs = _data(plan, self._modules)
         self._target = _targets(plan, self._modules)
+
+    @property
+    def actions(self) -> list[_Action]:
+        """What the runtime does in a step, with what it adds to the table."""
+        found: list[_Action] = self._runtime.pipeline_order_with_comms[self._rank]
+        return found
+
+    def wrap_actions(self, wrapped: Callable[[list[_Action]], list[_Action]]) -> None:
+        """Let the runtime go through these in their place."""
+        self._runtime.pipeline_order_with_comms[self._rank] = wrapped(self.actions)
+
+    def parameter_gradients(self) -> list[torch.Tensor | None]:
+        """Those that there are by now."""
+        return [each.grad for module in self._modules.values() for each in module.parameters()]
 
     def step(self) -> list[torch.Tensor]:
         """One training step; the losses of the microbatches, on the last stage's rank."""
         losses: list[torch.Tensor] = []
-        wanted: dict[str, Any] = (
-            {"return_outputs": False} if this_version() >= OUTPUTS_SINCE else {}
-        )
+        wanted: dict[str, Any] = {}
+        if this_version() >= OUTPUTS_SINCE:
+            wanted["return_outputs"] = self._asked.returns_outputs
         self._runtime.step(*self._inputs, target=self._target, losses=losses, **wanted)
         return losses
 

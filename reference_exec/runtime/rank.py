@@ -196,6 +196,11 @@ class Rank:
         for module in self._compute.stages.values():
             module.zero_grad(set_to_none=True)
 
+    def parameter_gradients(self) -> list[torch.Tensor | None]:
+        """Those that there are by now."""
+        modules = self._compute.stages.values()
+        return [each.grad for module in modules for each in module.parameters()]
+
     def result(self) -> RankResult:
         """The gradients, losses and live bytes. Precondition: ``run`` has ended."""
         compute = self._compute
