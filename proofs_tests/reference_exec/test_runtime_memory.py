@@ -102,7 +102,7 @@ def test_the_watch_sees_what_autograd_saves_and_leaves_gradients_apart() -> None
         del given  # the product saved it
         assert watch.live_bytes() == 2 * 4 * 4 + out.nbytes
         loss = out.sum()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         assert watch.live_bytes() == out.nbytes + loss.nbytes
         assert weight.grad is not None
     assert StorageWatch(lambda: [weight.grad]).live_bytes() == 0

@@ -33,7 +33,7 @@ class StorageWatch(TorchDispatchMode):
     """
 
     def __init__(self, apart: Apart = tuple) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         self._apart = apart
         self._made: dict[int, StorageWeakRef] = {}  # while one is kept its key is nobody else's
         self._old: dict[int, StorageWeakRef] = {}
