@@ -24,6 +24,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.verify.certificates.certificate import Drup
 from bubbleproof.verify.certificates.certificate_rule import Certificate
+from bubbleproof.verify.certificates.index_order import IndexOrder
 from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindows
 
 MOST_REFUTED = 2_000  # tasks: beyond, a DRUP certificate takes minutes
@@ -36,12 +37,18 @@ class BoundSearch(SearchState):
     """A search of one ``problem``; ``is_certifying``: see ``Search``."""
 
     problem: Problem
+    order: IndexOrder | None  # the problem's own, unless deadlines make for smaller groups
     is_certifying: bool
 
     @cached_property
     def bounds(self) -> Bounds:
-        """What resources and stores show."""
-        return lower_bounds(self.problem, self.objective)
+        """What resources and stores show, in an order that deadlines allow."""
+        return lower_bounds(self.problem, self.objective, self.order)
+
+    @cached_property
+    def provable(self) -> Bounds:
+        """The same in the order that certificates go by, which know of no deadlines."""
+        return self.bounds if self.order is None else lower_bounds(self.problem, self.objective)
 
     @property
     @abstractmethod
@@ -55,13 +62,13 @@ class BoundSearch(SearchState):
     def _accept_prices(self, budget: Budget) -> None:
         """Bounds by prices."""
         if self.objective == "makespan":
-            claims = prices_beyond(self.lower_bound, self.problem, self.bounds, budget)
+            claims = prices_beyond(self.lower_bound, self.problem, self.provable, budget)
             self._accept_each(claims, "prices")
 
     def _accept_excerpts(self, prove: ProveExcerpt) -> None:
         """Bounds by windows of microbatches, each of which ``prove`` proves about."""
         if self.objective == "makespan":
-            claims = excerpts_beyond(self.lower_bound, self.problem, self.bounds, prove)
+            claims = excerpts_beyond(self.lower_bound, self.problem, self.provable, prove)
             self._accept_each(claims, "excerpts")
 
     def _accept_each(self, claims: Iterator[Certificate], who: str) -> None:
@@ -79,7 +86,7 @@ class BoundSearch(SearchState):
         budget = self.whole
         found = narrow(
             self.problem,
-            self.bounds,
+            self.provable,
             upper,
             budget.after(min(seconds, BEFORE_CHECK * (budget.after(inf) - budget.now()))),
             known=self.lower_bound,
@@ -110,7 +117,7 @@ class BoundSearch(SearchState):
         budget = self.whole.until(self.whole.after(seconds))
         found = run_interruptibly(
             lambda: settle(
-                self.problem, self.bounds, claim, objective=self.objective, budget=budget
+                self.problem, self.provable, claim, objective=self.objective, budget=budget
             ),
             self.options.stop,
         )

@@ -42,12 +42,15 @@ class Bounds:
     is_cyclic: bool = False
 
 
-def lower_bounds(problem: Problem, objective: str = "makespan") -> Bounds:
+def lower_bounds(
+    problem: Problem, objective: str = "makespan", order: IndexOrder | None = None
+) -> Bounds:
     """The best bound of one resource on ``makespan`` or ``span_idle``.
 
+    ``order`` is the problem's index order unless it is another one, of smaller groups.
     Precondition: the problem has a computation.
     """
-    order = index_order(problem)
+    order = order or index_order(problem)
     edges = sure_edges(problem, order)
     heads = earliest_starts(problem.duration, edges.before, edges.after, edges.lag)
     tails = earliest_starts(problem.duration, edges.after, edges.before, edges.lag)

@@ -27,17 +27,19 @@ from bubbleproof.solvers.lists.listing import LISTED, listed_programs
 from bubbleproof.solvers.lists.modulo import periodic_schedules
 from bubbleproof.solvers.lists.modulo_lists import ModuloLists
 from bubbleproof.solvers.options import SolveOptions
-from bubbleproof.solvers.refutation.contradictions import cycle, overfull
+from bubbleproof.solvers.refutation.contradictions import contradiction, cycle, overfull
 from bubbleproof.solvers.refutation.propagation import windows
 from bubbleproof.solvers.result import Result, Status
 from bubbleproof.solvers.search_state import Incumbent
-from bubbleproof.solvers.starts import starts_by_task
+from bubbleproof.solvers.starts import joined, starts_by_task
 from bubbleproof.solvers.window_search import WindowSearch
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 from bubbleproof.verify.certificates.certificate_rule import Certificate, DirectCertificate
+from bubbleproof.verify.certificates.deadlines import chosen, deadlines, without_deadlines
+from bubbleproof.verify.certificates.index_order import IndexOrder, index_order
 from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindows
 from bubbleproof.verify.check import check
 
@@ -62,7 +64,9 @@ class Search(BoundSearch):
     """The search on one problem.
 
     ``is_enough``: any schedule within ``options.within`` will do; ``is_certifying``: time is
-    spent on certificates beyond the first. ``problem`` is the given one with the demands.
+    spent on certificates beyond the first. ``problem`` is the given one with the demands and
+    without deadlines (``verify.certificates.deadlines``), which are ``latest``, as those of demands
+    are: only engines look for schedules that keep them.
     """
 
     def __init__(
@@ -78,7 +82,11 @@ class Search(BoundSearch):
     ) -> None:
         super().__init__(options, objective, whole)
         demands = demands or Demands()
-        self.problem, self.latest = demands.demanding(problem), demands.latest(problem)
+        asked = demands.demanding(problem)
+        late = deadlines(asked)
+        self.problem = without_deadlines(asked)
+        self.latest = joined(demands.latest(problem), chosen(asked.edges, late))
+        self.order = IndexOrder(self.problem, index_order(asked).groups) if late.any() else None
         self.is_enough, self.is_certifying = is_enough, is_certifying
         self.lists: ModuloLists | None = None
 
@@ -106,6 +114,8 @@ class Search(BoundSearch):
             self.take(self._try_repeating)
         if (reason := overfull(self.problem, self.bounds.order)) is not None:
             return self.result(Status.INFEASIBLE, reason)
+        if self.order is not None and (circle := contradiction(self.problem, self.latest)):
+            return self.result(Status.INFEASIBLE, circle)
         if self.bounds.is_cyclic:
             reason, takes_time = cycle(self.problem, self.bounds.edges)
             return self.result(Status.INFEASIBLE if takes_time else Status.UNKNOWN, reason)

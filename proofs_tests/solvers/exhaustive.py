@@ -59,6 +59,9 @@ class Exhaustive:
         ):
             self.homes[task].append(resource)
         self.resources = range(len(problem.resources))
+        self.users = [
+            sum(1 << task for task in self.tasks if r in self.homes[task]) for r in self.resources
+        ]
         self.is_rank = [resource.rank is not None for resource in problem.resources]
         self.computes = [any(self.is_rank[r] for r in homes) for homes in self.homes]
         self.stores = [
@@ -155,7 +158,8 @@ class Exhaustive:
 
     def _visit(self, state: State) -> bool:
         """Whether a schedule goes on from this tick; its starts are then in ``begun``."""
-        now, to_come, low, high, free, work, ending, _ = state
+        now, to_come, low, high, free, _, ending, _ = state
+        users = self.users  # also those that take no time wait for the end of another
         if not to_come and not ending:
             return True
         tasks = [task for task in self.order if to_come >> task & 1]
@@ -167,7 +171,13 @@ class Exhaustive:
             to_come,
             tuple([low[task] - now if low[task] > now else 0 for task in tasks]),
             tuple([high[task] - now if high[task] < NEVER else NEVER for task in tasks]),
-            tuple([free[r] - now if free[r] > now else 0 for r in self.resources if work[r]]),
+            tuple(
+                [
+                    free[r] - now if free[r] > now else 0
+                    for r in self.resources
+                    if users[r] & to_come
+                ]
+            ),
             tuple([(end - now, task) for end, task in ending]),
         )
         if self.seen.get(key, NEVER) <= now:

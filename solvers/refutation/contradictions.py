@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+import numpy as np
+
 from bubbleproof.solvers.lists.stretch import first_of_each
 from bubbleproof.solvers.memory_rules import Lifetime, lifetimes_of
-from bubbleproof.solvers.starts import behind
+from bubbleproof.solvers.starts import behind, joined
+from bubbleproof.theory.model.actions import NONE
 from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.pipelines.timing import find_cycle
 from bubbleproof.verify.certificates.index_order import IndexOrder
@@ -74,6 +77,33 @@ def _kept_together(
                 and (lifetime.last == task or after[task] >> lifetime.last & 1)
                 and ticks[task] + (ticks[lifetime.last] if lifetime.last != task else 0) > 0
             ]
+
+
+def contradiction(problem: Problem, latest: Edges) -> str | None:
+    """Why no starts keep the problem's precedences and the deadlines ``latest``; None if some do.
+
+    Starts are raised along all of them until none rises (Bellman and Ford); after as many rounds as
+    there are tasks, what still rises is led to by a cycle that takes time.
+    """
+    edges = joined(problem.edges, latest)
+    reach = problem.duration[edges.before] + edges.lag
+    start, by = np.zeros(problem.num_tasks, dtype=np.int64), np.full(problem.num_tasks, NONE)
+    for _ in range(problem.num_tasks + 1):
+        ready = start[edges.before] + reach
+        rows = np.flatnonzero(ready > start[edges.after])
+        if not len(rows):
+            return None
+        rows = rows[np.argsort(ready[rows], kind="stable")]  # the last one written is the greatest
+        start[edges.after[rows]] = ready[rows]
+        by[edges.after[rows]] = edges.before[rows]
+    task = int(edges.after[rows[-1]])
+    for _ in range(problem.num_tasks):
+        task = int(by[task])
+    waits = [task]
+    while (task := int(by[task])) != waits[0]:
+        waits.append(task)
+    names = [problem.label(task) for task in [*waits, waits[0]]]
+    return f"the precedences have a cycle: {' waits for '.join(names)}"
 
 
 def cycle(problem: Problem, edges: Edges) -> tuple[str, bool]:
