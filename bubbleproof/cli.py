@@ -161,6 +161,9 @@ def bench(
     ] = None,
     time_limit: Annotated[float, Option(help="Seconds for each engine and problem.")] = 10.0,
     threads: Annotated[int, Option(help="Threads of an engine.")] = 2,
+    decide: Annotated[
+        bool, Option("--decide", help="Each engine decides alone; what they say is compared.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Compare the engines on your problems, on this machine."""

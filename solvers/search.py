@@ -112,13 +112,8 @@ class Search(BoundSearch):
         """The methods up to the first engine that ``auto`` calls; or why there is no schedule."""
         if self.problem.num_tasks > MOST_BOUNDED_FIRST:
             self.take(self._try_repeating)
-        if (reason := overfull(self.problem, self.bounds.order)) is not None:
-            return self.result(Status.INFEASIBLE, reason)
-        if self.order is not None and (circle := contradiction(self.problem, self.latest)):
-            return self.result(Status.INFEASIBLE, circle)
-        if self.bounds.is_cyclic:
-            reason, takes_time = cycle(self.problem, self.bounds.edges)
-            return self.result(Status.INFEASIBLE if takes_time else Status.UNKNOWN, reason)
+        if (found := self._contradicted()) is not None:
+            return found
         self.take(
             lambda: self.admit(self.bounds.best, "bounds", self.problem),
             *(partial(self._try_program, name, program) for name, program in starts),
@@ -132,6 +127,24 @@ class Search(BoundSearch):
             self._narrow_if_open,
             partial(self._call_if_open, *PARTS[0]),
         )
+        return None
+
+    def alone(self) -> Result:
+        """What the engine asked for decides by itself, with no schedule to begin from."""
+        if (found := self._contradicted()) is not None:  # of which no engine is told
+            return found
+        self.take(last=partial(self._call_engine, self.options.engine, 1.0))
+        return self.conclude()
+
+    def _contradicted(self) -> Result | None:
+        """Why there is no schedule, where that takes no search."""
+        if (reason := overfull(self.problem, self.bounds.order)) is not None:
+            return self.result(Status.INFEASIBLE, reason)
+        if self.order is not None and (circle := contradiction(self.problem, self.latest)):
+            return self.result(Status.INFEASIBLE, circle)
+        if self.bounds.is_cyclic:
+            reason, takes_time = cycle(self.problem, self.bounds.edges)
+            return self.result(Status.INFEASIBLE if takes_time else Status.UNKNOWN, reason)
         return None
 
     def _narrow_if_open(self) -> None:

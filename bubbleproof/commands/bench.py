@@ -5,6 +5,12 @@ the same limit; a named engine then does the rest, while ``auto`` may also propa
 to several. Without a problem the ``INSTANCES`` are taken. Bounds are the certified ones. Seconds
 are wall-clock; a ratio is an engine's time divided by that of ``auto`` on the same problem in the
 same run, and a lower bound of it (``>=``) where the engine ran out of time.
+
+With ``--decide`` three engines, or those that are named, decide each problem alone: none has a
+schedule or another's bound to begin from, only what resources and stores show; what those show to
+be impossible, a store that cannot hold one microbatch or a cycle of waits, no engine is asked. Each
+schedule passes the checker, bounds are the engines' word. Engines that contradict each other end
+the command; else a line says what they agree on.
 """
 
 from __future__ import annotations
@@ -13,16 +19,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bubbleproof.commands.inputs import ProblemInput, read_problem_input
-from bubbleproof.commands.output import HOLDS, INTERRUPTED, UNDECIDED, print_json, print_table, say
+from bubbleproof.commands.output import (
+    HOLDS,
+    INTERRUPTED,
+    UNDECIDED,
+    counted,
+    print_json,
+    print_table,
+    print_text,
+    say,
+)
 from bubbleproof.faults import FaultError
 from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 from bubbleproof.solvers import Result, SolveOptions, Status
-from bubbleproof.solvers.engines import require_engine
+from bubbleproof.solvers.engines import ENGINES, require_engine
 from bubbleproof.solvers.search import Search
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 AUTO = "auto"
 DEFAULT_ENGINES = (AUTO, "cpsat", "sat", "z3", "pulp")
+DECIDING_ENGINES = ("cpsat", "z3", "pulp")  # by constraints, by difference logic, by programs
 PACKAGES = ("bubbleproof", "ortools", "python-sat", "z3-solver", "pulp")
 LEAST_SECONDS = 0.01  # what a ratio is taken to: a bound that closes at once says nothing
 COLUMNS = ("problem", "engine", "best", "bound", "proof", "seconds", "by auto")
@@ -51,11 +67,17 @@ INSTANCES: dict[str, Pipeline] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineRun:
-    """One engine on one problem."""
+    """One engine on one problem, perhaps ``alone``: then nobody looks for certificates."""
 
     entry: str
     engine: str
     result: Result
+    alone: bool = False
+
+    @property
+    def bound(self) -> int:
+        """The certified bound, or what an engine says alone."""
+        return self.result.best_bound if self.alone else self.result.lower_bound
 
 
 def run_bench(
@@ -63,12 +85,17 @@ def run_bench(
     engine: Sequence[str] | None,
     time_limit: float,
     threads: int,
+    decide: bool,
     json: bool,
 ) -> int:
-    """Measure and print; undecided if a run with ``auto`` is. Ctrl-C ends it with what it has."""
-    engines = tuple(engine or DEFAULT_ENGINES)
+    """Measure and print; undecided if a run with ``auto`` is, or if ``decide``, any. Ctrl-C ends it
+    with what it has."""
+    engines = tuple(engine or (DECIDING_ENGINES if decide else DEFAULT_ENGINES))
     for name in engines:
         require_engine(name)
+    if decide and AUTO in engines:
+        known = " ".join(ENGINES)
+        raise ValueError(f"--decide asks single engines, one of {known}, got {AUTO!r}")
     SolveOptions(time_limit=time_limit, threads=threads)  # refuses what no engine can be told
     chosen = [_without_choices(path) for path in problems or ()] or [
         ProblemInput(name=name, problem=pipeline.problem(), pipeline=pipeline, file=None)
@@ -77,16 +104,19 @@ def run_bench(
     runs: list[EngineRun] = []
     is_whole = True
     try:
-        runs.extend(_runs(chosen, engines, time_limit, threads, quiet=json))
+        runs.extend(_runs(chosen, engines, time_limit, threads, alone=decide, quiet=json))
     except KeyboardInterrupt:
         is_whole = False
     if json:
         print_json({"machine": _machine(threads, time_limit), "runs": [_to_json(r) for r in runs]})
     else:
         print_table(_machine(threads, time_limit), COLUMNS, _rows(runs))
+        for line in _agreements(runs) if decide else ():
+            print_text(line)
     if not is_whole:
         return INTERRUPTED
     undecided = any(r.engine == AUTO and r.result.status is not Status.OPTIMAL for r in runs)
+    undecided |= decide and not all(is_decided(run.result) for run in runs)
     return UNDECIDED if undecided else HOLDS
 
 
@@ -103,6 +133,7 @@ def _runs(
     limit: float,
     threads: int,
     *,
+    alone: bool,
     quiet: bool,
 ) -> Iterator[EngineRun]:
     for entry in chosen:
@@ -112,9 +143,9 @@ def _runs(
                 say(f"{entry.name}: {name}")
             options = SolveOptions(engine=name, time_limit=limit, threads=threads)
             search = Search(entry.problem, options, is_certifying=name == AUTO)
-            result = results[name] = search.run(entry.starts)
+            result = results[name] = search.alone() if alone else search.run(entry.starts)
             _require_agreement(results)
-            yield EngineRun(entry=entry.name, engine=name, result=result)
+            yield EngineRun(entry=entry.name, engine=name, result=result, alone=alone)
             if options.stop.is_set():  # the search took the Ctrl-C
                 raise KeyboardInterrupt
 
@@ -129,6 +160,32 @@ def _require_agreement(results: dict[str, Result]) -> None:
                 raise FaultError(name, claim, f"the checker accepts {finder}'s {found.value}")
 
 
+def is_decided(result: Result) -> bool:
+    """Whether it is an optimum, or that there is no schedule."""
+    return result.status in (Status.OPTIMAL, Status.INFEASIBLE)
+
+
+def _agreements(runs: Sequence[EngineRun]) -> Iterator[str]:
+    """What the engines say of each problem; none contradicts another."""
+    for entry in dict.fromkeys(run.entry for run in runs):
+        engines_by_answer: dict[str, list[str]] = {}
+        for run in runs:
+            if run.entry == entry:
+                engines_by_answer.setdefault(_answer(run.result), []).append(run.engine)
+        said = (f"{answer} ({', '.join(who)})" for answer, who in engines_by_answer.items())
+        yield f"{entry}: {'; '.join(said)}"
+
+
+def _answer(result: Result) -> str:
+    if result.status is Status.INFEASIBLE:
+        return "there is no schedule" + (f": {result.reason}" if not result.is_claimed else "")
+    if result.value is None:
+        return f"undecided, no schedule is below {counted(result.best_bound, 'tick')}"
+    if result.status is Status.OPTIMAL:
+        return f"the least makespan is {counted(result.value, 'tick')}"
+    return f"undecided between {result.best_bound} and {counted(result.value, 'tick')}"
+
+
 def _machine(threads: int, limit: float) -> str:
     return f"{this_machine(PACKAGES)}; {threads} threads, at most {limit:g} s each"
 
@@ -140,7 +197,7 @@ def _rows(runs: Sequence[EngineRun]) -> Iterator[tuple[str, ...]]:
         best = "-" if result.value is None else str(result.value)
         proof = "-" if result.proof is None else result.proof.value
         times = (f"{result.seconds:.2f}", _ratio(result, by_auto.get(run.entry)))
-        yield (run.entry, run.engine, best, str(result.lower_bound), proof, *times)
+        yield (run.entry, run.engine, best, str(run.bound), proof, *times)
 
 
 def _ratio(result: Result, auto: float | None) -> str:
@@ -157,7 +214,7 @@ def _to_json(run: EngineRun) -> dict[str, object]:
         "engine": run.engine,
         "status": result.status.value,
         "best": result.value,
-        "bound": result.lower_bound,
+        "bound": run.bound,
         "proof": None if result.proof is None else result.proof.value,
         "seconds": round(result.seconds, 3),
     }
