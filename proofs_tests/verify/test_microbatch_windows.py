@@ -243,6 +243,20 @@ def test_damage_is_refused(problem: Problem, damaged: MicrobatchWindows, sentenc
     assert refusal(problem, damaged) == sentence
 
 
+def test_zeros() -> None:
+    """B of no ticks: a use of 2 + 6 ticks, 0, 2 and 4 one after the other. F of none: no use."""
+    problem = queue(5, 2)
+    ticks = problem.duration.copy()
+    ticks[1::2] = 0
+    brief = replace(problem, duration=ticks)
+    assert refusal(brief, claim(24, window(times=3, proof=replace(LAST, bound=8)))) is None
+    optimum = Exhaustive(brief).optimum()
+    assert optimum is not None
+    assert optimum >= 24
+    nothing = replace(problem, duration=0 * ticks, edges=Edges())
+    assert refusal(nothing, claim(0, window(proof=replace(LAST, bound=0)))) == NO_LIFECYCLE
+
+
 def test_one_window_needs_no_capacity() -> None:
     """Five microbatches of 4 ticks' work on one rank, the last B 2 ticks long: 20 without room."""
     alone = claim(20, window(5, proof=OneMachine(resource=0, tasks=tuple(range(10)), bound=20)))

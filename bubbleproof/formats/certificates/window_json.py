@@ -15,6 +15,7 @@ from bubbleproof.formats.errors import UnusableInput, inside
 from bubbleproof.formats.validation import Names
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.certificate_rule import DirectCertificate
+from bubbleproof.verify.certificates.deadlines import without_deadlines
 from bubbleproof.verify.certificates.microbatch_windows import (
     Excerpts,
     MicrobatchWindow,
@@ -34,7 +35,7 @@ def windows_of(
     """
     starts, resources, stores = names
     first, store = starts.number(body.first, "first"), stores.number(body.store, "store")
-    excerpts, found = Excerpts(problem, first, store), []
+    excerpts, found = Excerpts(without_deadlines(problem), first, store), []
     for number, each in enumerate(body.windows):
         ranks = tuple(resources.number(name, "windows", number, "ranks") for name in each.ranks)
         if isinstance(short := excerpts.of(each.count, ranks), str):
@@ -52,7 +53,8 @@ def windows_content(
 
     Raises ``UnusableInput`` where one is of no excerpt of the problem.
     """
-    excerpts, rows = Excerpts(problem, certificate.first, certificate.store), []
+    excerpts = Excerpts(without_deadlines(problem), certificate.first, certificate.store)
+    rows = []
     for number, each in enumerate(certificate.windows):
         if isinstance(short := excerpts.of(each.count, each.ranks), str):
             raise UnusableInput(f"windows[{number}]", "an excerpt of the problem", short)
