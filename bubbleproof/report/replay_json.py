@@ -110,6 +110,7 @@ def _comparisons(report: ReplayReport) -> dict[str, object]:
             "steps": report.steps,
             "has_barrier": report.has_barrier,
             **({} if report.clip is None else {"clip": report.clip}),
+            **({} if report.accumulate == 1 else {"accumulate": report.accumulate}),
             "num_updated_stages": report.num_updated_stages,
             "equal": report.weights_equal,
             "max_relative_error": _finite(report.max_weight_error),

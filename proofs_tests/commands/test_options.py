@@ -209,7 +209,7 @@ def test_every_option_of_replay_arrives(command: Run, monkeypatch: pytest.Monkey
         "replay", "x.csv", *MODEL, "--backend", "gloo", "--device", "cuda", "--seed", 7,
         "--unsafe", "--no-count-bytes", "--no-count-work", "--dialect", "old",
         "--steps", 3, "--optimizer", "adam",
-        "--learning-rate", 0.5, "--barrier", "--clip", 2, "--data-parallel", 4,
+        "--learning-rate", 0.5, "--barrier", "--clip", 2, "--accumulate", 5, "--data-parallel", 4,
         "--zero", "2,norm=1",
         "--comm", "rendezvous", "--timeout", 9, "--debug-headers", "--torchrun",
         "-o", "a.html", "-o", "b.json", "--json",
@@ -233,6 +233,7 @@ def test_every_option_of_replay_arrives(command: Run, monkeypatch: pytest.Monkey
             learning_rate=0.5,
             barrier=True,
             clip=2.0,
+            accumulate=5,
             data_parallel=4,
             zero="2,norm=1",
         ),
@@ -245,7 +246,7 @@ def test_every_option_of_replay_arrives(command: Run, monkeypatch: pytest.Monkey
     assert full.model.spec() == SPEC
     assert full.training.levels() == ZeroLevels.parse("2,norm=1")
     assert full.training.asked() == Training(
-        optimizer="adam", steps=3, learning_rate=0.5, has_barrier=True, clip=2.0
+        optimizer="adam", steps=3, learning_rate=0.5, has_barrier=True, clip=2.0, accumulate=5
     )
     # every option was given something else than its default
     for group in ("run", "model", "training", "communication", "output"):

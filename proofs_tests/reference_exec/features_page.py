@@ -29,6 +29,7 @@ class Feature:
     factory: str = ""
     dtype: str = "float64"
     clip: float | None = None
+    accumulate: int = 1
 
     @property
     def spec(self) -> ModelSpec:
@@ -39,7 +40,13 @@ class Feature:
         if not self.factory:
             return f"missing: {NO_OPTION}"
         is_clipped = self.clip is not None
-        training = Training(optimizer="adam", steps=2, has_barrier=is_clipped, clip=self.clip)
+        training = Training(
+            optimizer="adam",
+            steps=2,
+            has_barrier=is_clipped,
+            clip=self.clip,
+            accumulate=self.accumulate,
+        )
         try:
             report = run(family_case("zb-h1", p=2, m=3), self.spec, training=training)
         except (ValueError, RuntimeError) as error:
@@ -61,8 +68,11 @@ def _feature(
     *,
     dtype: str = "float64",
     clip: float | None = None,
+    accumulate: int = 1,
 ) -> Feature:
-    return Feature(name=name, factory=factory, module=module, dtype=dtype, clip=clip)
+    return Feature(
+        name=name, factory=factory, module=module, dtype=dtype, clip=clip, accumulate=accumulate
+    )
 
 
 FEATURES = (
@@ -85,7 +95,7 @@ FEATURES = (
     _feature("collectives inside a stage (DDP, FSDP, DTensor)", "groups"),
     _feature("scaled dot product attention", "attentions"),
     _feature("gradient clipping by global norm", "bare", clip=0.05),
-    _feature("gradient accumulation over passes"),
+    _feature("gradient accumulation over passes", "bare", accumulate=3),
     _feature("float16 with loss scaling", "bare", dtype="float16"),
     _feature("shapes that differ by microbatch", "shapes"),
     _feature("loss by the items of a microbatch", "items"),

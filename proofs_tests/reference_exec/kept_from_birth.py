@@ -192,9 +192,9 @@ def gradients_between_passes(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """Gradients are set to 0 where they are to be let go."""
     right = updates.Updates.begin_pass
 
-    def begin(self: updates.Updates) -> None:
+    def begin(self: updates.Updates, number: int) -> None:
         old = [(p, p.grad) for stage in self._stages.values() for p in stage.parameters()]
-        right(self)
+        right(self, number)
         for parameter, gradient in old:
             if gradient is not None:
                 parameter.grad = gradient.zero_()

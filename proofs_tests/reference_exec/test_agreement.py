@@ -138,6 +138,7 @@ OTHER: dict[str, ReplayRequest] = {
             "--learning-rate": TrainingOptions(steps=2, learning_rate=0.5),
             "--barrier": TrainingOptions(steps=2, barrier=True),
             "--clip": TrainingOptions(steps=2, clip=0.5),
+            "--accumulate": TrainingOptions(steps=2, accumulate=2),
             "--data-parallel": TrainingOptions(steps=2, data_parallel=2),
             "--zero": TrainingOptions(steps=2, zero="3"),
         }.items()

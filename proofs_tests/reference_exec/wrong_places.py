@@ -62,7 +62,7 @@ def work_before_the_first_action(patch: pytest.MonkeyPatch, marks: Marks) -> Non
 def work_in_a_later_pass(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """The second pass of a training begins with a forward."""
 
-    def begin(self: updates.Updates) -> None:
+    def begin(self: updates.Updates, _: int) -> None:
         calls.append(self)
         if calls.count(self) == 2:
             marks.append(multiply())

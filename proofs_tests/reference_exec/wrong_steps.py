@@ -55,7 +55,7 @@ def a_parameter_left_out(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 def moments_in_half(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """Momentum is kept in float32."""
 
-    def begin(self: updates.Updates) -> None:
+    def begin(self: updates.Updates, _: int) -> None:
         for one in self.optimizers.values():
             for state in one.state.values():
                 buffer = state.get("momentum_buffer")

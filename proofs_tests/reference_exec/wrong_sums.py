@@ -128,7 +128,7 @@ def other_learning_rate(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 def moments_forgotten(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """The optimizer's state is lost between steps."""
 
-    def begin(self: updates.Updates) -> None:
+    def begin(self: updates.Updates, _: int) -> None:
         for one in self.optimizers.values():
             assert isinstance(one, torch.optim.Optimizer)
             marks.extend(one.state.keys())
@@ -141,10 +141,10 @@ def gradients_not_zeroed(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """The second pass adds to the gradients of the first."""
     right = updates.Updates.begin_pass
 
-    def begin(self: updates.Updates) -> None:
+    def begin(self: updates.Updates, number: int) -> None:
         stages, self._stages = self._stages, {}
         marks.extend(stages)
-        right(self)
+        right(self, number)
         self._stages = stages
 
     patch.setattr(updates.Updates, "begin_pass", begin)

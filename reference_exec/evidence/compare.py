@@ -79,7 +79,8 @@ def compared(
     training = plan.training
     *earlier, (_, state, host_state) = state_moments(ready, results)
     born, host_born = births(ready, results)
-    last = [losses[key].item() for key in sorted(losses) if key[0] == plan.num_passes - 1]
+    of_last = range(plan.num_passes - plan.accumulated, plan.num_passes)
+    last = [losses[key].item() for key in sorted(losses) if key[0] in of_last]
     peaks, host_peaks = peaks_of(ready, results)
     near = nearness(plan, gradients, sum(last), exact, matched.course) if results else NOT_NEAR
     return ReplayReport(
@@ -119,6 +120,7 @@ def compared(
         steps=0 if training is None else training.steps,
         has_barrier=training is not None and training.has_barrier,
         clip=None if training is None else training.clip,
+        accumulate=plan.accumulated,
         num_updated_stages=plan.num_stages if plan.is_sharded else len(plan.hosted),
         live_bytes=tuple(result.live_bytes for result in results),
         seconds=seconds,

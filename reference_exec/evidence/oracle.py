@@ -7,7 +7,8 @@
   ranks, each sums its own and the sum of the higher rank is added to that of the lower. Where
   replicas reduce their gradients, each sums on one rank what one REDUCE_GRAD takes, the replicas'
   sums are added in the order of replicas, and those of several REDUCE_GRADs of a rank in the order
-  in which they end. Sums depend on their order and on nothing else here, so a replay must equal
+  in which they end. Where gradients are accumulated, sums go on from pass to pass. Sums depend on
+  their order and on nothing else here, so a replay must equal
   this bit for bit (``bits``).
 - *Ordinary*: one backward of the whole batch in float64, with no schedule in it at all. A replay
   must agree up to rounding, ``TOLERANCES``: some 4500 units in the last place of its type, where a
@@ -83,7 +84,7 @@ class _AttachedPrefix:
 def order_matched(
     plan: ReplayPlan, weights: Gradients | None = None, device: Device = CPU, *, step: int = 0
 ) -> tuple[Gradients, dict[tuple[int, int], torch.Tensor]]:
-    """The gradients, and the losses by (microbatch, slice), that the replay must equal.
+    """The gradients, and the losses by (number in the step's batch, slice), that must come out.
 
     ``weights`` by (stage, name) stand in the place of the initial ones; the data are those of
     optimizer step ``step``. All is computed on ``device``, since kernels of different devices
@@ -117,7 +118,7 @@ def contributions(
     copies = [stages_with(plan, weights, device.torch_device) for _ in slices]
     alone: dict[tuple[int, int], Gradients] = {}
     losses = {}
-    for microbatch in range(plan.num_samples):
+    for microbatch in range(plan.batch_samples):
         own = _sample_losses(plan, copies, (step, microbatch), device)
         run_backward(plan.spec, own)
         for k in slices:
@@ -158,7 +159,8 @@ def _reduced(
     for parts in reductions:
         of_replicas = []
         for replica in range(plan.num_replicas):
-            added = [own[plan.sample(replica, microbatch), k] for microbatch, k in parts]
+            first = range(0, plan.batch_samples, plan.num_samples)  # of the passes of a step
+            added = [own[n + plan.sample(replica, j), k] for n in first for j, k in parts]
             of_replicas.append(_sum([*begins, *added]))
         sums.append(_sum(of_replicas))
     return _sum(sums)
@@ -167,9 +169,9 @@ def _reduced(
 def _sample_losses(
     plan: ReplayPlan, copies: list[list[Stage]], sample: tuple[int, int], device: Device
 ) -> list[torch.Tensor]:
-    """The loss of each slice of one (step, microbatch), slice k on the weights of ``copies[k]``."""
+    """The loss of each slice of one (step, number in its batch), slice k on ``copies[k]``."""
     spec, slices = plan.spec, plan.num_slices
-    step, microbatch = sample
+    step, microbatch = plan.drawn(*sample)
     prefixes = None
     if slices > 1:
         layers = [spec.layers_of(stage) for stage in range(plan.num_stages)]
@@ -184,7 +186,7 @@ def _sample_losses(
                 y = module(given, None, None if prefixes is None else prefixes[stage])
         target = device.put(microbatch_target(spec, microbatch, k, slices, step=step))
         with drawing(spec, plan.num_stages, step, microbatch, k):
-            losses.append(microbatch_loss(spec, y, target, plan.num_samples))
+            losses.append(microbatch_loss(spec, y, target, plan.batch_samples))
     return losses
 
 
@@ -205,12 +207,13 @@ def ordinary(
     plan: ReplayPlan, weights: Gradients | None = None, *, step: int = 0
 ) -> tuple[Gradients, float]:
     """The gradients and the loss of a step's whole batch in float64, ``weights`` where given."""
-    spec, microbatches = plan.spec, range(plan.num_samples)
+    spec = plan.spec
     stages = stages_with(plan, weights, torch.float64)
     if spec.kind == "own":
         return _ordinary_of_own(plan, stages, step)
-    y = torch.cat([microbatch_input(spec, j, step=step) for j in microbatches])
-    target = torch.cat([microbatch_target(spec, j, step=step) for j in microbatches])
+    drawn = [plan.drawn(step, number) for number in range(plan.batch_samples)]
+    y = torch.cat([microbatch_input(spec, j, step=of) for of, j in drawn])
+    target = torch.cat([microbatch_target(spec, j, step=of) for of, j in drawn])
     if spec.tied:
         embedding, head = stages[0].embedding, stages[-1].head
         assert embedding is not None
@@ -230,7 +233,7 @@ def ordinary(
 def _ordinary_of_own(plan: ReplayPlan, stages: list[Stage], step: int) -> tuple[Gradients, float]:
     """One backward of the summed losses: a user's loss need not be a mean over the batch."""
     total = torch.zeros((), dtype=torch.float64)
-    for microbatch in range(plan.num_samples):
+    for microbatch in range(plan.batch_samples):
         total = total + whole_loss(plan, stages, microbatch, step=step)
     run_backward(plan.spec, total)
     return _gradients(stages), total.item()
@@ -244,7 +247,11 @@ def whole_loss(
     step: int,
     dtype: torch.dtype = torch.float64,
 ) -> torch.Tensor:
-    """The loss of one whole microbatch of stages of a type, one after the other in one graph."""
+    """The loss of one whole microbatch of stages of a type, one after the other in one graph.
+
+    ``microbatch`` is its number in the whole batch of the step.
+    """
+    step, microbatch = plan.drawn(step, microbatch)
     y, target = (
         microbatch_input(plan.spec, microbatch, step=step),
         microbatch_target(plan.spec, microbatch, step=step),
@@ -254,7 +261,7 @@ def whole_loss(
         with drawing(plan.spec, stage, step, microbatch):
             y = module(y, None)
     with drawing(plan.spec, plan.num_stages, step, microbatch):
-        return microbatch_loss(plan.spec, y, target, plan.num_samples)
+        return microbatch_loss(plan.spec, y, target, plan.batch_samples)
 
 
 def max_relative_error(found: Gradients, expected: Gradients) -> float:

@@ -54,9 +54,9 @@ class ReplayReport:
     against the ordinary backward, ``tolerance`` what rounding may bring. One that is
     derived (``rounding``) is that of the type ``rounded_to``; it decides nothing where it exceeds
     the ``smallest_share``, the least that a microbatch brings, nor of weights after steps. In a
-    training, gradients and losses are those of its last pass, ``max_weight_error`` the largest of
-    the weights after any step, where the ordinary training takes each step from the weights before
-    it. ``seconds`` is the time of the ranks alone, start
+    training, gradients and losses are those of its last step, of ``accumulate`` passes,
+    ``max_weight_error`` the largest of the weights after any step, where the ordinary training
+    takes each step from the weights before it. ``seconds`` is the time of the ranks alone, start
     included.
     ``allocator_peak_bytes`` is what torch's allocator had given out at most on each device that
     keeps count: live bytes, and weights, gradients, messages and work space too.
@@ -76,9 +76,10 @@ class ReplayReport:
     each pass computed and was predicted to, ``flops`` all of it together; ``work_dependence`` says
     as ``data_dependence`` that a user's model's depends on its data, and ``not_counted_work`` what
     is not seen as work.
-    ``losses`` are those of the last pass, by (microbatch, slice) in that order; those of all passes
-    are compared. ``passes`` say when each rank did what in each pass, and what it and its host held
-    then. ``born_bytes`` had been made when each rank was, ``host_born_bytes`` on its host.
+    ``losses`` are those of the last step, by (pass, microbatch, slice) in that order; those of all
+    passes are compared. ``passes`` say when each rank did what in each pass, and what it and its
+    host held then. ``born_bytes`` had been made when each rank was, ``host_born_bytes`` on its
+    host.
     ``earlier_state`` is the model state as passes begin and end, but for the last end.
     ``left_bytes`` are live on each process as a pass has ended, ``kept_bytes`` those that a user's
     model may keep from one microbatch to the next, ``written_bytes`` those of what was there before
@@ -125,6 +126,7 @@ class ReplayReport:
     steps: int = 0
     has_barrier: bool = False
     clip: float | None = None
+    accumulate: int = 1
     num_updated_stages: int = 0
     live_bytes: tuple[tuple[int, ...], ...]
     seconds: float

@@ -149,7 +149,7 @@ def tolerances_of(
     terms = max(
         *(size for p in exact.values() for size in p.shape), plan.spec.batch * plan.spec.sequence
     )
-    added = plan.num_samples * plan.num_slices
+    added = plan.batch_samples * plan.num_slices
     return {key: tolerance_of(each, terms, added, dtype) for key, each in moved.items()}
 
 
@@ -171,7 +171,7 @@ def working_type(plan: ReplayPlan) -> str:
 def _gradients_in_float64(plan: ReplayPlan, weights: Gradients | None, step: int) -> Gradients:
     """The gradients of all microbatches, one after the other."""
     stages = stages_with(plan, weights, torch.float64)
-    for microbatch in range(plan.num_samples):
+    for microbatch in range(plan.batch_samples):
         run_backward(plan.spec, whole_loss(plan, stages, microbatch, step=step))
     return with_ties(plan, gradients_of(dict(enumerate(stages))))
 

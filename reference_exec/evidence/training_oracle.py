@@ -41,7 +41,7 @@ from bubbleproof.reference_exec.runtime.optimizers import optimizer_of
 class ExpectedTraining:
     """What a replay must equal: gradients of its last pass, losses of all, and weights at its end.
 
-    ``losses`` go by (step, number in the whole batch, slice). ``weights`` has the stages that are
+    ``losses`` go by (pass, number in the whole batch, slice). ``weights`` has the stages that are
     stepped: all of them in a training, otherwise those that the host updates. ``course`` has all
     weights before each step of a training, and at its end.
     """
@@ -70,7 +70,7 @@ def matched_training(plan: ReplayPlan, device: Device = CPU) -> ExpectedTraining
     training = plan.training
     if training is None:
         gradients, alone = order_matched(plan, device=device)
-        gradients, losses = with_ties(plan, gradients), _of_step(0, alone)
+        gradients, losses = with_ties(plan, gradients), _of_step(plan, 0, alone)
         return ExpectedTraining(
             gradients=gradients, losses=losses, weights=stepped(plan, gradients)
         )
@@ -79,7 +79,7 @@ def matched_training(plan: ReplayPlan, device: Device = CPU) -> ExpectedTraining
     course, losses = [_weights(stages)], Losses()
     for step in range(training.steps):
         gradients, alone = order_matched(plan, course[-1], device, step=step)
-        losses |= _of_step(step, alone)
+        losses |= _of_step(plan, step, alone)
         gradients = with_ties(plan, gradients)
         _set_gradients(stages, clipped(plan, gradients))
         for optimizer in optimizers:
@@ -90,8 +90,8 @@ def matched_training(plan: ReplayPlan, device: Device = CPU) -> ExpectedTraining
     )
 
 
-def _of_step(step: int, losses: dict[tuple[int, int], torch.Tensor]) -> Losses:
-    return {(step, *part): loss for part, loss in losses.items()}
+def _of_step(plan: ReplayPlan, step: int, losses: dict[tuple[int, int], torch.Tensor]) -> Losses:
+    return {(*plan.drawn(step, number), k): loss for (number, k), loss in losses.items()}
 
 
 def stepped_on(plan: ReplayPlan, stage: int, device: Device) -> torch.device:

@@ -43,6 +43,22 @@ def require_uncompiled(plan: ReplayPlan) -> None:
             )
 
 
+def require_accumulable(plan: ReplayPlan) -> None:
+    """Raise ``ValueError`` where sums of gradients do not stay on a rank from pass to pass."""
+    if plan.accumulated == 1:
+        return
+    if plan.parallel is not None or plan.hosted:
+        what = (
+            "hosts step at the end of each pass"
+            if plan.hosted
+            else "replicas add theirs up (REDUCE_GRAD) in each pass"
+        )
+        raise ValueError(
+            f"replay accumulates gradients where they stay on their ranks, and {what}: take more "
+            "microbatches in a pass (m=), or leave --accumulate out"
+        )
+
+
 def require_clippable(plan: ReplayPlan) -> None:
     """Raise ``ValueError`` where gradients that are clipped are not whole on the ranks' devices."""
     if plan.training is None or plan.training.clip is None:

@@ -15,6 +15,7 @@ from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import require_steps
 from bubbleproof.reference_exec.plans.birth_bytes import BirthBytes, predicted_births
 from bubbleproof.reference_exec.plans.own_limits import (
+    require_accumulable,
     require_clippable,
     require_uncompiled,
     require_unfrozen,
@@ -99,11 +100,11 @@ def prepared(
     if pipeline.choices.why_no_replay:
         raise ValueError(pipeline.choices.why_no_replay)
     problem, training, unsafe = pipeline.problem(), options.training, options.unsafe
-    require_size(problem, options.num_steps, options.data_parallel)
+    require_size(problem, options.num_passes, options.data_parallel)
     spec = spec.on(pipeline.num_stages)
     require_stages(spec, pipeline.num_stages)
     spec.require_slices(pipeline.num_slices)
-    require_steps(spec, options.num_steps)
+    require_steps(spec, options.num_passes)
     verdicts: list[Verdict] = []
     _judge(verdicts, [check(problem, schedule)], unsafe=unsafe)
     if not unsafe and runs_beside(problem):
@@ -121,6 +122,7 @@ def prepared(
     plan = replay_plan(whole, lowered, training)
     require_unfrozen(plan)
     require_clippable(plan)
+    require_accumulable(plan)
     plan = replace(plan, counts_bytes=options.count_bytes, counts_work=options.count_work)
     require_uncompiled(plan)
     of_plan = verify_plan(whole.problem, plan, semantics)

@@ -53,10 +53,10 @@ class ReplayPlan:
     posted and where it is waited for (``transfer_rows``). So do OFFLOAD, STEP and
     RELOAD of a stage that the host updates, or of an activation that it keeps, on one rank, and the
     collectives of ``parallel``, where each rank is a process of every replica. ``hosted`` are the
-    stages that the host updates. With a ``training`` the program is run once per step, with the
-    STEPs and exchanges of ``stepping`` in it. ``weight_parts`` are the parts of W of each
-    stage that cuts it. Unless it ``counts_bytes`` the ranks keep no account of what lives when,
-    unless it ``counts_work`` none of what is computed when.
+    stages that the host updates. With a ``training`` the program is run once per step, or as
+    often as it accumulates, with the STEPs and exchanges of ``stepping`` in it. ``weight_parts``
+    are the parts of W of each stage that cuts it. Unless it ``counts_bytes`` the ranks keep no
+    account of what lives when, unless it ``counts_work`` none of what is computed when.
     Raises ``ValueError`` naming the first action that a rank cannot run.
     """
 
@@ -107,7 +107,12 @@ class ReplayPlan:
     @property
     def num_passes(self) -> int:
         """How often each rank runs its order."""
-        return 1 if self.training is None else self.training.steps
+        return 1 if self.training is None else self.training.num_passes
+
+    @property
+    def accumulated(self) -> int:
+        """How many passes add up to the gradient of one optimizer step."""
+        return 1 if self.training is None else self.training.accumulate
 
     @property
     def num_replicas(self) -> int:
@@ -125,8 +130,18 @@ class ReplayPlan:
 
     @property
     def num_samples(self) -> int:
-        """The microbatches of all replicas together."""
+        """The microbatches of all replicas together, in one pass."""
         return self.num_microbatches * self.num_replicas
+
+    @property
+    def batch_samples(self) -> int:
+        """The microbatches behind one optimizer step, over which the loss is a mean."""
+        return self.num_samples * self.accumulated
+
+    def drawn(self, step: int, number: int) -> tuple[int, int]:
+        """(pass, microbatch of all replicas there) of a microbatch of a step's whole batch."""
+        earlier, sample = divmod(number, self.num_samples)
+        return step * self.accumulated + earlier, sample
 
     def seat(self, process: int) -> tuple[int, int]:
         """(replica, rank) of a process."""

@@ -69,9 +69,9 @@ class ReplayOptions:
     count_work: bool = True
 
     @property
-    def num_steps(self) -> int:
+    def num_passes(self) -> int:
         """How often the program runs."""
-        return 1 if self.training is None else self.training.steps
+        return 1 if self.training is None else self.training.num_passes
 
     def __post_init__(self) -> None:
         training: object = self.training

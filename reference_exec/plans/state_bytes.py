@@ -2,7 +2,8 @@
 
 What a rank and its host hold as a pass ends. As one begins there are no gradients but those that a
 member has shards of, and before the first STEP no optimizer state: what stays from one step to the
-next is weights and optimizer state. With w the bytes of a stage's parameters
+next is weights and optimizer state. (Accumulated gradients stay from pass to
+pass of a step.) With w the bytes of a stage's parameters
 (``footprint.weight_bytes``), t its parameter tensors,
 
                            weights    gradients   optimizer
@@ -73,21 +74,28 @@ def predicted_states(plan: ReplayPlan) -> tuple[States, ...]:
     These moments stand in the order of time, two for each pass.
     """
     ended = predicted_state(plan)
-    first, later = _begun(plan, ended, is_first=True), _begun(plan, ended, is_first=False)
-    return tuple(
-        states for step in range(plan.num_passes) for states in (later if step else first, ended)
-    )
+    found: list[States] = []
+    for number in range(plan.num_passes):
+        steps, earlier = divmod(number, plan.accumulated)
+        begun = _before_steps(ended) if steps == 0 else ended
+        found.append(begun if earlier else _without_gradients(plan, begun))
+        is_stepped = steps or earlier == plan.accumulated - 1
+        found.append(ended if is_stepped else begun)
+    return tuple(found)
 
 
-def _begun(plan: ReplayPlan, ended: States, *, is_first: bool) -> States:
-    """The state as a pass begins, of that as it ends."""
-    ranks, hosts = (
-        [replace(state, optimizer=0 if is_first else state.optimizer) for state in states]
-        for states in ended
-    )
-    if not plan.is_sharded:
-        ranks = [replace(state, gradients=0) for state in ranks]
+def _before_steps(ended: States) -> States:
+    """The state before the first STEP, when an optimizer keeps nothing yet."""
+    ranks, hosts = ([replace(each, optimizer=0) for each in states] for states in ended)
     return tuple(ranks), tuple(hosts)
+
+
+def _without_gradients(plan: ReplayPlan, ended: States) -> States:
+    """The state as a pass begins whose gradients are not those of the pass before, too."""
+    ranks, hosts = ended
+    if plan.is_sharded:
+        return ranks, hosts
+    return tuple(replace(state, gradients=0) for state in ranks), hosts
 
 
 def predicted_state(plan: ReplayPlan) -> States:

@@ -7,6 +7,10 @@ with the next pass: what the zero-bubble papers' ``span_idle`` takes for granted
 ranks first wait for each other. Gradients that ranks have to add (replicas of a stage, tied
 embeddings) are exchanged at the end of the pass, so these stages step then. Loads no torch.
 
+Gradients may be accumulated over several passes. Then a step has the gradient of all of their
+microbatches: the sums go on where the pass before has left them, the mean of the loss is over all
+of them, and STEPs, exchanges and the barrier do nothing but in the last of the passes.
+
 The STEPs and exchanges stand in the ranks' programs (``stepping``) and are judged with them: rule 7
 over all passes, rule 6 for one of them. No verdict of rule 6 is lost by running a verified program
 several times: each rank's passes follow each other, so on every channel the sends and the receives
@@ -29,8 +33,8 @@ class Training:
 
     ``sgd`` is w - rate x gradient, ``momentum`` the same with momentum ``MOMENTUM``, ``adam`` Adam
     (Kingma and Ba, Algorithm 1) with its usual constants. ``clip`` is the most that the global norm
-    of all gradients may be (``runtime.clipping``), which takes a barrier. Raises ``ValueError``
-    naming the field.
+    of all gradients may be (``runtime.clipping``), which takes a barrier. ``accumulate`` passes
+    of the program add up to the gradient of one step. Raises ``ValueError`` naming the field.
     """
 
     optimizer: str = "sgd"
@@ -38,6 +42,7 @@ class Training:
     learning_rate: float | None = None
     has_barrier: bool = False
     clip: float | None = None
+    accumulate: int = 1
 
     def __post_init__(self) -> None:
         if self.optimizer not in OPTIMIZERS:
@@ -45,6 +50,10 @@ class Training:
             raise ValueError(f"replay optimizer must be one of {known}, got {self.optimizer!r}")
         if not isinstance(self.steps, int) or self.steps < 1:
             raise ValueError(f"replay steps must be 1 or more, whole, got {self.steps!r}")
+        if not isinstance(self.accumulate, int) or self.accumulate < 1:
+            raise ValueError(
+                f"replay accumulate must be 1 pass or more, whole, got {self.accumulate!r}"
+            )
         if not (math.isfinite(self.rate) and self.rate > 0):
             raise ValueError(f"replay learning rate must be more than 0, got {self.learning_rate}")
         if self.clip is None:
@@ -53,6 +62,15 @@ class Training:
             raise ValueError(f"replay clip must be a norm above 0, got {self.clip}")
         if not self.has_barrier:
             raise ValueError("replay clip waits for all gradients: has_barrier must be set with it")
+
+    @property
+    def num_passes(self) -> int:
+        """How often the program runs."""
+        return self.steps * self.accumulate
+
+    def ends_step(self, number: int) -> bool:
+        """Whether the pass of a number, from 0 on, is the last before a step."""
+        return (number + 1) % self.accumulate == 0
 
     @property
     def rate(self) -> float:

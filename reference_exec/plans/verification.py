@@ -88,7 +88,7 @@ def verify_plan(problem: Problem, plan: ReplayPlan, semantics: Semantics) -> Ver
         found = check_communication(problem, program, (semantics,), has_barrier=has_barrier)
         decisions += found.decisions
     if training is not None:
-        passes = [program] * training.steps
+        passes = [program] * training.num_passes
         tied = plan.spec.tied
         decisions.append(check_training(problem, passes, has_barrier=has_barrier, is_tied=tied))
     return Verdict(decisions=tuple(decisions))

@@ -302,7 +302,7 @@ class Compute:
             if self._is_last(key):
                 target = self.batch.target(key).clone()  # the graph's own, if it keeps it
                 with drawing(plan.spec, stage + 1, *place):
-                    root = microbatch_loss(plan.spec, root, target, plan.num_samples)
+                    root = microbatch_loss(plan.spec, root, target, plan.batch_samples)
         if shards is not None:
             shards.unbind()
         if saved is not None:

@@ -154,7 +154,7 @@ class Rank:
     def _run_passes(self) -> Iterator[BlockedAction | None]:
         for step in range(self._plan.num_passes):
             self._compute.batch.begin_pass(step)
-            self._updates.begin_pass()
+            self._updates.begin_pass(step)
             self._collectives.begin_pass()
             self._passes.append([])
             self._note_state()

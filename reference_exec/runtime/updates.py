@@ -11,6 +11,8 @@ global barrier the first STEP of a pass waits: the lowest rank that steps hears 
 answers all, and then all step; each replica has its own. What they tell each other then is nothing
 or, where gradients are clipped, their norms (``clipping``).
 
+Where gradients are accumulated over passes, none of this is done but in the last pass of a step.
+
 What is wrong with a program that was not verified ends it (``BrokenProgram``): a STEP or an
 exchange of a stage that is not here, twice, or missing.
 
@@ -79,14 +81,17 @@ class Updates:
         self._totals: Named = {}
         self._of_shards: dict[int, Levels] = {}  # totals that two ranks have, by stage
         self._done: set[Action] = set()
-        self._has_waited = False
+        self._has_waited, self._is_last = False, True  # of the passes of a step
         self._factor: torch.Tensor | None = None  # of clipped gradients, in this pass
         self._sent: list[BlockedAction] = []
 
-    def begin_pass(self) -> None:
-        """Forget the gradients and the steps of the pass before."""
-        for module in self._stages.values():
-            module.zero_grad(set_to_none=True)
+    def begin_pass(self, number: int) -> None:
+        """Forget the steps of the pass before, and the gradients unless more adds up to them."""
+        training = self._training
+        self._is_last = training is None or training.ends_step(number)
+        if number % self._plan.accumulated == 0:
+            for module in self._stages.values():
+                module.zero_grad(set_to_none=True)
         self._totals.clear()
         self._of_shards.clear()
         self._done.clear()
@@ -95,7 +100,9 @@ class Updates:
     def run(self, action: Action) -> Iterator[BlockedAction]:
         """Run a STEP, or the REDUCE_GRAD of a stage that is not sharded."""
         require(action not in self._done, f"{action} runs twice")
-        if action.kind is Kind.STEP:
+        if not self._is_last:
+            pass  # the gradient is not whole yet
+        elif action.kind is Kind.STEP:
             yield from self._step(action.stage)
         elif action.slice == TIE:
             yield from self._add_tied(action)

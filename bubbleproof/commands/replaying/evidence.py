@@ -121,7 +121,8 @@ def _updates(report: ReplayReport) -> list[ReplayRow]:
     if report.steps:
         when = "after a global barrier" if report.has_barrier else "stage by stage"
         clip = "" if report.clip is None else f", gradients clipped to norm {report.clip:g}"
-        what = f"weights after {report.steps} steps of {report.optimizer}, {when}{clip}"
+        of = f" of {report.accumulate} passes each" if report.accumulate > 1 else ""
+        what = f"weights after {report.steps} steps of {report.optimizer}{of}, {when}{clip}"
         expected = "equal bit for bit to steps with the expected gradients"
         row = _error(report, f"torch's {report.optimizer} in float64", report.max_weight_error)
         if report.rounded_to:

@@ -118,9 +118,9 @@ def interruptible() -> Iterator[None]:
 def _require_size(given: ScheduleFile, request: ReplayRequest) -> None:
     """Raise ``ValueError`` for what is too large by its numbers, before torch is loaded."""
     training = request.training.asked()
-    steps = 1 if training is None else training.steps
+    passes = 1 if training is None else training.num_passes
     backend = request.run.backend or OWN_BACKENDS[0]
-    require_size(given.problem, steps, request.training.data_parallel, backend=backend)
+    require_size(given.problem, passes, request.training.data_parallel, backend=backend)
     pipeline = known_pipeline(given)
     require_room(
         request.model.spec(),

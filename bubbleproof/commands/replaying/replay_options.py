@@ -102,6 +102,9 @@ class TrainingOptions(OptionGroup):
     clip: Annotated[float | None, Option(help="Most that the global norm may be; a barrier.")] = (
         None
     )
+    accumulate: Annotated[int | None, Option(help="Passes that add up to a step's gradient.")] = (
+        None
+    )
     data_parallel: Annotated[int, Option(help="Replicas, each on microbatches of its own.")] = 1
     zero: Annotated[
         str | None, Option(help="ZeRO level, with others by parameter name: 2, or 3,norm=1.")
@@ -111,8 +114,8 @@ class TrainingOptions(OptionGroup):
         """The training that is asked for, None where nothing is. Raises ``ValueError``."""
         from bubbleproof.reference_exec.plans.training import Training
 
-        asked = (self.optimizer, self.steps, self.learning_rate, self.barrier, self.clip)
-        if asked == (None, None, None, False, None):
+        named = (self.optimizer, self.steps, self.learning_rate, self.clip, self.accumulate)
+        if not self.barrier and all(each is None for each in named):
             return None
         return Training(
             optimizer="sgd" if self.optimizer is None else self.optimizer,
@@ -120,6 +123,7 @@ class TrainingOptions(OptionGroup):
             learning_rate=self.learning_rate,
             has_barrier=self.barrier or self.clip is not None,
             clip=self.clip,
+            accumulate=1 if self.accumulate is None else self.accumulate,
         )
 
     def levels(self) -> ZeroLevels | None:

@@ -75,13 +75,15 @@ class LossesLayout(Layout):
 class WeightsLayout(Layout):
     """Weights after ``steps`` optimizer steps, or after those of the hosts.
 
-    ``clip`` is the most that the global norm of gradients might be, where they were clipped.
+    ``clip`` is the most that the global norm of gradients might be, where they were clipped;
+    ``accumulate`` the passes that added up to the gradient of a step.
     """
 
     optimizer: str
     steps: Natural
     has_barrier: bool
     clip: Number | None = None
+    accumulate: Natural = 1
     num_updated_stages: Natural
     equal: bool
     max_relative_error: Number | None
