@@ -26,6 +26,7 @@ class Cluster:
     is as much of that (``cluster_times``); 0: the computation waits for each. None: what the
     constant ``exposed_gradient`` leaves, where the software overlaps them, else 0.
 
+    ``products`` are those of the software's linears: "bf16", or "fp8".
     Raises ``ValueError`` for numbers that are none.
     """
 
@@ -35,6 +36,7 @@ class Cluster:
     reserve: int = 2 << 30
     framework: str = "megatron-core"
     hidden: float | None = None
+    products: str = "bf16"
 
     def __post_init__(self) -> None:
         if self.cards < 1:
@@ -50,7 +52,7 @@ class Cluster:
                 f"cluster hidden must be 0 to 1, the share of collectives beside computation, got "
                 f"{self.hidden}; use such as 0.5"
             )
-        software(self.framework)
+        software(self.framework).computing_in(self.products)
         if not self.constants:
             object.__setattr__(self, "constants", starts(self.card))
         require_constants(dict(self.constants))
@@ -63,7 +65,7 @@ class Cluster:
     @property
     def runs(self) -> Software:
         """The software."""
-        return software(self.framework)
+        return software(self.framework).computing_in(self.products)
 
     @property
     def hides(self) -> float:

@@ -164,8 +164,7 @@ def counted(training: TrainingJob, combination: Combination) -> CombinationCosts
         )
     except ValueError as error:
         return _illegal(combination, str(error))
-    taken = training.cluster.memory - numbers.capacity
-    needed = min(_held(numbers.layers, cut) for cut in numbers.cuts) + taken
+    needed = min(_held(numbers.layers, cut) for cut in numbers.cuts) + numbers.beside
     fits = needed <= training.cluster.memory
     return CombinationCosts(
         combination=combination,

@@ -62,10 +62,10 @@ def _require_deployment(planned: PlannedModel) -> None:
             f"hand-over to megatron: ZeRO {planned.deployment.zero} is no --use-distributed-"
             "optimizer; plan with zero = [0, 1]"
         )
-    if planned.model.kv_rank or planned.model.experts:
+    if planned.model.kv_rank:
         raise ValueError(
-            "hand-over to megatron: latent attention and experts have arguments of their own, "
-            "which are not written; use --to torch"
+            "hand-over to megatron: latent attention has arguments of its own, which are not "
+            "written; use --to torch"
         )
 
 
@@ -73,7 +73,7 @@ def _of_pipeline(handed: HandedSchedule, planned: PlannedModel, layout: str) -> 
     at = planned.deployment
     lines = [
         f"--pipeline-model-parallel-size {handed.pipeline.num_ranks}",
-        f"--pipeline-model-parallel-layout {layout}",
+        *[f"--pipeline-model-parallel-layout {layout}"] * (handed.num_stages > 1),
         f"--tensor-model-parallel-size {at.tensor}",
         f"--context-parallel-size {at.context}",
     ]
@@ -90,7 +90,7 @@ def _of_model(planned: PlannedModel) -> list[str]:
     lines = [
         f"--num-layers {model.layers}",
         f"--hidden-size {model.hidden}",
-        f"--ffn-hidden-size {model.feed_forward}",
+        f"--ffn-hidden-size {model.dense_feed_forward or model.feed_forward}",
         f"--num-attention-heads {model.heads}",
         f"--kv-channels {model.head_width}",
         f"--seq-length {planned.deployment.sequence}",
@@ -105,7 +105,23 @@ def _of_model(planned: PlannedModel) -> list[str]:
     lines += ["--disable-bias-linear"] * (not model.feed_forward_bias)
     lines += ["--add-qkv-bias"] * (model.attention_biases == "inputs")
     lines += ["--attention-dropout 0.0", "--hidden-dropout 0.0"] * (not model.dropout)
-    return lines
+    return lines + (_of_experts(planned) if model.experts else [])
+
+
+def _of_experts(planned: PlannedModel) -> list[str]:
+    """Experts are cut by the tensor group too, which is Megatron's default."""
+    model, dense = planned.model, planned.model.dense_layers
+    lines = [
+        f"--num-experts {model.experts}",
+        f"--moe-router-topk {model.experts_per_token}",
+        f"--moe-ffn-hidden-size {model.feed_forward}",
+        f"--expert-model-parallel-size {planned.deployment.expert}",
+        "--moe-token-dispatcher-type alltoall",
+        "--moe-grouped-gemm",
+    ]
+    shared = f"--moe-shared-expert-intermediate-size {model.shared_feed_forward}"
+    lines += [shared] * bool(model.shared_feed_forward)
+    return lines + [f"--moe-layer-freq ([0]*{dense}+[1]*{model.layers - dense})"] * bool(dense)
 
 
 def _of_step(planned: PlannedModel) -> list[str]:

@@ -16,6 +16,7 @@ from bubbleproof.planners.outcome import Outcome
 from bubbleproof.planners.planned import NO_FILE, Plan, PlanSource
 from bubbleproof.planners.shape_bounds import legal_shapes
 from bubbleproof.solvers.result import Status
+from bubbleproof.theory.pipelines.shapes.plan_space import Candidate
 from bubbleproof.verify.candidates.bundle import CandidateBound, DeploymentSpace
 
 
@@ -36,14 +37,18 @@ class DeploymentRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SolvedDeployment(DeploymentRow):
-    """One with a schedule: its iteration in ticks, and the highest load of a card in bytes."""
+    """One with a schedule: its iteration in ticks, and the highest load of a card in bytes.
+
+    ``candidate`` is the shape of its pipeline.
+    """
 
     value: int
     peak_memory: int
+    candidate: Candidate
 
 
 def solved_deployment(
-    row: DeploymentRow, *, value: int, peak_memory: int, beside: int
+    row: DeploymentRow, *, value: int, peak_memory: int, candidate: Candidate, beside: int
 ) -> SolvedDeployment:
     """The row with a schedule, beside whose highest load so many bytes of a card are taken."""
     return SolvedDeployment(
@@ -54,6 +59,7 @@ def solved_deployment(
         on_card=peak_memory + beside,
         value=value,
         peak_memory=peak_memory,
+        candidate=candidate,
     )
 
 

@@ -21,10 +21,14 @@ NO_ROOM = "does not fit: no shape has room for one microbatch"
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class FoundIteration:
-    """An iteration in ticks, and the highest load of a card's memory; the less is the better."""
+    """An iteration in ticks, and the highest load of a card's memory; the less is the better.
+
+    ``candidate`` is the shape that has it.
+    """
 
     value: int
     peak_memory: int
+    candidate: Candidate = field(compare=False)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -109,7 +113,8 @@ class DeploymentStanding:
         if seen.found is None:
             return
         peak = max(seen.found.measured.peak_memory, default=0)
-        found = FoundIteration(value=seen.found.value + self.step_end, peak_memory=peak)
+        value = seen.found.value + self.step_end
+        found = FoundIteration(value=value, peak_memory=peak, candidate=shape.candidate)
         if self.best is None or found < self.best:
             self.best = found
             self.known = KnownSchedule(candidate=shape.candidate, found=seen.found)
@@ -118,8 +123,12 @@ class DeploymentStanding:
         """What the search of its pipeline alone brought."""
         self.is_planned = True
         if isinstance(found, Plan):
-            value = found.value + self.step_end
-            self.best = FoundIteration(value=value, peak_memory=found.winner.peak_memory)
+            winner = found.winner
+            self.best = FoundIteration(
+                value=found.value + self.step_end,
+                peak_memory=winner.peak_memory,
+                candidate=winner.candidate,
+            )
             self.plan = found
         bounds = {each.candidate: each for each in found.bundle}
         for shape in self.shapes:
@@ -169,6 +178,7 @@ class DeploymentStanding:
             row,
             value=self.best.value,
             peak_memory=self.best.peak_memory,
+            candidate=self.best.candidate,
             beside=self.counted.numbers.beside,
         )
 

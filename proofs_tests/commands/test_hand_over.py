@@ -141,9 +141,30 @@ def test_megatron_refuses_what_its_arguments_do_not_say() -> None:
     sharded = replace(good.planned, deployment=good.planned.deployment.with_changes(zero=3))
     with pytest.raises(ValueError, match=r"ZeRO 3 .*; plan with zero = \[0, 1\]"):
         megatron_files(replace(good, planned=sharded))
-    experts = replace(good.planned, model=known_model("mixtral-8x7b").model)
-    with pytest.raises(ValueError, match="experts have arguments of their own"):
-        megatron_files(replace(good, planned=experts))
+    latent = replace(good.planned, model=known_model("deepseek-v3").model)
+    with pytest.raises(ValueError, match="latent attention has arguments of its own"):
+        megatron_files(replace(good, planned=latent))
+
+
+def test_megatron_is_told_of_experts() -> None:
+    good = handed("1f1b", (16, 16), p=2, m=4)
+    assert good.planned is not None
+    mixed = replace(good.planned, model=known_model("mixtral-8x7b").model)
+    mixed = replace(mixed, deployment=mixed.deployment.with_changes(data=4, expert=4))
+    text = megatron_files(replace(good, planned=mixed)).files["megatron.args"]
+    # Mixtral 8x7B: eight experts of 14,336, two for a token
+    for line in (
+        "--num-experts 8",
+        "--moe-router-topk 2",
+        "--moe-ffn-hidden-size 14336",
+        "--expert-model-parallel-size 4",
+    ):
+        assert f"{line}\n" in text
+    assert "--moe-layer-freq" not in text
+    first = replace(mixed.model, dense_layers=1, dense_feed_forward=512)
+    text = megatron_files(replace(good, planned=replace(mixed, model=first))).files["megatron.args"]
+    assert "--moe-layer-freq ([0]*1+[1]*31)\n" in text
+    assert "--ffn-hidden-size 512\n" in text
 
 
 def test_placements_that_a_framework_has_no_name_for_are_refused() -> None:

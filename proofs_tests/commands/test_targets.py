@@ -26,7 +26,7 @@ OTHERS = {
     },
     "repair": {"schedule", "problem", "dialect"},
     "pareto": {"problem", "cluster"},
-    "plan": {"problem", "cluster", "paper"},
+    "plan": {"problem", "cluster", "paper", "yours"},
     "bench": {"problems", "engine"},
     "verify": {"schedule", "problem", "comm", "certificate", "dialect", "runtime"},
     "measure": {"family", "parameters"},

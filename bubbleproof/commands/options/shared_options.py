@@ -120,6 +120,10 @@ class PlanRequest(OptionGroup):
     paper: Annotated[
         str | None, Option(help="bpipe, mepipe, pipemesh or tpipe: show its own choice beside.")
     ] = None
+    yours: Annotated[
+        str | None,
+        Option(help='Your own configuration beside it: "tensor=4 pipeline=4 chunks=5".'),
+    ] = None
     output: Annotated[
         str | None, Option("-o", help="Folder for the plan and its page."), Target.FOLDER
     ] = None

@@ -15,7 +15,7 @@ from bubbleproof.commands.planning.plan_results import (
     plan_to_json,
     winner_to_json,
 )
-from bubbleproof.costs import layer_flops
+from bubbleproof.costs import layer_flops, layer_operations, operation_flops
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.layer_flops import head_flops
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
@@ -128,8 +128,10 @@ def _utilisation(file: ClusterFile, row: DeploymentRow) -> str:
 
 
 def utilisation(file: ClusterFile, iteration: int) -> float:
-    """The model's FLOPs, a part of what the cards' dense rate would do."""
-    return teraflops(file, iteration) / file.training.cluster.card.half_tflops
+    """The model's FLOPs, a part of what the cards' dense rate would do: that of their products."""
+    cluster = file.training.cluster
+    rate = cluster.card.tflops["fp8"] if cluster.products == "fp8" else cluster.card.half_tflops
+    return teraflops(file, iteration) / rate
 
 
 def iteration_rows(file: ClusterFile, found: AnyClusterPlan) -> list[tuple[str, str]]:
@@ -158,14 +160,22 @@ def _bound_name(found: ClusterPlan) -> str:
     return "no order at all below" if found.orders else "no iteration below"
 
 
-def teraflops(file: ClusterFile, iteration: int) -> float:
-    """Model FLOPs of a step per card and second, nothing recomputed counted, in 10^12."""
+def teraflops(file: ClusterFile, iteration: int, *, half: bool = False) -> float:
+    """Model FLOPs of a step per card and second, nothing recomputed counted, in 10^12.
+
+    The attention's square is counted whole, or ``half``, which is what lies below the diagonal.
+    """
     training = file.training
-    plain = Deployment(sequence=training.deployment.sequence)
-    one = layer_flops(training.model, plain) * training.model.layers
-    one += head_flops(training.model, plain)
-    step = float(one.forward + one.input_backward + one.weight_backward) * training.samples
-    return step / training.cluster.cards / iteration / 1e6
+    model, plain = training.model, Deployment(sequence=training.deployment.sequence)
+    one = layer_flops(model, plain) * model.layers + head_flops(model, plain)
+    step = float(one.forward + one.input_backward + one.weight_backward)
+    if half:
+        squares = [
+            operation_flops(each, model, plain) for each in layer_operations(model) if each.scores
+        ]
+        each = sum(float(s.forward + s.input_backward + s.weight_backward) for s in squares)
+        step -= model.layers * each / 2
+    return step * training.samples / training.cluster.cards / iteration / 1e6
 
 
 def no_plan_to_json(file: ClusterFile, found: NoClusterPlan) -> dict[str, object]:

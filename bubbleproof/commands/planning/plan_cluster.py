@@ -4,14 +4,17 @@ Goes through all deployments (tensor, data, pipeline, micro-batch, ZeRO level, r
 of each, the shapes of ``[plan]``. With ``-o`` the folder then holds the winner's problem file
 (``problem.toml``, of the kind that ``profile`` writes, for ``plan``, ``solve`` and ``replay``),
 ``plan.json``, ``schedule.json``, the page ``plan.html`` and the schedule as a PyTorch table
-(``schedule.csv``). ``--certificate`` writes the proofs of all deployments, of each what bounds it
-or why it has no schedule; ``verify DIR --certificate FILE`` derives the deployments anew.
+(``schedule.csv``). ``--yours "tensor=4 pipeline=4 chunks=5"`` estimates a configuration of one's
+own beside it. ``--certificate`` writes the proofs of all deployments, of each what bounds it or why
+it has no schedule; ``verify DIR --certificate FILE`` derives the deployments anew.
 
 ``--json``: ``value`` and ``lower_bound`` are iterations, in microseconds: the pipeline's
 ``makespan`` and the ``step_end`` (gradients, weights, optimizer). ``winner`` has ``tensor, data,
 pipeline, micro_batch, zero, scope`` beside the keys of any plan, ``candidates`` one entry for each
-deployment, ``shapes`` those of the winner's pipeline. With ``--paper`` what a paper's planner would
-run (of the winner's deployment, or its own) is among the candidates; its values are iterations.
+deployment, ``shapes`` those of the winner's pipeline, ``times`` where the microseconds of the plan
+and of the next five go, ``yours`` the configuration of one's own. With ``--paper`` what a paper's
+planner would run (of the winner's deployment, or its own) is among the candidates; its values are
+iterations.
 """
 
 from __future__ import annotations
@@ -34,7 +37,9 @@ from bubbleproof.commands.planning.cluster_results import (
     corners_of,
     iteration_rows,
     no_plan_to_json,
+    utilisation,
 )
+from bubbleproof.commands.planning.own_run import OwnRun, own_run
 from bubbleproof.commands.planning.paper_results import (
     PipelinesBeside,
     paper_rows,
@@ -57,6 +62,16 @@ from bubbleproof.commands.planning.restriction import (
     Restriction,
     restriction_of,
 )
+from bubbleproof.commands.planning.time_table import (
+    PARTS_EXPLAINED,
+    TIME_COLUMNS,
+    DeploymentTimes,
+    deployment_times,
+    own_rows,
+    own_to_json,
+    time_rows,
+    times_to_json,
+)
 from bubbleproof.costs.combinations import CombinationCosts
 from bubbleproof.formats.clusters.cluster_deployments import all_counted
 from bubbleproof.formats.clusters.cluster_toml import (
@@ -76,6 +91,8 @@ from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
 from bubbleproof.planners.outcome import Outcome
 from bubbleproof.planners.planning import plan_cluster
 from bubbleproof.report.deployment_corners import deployment_corners
+from bubbleproof.report.html import paragraph, section
+from bubbleproof.report.html import table as table_of
 from bubbleproof.report.page import ReportPage
 from bubbleproof.report.plan_page import ranked_table
 from bubbleproof.theory.pipelines.shapes.nearest_shape import nearest_change
@@ -104,12 +121,19 @@ class _Answer:
     winner: CombinationCosts
     timed: Timed
     shown: PipelinesBeside | None
+    times: tuple[DeploymentTimes, ...]
+    yours: OwnRun | None = None
     restriction: Restriction | None = None
 
 
 def run_any_plan(problem: str, request: PlanRequest) -> int:
     """Plan a problem file: of a model on a cluster, or of a pipeline."""
     if not problem.endswith(".toml") or not is_cluster_file(problem):
+        if request.yours is not None:
+            raise ValueError(
+                f"--yours is a deployment of a model on a cluster, and {problem} tells neither; "
+                "use a file that starts from [model] [cluster] [batch]"
+            )
         return run_plan(problem, request)
     require_targets(request)
     if request.paper is not None:
@@ -118,6 +142,7 @@ def run_any_plan(problem: str, request: PlanRequest) -> int:
         require_paper(request.paper)
     file = read_cluster_file(problem)
     options, began = options_of(request, file.time_limit), perf_counter()
+    yours = None if request.yours is None else own_run(file, request.yours.split())
     with about(problem):
         counts = all_counted(file)
     options = options.after(perf_counter() - began)
@@ -135,7 +160,8 @@ def run_any_plan(problem: str, request: PlanRequest) -> int:
         return EXIT[found.status]
     answer = _answer(file, counts, found, request.paper, options)
     left = max(0.0, min(SHARE * options.time_limit, options.time_limit - (perf_counter() - began)))
-    answer = replace(answer, restriction=restriction_of(file, answer.found, options, left))
+    restriction = restriction_of(file, answer.found, options, left)
+    answer = replace(answer, restriction=restriction, yours=yours)
     with written_together(request.output, request.certificate) as (folder, proofs):
         if request.output is not None:
             _write(folder, answer)
@@ -177,6 +203,7 @@ def _answer(
         winner=found.winner,
         timed=timed_candidates(found.plan, deployed, options.time_limit),
         shown=shown,
+        times=deployment_times(file, counts, found),
     )
 
 
@@ -189,6 +216,9 @@ def _write_proofs(path: Path, counts: Sequence[CombinationCosts], of: _Answer) -
 
 def _to_json(of: _Answer) -> dict[str, object]:
     found = cluster_plan_to_json(of.file, of.deployed, of.found, of.timed)
+    found["times"] = times_to_json(of.times)
+    if of.yours is not None:
+        found["yours"] = own_to_json(of.yours, of.found, utilisation(of.file, of.yours.iteration))
     if of.restriction is not None:
         found["framework"] = of.restriction.to_json()
     if of.shown is None:
@@ -230,12 +260,22 @@ def _print_deployments(file: ClusterFile, found: ClusterPlan | NoClusterPlan) ->
 
 def _print(of: _Answer) -> None:
     _print_deployments(of.file, of.found)
+    if of.times:
+        print_table(f"{of.file.name}: where the time goes", TIME_COLUMNS, time_rows(of.times))
+        print_text(PARTS_EXPLAINED)
     rows = [*iteration_rows(of.file, of.found), *_shape_rows(of)]
     rows += paper_rows(of.shown, of.found.value, of.deployed.pipeline.unit)
     rows += [] if of.restriction is None else of.restriction.rows(of.found.value)
+    rows += _own_rows(of)
     print_table(f"{of.file.name}: plan", ("quantity", "value"), rows)
     if of.found.reason:
         print_text(of.found.reason)
+
+
+def _own_rows(of: _Answer) -> list[tuple[str, str]]:
+    if of.yours is None:
+        return []
+    return own_rows(of.yours, of.found, utilisation(of.file, of.yours.iteration))
 
 
 def _shape_rows(of: _Answer) -> list[tuple[str, str]]:
@@ -270,5 +310,15 @@ def _report(of: _Answer) -> ReportPage:
     picture = deployment_corners(
         corners_of(of.found), unit=UNIT, capacity=of.file.training.cluster.memory
     )
-    summary = (*iteration_rows(of.file, of.found), *report.summary)
-    return replace(report, summary=summary, parts=(table, picture, *report.parts))
+    summary = (*iteration_rows(of.file, of.found), *report.summary, *_own_rows(of))
+    parts = (table, picture, _time_section(of), *report.parts)
+    return replace(report, summary=summary, parts=parts)
+
+
+def _time_section(of: _Answer) -> str:
+    """The table of where the time goes, for the page."""
+    if not of.times:
+        return ""
+    shown = table_of(TIME_COLUMNS, time_rows(of.times))
+    told = paragraph(PARTS_EXPLAINED.replace("\n", " "), css="soft")
+    return section("Where the time goes", shown, told)

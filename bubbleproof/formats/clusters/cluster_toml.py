@@ -169,11 +169,14 @@ def cluster_of(layout: ClusterLayout, software: str | None = None) -> Cluster:
     """
     with values_at("cluster"):
         kind, constants = _card(layout)
+        if layout.products == "fp8" and "fp8" not in kind.tflops:
+            has = f"bf16 (a {kind.name} multiplies no numbers of eight bits)"
+            raise UnusableInput("cluster.products", has, "'fp8'")
         found = Cluster(
             card=kind,
             cards=layout.cards,
             constants=constants,
-            **_told(layout, "reserve", "hidden"),
+            **_told(layout, "reserve", "hidden", "products"),
             **_framework(layout.framework or software),
         )
         efficiency = layout.efficiency

@@ -14,6 +14,7 @@
     efficiency = 0.5             # the share of the dense rate that large products reach
     reserve = "2 GiB"            # of the memory of a card, for driver and libraries
     framework = "megatron-core"  # what runs on it (costs/times/software.py)
+    products = "fp8"             # what a layer's linears are computed in; default bf16
     hidden = 0.5                 # of the replicas' collectives, runs beside computation; default 0
     per_node = 8                 # from here on, in place of the card's own:
     flops = 312e12               # of one card: dense products of 16-bit numbers per second
@@ -79,6 +80,8 @@ class ClusterLayout(Layout):
     """The share of the dense rate that large products reach, above 0 and at most 1."""
     hidden: Finite | None = None
     """The share of the replicas' collectives that runs beside computation; absent: none does."""
+    products: Literal["bf16", "fp8"] | None = None
+    """What the products of a layer's linears are computed in; absent: bf16."""
     reserve: NaturalSize | None = None
     """Of the memory of a card, for driver and libraries."""
     per_node: Cards | None = None

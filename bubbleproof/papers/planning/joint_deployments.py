@@ -71,9 +71,12 @@ def _row(
         bound = min(row.bound, joint.lower_bound + value - joint.value)
         status = solved_outcome(value, bound)
         told = replace(row, status=status, reason="the plan", bound=bound)
-        beside = 0 if at.numbers is None else at.numbers.beside
         return solved_deployment(
-            told, value=value, peak_memory=joint.winner.peak_memory, beside=beside
+            told,
+            value=value,
+            peak_memory=joint.winner.peak_memory,
+            candidate=joint.winner.candidate,
+            beside=0 if at.numbers is None else at.numbers.beside,
         )
     if row.combination == found.winner.combination:
         return replace(row, reason=f"longer than the plan, {at.combination}")
