@@ -62,6 +62,13 @@ def test_four_ranks_of_two_chunks(
     assert [claim.bound for claim in claims] == sorted({claim.bound for claim in claims})
 
 
+def test_no_program_is_made_of_what_a_microbatch_does_not_fit() -> None:
+    """Known is next to nothing: the first horizon is a microbatch's own length."""
+    problem = tight_loop(6, 6).problem()
+    claims = [claim.bound for claim in found(problem, 1)]
+    assert claims[-1] == [*found(problem, 122)][-1].bound
+
+
 def test_prices_of_a_short_horizon_are_lengthened() -> None:
     """A wave of eight ranks, split backwards: from 1,994 ticks to 2,041, by 797 of them alone."""
     pipeline = Pipeline(

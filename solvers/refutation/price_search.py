@@ -71,7 +71,7 @@ class PriceSearch:
             if found is not None and (claim := stretched(self.problem, found[1], known)):
                 yield claim
                 return
-        yield from self._in_full(parts, rank, stores, known)
+        yield from self._in_full(parts, rank, stores, max(known, longest))
 
     def _in_full(
         self, parts: list[LoneMicrobatch], rank: int, stores: list[int], known: int
