@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bubbleproof.solvers import SolveOptions, Status, solve
+from bubbleproof.solvers import SolveOptions, Status, search, solve
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.refutation.excerpt_search import (
     ExcerptSearch,
@@ -90,8 +90,8 @@ def test_contention_that_a_short_excerpt_learns_counts_in_each_window() -> None:
     life = tightest(problem, bounds)
     assert life is not None
     assert problem.actions[life.first].stage == 0
-    search = ExcerptSearch(problem, bounds, proving(3.0), life, Counter({12: 2}))
-    [claim] = search.certificates(bounds.best.bound)
+    windows = ExcerptSearch(problem, bounds, proving(3.0), life, Counter({12: 2}))
+    [claim] = windows.certificates(bounds.best.bound)
     assert bounds.best.bound < claim.bound <= 948
     assert refusal(problem, claim) is None
     assert [(each.count, each.times) for each in claim.windows] == [(12, 2)]
@@ -114,11 +114,15 @@ def test_a_store_of_several_chunks_asks_for_none() -> None:
     assert tightest(problem, lower_bounds(problem)) is None
 
 
-def test_solve_refutes_by_windows() -> None:
-    """Four ranks, room for 3, 104 microbatches: 3,459 ticks by its volume, more by windows."""
-    problem = split_loop(104)
-    assert lower_bounds(problem).best.bound == 3459
-    options = SolveOptions(time_limit=600, work=2.0, threads=1, within=3462)
+def test_solve_refutes_by_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four ranks, room for 3, 36 microbatches: 1,234 ticks by its volume, more by windows.
+
+    So few tasks are left to an engine, unless it is told otherwise.
+    """
+    monkeypatch.setattr(search, "MOST_GLANCED", 400)
+    problem = split_loop(36)
+    assert lower_bounds(problem).best.bound == 1234
+    options = SolveOptions(time_limit=600, work=1.0, threads=1, within=1237)
     found = solve(problem, options)
     assert isinstance(found.certificate, MicrobatchWindows)
     assert found.status is Status.INFEASIBLE

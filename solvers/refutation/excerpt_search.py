@@ -86,22 +86,26 @@ class ExcerptSearch:
 
     def certificates(self, known: int) -> Iterator[MicrobatchWindows]:
         """Certificates of more than ``known``, on ever more ranks."""
-        for number in range(FEWEST, max(FEWEST, self.problem.num_ranks) + 1, STEP):
+        every = self.problem.num_ranks
+        for number in (*range(FEWEST, every, STEP), every):
             ranks = _nearest(self.problem, self.life, number)
-            if not self._are_proved(ranks):
+            if not self._are_proved(ranks, is_last=number == every):
                 return
             claim = self._claim()
             if claim.bound > known:
                 known = claim.bound
                 yield claim
 
-    def _are_proved(self, ranks: tuple[int, ...]) -> bool:
-        """Prove about each window on these ranks; whether none of them was beyond reach."""
+    def _are_proved(self, ranks: tuple[int, ...], *, is_last: bool) -> bool:
+        """Prove about each window on these ranks; whether none of them was beyond reach.
+
+        Each has the same time, and as much is left for more ranks unless these are the last.
+        """
         for place, count in enumerate(sorted(self.counts)):
             short = self.excerpts.of(count, ranks)
             if isinstance(short, str) or short.num_tasks > MOST_ON_MORE:
                 return False
-            proof = self.prove(short, 1 / (1 + len(self.counts) - place))
+            proof = self.prove(short, 1 / (len(self.counts) - place + (not is_last)))
             if proof is None:
                 return False
             if count not in self.best or proof.bound > self.best[count].proof.bound:
