@@ -1,7 +1,8 @@
 (* What the theorems rest on beyond Coq's logic: nothing. Each line prints "Closed under the global
    context", and would name each axiom and each unfinished proof. *)
 
-From Bubbleproof Require Import Definitions Starts Packing Pipeline OneF1B GPipe OneMachine.
+From Bubbleproof Require Import Definitions Stores AllRules Starts Packing Pipeline
+  OneF1B GPipe OneMachine.
 
 Print Assumptions check_complete_iff.
 Print Assumptions check_placed_iff.
@@ -13,6 +14,10 @@ Print Assumptions check_accepts.
 Print Assumptions check_within_iff.
 Print Assumptions check_within_sound.
 Print Assumptions order_is_exclusive.
+Print Assumptions check_memory_iff.
+Print Assumptions check_ordered_iff.
+Print Assumptions check_all_iff.
+Print Assumptions right_is_valid.
 Print Assumptions packing.
 Print Assumptions timed_is_valid.
 Print Assumptions valid_is_timed.

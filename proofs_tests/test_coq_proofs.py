@@ -42,6 +42,9 @@ MUTANTS = {
         "finish x + lag <=? start y",
         "finish x <? start y",
     ),
+    "a base load not looked at": ("Stores.v", "check_fits s (base s) &&", "true &&"),
+    "a capacity not looked at": ("Stores.v", "Some c => n <=? c", "Some c => true"),
+    "an order not looked at": ("AllRules.v", "(finish T p x <=? start _ y) &&", "true &&"),
     "turns that overlap": ("Packing.v", "s t + d t <= s u \\/", "s t <= s u \\/"),
 }
 SIZES = [(1, 1, 3, 5), (3, 2, 1, 2), (2, 5, 4, 1), (4, 6, 2, 3)]

@@ -1,0 +1,12 @@
+(* The checkers as a program: Coq writes checker.ml, `judge.ml` reads problems and schedules for it.
+
+   Booleans, options, lists and pairs become OCaml's own; numbers stay Coq's, of any size. What one
+   trusts beyond the proofs is Coq's extraction, OCaml, and judge.ml. *)
+
+Require Import ZArith Extraction ExtrOcamlBasic.
+From Bubbleproof Require Import Definitions Stores AllRules OneMachine.
+
+Extraction Language OCaml.
+Set Warnings "-extraction-opaque-accessed".
+Extraction "checker.ml" check_complete check_placed check_dependencies check_ordered check_memory
+  check_one_machine instance Pos.eq_dec Z.add Z.mul Z.opp.

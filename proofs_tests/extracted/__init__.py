@@ -1,0 +1,1 @@
+"""The checkers that Coq extracted, beside the definition in Python and the fast checker."""

@@ -1,0 +1,110 @@
+"""The extracted checker beside the two in Python, in a small form; its page; and what it refuses.
+
+``BUBBLEPROOF_SWEEP=full`` compares families on up to 16 ranks.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from proofs_tests.extracted.judge import answers, built, missing, needs_judge
+from proofs_tests.extracted.three_checkers import (
+    Agreement,
+    compare,
+    family_specimens,
+    random_specimens,
+    with_mutants,
+)
+from proofs_tests.extracted.three_checkers_page import main, page
+from proofs_tests.extracted.two_certificates import CertificateAgreement, compare_certificates
+from proofs_tests.sized import sized
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "measured" / "three-checkers.md"
+# two tasks on resource 0, of 2 and 3 ticks, the second after the first; a store of at most 1, which
+# the first fills at its start and the second empties at its end
+PROBLEM = "P 2  2 1 0  3 1 0  1 1 2 0  1 0 1 1 2 1 0 1 2 1 -1"
+BY_HAND = {
+    "S 2  0 1 0  0 2 2": "11111",
+    "S 2  0 1 0  0 2 1": "11001",  # too early for its input, and on top of it
+    "S 2  0 2 2  0 1 0": "11101",  # right times in a wrong order
+    "S 2  0 1 -1  0 2 1": "11011",  # before time 0
+    "S 1  0 1 0": "01111",
+    "S 2  0 1 0  1 2 2": "00111",
+    "S 3  0 1 0  0 2 2  0 3 9": "00111",  # task 3 is none
+    "S 2  0 1 9223372036854775808  0 2 9223372036854775810": "11111",  # 2**63 and 2 more
+    "S 2  0 1 9223372036854775808  0 2 9223372036854775809": "11001",
+    "P 1  2 1 0  0  1 0 1 1 1 1 0 2 S 1  0 1 0": "11110",  # two units where one fits
+    "P 1  2 1 0  0  1 0 0 1 1 0 -1 S 1  0 1 0": "11110",  # below 0
+    "P 1  2 1 0  0  1 5 1 4 0 S 1  0 1 0": "11110",  # the base load alone
+    f"{PROBLEM} C 0 2 1 2 0 0 5": "1",
+    "C 0 2 1 2 0 0 6": "0",
+    "C 0 1 2 2 0 5": "1",  # task 2 alone, which 2 ticks lead to
+    "C 0 1 2 3 0 6": "0",  # a head of 3
+    "C 0 2 1 1 0 0 4": "0",  # twice
+    "C 1 2 1 2 0 0 5": "0",  # another resource
+    "C 0 0 0 0 0": "0",  # no task
+}
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(tmp_path_factory.mktemp("extracted"))
+
+
+@needs_judge
+def test_it_judges_what_is_judged_by_hand(program: Path) -> None:
+    assert answers(program, [PROBLEM, *BY_HAND]) == list(BY_HAND.values())
+
+
+@needs_judge
+def test_the_three_checkers_agree(program: Path) -> None:
+    schedules, certificates = Agreement(), CertificateAgreement()
+    known = list(family_specimens(sized(2, full=16)))
+    compare(schedules, program, with_mutants(known, 1))
+    compare(schedules, program, with_mutants(random_specimens(20), 5))
+    compare_certificates(certificates, program, known[:: sized(4, full=1)], each=2)
+    assert schedules.wrong == certificates.wrong == []
+    assert schedules.schedules.total() >= 2 * len(known)
+    assert min(schedules.broken.values()) >= 10
+    assert len(schedules.broken) == 5  # every rule
+    assert certificates.true < certificates.accepted < certificates.true + certificates.damaged
+
+
+@needs_judge
+def test_a_checker_that_differs_is_found_out(
+    program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("proofs_tests.extracted.three_checkers.own_edges", lambda _: [])
+    schedules, certificates = Agreement(), CertificateAgreement()
+    compare(schedules, program, with_mutants(random_specimens(5), 9))
+    assert any("extracted" in line for line in schedules.wrong)
+    place = "proofs_tests.extracted.two_certificates.certificate_edges"
+    monkeypatch.setattr(place, lambda _: [])
+    compare_certificates(certificates, program, list(family_specimens(2))[:2], each=0)
+    assert certificates.wrong
+    text = page("here", schedules, certificates)
+    assert f"{len(schedules.wrong) + len(certificates.wrong)} disagreements, listed below" in text
+    assert "no disagreement" not in text
+
+
+def test_without_coq_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert missing() == (
+        "coqc and ocamlopt and make not installed, so Coq's checker is not extracted"
+    )
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    assert ended.value.code == 2
+
+
+def test_the_page_adds_up() -> None:
+    text = PAGE.read_text("utf-8")
+    judged, damaged = map(int, re.findall(r"^(\d+) schedules, \d+ .* (\d+) damaged", text, re.M)[0])
+    rows = re.findall(r"^\| `[\w -]+` \| (\d+) \| (\d+) \|$", text, re.M)
+    assert sum(int(whole) for whole, _ in rows) == judged - damaged
+    assert sum(int(broken) for _, broken in rows) == damaged >= 5_000
+    assert "no disagreement." in text
+    assert "--" not in text.split("`")[1].replace("--write", "")  # the whole of it
