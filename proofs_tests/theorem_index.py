@@ -1,0 +1,143 @@
+"""The index of ``docs/guide/formal.md``: of each theorem what is proved, by what, and what is not.
+
+    python -m proofs_tests.theorem_index
+
+writes the table between the two marks of the page, from the theorems themselves: for what sizes, by
+how many obligations of Z3, by which theorems of Coq too; and what only tests looked at, with their
+sizes. ``test_theorem_index.py`` makes the rows again.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from benchmarks.markdown import cell, markdown_table
+from bubbleproof.papers.theorems.periodic_list import listed
+from bubbleproof.papers.theorems.theorem import Theorem
+from bubbleproof.papers.theorems.theorem_library import theorems
+from proofs_tests.papers.theorems import (
+    test_bpipe_pairs,
+    test_bpipe_walk,
+    test_closed_forms,
+    test_interleaved_starts,
+    test_interleaved_timing,
+    test_zb_h1_durations,
+)
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "guide" / "formal.md"
+BEGIN, END = "<!-- theorem index -->\n", "<!-- end of the index -->\n"
+COQ = {  # the same statement in proofs/, or a part of it
+    "makespan-bound": ("pipeline_lower_bound",),
+    "gpipe": ("valid_gpipe", "optimal_gpipe"),
+    "1f1b": ("valid_1f1b", "optimal_1f1b"),
+}
+PARTS = {  # what Coq does not have of it
+    "makespan-bound": "n = m, one stage a rank",
+    "gpipe": "without the peaks",
+    "1f1b": "without the peaks",
+}
+Row = tuple[str, str, str, str]
+
+
+def _told(sizes: Iterable[tuple[int, ...]]) -> str:
+    """The numbers of ranks among sizes (p, ...), and how many sizes there are."""
+    listed_ = list(sizes)
+    ranks = {size[0] for size in listed_}
+    return f"p = {min(ranks)} to {max(ranks)}, {len(listed_)} sizes"
+
+
+def compared() -> dict[str, tuple[str, str]]:
+    """By theorem: the test that compares it with the package's schedules, and at which sizes."""
+    of_each, few = list(test_closed_forms.sizes()), list(test_closed_forms.sizes(5))
+    no_fewer = _told(size for size in of_each if size[1] >= size[0])
+    few_no_fewer = _told(size for size in few if size[1] >= size[0])
+    return {
+        "frontier": ("test_frontier.py", "every order of small problems; p = 1 to 5, m = 1 to 11"),
+        "gpipe": ("test_closed_forms.py", _told(of_each)),
+        "1f1b": ("test_closed_forms.py", _told(of_each)),
+        "terapipe": ("test_closed_forms.py", f"{_told(few)} of 1 to 3 slices"),
+        "bfs": ("test_closed_forms.py", f"{few_no_fewer} of 1 to 3 chunks"),
+        "zb-h1": ("test_closed_forms.py", no_fewer),
+        "interleaved": ("test_interleaved_timing.py", _told(test_interleaved_timing.SIZES)),
+        "interleaved-starts": ("test_interleaved_starts.py", _told(test_interleaved_starts.SIZES)),
+        "pipemesh": ("test_pipemesh_timing.py", "60 drawn sequences"),
+        "zb-h1-durations": ("test_zb_h1_durations.py", _told(test_zb_h1_durations.SIZES)),
+        "bpipe": ("test_bpipe_walk.py", _told(test_bpipe_walk.SIZES)),
+        "bpipe-printed": ("test_bpipe_pairs.py", _told(test_bpipe_pairs.SIZES)),
+    }
+
+
+def row(theorem: Theorem) -> Row:
+    """One theorem's row: its id, for what sizes, by what, and what is not proved."""
+    by = f"Z3, {len(theorem.obligations)} obligations"
+    if theorem.id in COQ:
+        names = ", ".join(f"`{name}`" for name in COQ[theorem.id])
+        by += f"; Coq, {PARTS[theorem.id]}: {names}"
+    sizes, only = _of_shapes(theorem) or (_counts(theorem), _of_all(theorem))
+    return f"`{theorem.id}`", cell(sizes), cell(by), cell(only)
+
+
+def _of_shapes(theorem: Theorem) -> tuple[str, str] | None:
+    """The sizes of a theorem of listed shapes, and what it assumes; None for another theorem."""
+    found = [about.shapes for about in listed() if about.id == theorem.id]
+    if not found:
+        return None
+    ranks = {dict(shape.params)["p"] for shape in found[0]}
+    sizes = f"p = {min(ranks)} to {max(ranks)} in {len(found[0])} shapes, every m that they tell"
+    ordered = any("proved from its keys" in assumed for assumed in theorem.assumptions)
+    return sizes, "waits" if ordered else "order, waits"
+
+
+def _counts(theorem: Theorem) -> str:
+    """The hypotheses about counts, of a theorem for all sizes."""
+    return f"all {', '.join(assumed for assumed in theorem.assumptions if '>=' in assumed)}"
+
+
+def _of_all(theorem: Theorem) -> str:
+    """What is not proved of a theorem for all sizes."""
+    missing = []
+    if any("index_order" in assumed for assumed in theorem.assumptions):
+        missing.append("that identical microbatches may run in the order of their numbers")
+    if theorem.id in compared():
+        test, sizes = compared()[theorem.id]
+        missing.append(f"that the family's schedules are these: {sizes} (`{test}`)")
+    return "; ".join(missing) or "nothing: it is about every schedule"
+
+
+def index(names: Sequence[str] | None = None) -> str:
+    """The section between the marks; of these theorems, or of all."""
+    known = theorems()
+    of_shapes = {about.id for about in listed()}
+    rows = [row(known[name]) for name in names or known]
+    return "\n".join(
+        (
+            f"{len(known) - len(of_shapes)} of {len(known)} theorems hold for all sizes, the other",
+            f"{len(of_shapes)} for the shapes that they list. Made by",
+            "`python -m proofs_tests.theorem_index`.\n",
+            markdown_table(("theorem", "sizes", "proved by", "not proved, only compared"), rows),
+            "*Order*: that the family orders the tasks of a rank at every m as at the two that the",
+            "form was read off. *Waits*: that a task waits, by place, for the same at every m.",
+            "Both are compared at more m by `test_periodic.py`.",
+        )
+    )
+
+
+def with_index(page: str, made: str) -> str:
+    """The page with this index between its marks. ``ValueError`` where it has none."""
+    head, _, rest = page.partition(BEGIN)
+    _, mark, tail = rest.partition(END)
+    if not mark:
+        raise ValueError(f"the page must have the marks {BEGIN.strip()} and {END.strip()}")
+    return f"{head}{BEGIN}\n{made.rstrip()}\n\n{END}{tail}"
+
+
+def main() -> int:
+    """Write the index into the page."""
+    PAGE.write_text(with_index(PAGE.read_text("utf-8"), index()), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
