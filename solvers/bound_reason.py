@@ -14,6 +14,7 @@ import numpy as np
 from bubbleproof.solvers.bounds import Bounds, lower_bounds, machine_bound
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.units import plural
+from bubbleproof.verify.certificates.deadlines import without_deadlines
 from bubbleproof.verify.certificates.one_machine import OneMachine
 
 
@@ -22,6 +23,7 @@ def bound_reason(problem: Problem) -> str:
 
     Precondition: the problem has a computation. Ticks are in the problem's unit.
     """
+    problem = without_deadlines(problem)
     bounds = lower_bounds(problem)
     if bounds.is_cyclic:
         return "The precedences go round in a circle: there is no schedule."

@@ -41,6 +41,7 @@ from bubbleproof.theory.model.actions import NONE, Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.timing import earliest_starts
+from bubbleproof.verify.certificates.deadlines import without_deadlines
 from bubbleproof.verify.certificates.index_order import IndexOrder
 from bubbleproof.verify.check import check
 
@@ -256,8 +257,10 @@ def _known(problem: Problem, program: Program) -> tuple[list[list[int]], int]:
 def _plain_bounds(problem: Problem) -> Bounds:
     """Heads and tails without the index order: here microbatches have names that matter.
 
-    Each task is a class of its own, so that of none of them anything is said.
+    Each task is a class of its own, so that of none of them anything is said. Of deadlines only the
+    engine is told.
     """
+    problem = without_deadlines(problem)
     edges, duration = problem.edges, problem.duration
     heads = earliest_starts(duration, edges.before, edges.after, edges.lag)
     tails = earliest_starts(duration, edges.after, edges.before, edges.lag)

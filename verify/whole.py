@@ -12,6 +12,7 @@ from bubbleproof.theory.pipelines.programs.messages_in_programs import (
     program_without_messages,
     with_messages_in_order,
 )
+from bubbleproof.verify.certificates.deadlines import without_deadlines
 from bubbleproof.verify.check import check, check_program
 from bubbleproof.verify.communication.matching import check_communication, compute_part
 from bubbleproof.verify.communication.semantics import USUAL, Semantics
@@ -45,13 +46,14 @@ def check_whole(
             given = with_messages_in_order(problem, compute)
         verdict, schedule = check_program(problem, given)
     flow = _dataflow(problem, schedule, given if isinstance(given, Program) else None, lowered)
+    waits = without_deadlines(problem)  # no program waits for a deadline
     if lowered is None and schedule is not None:
-        lowered = lower(problem, schedule)
+        lowered = lower(waits, schedule)
     if lowered is None:
         why = "the program cannot be lowered: it has no times"
         undecided = Verdict(decisions=(), undecided=((Rule.COMMUNICATION, why),))
         return join([verdict, undecided, flow])
-    return join([verdict, check_communication(problem, lowered, semantics), flow])
+    return join([verdict, check_communication(waits, lowered, semantics), flow])
 
 
 def _dataflow(

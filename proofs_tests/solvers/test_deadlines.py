@@ -10,12 +10,17 @@ import numpy as np
 import pytest
 
 from bubbleproof.solvers import SolveOptions, Status, solve
+from bubbleproof.solvers.bound_reason import bound_reason
+from bubbleproof.solvers.repair_search import repair
 from bubbleproof.theory.model.problem import Edges, Problem
+from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.certificate_rule import refusal
 from bubbleproof.verify.certificates.deadlines import deadlines, without_deadlines
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.check import check
+from bubbleproof.verify.finding import Rule
+from bubbleproof.verify.whole import check_whole
 from proofs_tests.patience import PATIENCE
 from proofs_tests.sized import sized
 from proofs_tests.solvers.exhaustive import Exhaustive, TooMuchWork
@@ -189,3 +194,29 @@ def test_the_walk_lets_what_takes_no_time_wait_for_its_rank() -> None:
     """B may start a tick before the end of F by its lag, and has to wait for the rank."""
     problem = by_hand([("0F0", 3, (0,)), ("0B0", 0, (0,))], [("0F0", "0B0", -1)])
     assert Exhaustive(problem).optimum() == 3
+
+
+def test_the_whole_of_a_schedule_with_a_deadline_holds() -> None:
+    """No program waits for a deadline, so rule 6 knows of none; rule 3 does."""
+    kept = solve(on_one_rank(3)).schedule
+    assert kept is not None
+    assert check_whole(on_one_rank(3), kept).ok
+    assert [each.rule for each in check_whole(on_one_rank(2), kept).violations] == [
+        Rule.DEPENDENCIES
+    ]
+    assert bound_reason(on_one_rank(3)).startswith("No schedule is below 5 ticks")
+
+
+def test_a_repair_keeps_a_deadline() -> None:
+    """B0 F0 F1 B1, where B0 has to come 3 ticks after F0: it moves to F0 F1 _ B0 B1, 5 ticks."""
+    problem = on_one_rank(3)
+    order = [problem.task(text) for text in ("0B0", "0F0", "0F1", "0B1")]
+    rows = problem.actions.take(np.array(order))
+    given = Program(actions=rows, resource=np.zeros(4, dtype=np.int64))
+    found = repair(problem, given)
+    assert found is not None
+    assert found.result.schedule is not None
+    assert check(problem, found.result.schedule).ok
+    assert (found.result.makespan, found.num_moves) == (5, 1)
+    with pytest.raises(ValueError, match="the precedences have a cycle"):
+        repair(by_hand([("0F0", 1, (0,))], [("0F0", "0F0", 0)]), given)
