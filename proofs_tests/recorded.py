@@ -29,6 +29,7 @@ EXAMPLES = HERE.parent / "examples"
 RECORDED = HERE / "recorded_answers.json"
 # Changes that were meant, one line each.
 MEANT: tuple[str, ...] = (
+    "plan of a model on a cluster --json: times, where the microseconds go",
     "convert --communication of bpipe and toffload: refused, where their moves were left out",
 )
 _VOLATILE = {"seconds", "versions", "machine", "elapsed", "cores"}
