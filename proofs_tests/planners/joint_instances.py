@@ -11,7 +11,12 @@ from dataclasses import dataclass, replace
 from itertools import product
 from random import Random
 
-from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions, AllowedRecompute
+from bubbleproof.theory.pipelines.allowed import (
+    AllowedChoices,
+    AllowedEvictions,
+    AllowedOffloads,
+    AllowedRecompute,
+)
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.plan_space import Backward, Placement, PlanSpace
 
@@ -37,6 +42,8 @@ class Instance:
     again: tuple[int, ...] = ()
     kept: int = 0
     evict_ticks: int | None = None
+    offloading: tuple[int, ...] = ()
+    offload_ticks: int = 0
 
     @property
     def num_ranks(self) -> int:
@@ -69,14 +76,23 @@ class Instance:
 
     def allowed(self, share: int, ranks: tuple[int, ...]) -> AllowedChoices | None:
         """What is open where each rank has ``share`` stages, on the ranks listed."""
-        if not self.again and self.evict_ticks is None:
+        if not self.again and self.evict_ticks is None and not self.offloading:
             return None
-        stages = tuple(stage for stage, rank in enumerate(ranks) if rank in self.again)
-        recompute = AllowedRecompute(stages=stages, kept=self.kept // share)
+        again, offloading = (
+            tuple(stage for stage, rank in enumerate(ranks) if rank in those)
+            for those in (self.again, self.offloading)
+        )
+        recompute = AllowedRecompute(stages=again, kept=self.kept // share)
         evict = None
         if self.evict_ticks is not None:
             evict = AllowedEvictions(pairs=((0, 1),), duration=self.evict_ticks // share)
-        return AllowedChoices(recompute=recompute if self.again else None, evict=evict)
+        ticks = self.offload_ticks // share
+        offload = AllowedOffloads(stages=offloading, offload=ticks, reload=ticks)
+        return AllowedChoices(
+            recompute=recompute if self.again else None,
+            evict=evict,
+            offload=offload if self.offloading else None,
+        )
 
     def pipelines(self) -> Iterator[tuple[Pipeline, AllowedChoices | None]]:
         """Each candidate that has a meaning, with what is open in it."""
@@ -124,8 +140,8 @@ class Instance:
 def instance(number: int) -> Instance:
     """The instance of that number: 2 to 4 ranks, up to 8 microbatches, up to 3 open stages.
 
-    What is open is either recomputation or, for few microbatches, eviction or both: each concrete
-    pipeline has to be solved without any cleverness.
+    What is open is either recomputation or, for few microbatches, eviction or both, or beside
+    either an off-load to the host: each concrete pipeline has to be solved without any cleverness.
     """
     random = Random(number)
     p = random.choice([2, 2, 2, 3, 4])
@@ -156,6 +172,10 @@ def instance(number: int) -> Instance:
         found = replace(found, again=tuple(sorted(again)), kept=random.choice([0, 0, 2]))
     if kind in ("evict", "both"):
         found = replace(found, evict_ticks=random.choice([0, 2, 4]))
+    more = Random(f"off-load {number}")  # what was drawn before stays as it was
+    if m == 2 and kind != "both" and more.random() < 0.6:
+        offloading = (more.randrange(p),)
+        found = replace(found, offloading=offloading, offload_ticks=more.choice([2, 2, 4]))
     return found
 
 
