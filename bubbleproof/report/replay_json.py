@@ -111,11 +111,19 @@ def _comparisons(report: ReplayReport) -> dict[str, object]:
             "has_barrier": report.has_barrier,
             **({} if report.clip is None else {"clip": report.clip}),
             **({} if report.accumulate == 1 else {"accumulate": report.accumulate}),
+            **_scaling(report),
             "num_updated_stages": report.num_updated_stages,
             "equal": report.weights_equal,
             "max_relative_error": _finite(report.max_weight_error),
         },
     }
+
+
+def _scaling(report: ReplayReport) -> dict[str, object]:
+    """Of a loss that was scaled, by what, and the steps that were skipped."""
+    if not report.loss_scale:
+        return {}
+    return {"loss_scale": report.loss_scale, "skipped_steps": [*report.skipped_steps]}
 
 
 def _share(report: ReplayReport) -> dict[str, float]:

@@ -34,6 +34,7 @@ from bubbleproof.commands.replaying.replay_options import (
     TrainingOptions,
 )
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
+from bubbleproof.reference_exec.plans.loss_scale import LossScale
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from proofs_tests.commands.conftest import Run
@@ -209,7 +210,8 @@ def test_every_option_of_replay_arrives(command: Run, monkeypatch: pytest.Monkey
         "replay", "x.csv", *MODEL, "--backend", "gloo", "--device", "cuda", "--seed", 7,
         "--unsafe", "--no-count-bytes", "--no-count-work", "--dialect", "old",
         "--steps", 3, "--optimizer", "adam",
-        "--learning-rate", 0.5, "--barrier", "--clip", 2, "--accumulate", 5, "--data-parallel", 4,
+        "--learning-rate", 0.5, "--barrier", "--clip", 2, "--accumulate", 5,
+        "--loss-scale", 8, "--data-parallel", 4,
         "--zero", "2,norm=1",
         "--comm", "rendezvous", "--timeout", 9, "--debug-headers", "--torchrun",
         "-o", "a.html", "-o", "b.json", "--json",
@@ -234,6 +236,7 @@ def test_every_option_of_replay_arrives(command: Run, monkeypatch: pytest.Monkey
             barrier=True,
             clip=2.0,
             accumulate=5,
+            loss_scale="8",
             data_parallel=4,
             zero="2,norm=1",
         ),
@@ -246,7 +249,13 @@ def test_every_option_of_replay_arrives(command: Run, monkeypatch: pytest.Monkey
     assert full.model.spec() == SPEC
     assert full.training.levels() == ZeroLevels.parse("2,norm=1")
     assert full.training.asked() == Training(
-        optimizer="adam", steps=3, learning_rate=0.5, has_barrier=True, clip=2.0, accumulate=5
+        optimizer="adam",
+        steps=3,
+        learning_rate=0.5,
+        has_barrier=True,
+        clip=2.0,
+        accumulate=5,
+        loss_scale=LossScale(value=8.0),
     )
     # every option was given something else than its default
     for group in ("run", "model", "training", "communication", "output"):

@@ -36,7 +36,7 @@ OTHERS = {
     "estimate": {"rows", "hardware"},
     "replay": {
         "schedule", "backend", "device", "dialect", "model", "layers", "dtype", "optimizer",
-        "zero", "comm",
+        "zero", "comm", "loss_scale",
     },
     "profile": {
         "placement", "capacity", "device", "tick", "model", "layers", "dtype",

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
+from bubbleproof.reference_exec.plans.loss_scale import LossScale
 from bubbleproof.reference_exec.plans.training import Training
 from proofs_tests.reference_exec.cases import family_case, own, run
 
@@ -30,6 +31,7 @@ class Feature:
     dtype: str = "float64"
     clip: float | None = None
     accumulate: int = 1
+    loss_scale: LossScale | None = None
 
     @property
     def spec(self) -> ModelSpec:
@@ -39,13 +41,13 @@ class Feature:
         """``works``, ``refused: why``, or what is ``violated``."""
         if not self.factory:
             return f"missing: {NO_OPTION}"
-        is_clipped = self.clip is not None
         training = Training(
             optimizer="adam",
             steps=2,
-            has_barrier=is_clipped,
+            has_barrier=self.clip is not None or self.loss_scale is not None,
             clip=self.clip,
             accumulate=self.accumulate,
+            loss_scale=self.loss_scale,
         )
         try:
             report = run(family_case("zb-h1", p=2, m=3), self.spec, training=training)
@@ -69,9 +71,16 @@ def _feature(
     dtype: str = "float64",
     clip: float | None = None,
     accumulate: int = 1,
+    loss_scale: LossScale | None = None,
 ) -> Feature:
     return Feature(
-        name=name, factory=factory, module=module, dtype=dtype, clip=clip, accumulate=accumulate
+        name=name,
+        factory=factory,
+        module=module,
+        dtype=dtype,
+        clip=clip,
+        accumulate=accumulate,
+        loss_scale=loss_scale,
     )
 
 
@@ -96,7 +105,9 @@ FEATURES = (
     _feature("scaled dot product attention", "attentions"),
     _feature("gradient clipping by global norm", "bare", clip=0.05),
     _feature("gradient accumulation over passes", "bare", accumulate=3),
-    _feature("float16 with loss scaling", "bare", dtype="float16"),
+    _feature(
+        "float16 with loss scaling", "bare", dtype="float16", loss_scale=LossScale(value=1024.0)
+    ),
     _feature("shapes that differ by microbatch", "shapes"),
     _feature("loss by the items of a microbatch", "items"),
     _feature("stage without parameters", "parameter_free"),

@@ -139,6 +139,7 @@ OTHER: dict[str, ReplayRequest] = {
             "--barrier": TrainingOptions(steps=2, barrier=True),
             "--clip": TrainingOptions(steps=2, clip=0.5),
             "--accumulate": TrainingOptions(steps=2, accumulate=2),
+            "--loss-scale": TrainingOptions(steps=2, loss_scale="1024"),
             "--data-parallel": TrainingOptions(steps=2, data_parallel=2),
             "--zero": TrainingOptions(steps=2, zero="3"),
         }.items()

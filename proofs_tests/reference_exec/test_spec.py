@@ -15,7 +15,7 @@ from bubbleproof.reference_exec.models.model_spec import ModelSpec
     ("changes", "message"),
     [
         ({"kind": "cnn"}, "model kind must be one of mlp, transformer, llama, own, got 'cnn'"),
-        ({"dtype": "float16"}, "dtype must be one of float64, float32, bfloat16, got 'float16'"),
+        ({"dtype": "float8"}, "float64, float32, bfloat16, float16, got 'float8'"),
         ({"hidden": 6, "heads": 4}, r"hidden must be a multiple of heads \(4\), got 6"),
         ({"hidden": 8.0}, "model hidden must be 1 or more, whole, got 8.0"),
         ({"layers": [1, 2]}, r"model layers must be 1 or more, whole, got \[1, 2\]"),

@@ -41,7 +41,7 @@ from bubbleproof.reference_exec.models.own import description, given_types
 from bubbleproof.reference_exec.plans.predicted_work import predicted_work
 from bubbleproof.reference_exec.plans.prepared import PreparedReplay
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
-from bubbleproof.reference_exec.plans.state_bytes import StateBytes
+from bubbleproof.reference_exec.plans.state_bytes import StateBytes, predicted_states
 from bubbleproof.reference_exec.runtime.compute import Gradients, Losses
 from bubbleproof.reference_exec.runtime.device import CPU, Device
 from bubbleproof.reference_exec.runtime.rank import RankResult
@@ -68,7 +68,9 @@ def compared(
     for result in results:
         losses |= result.losses
     matched = matched_training(plan, device)
-    exact = ordinary_training(plan, matched.course)
+    exact = ordinary_training(plan, matched.course, matched.skipped)
+    if matched.skipped:
+        ready = replace(ready, states=predicted_states(plan, matched.skipped))
     apart = member_difference(plan, results)
     results = whole_results(plan, results, matched.gradients)
     gradients = with_ties(plan, summed_replicas(results))
@@ -82,7 +84,7 @@ def compared(
     of_last = range(plan.num_passes - plan.accumulated, plan.num_passes)
     last = [losses[key].item() for key in sorted(losses) if key[0] in of_last]
     peaks, host_peaks = peaks_of(ready, results)
-    near = nearness(plan, gradients, sum(last), exact, matched.course) if results else NOT_NEAR
+    near = nearness(plan, gradients, sum(last), exact, matched) if results else NOT_NEAR
     return ReplayReport(
         backend=ready.options.backend,
         semantics=ready.semantics.value,
@@ -121,6 +123,9 @@ def compared(
         has_barrier=training is not None and training.has_barrier,
         clip=None if training is None else training.clip,
         accumulate=plan.accumulated,
+        loss_scale="" if plan.loss_scale is None else str(plan.loss_scale),
+        last_scale=matched.scale,
+        skipped_steps=matched.skipped,
         num_updated_stages=plan.num_stages if plan.is_sharded else len(plan.hosted),
         live_bytes=tuple(result.live_bytes for result in results),
         seconds=seconds,

@@ -82,15 +82,20 @@ class _AttachedPrefix:
 
 
 def order_matched(
-    plan: ReplayPlan, weights: Gradients | None = None, device: Device = CPU, *, step: int = 0
+    plan: ReplayPlan,
+    weights: Gradients | None = None,
+    device: Device = CPU,
+    *,
+    step: int = 0,
+    scale: float | None = None,
 ) -> tuple[Gradients, dict[tuple[int, int], torch.Tensor]]:
     """The gradients, and the losses by (number in the step's batch, slice), that must come out.
 
     ``weights`` by (stage, name) stand in the place of the initial ones; the data are those of
-    optimizer step ``step``. All is computed on ``device``, since kernels of different devices
-    differ in their last bits, and returned on the host.
+    optimizer step ``step``; gradients are ``scale`` times theirs. All is computed on ``device``,
+    since kernels of different devices differ in their last bits, and returned on the host.
     """
-    alone, losses = contributions(plan, weights, device, step=step)
+    alone, losses = contributions(plan, weights, device, step=step, scale=scale)
     modules = [Stage(plan.spec, stage) for stage in range(plan.num_stages)]
     parts = range(max(plan.weight_parts.values(), default=0))
     gemm = {part: accumulation_orders(plan, part)[0] for part in (NONE, *parts)}
@@ -111,7 +116,12 @@ def order_matched(
 
 
 def contributions(
-    plan: ReplayPlan, weights: Gradients | None = None, device: Device = CPU, *, step: int = 0
+    plan: ReplayPlan,
+    weights: Gradients | None = None,
+    device: Device = CPU,
+    *,
+    step: int = 0,
+    scale: float | None = None,
 ) -> tuple[dict[tuple[int, int], Gradients], dict[tuple[int, int], torch.Tensor]]:
     """The gradients of each (microbatch, slice) alone, and its loss; as in ``order_matched``."""
     slices = range(plan.num_slices)
@@ -120,7 +130,7 @@ def contributions(
     losses = {}
     for microbatch in range(plan.batch_samples):
         own = _sample_losses(plan, copies, (step, microbatch), device)
-        run_backward(plan.spec, own)
+        run_backward(plan.spec, own, scale)
         for k in slices:
             losses[microbatch, k] = own[k].detach().cpu()
             alone[microbatch, k] = _gradients(copies[k])

@@ -88,6 +88,8 @@ class ReplayReport:
     ``weight_backward`` which gradients W makes of it, and which I, where backwards are split;
     ``model_notes`` what of it is not as its file or its configuration says;
     ``given_types`` in which types its parameters and buffers came, all of which ran in ``dtype``.
+    ``loss_scale`` is the rule by which losses were scaled, ``last_scale`` the scale of the last
+    step, ``skipped_steps`` those whose gradients were not all finite, by number.
     """
 
     backend: str
@@ -127,6 +129,9 @@ class ReplayReport:
     has_barrier: bool = False
     clip: float | None = None
     accumulate: int = 1
+    loss_scale: str = ""
+    last_scale: float | None = None
+    skipped_steps: tuple[int, ...] = ()
     num_updated_stages: int = 0
     live_bytes: tuple[tuple[int, ...], ...]
     seconds: float

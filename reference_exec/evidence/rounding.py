@@ -14,8 +14,14 @@ depth is in it as the roundings of all operations on the paths to p, independent
 which add as their squares do (Higham and Mary, SIAM J. Sci. Comput. 41 (2019), theorem 2.4: where
 nothing amplifies or damps, A = sqrt(2 d) u at depth d), and so is what the model amplifies or
 damps, such as norms of few elements. An operation of torch rounds its result once; each term of its
-sums is rounded to u'; each contribution is added with one rounding. lambda = 3 covers what more
-draws would find.
+sums is rounded to u', but for the gradients of a layer norm's gain and bias, which torch's kernel
+adds up in the type itself, row by row: these are moved by sqrt(rows) u. Each contribution is added
+with one rounding. lambda = 3 covers what more draws would find.
+
+Numbers of float16 below 2^-14 are 2^-24 apart, so there every result is also moved by an absolute
+error drawn from [-2^-25, 2^-25] (Higham, "Accuracy and Stability of Numerical Algorithms", section
+2.2: fl(x) = x (1 + d) + e); where the loss is scaled, these runs scale it too. Numbers beyond 65504
+are infinite there, which this does not know: it is seen as an overflow, or as an error.
 
 A wrong schedule is off by a microbatch at least. Where the tolerance is above the *share* of some
 microbatch, the least max |its contribution| / max |all| over the microbatches of a stage, nothing
@@ -32,7 +38,7 @@ either way.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeGuard
 
@@ -46,13 +52,18 @@ from bubbleproof.reference_exec.evidence.oracle import (
     stages_with,
     whole_loss,
 )
-from bubbleproof.reference_exec.evidence.training_oracle import OrdinaryTraining, with_ties
+from bubbleproof.reference_exec.evidence.training_oracle import (
+    ExpectedTraining,
+    OrdinaryTraining,
+    with_ties,
+)
 from bubbleproof.reference_exec.models.layers import DTYPES
 from bubbleproof.reference_exec.models.reference import gradients_of, run_backward
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime.compute import Gradients
 
 UNIT_ROUNDOFF = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}
+UNDERFLOW = {"float16": 2.0**-25}  # half of its least number above 0
 SUMMED_IN = "float32"  # products of 16 bits, by all kernels of torch that are used here
 LAMBDA = 3.0
 DRAWS = 3
@@ -91,7 +102,7 @@ def nearness(
     gradients: Gradients,
     loss: float,
     exact: OrdinaryTraining,
-    course: Sequence[Gradients] = (),
+    matched: ExpectedTraining | None = None,
 ) -> Nearness:
     """What the gradients and the loss of a pass are off by, and what they may be.
 
@@ -101,23 +112,30 @@ def nearness(
         The replay's, of its last pass; gradients by (stage, name).
     exact
         The ordinary ones of that pass, in float64.
-    course
-        All weights before each pass of a training and at its end, as in ``ExpectedTraining``;
-        without a training, which is one pass of the initial weights, none.
+    matched
+        With all weights before each step of a training and at its end in its ``course``; without a
+        training, which is one pass of the initial weights, none. Where the last step is one of its
+        ``skipped``, nothing is near and nothing is decided.
     """
+    course = () if matched is None else matched.course
+    scale = None if matched is None else matched.scale
+    if matched is not None and len(course) - 2 in matched.skipped:
+        return Nearness(error=math.inf, tolerance=1.0, rounded_to=working_type(plan), share=0.0)
+    if scale is not None:
+        gradients = {key: value.double() / scale for key, value in gradients.items()}
     off = abs(loss - exact.loss) / max(abs(exact.loss), 1e-300)
     coarsest = working_type(plan)
     if coarsest == plan.spec.dtype and (fixed := TOLERANCES.get(coarsest)):
         error = max(max_relative_error(gradients, exact.gradients), off)
         return Nearness(error=error, tolerance=fixed)
     before, step = (course[-2], len(course) - 2) if course else (None, 0)
-    tolerances = tolerances_of(plan, coarsest, before, step=step)
-    scale = _scales(exact.gradients)
+    tolerances = tolerances_of(plan, coarsest, before, step=step, scale=scale)
+    largest = _scales(exact.gradients)
     pairs = [(off, max(tolerances.values()))]
     for key, allowed in tolerances.items():
-        pairs.append((_off(gradients.get(key), exact.gradients[key]) / scale[key[0]], allowed))
+        pairs.append((_off(gradients.get(key), exact.gradients[key]) / largest[key[0]], allowed))
     error, tolerance = max(pairs, key=lambda pair: pair[0] / pair[1])
-    share = smallest_share(plan, before, step=step)
+    share = smallest_share(plan, before, step=step, scale=scale)
     return Nearness(error=error, tolerance=tolerance, rounded_to=coarsest, share=share)
 
 
@@ -130,20 +148,25 @@ def _off(found: torch.Tensor | None, expected: torch.Tensor) -> float:
 
 
 def tolerances_of(
-    plan: ReplayPlan, dtype: str, weights: Gradients | None = None, *, step: int = 0
+    plan: ReplayPlan,
+    dtype: str,
+    weights: Gradients | None = None,
+    *,
+    step: int = 0,
+    scale: float | None = None,
 ) -> dict[tuple[int, str], float]:
     """The tolerance of each parameter by (stage, name), in a pass that begins with the weights.
 
-    ``dtype`` is the type that results are rounded to.
+    ``dtype`` is the type that results are rounded to, ``scale`` what the loss is multiplied by.
     """
-    exact = _gradients_in_float64(plan, weights, step)
-    scale = _scales(exact)
+    exact = _gradients_in_float64(plan, weights, step, scale)
+    largest = _scales(exact)
     moved = dict.fromkeys(exact, 0.0)
     for draw in range(DRAWS):
-        with _Rounded(UNIT_ROUNDOFF[dtype], draw):
-            drawn = _gradients_in_float64(plan, weights, step)
+        with _Rounded(UNIT_ROUNDOFF[dtype], draw, UNDERFLOW.get(dtype, 0.0)):
+            drawn = _gradients_in_float64(plan, weights, step, scale)
         moved = {
-            key: max(moved[key], _off(drawn[key], value) / scale[key[0]])
+            key: max(moved[key], _off(drawn[key], value) / largest[key[0]])
             for key, value in exact.items()
         }
     terms = max(
@@ -168,11 +191,13 @@ def working_type(plan: ReplayPlan) -> str:
     return max(seen.found | {own}, key=lambda name: UNIT_ROUNDOFF[name])
 
 
-def _gradients_in_float64(plan: ReplayPlan, weights: Gradients | None, step: int) -> Gradients:
-    """The gradients of all microbatches, one after the other."""
+def _gradients_in_float64(
+    plan: ReplayPlan, weights: Gradients | None, step: int, scale: float | None = None
+) -> Gradients:
+    """The gradients of all microbatches, one after the other, of ``scale`` times their losses."""
     stages = stages_with(plan, weights, torch.float64)
     for microbatch in range(plan.batch_samples):
-        run_backward(plan.spec, whole_loss(plan, stages, microbatch, step=step))
+        run_backward(plan.spec, whole_loss(plan, stages, microbatch, step=step), scale)
     return with_ties(plan, gradients_of(dict(enumerate(stages))))
 
 
@@ -200,12 +225,13 @@ class _Types(TorchDispatchMode):
 class _Rounded(TorchDispatchMode):
     """Every operation's result is moved by relative errors drawn from [-u, u].
 
+    And by absolute ones from [-``least``, ``least``], of a type whose small numbers are spaced so.
     Views and what is written in place stay as they are: their bits were rounded before.
     """
 
-    def __init__(self, unit: float, seed: int) -> None:
+    def __init__(self, unit: float, seed: int, least: float = 0.0) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # torch's own
-        self._unit = unit
+        self._unit, self._least = unit, least
         self._generator = torch.Generator().manual_seed(seed)
 
     def __torch_dispatch__(
@@ -217,20 +243,42 @@ class _Rounded(TorchDispatchMode):
     ) -> object:
         found = func(*args, **(kwargs or {}))
         results = found if isinstance(found, tuple | list) else (found,)
-        for result, returned in zip(results, func._schema.returns, strict=False):
+        units = [self._unit] * len(results)
+        if func is torch.ops.aten.native_layer_norm_backward.default:
+            units[1:] = [self._unit * math.sqrt(_rows(*args))] * (len(results) - 1)
+        for result, returned, unit in zip(results, func._schema.returns, units, strict=False):
             if returned.alias_info is None and _is_rounded(result):
                 draw = torch.rand(result.shape, generator=self._generator, dtype=result.dtype)
-                result.mul_(1 + self._unit * (2 * draw - 1))
+                if unit == self._unit:
+                    result.mul_(1 + unit * (2 * draw - 1))
+                else:  # what was summed on the way may be as large as any of them
+                    result.add_(unit * result.abs().max() * (2 * draw - 1))
+                if self._least:
+                    draw = torch.rand(result.shape, generator=self._generator, dtype=result.dtype)
+                    result.add_(self._least * (2 * draw - 1))
         return found
+
+
+def _rows(gradient: object, _: object, shape: object, *__: object) -> int:
+    """How many rows torch's layer norm adds up to the gradient of its gain and bias."""
+    assert isinstance(gradient, torch.Tensor)
+    assert isinstance(shape, list | tuple)
+    return gradient.numel() // math.prod(shape)
 
 
 def _is_rounded(result: object) -> TypeGuard[torch.Tensor]:
     return isinstance(result, torch.Tensor) and result.dtype is torch.float64
 
 
-def smallest_share(plan: ReplayPlan, weights: Gradients | None = None, *, step: int = 0) -> float:
+def smallest_share(
+    plan: ReplayPlan,
+    weights: Gradients | None = None,
+    *,
+    step: int = 0,
+    scale: float | None = None,
+) -> float:
     """The least part of a stage's gradient that a microbatch or slice brings; 0 where one is 0."""
-    alone, _ = contributions(plan, weights, step=step)
+    alone, _ = contributions(plan, weights, step=step, scale=scale)
     total: Gradients = {}
     for gradients in alone.values():
         for key, value in gradients.items():

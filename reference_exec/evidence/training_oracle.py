@@ -16,7 +16,7 @@ Neither uses a rank, its exchange of gradients, or its moment of stepping.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -34,7 +34,7 @@ from bubbleproof.reference_exec.models.words import EMBEDDING, HEAD
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime.compute import Gradients, Losses
 from bubbleproof.reference_exec.runtime.device import CPU, Device
-from bubbleproof.reference_exec.runtime.optimizers import optimizer_of
+from bubbleproof.reference_exec.runtime.optimizers import Optimizer, optimizer_of, step_with
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -43,13 +43,16 @@ class ExpectedTraining:
 
     ``losses`` go by (pass, number in the whole batch, slice). ``weights`` has the stages that are
     stepped: all of them in a training, otherwise those that the host updates. ``course`` has all
-    weights before each step of a training, and at its end.
+    weights before each step of a training, and at its end. ``skipped`` are the steps whose
+    gradients are not all finite, ``scale`` is what the loss of the last step was multiplied by.
     """
 
     gradients: Gradients
     losses: Losses
     weights: Gradients
     course: tuple[Gradients, ...] = ()
+    skipped: tuple[int, ...] = ()
+    scale: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -77,16 +80,26 @@ def matched_training(plan: ReplayPlan, device: Device = CPU) -> ExpectedTraining
     stages = [Stage(plan.spec, g).to(stepped_on(plan, g, device)) for g in range(plan.num_stages)]
     optimizers = [optimizer_of(training, trained(stage).values()) for stage in stages]
     course, losses = [_weights(stages)], Losses()
+    scale, skipped, value = training.loss_scale, list[int](), None
     for step in range(training.steps):
-        gradients, alone = order_matched(plan, course[-1], device, step=step)
+        value = None if scale is None else scale.value
+        gradients, alone = order_matched(plan, course[-1], device, step=step, scale=value)
         losses |= _of_step(plan, step, alone)
         gradients = with_ties(plan, gradients)
-        _set_gradients(stages, clipped(plan, gradients))
-        for optimizer in optimizers:
-            optimizer.step()
+        is_finite = scale is None or all(each.isfinite().all() for each in gradients.values())
+        if is_finite:
+            _step(stages, optimizers, clipped(plan, _unscaled(gradients, value)))
+        else:
+            skipped.append(step)
+        scale = None if scale is None else scale.after(is_finite=is_finite)
         course.append(_weights(stages))
     return ExpectedTraining(
-        gradients=gradients, losses=losses, weights=course[-1], course=tuple(course)
+        gradients=gradients,
+        losses=losses,
+        weights=course[-1],
+        course=tuple(course),
+        skipped=tuple(skipped),
+        scale=value,
     )
 
 
@@ -102,8 +115,13 @@ def stepped_on(plan: ReplayPlan, stage: int, device: Device) -> torch.device:
     return CPU.torch_device if stage in plan.hosted else device.torch_device
 
 
-def ordinary_training(plan: ReplayPlan, course: Sequence[Gradients]) -> OrdinaryTraining:
-    """The ordinary oracle for the steps of the plan's training, along the weights of ``course``."""
+def ordinary_training(
+    plan: ReplayPlan, course: Sequence[Gradients], skipped: Collection[int] = ()
+) -> OrdinaryTraining:
+    """The ordinary oracle for the steps of the plan's training, along the weights of ``course``.
+
+    Those that are ``skipped`` it skips too.
+    """
     training = plan.training
     if training is None:
         gradients, loss = ordinary(plan)
@@ -114,8 +132,9 @@ def ordinary_training(plan: ReplayPlan, course: Sequence[Gradients]) -> Ordinary
     for step, (before, after) in enumerate(pairwise(course)):
         gradients, loss = ordinary(plan, before, step=step)
         set_weights(stages, before)
-        _set_gradients(stages, clipped(plan, gradients))
-        optimizer.step()
+        if step not in skipped:
+            _set_gradients(stages, clipped(plan, gradients))
+            optimizer.step()
         drift = max(drift, max_relative_error(after, _weights(stages)))
     return OrdinaryTraining(gradients=gradients, loss=loss, weights=_weights(stages), drift=drift)
 
@@ -145,6 +164,21 @@ def _stage(item: tuple[tuple[int, str], torch.Tensor]) -> int:
 def _weights(stages: list[Stage]) -> Gradients:
     """Copies of all weights by (stage, name)."""
     return {key: weight.clone() for key, weight in weights_of(dict(enumerate(stages))).items()}
+
+
+def _unscaled(gradients: Gradients, scale: float | None) -> Gradients:
+    """Gradients of the unscaled loss, those of float16 in float32, in which masters are stepped."""
+    found = {}
+    for key, gradient in gradients.items():
+        wide = gradient.to(torch.float32) if gradient.dtype is torch.float16 else gradient
+        found[key] = wide if scale is None else wide * (1 / scale)
+    return found
+
+
+def _step(stages: list[Stage], optimizers: list[Optimizer], gradients: Gradients) -> None:
+    for number, (stage, optimizer) in enumerate(zip(stages, optimizers, strict=True)):
+        pairs = [(p, gradients[number, n].to(p.device)) for n, p in trained(stage).items()]
+        step_with(optimizer, pairs)
 
 
 def _set_gradients(stages: list[Stage], gradients: Gradients) -> None:

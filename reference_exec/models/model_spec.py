@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 KINDS = ("mlp", "transformer", "llama", "own")
-ELEMENT_BYTES = {"float64": 8, "float32": 4, "bfloat16": 2}
+ELEMENT_BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
 INNER_FACTOR = 4
 LARGEST = (1 << 31) - 1  # of any size; what does not fit into memory is found when it is built
 MOST_LAYERS = 4096  # of a stage: they are built one by one

@@ -131,10 +131,20 @@ def microbatch_loss(
     return squared_error(y, target, 1.0 / (num_microbatches * math.prod(spec.shape)))
 
 
-def run_backward(spec: ModelSpec, losses: torch.Tensor | Sequence[torch.Tensor]) -> None:
-    """Torch's ordinary backward; what a user's model raises in it is told as that."""
+def run_backward(
+    spec: ModelSpec, losses: torch.Tensor | Sequence[torch.Tensor], scale: float | None = None
+) -> None:
+    """Torch's ordinary backward, of ``scale`` times the losses where it is given.
+
+    What a user's model raises in it is told as that.
+    """
+    every = [losses] if isinstance(losses, torch.Tensor) else list(losses)
+    begins = [None if scale is None else loss.detach().double().mul(0) + scale for loss in every]
     with of_model(None, "B") if spec.kind == "own" else nullcontext():
-        torch.autograd.backward(losses)
+        torch.autograd.backward(
+            every,
+            [b if b is None else b.to(loss) for b, loss in zip(begins, every, strict=True)],
+        )
 
 
 def microbatch_input(

@@ -60,11 +60,24 @@ def require_accumulable(plan: ReplayPlan) -> None:
 
 
 def require_clippable(plan: ReplayPlan) -> None:
-    """Raise ``ValueError`` where gradients that are clipped are not whole on the ranks' devices."""
-    if plan.training is None or plan.training.clip is None:
+    """Raise ``ValueError`` where gradients are to be whole on the ranks' devices and are not.
+
+    So they are to be clipped, to be divided by a loss's scale, or to step masters of float16.
+    """
+    if plan.training is None or not (plan.is_sharded or plan.hosted):
         return
-    if plan.is_sharded or plan.hosted:
-        what = "stages are sharded (--zero)" if plan.is_sharded else "hosts update stages"
+    what = "stages are sharded (--zero)" if plan.is_sharded else "hosts update stages"
+    if plan.loss_scale is not None:
+        raise ValueError(
+            "replay loss scale: a step is skipped where any gradient on any rank is not finite, "
+            f"and {what}: leave --loss-scale out or take another schedule"
+        )
+    if plan.spec.dtype == "float16":
+        raise ValueError(
+            f"replay trains float16 by master weights on the ranks, and {what}: leave --steps out "
+            "or take another schedule"
+        )
+    if plan.training.clip is not None:
         raise ValueError(
             f"replay clip takes the norm of whole gradients on their ranks, and {what}: leave "
             "--clip out or take another schedule"

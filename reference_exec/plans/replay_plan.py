@@ -16,6 +16,7 @@ import numpy as np
 
 from bubbleproof.reference_exec.models.footprint import require_stages
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
+from bubbleproof.reference_exec.plans.loss_scale import LossScale
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.schedule import Program
@@ -113,6 +114,11 @@ class ReplayPlan:
     def accumulated(self) -> int:
         """How many passes add up to the gradient of one optimizer step."""
         return 1 if self.training is None else self.training.accumulate
+
+    @property
+    def loss_scale(self) -> LossScale | None:
+        """The scale of the loss in the first step, None where it is not scaled."""
+        return None if self.training is None else self.training.loss_scale
 
     @property
     def num_replicas(self) -> int:

@@ -16,6 +16,9 @@ pass of a step.) With w the bytes of a stage's parameters
 
 Of somebody's own stage with frozen parameters, w of the last two columns and t leave these out.
 
+Weights of float16 have masters in float32, which are optimizer state as moments are: with 2 w for
+them, sgd has 2 w, momentum 4 w, adam 6 w + 4 t.
+
 Adam keeps a counter of steps for each tensor that it steps, a float32 in torch. A stage on two
 ranks has all of this on both. Sums that ranks exchange are gone once their STEP has taken them.
 Loads no torch unless stages are sharded.
@@ -23,6 +26,7 @@ Loads no torch unless stages are sharded.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from bubbleproof.reference_exec.models.footprint import (
@@ -68,18 +72,21 @@ StateAt = tuple[StateBytes, StateBytes]  # on a rank and on its host, at one mom
 States = tuple[tuple[StateBytes, ...], tuple[StateBytes, ...]]  # of all processes, of their hosts
 
 
-def predicted_states(plan: ReplayPlan) -> tuple[States, ...]:
+def predicted_states(plan: ReplayPlan, skipped: Collection[int] = ()) -> tuple[States, ...]:
     """The model state of each process, and of each process's host, as passes begin and end.
 
-    These moments stand in the order of time, two for each pass.
+    These moments stand in the order of time, two for each pass. ``skipped`` are the steps that are
+    not taken, where losses are scaled.
     """
+    taken = [step for step in range(plan.num_passes // plan.accumulated) if step not in skipped]
+    first = min(taken, default=plan.num_passes)
     ended = predicted_state(plan)
     found: list[States] = []
     for number in range(plan.num_passes):
         steps, earlier = divmod(number, plan.accumulated)
-        begun = _before_steps(ended) if steps == 0 else ended
+        begun = _before_steps(ended) if steps <= first else ended
         found.append(begun if earlier else _without_gradients(plan, begun))
-        is_stepped = steps or earlier == plan.accumulated - 1
+        is_stepped = steps > first or (steps == first and earlier == plan.accumulated - 1)
         found.append(ended if is_stepped else begun)
     return tuple(found)
 
@@ -117,9 +124,18 @@ def predicted_state(plan: ReplayPlan) -> States:
     return tuple(ranks), tuple(hosts)
 
 
-def optimizer_bytes(training: Training | None, weights: int, tensors: int) -> int:
-    """What torch's optimizer keeps for tensors of so many bytes together."""
-    if training is None or training.optimizer == "sgd":
+def optimizer_bytes(
+    training: Training | None, weights: int, tensors: int, *, has_masters: bool = False
+) -> int:
+    """What torch's optimizer keeps for tensors of so many bytes together.
+
+    With masters that are they, twice as large as the weights, and moments as large as they.
+    """
+    if training is None:
+        return 0
+    if has_masters:
+        return 2 * weights + optimizer_bytes(training, 2 * weights, tensors)
+    if training.optimizer == "sgd":
         return 0
     if training.optimizer == "momentum":
         return weights
@@ -128,7 +144,12 @@ def optimizer_bytes(training: Training | None, weights: int, tensors: int) -> in
 
 def _of_rank(plan: ReplayPlan, stage: int) -> StateBytes:
     weights, gradients = weight_bytes(plan.spec, stage), gradient_bytes(plan.spec, stage)
-    kept = optimizer_bytes(plan.training, gradients, parameter_tensors(plan.spec, stage))
+    kept = optimizer_bytes(
+        plan.training,
+        gradients,
+        parameter_tensors(plan.spec, stage),
+        has_masters=plan.spec.dtype == "float16",
+    )
     return StateBytes(weights=weights, gradients=gradients, optimizer=kept)
 
 

@@ -23,6 +23,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from bubbleproof.reference_exec.plans.loss_scale import LossScale
+
 OPTIMIZERS = {"sgd": 0.125, "momentum": 0.0625, "adam": 0.001}
 MOMENTUM = 0.9
 
@@ -34,7 +36,8 @@ class Training:
     ``sgd`` is w - rate x gradient, ``momentum`` the same with momentum ``MOMENTUM``, ``adam`` Adam
     (Kingma and Ba, Algorithm 1) with its usual constants. ``clip`` is the most that the global norm
     of all gradients may be (``runtime.clipping``), which takes a barrier. ``accumulate`` passes
-    of the program add up to the gradient of one step. Raises ``ValueError`` naming the field.
+    of the program add up to the gradient of one step. ``loss_scale`` is that of the first
+    step, which takes a barrier too. Raises ``ValueError`` naming the field.
     """
 
     optimizer: str = "sgd"
@@ -43,6 +46,7 @@ class Training:
     has_barrier: bool = False
     clip: float | None = None
     accumulate: int = 1
+    loss_scale: LossScale | None = None
 
     def __post_init__(self) -> None:
         if self.optimizer not in OPTIMIZERS:
@@ -56,6 +60,10 @@ class Training:
             )
         if not (math.isfinite(self.rate) and self.rate > 0):
             raise ValueError(f"replay learning rate must be more than 0, got {self.learning_rate}")
+        if self.loss_scale is not None and not self.has_barrier:
+            raise ValueError(
+                "replay loss scale: ranks skip a step together, so has_barrier must be set with it"
+            )
         if self.clip is None:
             return
         if not (math.isfinite(self.clip) and self.clip > 0):

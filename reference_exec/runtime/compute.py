@@ -28,6 +28,7 @@ from bubbleproof.reference_exec.runtime.batch import Batch
 from bubbleproof.reference_exec.runtime.birth import Birth
 from bubbleproof.reference_exec.runtime.device import CPU, Device
 from bubbleproof.reference_exec.runtime.host import Host
+from bubbleproof.reference_exec.runtime.loss_scaling import first_gradient
 from bubbleproof.reference_exec.runtime.sliced import SlicedSample
 from bubbleproof.reference_exec.runtime.stage_shards import StageShards
 from bubbleproof.reference_exec.runtime.weight_parts import DeferredWeight
@@ -97,6 +98,7 @@ class Compute:
         self.saved_bytes: dict[Forward, int] = {}
         self.ledger.elsewhere.append(self._elsewhere)
         self.ledger.others.append(self.host.ledger.needed_keys)
+        self.scale = plan.loss_scale  # of the step
         self._leaving = {*plan.acceptors, *plan.offloaded()}
         self._has_host = bool(plan.hosted or plan.offloaded())
         self.live_bytes: list[int] = []
@@ -159,7 +161,8 @@ class Compute:
         forwarded = self._forwarded.pop(key)
         if forwarded.store is not None:
             forwarded.store.is_deferring = is_split
-        roots: list[tuple[torch.Tensor, torch.Tensor | None]] = [(forwarded.root, output_gradient)]
+        begins = first_gradient(forwarded.root, self.scale) if self._is_last(key) else None
+        roots = [(forwarded.root, output_gradient if begins is None else begins)]
         if self._plan.num_slices > 1:
             sample = self._sliced[key[:2]]
             require(sample.num_forwarded == key[2] + 1, f"{label(key, 'B')} before a later slice's")
@@ -169,7 +172,7 @@ class Compute:
                 torch.autograd.backward(
                     [root for root, _ in roots], [gradient for _, gradient in roots]
                 )
-        del roots
+        del roots, begins
         if key[0] in self.shards:
             self.shards[key[0]].unbind()
         if is_split:

@@ -8,12 +8,14 @@ met as first: weights, gradients, optimizer. Nothing is taken from shapes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 
 import torch
 
 from bubbleproof.reference_exec.ledger import storage_key
 from bubbleproof.reference_exec.plans.state_bytes import StateBytes
 from bubbleproof.reference_exec.plans.training import MOMENTUM, OPTIMIZERS, Training
+from bubbleproof.reference_exec.runtime.master_weights import MasterSteps
 
 LEARNING_RATE = OPTIMIZERS["sgd"]  # without a training
 ParameterTensors = Iterable[torch.Tensor]
@@ -32,17 +34,24 @@ class Descent:
             weight.detach().add_(weight.grad, alpha=-LEARNING_RATE)
 
 
-Optimizer = torch.optim.Optimizer | Descent
+Optimizer = torch.optim.Optimizer | Descent | MasterSteps
 
 
 def optimizer_of(training: Training | None, parameters: ParameterTensors) -> Optimizer:
     """Torch's own optimizer, one tensor at a time; plain descent without a training.
 
-    So it is without parameters, which torch's refuse: a user's stage need not have any.
+    Weights of float16 have masters in float32 (``master_weights``). Plain descent it is without
+    parameters, which torch's refuse: a user's stage need not have any.
     """
     given = list(parameters)
     if training is None or not given:
         return Descent(given)
+    if given[0].dtype is torch.float16:
+        return MasterSteps(given, partial(_torchs, training))
+    return _torchs(training, given)
+
+
+def _torchs(training: Training, given: list[torch.Tensor]) -> torch.optim.Optimizer:
     if training.optimizer == "adam":
         return torch.optim.Adam(given, lr=training.rate, foreach=False)
     momentum = MOMENTUM if training.optimizer == "momentum" else 0.0
@@ -51,12 +60,16 @@ def optimizer_of(training: Training | None, parameters: ParameterTensors) -> Opt
 
 def step_with(optimizer: Optimizer, gradients: Iterable[tuple[torch.Tensor, torch.Tensor]]) -> None:
     """Step an optimizer's weights, each with the gradient beside it, of which none stays."""
-    pairs = list(gradients)
+    pairs = [(_stepped(optimizer, weight), gradient) for weight, gradient in gradients]
     for weight, gradient in pairs:
         weight.grad = gradient
     optimizer.step()
     for weight, _ in pairs:
         weight.grad = None
+
+
+def _stepped(optimizer: Optimizer, weight: torch.Tensor) -> torch.Tensor:
+    return optimizer.stepped(weight) if isinstance(optimizer, MasterSteps) else weight
 
 
 def walked(

@@ -45,6 +45,7 @@ from bubbleproof.reference_exec.runtime.clipping import (
 )
 from bubbleproof.reference_exec.runtime.compute import Compute
 from bubbleproof.reference_exec.runtime.device import DeviceLane
+from bubbleproof.reference_exec.runtime.loss_scaling import all_finite, unscaled
 from bubbleproof.reference_exec.runtime.optimizers import (
     Optimizer,
     kept_by,
@@ -70,6 +71,7 @@ class Updates:
     def __init__(self, plan: ReplayPlan, compute: Compute, transport: Transport) -> None:
         self._plan, self._rank, self._device = plan, compute.rank, compute.device
         self._transport, self._training = transport, plan.training
+        self._compute = compute
         self._all, self._shards = compute.stages, compute.shards
         is_here = self._training is not None and not plan.is_sharded
         stepped = self._all.keys() - plan.hosted if is_here else ()
@@ -82,6 +84,7 @@ class Updates:
         self._of_shards: dict[int, Levels] = {}  # totals that two ranks have, by stage
         self._done: set[Action] = set()
         self._has_waited, self._is_last = False, True  # of the passes of a step
+        self._is_finite = True  # what all ranks have summed in this step, where losses are scaled
         self._factor: torch.Tensor | None = None  # of clipped gradients, in this pass
         self._sent: list[BlockedAction] = []
 
@@ -90,6 +93,9 @@ class Updates:
         training = self._training
         self._is_last = training is None or training.ends_step(number)
         if number % self._plan.accumulated == 0:
+            scale = self._compute.scale
+            if number and scale is not None:
+                self._compute.scale = scale.after(is_finite=self._is_finite)
             for module in self._stages.values():
                 module.zero_grad(set_to_none=True)
         self._totals.clear()
@@ -176,7 +182,9 @@ class Updates:
         named = {(stage, n): p for n, p in trained(self._stages[stage]).items()}
         own = self._own(stage)
         totals = [(p, self._totals.pop(key, own[key])) for key, p in named.items()]
-        step_with(self.optimizers[stage], scaled(totals, self._factor))
+        if self._is_finite:
+            whole = [(p, unscaled(total, self._compute.scale)) for p, total in totals]
+            step_with(self.optimizers[stage], scaled(whole, self._factor))
         for key, parameter in named.items():  # the report wants what this rank computed
             parameter.grad = own[key]
 
@@ -234,41 +242,54 @@ class Updates:
     def _barrier(self, clip: float | None) -> Iterator[BlockedAction]:
         """Go on once every rank that steps has come this far, and with the norm of all gradients.
 
-        Without ``clip`` messages carry nothing.
+        Messages carry 1 where all is finite that the rank has summed, of a scaled loss, and the
+        norms where gradients are clipped.
         """
         first, *others = stepping_ranks(self._plan)
-        own = self._norms() if clip is not None else self._room(1, DeviceLane.SENDS)
+        own = self._told(clip)
         if self._rank != first:
             yield from self._tell(own, self._rank, first)
-            norm = yield from self._hear(1, first, first)
+            answer = yield from self._hear(1 if clip is None else 2, first, first)
         else:
-            norms = by_stage(self._plan, first, own) if clip is not None else {}
+            finite, norms = own[:1], {} if clip is None else by_stage(self._plan, first, own[1:])
             for peer in others:
                 told = yield from self._hear(self._num_told(peer), peer, peer)
-                norms |= by_stage(self._plan, peer, told) if clip is not None else {}
-            norm = own if clip is None else global_norm(norms).reshape(1)
+                finite = torch.minimum(finite, told[:1])
+                norms |= {} if clip is None else by_stage(self._plan, peer, told[1:])
+            norm = [] if clip is None else [global_norm(norms).reshape(1)]
+            answer = torch.cat([finite, *norm])
             for peer in others:
-                yield from self._tell(norm, first, peer)
-        self._factor = None if clip is None else factor(norm, clip)
+                yield from self._tell(answer, first, peer)
+        self._is_finite = self._compute.scale is None or bool(answer[0] == 1)
+        self._factor = None if clip is None else factor(answer[1:], clip)
 
-    def _norms(self) -> torch.Tensor:
-        """Of the total gradients of the stages that count here; empty where none do."""
-        told = [torch.zeros(0, dtype=self._dtype, device=self._device.torch_device)]
-        for stage in counted_stages(self._plan, self._rank):
-            own = self._own(stage)
-            totals = {key: self._totals.get(key, each) for key, each in own.items()}
-            told.append(norms_of(self._plan, stage, totals))
+    def _told(self, clip: float | None) -> torch.Tensor:
+        """Whether all total gradients here are finite, and the norms of the stages that count."""
+        with self._device.on(DeviceLane.SENDS):
+            told = [torch.ones(1, dtype=self._dtype, device=self._device.torch_device)]
+        if self._compute.scale is not None and not all_finite(self._all_totals().values()):
+            told[0].zero_()
+        for stage in counted_stages(self._plan, self._rank) if clip is not None else ():
+            totals = {k: t for k, t in self._all_totals().items() if k[0] == stage}
+            whole = {key: unscaled(total, self._compute.scale) for key, total in totals.items()}
+            told.append(norms_of(self._plan, stage, whole))
         return torch.cat(told)
+
+    def _all_totals(self) -> Named:
+        own = gradients_of(self._stages)
+        return {key: self._totals.get(key, each) for key, each in own.items()}
 
     def _num_told(self, rank: int) -> int:
         """How many numbers a rank tells before it steps."""
         if self._training is None or self._training.clip is None:
             return 1
-        return sum(num_norms(self._plan, stage) for stage in counted_stages(self._plan, rank))
+        return 1 + sum(num_norms(self._plan, stage) for stage in counted_stages(self._plan, rank))
 
     @property
     def _dtype(self) -> torch.dtype:
-        return DTYPES[self._plan.spec.dtype]
+        """Of what is told: that of the gradients that are stepped with."""
+        name = self._plan.spec.dtype
+        return torch.float32 if name == "float16" else DTYPES[name]
 
     def _room(self, numbers: int, lane: DeviceLane) -> torch.Tensor:
         with self._device.on(lane):

@@ -122,7 +122,10 @@ def _updates(report: ReplayReport) -> list[ReplayRow]:
         when = "after a global barrier" if report.has_barrier else "stage by stage"
         clip = "" if report.clip is None else f", gradients clipped to norm {report.clip:g}"
         of = f" of {report.accumulate} passes each" if report.accumulate > 1 else ""
-        what = f"weights after {report.steps} steps of {report.optimizer}{of}, {when}{clip}"
+        scale = f", loss scaled by {report.loss_scale}" if report.loss_scale else ""
+        what = f"weights after {report.steps} steps of {report.optimizer}{of}, {when}{clip}{scale}"
+        if skipped := report.skipped_steps:
+            what += f"; skipped for what is not finite: step {', '.join(map(str, skipped))}"
         expected = "equal bit for bit to steps with the expected gradients"
         row = _error(report, f"torch's {report.optimizer} in float64", report.max_weight_error)
         if report.rounded_to:

@@ -63,7 +63,7 @@ class ModelOptions(OptionGroup):
         int, Option(help="Words to embed and to score; without, activations.")
     ] = 0
     tied: Annotated[bool, Option(help="Embedding and head share one matrix.")] = False
-    dtype: Annotated[str, Option(help="float64, float32 or bfloat16.")] = "float64"
+    dtype: Annotated[str, Option(help="float64, float32, bfloat16 or float16.")] = "float64"
 
     def spec(self) -> ModelSpec:
         """The model: a kind, or a factory by its colon. Raises ``ValueError``."""
@@ -105,6 +105,9 @@ class TrainingOptions(OptionGroup):
     accumulate: Annotated[int | None, Option(help="Passes that add up to a step's gradient.")] = (
         None
     )
+    loss_scale: Annotated[
+        str | None, Option(help="A power of two, or dynamic: of losses in float16; a barrier.")
+    ] = None
     data_parallel: Annotated[int, Option(help="Replicas, each on microbatches of its own.")] = 1
     zero: Annotated[
         str | None, Option(help="ZeRO level, with others by parameter name: 2, or 3,norm=1.")
@@ -112,18 +115,21 @@ class TrainingOptions(OptionGroup):
 
     def asked(self) -> Training | None:
         """The training that is asked for, None where nothing is. Raises ``ValueError``."""
+        from bubbleproof.reference_exec.plans.loss_scale import LossScale
         from bubbleproof.reference_exec.plans.training import Training
 
-        named = (self.optimizer, self.steps, self.learning_rate, self.clip, self.accumulate)
-        if not self.barrier and all(each is None for each in named):
+        counts = (self.optimizer, self.steps, self.learning_rate, self.accumulate)
+        collective = (self.clip, self.loss_scale)
+        if not self.barrier and all(each is None for each in (*counts, *collective)):
             return None
         return Training(
             optimizer="sgd" if self.optimizer is None else self.optimizer,
             steps=1 if self.steps is None else self.steps,
             learning_rate=self.learning_rate,
-            has_barrier=self.barrier or self.clip is not None,
+            has_barrier=self.barrier or collective != (None, None),
             clip=self.clip,
             accumulate=1 if self.accumulate is None else self.accumulate,
+            loss_scale=None if self.loss_scale is None else LossScale.parse(self.loss_scale),
         )
 
     def levels(self) -> ZeroLevels | None:

@@ -76,7 +76,8 @@ class WeightsLayout(Layout):
     """Weights after ``steps`` optimizer steps, or after those of the hosts.
 
     ``clip`` is the most that the global norm of gradients might be, where they were clipped;
-    ``accumulate`` the passes that added up to the gradient of a step.
+    ``accumulate`` the passes that added up to the gradient of a step, ``loss_scale`` what losses
+    were multiplied by, ``skipped_steps`` those whose gradients were not all finite.
     """
 
     optimizer: str
@@ -84,6 +85,8 @@ class WeightsLayout(Layout):
     has_barrier: bool
     clip: Number | None = None
     accumulate: Natural = 1
+    loss_scale: str = ""
+    skipped_steps: list[Natural] = Field(default_factory=list)
     num_updated_stages: Natural
     equal: bool
     max_relative_error: Number | None
