@@ -42,6 +42,7 @@ from proofs_tests.commands.conftest import Run
 MODEL = (
     "--model", "llama", "--hidden", 16, "--layers", "1,2", "--heads", 4, "--kv-heads", 2,
     "--sequence", 6, "--batch", 3, "--vocabulary", 11, "--tied", "--dtype", "float32",
+    "--model-seed", 9,
 )  # fmt: skip
 SPEC = ModelSpec(
     kind="llama",
@@ -54,6 +55,7 @@ SPEC = ModelSpec(
     vocabulary=11,
     tied=True,
     dtype="float32",
+    seed=9,
 )
 LLAMA = ModelOptions(
     model="llama",
@@ -66,6 +68,7 @@ LLAMA = ModelOptions(
     vocabulary=11,
     tied=True,
     dtype="float32",
+    model_seed=9,
 )
 
 

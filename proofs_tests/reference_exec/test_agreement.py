@@ -157,6 +157,7 @@ OTHER: dict[str, ReplayRequest] = {
             "--vocabulary": ModelOptions(vocabulary=7),
             "--tied": ModelOptions(tied=True, vocabulary=7),
             "--dtype": ModelOptions(dtype="float32"),
+            "--model-seed": ModelOptions(model_seed=1),
         }.items()
     },
 }

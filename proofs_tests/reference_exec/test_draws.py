@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 import torch
@@ -57,6 +58,18 @@ def test_an_order_a_backend_and_replicas_change_no_mask() -> None:
     twice = run(family_case("1f1b", p=2, m=2), model("dropped"), data_parallel=2)
     assert twice.ok
     assert twice.loss == pytest.approx(reports[0].loss, rel=1e-14)
+
+
+def test_another_seed_draws_other_masks_in_every_order_alike() -> None:
+    found = {
+        seed: {
+            run(family_case(family, p=2, m=3), replace(model("dropped"), seed=seed)).losses
+            for family in ("gpipe", "zb-h1")
+        }
+        for seed in (0, 1)
+    }
+    assert [len(losses) for losses in found.values()] == [1, 1]
+    assert found[0] != found[1]
 
 
 def test_the_numbers_are_those_of_a_plain_loop_at_the_same_places() -> None:

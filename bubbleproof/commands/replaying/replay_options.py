@@ -64,6 +64,9 @@ class ModelOptions(OptionGroup):
     ] = 0
     tied: Annotated[bool, Option(help="Embedding and head share one matrix.")] = False
     dtype: Annotated[str, Option(help="float64, float32, bfloat16 or float16.")] = "float64"
+    model_seed: Annotated[
+        int, Option(help="Of weights, data and draws; of your own model draws alone.")
+    ] = 0
 
     def spec(self) -> ModelSpec:
         """The model: a kind, or a factory by its colon. Raises ``ValueError``."""
@@ -71,8 +74,9 @@ class ModelOptions(OptionGroup):
 
         sizes = asdict(self)
         model, layers = sizes.pop("model") or "mlp", parsed_layers(sizes.pop("layers"))
+        seed = sizes.pop("model_seed")
         kind, factory = ("own", model) if ":" in model else (model, "")
-        return ModelSpec(kind=kind, factory=factory, layers=layers, **sizes)
+        return ModelSpec(kind=kind, factory=factory, layers=layers, seed=seed, **sizes)
 
 
 def parsed_layers(text: str) -> int | tuple[int, ...]:
