@@ -1,8 +1,8 @@
 (* What the theorems rest on beyond Coq's logic: nothing. Each line prints "Closed under the global
    context", and would name each axiom and each unfinished proof. *)
 
-From Bubbleproof Require Import Definitions Stores AllRules Starts Packing Pipeline
-  OneF1B GPipe OneMachine.
+From Bubbleproof Require Import Definitions Stores AllRules Starts Exchange Packing
+  Pipeline OneF1B GPipe OneMachine.
 
 Print Assumptions check_complete_iff.
 Print Assumptions check_placed_iff.
@@ -21,6 +21,13 @@ Print Assumptions right_is_valid.
 Print Assumptions packing.
 Print Assumptions timed_is_valid.
 Print Assumptions valid_is_timed.
+Print Assumptions starts_alike.
+Print Assumptions in_index_order.
+Print Assumptions exchange.
+Print Assumptions one_after_another.
+Print Assumptions order_is_free.
+Print Assumptions load_alike.
+Print Assumptions bound_on_ordered_is_one_on_all.
 Print Assumptions pipeline_lower_bound.
 Print Assumptions valid_1f1b.
 Print Assumptions optimal_1f1b.

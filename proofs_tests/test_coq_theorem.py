@@ -46,7 +46,7 @@ def test_coq_accepts_what_the_checkers_accept_and_no_more(tmp_path: Path, solved
     text = coq_theorem(problem, schedule, certificate)
     done = answer(tmp_path, "Optimal", text)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("Closed under the global context") == 3
+    assert done.stdout.count("Closed under the global context") == 4
     raised = replace(certificate, bound=certificate.bound + 1)
     twice = replace(certificate, tasks=certificate.tasks + certificate.tasks[:1])
     for claim in (raised, twice):
@@ -57,6 +57,9 @@ def test_coq_accepts_what_the_checkers_accept_and_no_more(tmp_path: Path, solved
     early = replace(schedule, start=moved)
     assert not bp.check(problem, early).ok
     assert answer(tmp_path, "Early", coq_theorem(problem, early, certificate)).returncode
+    full = re.sub(r"Store positive 0 \(Some 3\)", "Store positive 0 (Some 2)", text)
+    assert full != text  # the schedule needs all 3 units of some rank
+    assert answer(tmp_path, "Full", full).returncode
     claims_less = re.sub(r"rows (\d+) (\d+)\.", lambda m: f"rows {m[1]} {int(m[2]) - 1}.", text)
     assert claims_less != text
     assert answer(tmp_path, "Less", claims_less).returncode
