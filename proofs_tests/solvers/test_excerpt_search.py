@@ -25,6 +25,7 @@ from bubbleproof.verify.certificates.certificate_rule import (
     refusal,
 )
 from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindows
+from proofs_tests.patience import PATIENCE
 
 
 def split_loop(num_microbatches: int, num_ranks: int = 4, capacity: int = 3) -> Problem:
@@ -46,7 +47,7 @@ def proving(seconds: float) -> ProveExcerpt:
 
     def prove(short: Problem, share: float) -> DirectCertificate | None:
         assert 0 < share <= 1
-        options = SolveOptions(time_limit=60, work=seconds, threads=1)
+        options = SolveOptions(time_limit=PATIENCE, work=seconds, threads=1)
         found: Certificate | None = Search(short, options).narrowed()
         assert not isinstance(found, MicrobatchWindows)
         return found

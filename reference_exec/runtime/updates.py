@@ -265,8 +265,7 @@ class Updates:
 
     def _told(self, clip: float | None) -> torch.Tensor:
         """Whether all total gradients here are finite, and the norms of the stages that count."""
-        with self._device.on(DeviceLane.SENDS):
-            told = [torch.ones(1, dtype=self._dtype, device=self._device.torch_device)]
+        told = [torch.ones(1, dtype=self._dtype, device=self._device.torch_device)]
         if self._compute.scale is not None and not all_finite(self._all_totals().values()):
             told[0].zero_()
         for stage in counted_stages(self._plan, self._rank) if clip is not None else ():
