@@ -134,6 +134,8 @@ def _replace(target: Path, content: bytes) -> None:
     try:
         with open(temporary, "xb") as stream:
             stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())  # else a power cut after the rename leaves an empty file
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
