@@ -101,9 +101,10 @@ class Browser:
         liked = [{"name": "prefers-color-scheme", "value": value}]
         self.ask("Emulation.setEmulatedMedia", {"features": liked})
 
-    def open(self, page: Path) -> None:
-        """Open a page and wait until its viewers have begun."""
-        self.ask("Page.navigate", {"url": page.resolve().as_uri()})
+    def open(self, page: Path | str) -> None:
+        """Open a page, a file's or an address's, and wait until its viewers have begun."""
+        address = page if isinstance(page, str) else page.resolve().as_uri()
+        self.ask("Page.navigate", {"url": address})
         ready = "new Promise(done => { if (document.readyState === 'complete') done();"
         self.run(f"{ready} else addEventListener('load', done); }})")
         self.run("window.bubbleproof ? window.bubbleproof.began : null")

@@ -323,6 +323,25 @@ def show(
 
 
 @app.command()
+@runs("serving.serve.run_serve")
+def serve(
+    schedule: Annotated[
+        list[str] | None,
+        Argument(
+            metavar="[SCHEDULE]",
+            help="FILE.json, FILE.csv, PROBLEM.toml or FAMILY key=value… (default: 1f1b p=4 m=8)",
+            autocompletion=complete_family,
+        ),
+    ] = None,
+    port: Annotated[
+        int | None, Option(help="Of this machine alone (default: 9001, or a free one).")
+    ] = None,
+    dialect: Dialect = None,
+) -> None:
+    """Shape a schedule on a page in the browser while the checker judges."""
+
+
+@app.command()
 @runs("show.run_convert")
 def convert(
     schedule: Annotated[

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from shutil import get_terminal_size
+from typing import TYPE_CHECKING
 
 from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.options.targets import require_writable, written_together
@@ -21,6 +22,10 @@ from bubbleproof.theory.pipelines.programs.pytorch_runtime import Version
 from bubbleproof.theory.pipelines.programs.standstill import Standstill, standstill
 from bubbleproof.theory.pipelines.timing import UntimedProgram
 from bubbleproof.verify.every_rule import check_every_rule
+from bubbleproof.verify.verdict import Verdict
+
+if TYPE_CHECKING:  # a page is loaded where it is asked for
+    from bubbleproof.report.page import ReportPage
 
 PICTURES = ".html .svg .pdf .png .perfetto.json"
 FILES = ".json .csv .perfetto.json"
@@ -45,7 +50,7 @@ def run_show(
         raise ValueError("a trace holds the whole schedule: --window goes with a picture or a page")
     _require_width(width, output)
     given = read_schedule_input(schedule, dialect=dialect)
-    stopped, why = _standstill(given)
+    stopped, why = standstill_of(given)
     drawn = given.timed() if stopped is None else stopped.schedule
     if output is None:
         _print_grid(given, drawn, span, stopped)
@@ -99,7 +104,7 @@ def _require_width(width: float | None, output: str | None) -> None:
     require_width(width)
 
 
-def _standstill(given: ScheduleFile) -> tuple[Standstill | None, str]:
+def standstill_of(given: ScheduleFile) -> tuple[Standstill | None, str]:
     """How far a program without times comes, and why it has none."""
     try:
         given.timed()
@@ -149,18 +154,30 @@ def _write_page(
     target: Path,
     window: Window | None,
 ) -> None:
-    from bubbleproof.commands.verify import section_of
-    from bubbleproof.report.headline import headline
-    from bubbleproof.report.page import ComparisonRow, ReportPage, write_page
+    from bubbleproof.report.page import write_page
 
     verdict = check_every_rule(given.to_judge)
+    write_page(target, page_of(given, schedule, stopped, verdict, window))
+
+
+def page_of(
+    given: ScheduleFile,
+    schedule: Schedule,
+    stopped: Standstill | None,
+    verdict: Verdict,
+    window: Window | None = None,
+) -> ReportPage:
+    """The page of one schedule; of what runs until a standstill where it is ``stopped``."""
+    from bubbleproof.commands.verify import section_of
+    from bubbleproof.report.headline import headline
+    from bubbleproof.report.page import ComparisonRow, ReportPage
+
     section = replace(
         section_of(given.name, given.problem, schedule, verdict, stopped=stopped), window=window
     )
     row = ComparisonRow.of(given.name, given.problem, schedule)
     line = headline(given.problem, schedule, pipeline=given.pipeline, stopped=stopped)
-    report = ReportPage(title=given.name, headline=line, comparison=(row,), sections=(section,))
-    write_page(target, report)
+    return ReportPage(title=given.name, headline=line, comparison=(row,), sections=(section,))
 
 
 def run_convert(

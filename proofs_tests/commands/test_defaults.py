@@ -10,6 +10,7 @@ import typer
 from bubbleproof.cli import app
 from bubbleproof.commands import bench
 from bubbleproof.commands.papers import prove
+from bubbleproof.commands.serving.local_server import LocalServer
 from bubbleproof.papers.theorems.theorem_library import theorems
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.output_schemas import schema_of
@@ -41,6 +42,7 @@ GIVEN: dict[str, tuple[tuple[str, ...], str]] = {
     "hang": (("dumps",), "no rank waits for another"),
     "trace": (("traces",), "2 ranks, 2 stages, 2 microbatches; 1 steps"),
     "show": (SMALL, "rank 1  .  F0 B0"),
+    "serve": ((), "http://127.0.0.1:"),
     "convert": ((*SMALL, "x.json"), ""),
     "hand-over": ((*SMALL, "--to", "torch", "-o", "out"), "LOSES.md"),
     "prove": ((), "gpipe"),
@@ -98,6 +100,7 @@ def prepare(
     made.run().write(Path("traces"))
     first = dict(list(bench.INSTANCES.items())[:1])  # the others take their whole limit
     monkeypatch.setattr(bench, "INSTANCES", first)
+    monkeypatch.setattr(LocalServer, "serve_forever", lambda _server: None)  # until Ctrl-C
     few = {key: theorems()[key] for key in ("gpipe", "1f1b")}  # all take a minute
     monkeypatch.setattr(prove, "known_theorems", lambda: few)
     return GIVEN[name]

@@ -42,6 +42,7 @@ OTHERS = {
         "placement", "capacity", "device", "tick", "model", "layers", "dtype",
     },
     "show": {"schedule", "window", "dialect"},
+    "serve": {"schedule", "dialect"},
     "convert": {"schedule", "problem", "dialect", "torch"},  # the last word is its target
     "hand_over": {"schedule", "target"},
     "hang": {"dumps", "schedule"},

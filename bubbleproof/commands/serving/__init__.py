@@ -1,0 +1,1 @@
+"""``bubbleproof serve``: a schedule that one shapes by hand while the checker judges."""

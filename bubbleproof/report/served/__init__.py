@@ -1,0 +1,1 @@
+"""The page of ``serve``: its text, its style and its script."""
