@@ -80,7 +80,9 @@ def _collected(file: EventFile, names: SpanNames) -> tuple[list[TraceSpan], list
     named = names.reader()
     for event in read_events(file):
         category, name = event.get("cat"), event.get("name")
-        if event.get("ph") != "X" or category not in by_place or not isinstance(name, str):
+        if event.get("ph") != "X" or not isinstance(name, str):
+            continue
+        if category not in (_HOST, _DEVICE):
             continue
         if base is None:
             base = _whole(file.about, "baseTimeNanoseconds")

@@ -111,6 +111,12 @@ def _damage(paths: list[str]) -> None:
     Path(paths[0]).write_text(text.replace(third, third[:-1] + " oops}", 1))
 
 
+def _list_kinds(content: Json) -> None:
+    """They are no kinds of ours, so that no event is a span."""
+    for event in content["traceEvents"]:
+        event["cat"] = [event.get("cat")]
+
+
 def _nest(paths: list[str]) -> None:
     Path(paths[0]).write_text('{"traceEvents": [' + "[" * 100_000)
 
@@ -167,6 +173,7 @@ WRONG: dict[str, tuple[Callable[[list[str]], object], str]] = {
     "damaged in the middle": (_damage, "rank0.json: event 3: expected an event in JSON"),
     "nested without end": (_nest, "rank0.json: event 0: expected an event in JSON"),
     "a clock that jumps": (edited(0, _jump), "before they were sent, whatever its clock"),
+    "kinds that are lists": (edited(0, _list_kinds), "expected spans such as PP:0F0"),
     "no whole step": (edited(0, lambda c: c["traceEvents"].__delitem__(slice(4, None))), "rank"),
 }
 

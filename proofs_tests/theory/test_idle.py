@@ -144,6 +144,22 @@ def test_two_things_at_once_are_refused_by_name() -> None:
         idle_stretches(problem, schedule)
 
 
+def test_tasks_on_a_foreign_rank_are_told_where_they_stand() -> None:
+    """Each task of a schedule in turn, done by the other rank after all else: causes add up."""
+    member = family("zb-h1")(p=2, m=2)
+    problem, rows = member.problem, member.schedule.program
+    for row in range(len(rows)):
+        resource, start = rows.resource.copy(), member.schedule.start.copy()
+        resource[row], start[row] = 1 - resource[row], 100
+        order = np.lexsort((start, resource))
+        program = Program(actions=rows.actions.take(order), resource=resource[order])
+        moved = Schedule(program=program, start=start[order])
+        found = idle_stretches(problem, moved)
+        assert found.idle_ticks() == measure(problem, moved).idle_ticks
+        last = critical_path(problem, moved)[-1]
+        assert (last.start, last.resource) == (100, f"rank {resource[row]}")
+
+
 def test_an_empty_schedule_has_no_idle_time() -> None:
     empty = Schedule(program=Program.from_orders([[]]), start=np.zeros(0, dtype=np.int64))
     problem = Pipeline(num_ranks=1, num_microbatches=1).problem()

@@ -27,7 +27,8 @@ class TimedRows:
     """Starts, ends and arrivals of the tasks, and the rows of each resource in order of time.
 
     ``tasks_of[r]`` are the tasks on resource r by their starts, those of 0 ticks before others.
-    ``is_there`` tells which tasks the schedule has at all; ``homes[t]`` the resources of task t.
+    ``is_there`` tells which tasks the schedule has at all; ``homes[t]`` the resources on which task
+    t stands: where it is placed wrongly, those, and of a task that is missing its own.
     """
 
     problem: Problem
@@ -80,7 +81,7 @@ def timed_rows(problem: Problem, schedule: Schedule) -> TimedRows:
         binding=binding,
         is_there=is_there,
         tasks_of=tasks_of,
-        homes=_homes(problem),
+        homes=_homes(problem, task, resource, is_there),
     )
 
 
@@ -110,9 +111,20 @@ def _arrivals(problem: Problem, end: Ints, is_there: Bools) -> tuple[Ints, Ints]
     return ready, binding
 
 
-def _homes(problem: Problem) -> tuple[tuple[int, ...], ...]:
+def _homes(
+    problem: Problem, task: Ints, resource: Ints, is_there: Bools
+) -> tuple[tuple[int, ...], ...]:
+    """The resources of each task in the problem's order, then those that are not its own."""
+    own, count = problem.occupancy, len(problem.resources)
+    has_place = ~is_there[own.task] | np.isin(
+        own.task * count + own.resource, task * count + resource
+    )
+    is_wrong = ~np.isin(task * count + resource, own.task * count + own.resource)
     homes: list[tuple[int, ...]] = [()] * problem.num_tasks
-    pairs = zip(problem.occupancy.task.tolist(), problem.occupancy.resource.tolist(), strict=True)
-    for task, resource in pairs:
-        homes[task] += (resource,)
+    for tasks, resources in (
+        (own.task[has_place], own.resource[has_place]),
+        (task[is_wrong], resource[is_wrong]),
+    ):
+        for one, place in zip(tasks.tolist(), resources.tolist(), strict=True):
+            homes[one] += (place,)
     return tuple(homes)
