@@ -32,7 +32,7 @@ from bubbleproof.commands.output import (
 from bubbleproof.faults import FaultError
 from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 from bubbleproof.solvers import Result, SolveOptions, Status
-from bubbleproof.solvers.engines import ENGINES, require_engine
+from bubbleproof.solvers.engines import ENGINES, is_installed, require_engine
 from bubbleproof.solvers.search import Search
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
@@ -90,7 +90,7 @@ def run_bench(
 ) -> int:
     """Measure and print; undecided if a run with ``auto`` is, or if ``decide``, any. Ctrl-C ends it
     with what it has."""
-    engines = tuple(engine or (DECIDING_ENGINES if decide else DEFAULT_ENGINES))
+    engines = tuple(engine or _all_here(DECIDING_ENGINES if decide else DEFAULT_ENGINES))
     for name in engines:
         require_engine(name)
     if decide and AUTO in engines:
@@ -118,6 +118,14 @@ def run_bench(
     undecided = any(r.engine == AUTO and r.result.status is not Status.OPTIMAL for r in runs)
     undecided |= decide and not all(is_decided(run.result) for run in runs)
     return UNDECIDED if undecided else HOLDS
+
+
+def _all_here(names: Sequence[str]) -> Sequence[str]:
+    """Those that are installed; a line names the others."""
+    missing = [name for name in names if not is_installed(name)]
+    if missing:
+        say(f"without {' and '.join(missing)}, which are not installed")
+    return [name for name in names if name not in missing]
 
 
 def _without_choices(path: str) -> ProblemInput:

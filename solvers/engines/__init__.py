@@ -24,6 +24,7 @@ _SEARCHES = {
     "pulp-cbc": ("pulp_milp", "search_with_cbc"),
 }
 ENGINES = tuple(_SEARCHES)
+_EXTRAS = {"sat": ("pysat", "python-sat"), "z3": ("z3", "z3-solver")}  # module, distribution
 
 
 def engine(name: str) -> Engine:
@@ -35,7 +36,12 @@ def engine(name: str) -> Engine:
 
 def has_sat() -> bool:
     """Whether python-sat, an extra, is installed: for engine ``sat`` and DRUP certificates."""
-    return find_spec("pysat") is not None
+    return is_installed("sat")
+
+
+def is_installed(name: str) -> bool:
+    """Whether the engine called ``name`` is here: ``sat`` and ``z3`` are extras."""
+    return name not in _EXTRAS or find_spec(_EXTRAS[name][0]) is not None
 
 
 def require_engine(name: str) -> None:
@@ -43,9 +49,9 @@ def require_engine(name: str) -> None:
     names = ("auto", *ENGINES)
     if name not in names:
         raise ValueError(f"engine must be one of {' '.join(names)}, got {name!r}")
-    if name == "sat" and not has_sat():
-        install = 'pip install "bubbleproof[sat]"'
-        raise ValueError(f"engine sat needs python-sat, which is not installed; run: {install}")
+    if not is_installed(name):
+        why = f"engine {name} needs {_EXTRAS[name][1]}, which is not installed"
+        raise ValueError(f'{why}; run: pip install "bubbleproof[{name}]"')
 
 
 __all__ = [
@@ -56,5 +62,6 @@ __all__ = [
     "Model",
     "engine",
     "has_sat",
+    "is_installed",
     "require_engine",
 ]

@@ -15,6 +15,7 @@ from bubbleproof.commands.output import (
     say,
 )
 from bubbleproof.papers.theorems import ProofVerdict, TheoremProof
+from bubbleproof.papers.theorems.theorem_library import require_z3
 from bubbleproof.papers.theorems.theorem_library import theorems as known_theorems
 
 LONGEST = 1_000_000  # seconds: Z3 counts milliseconds in 32 bits
@@ -31,6 +32,7 @@ def run_prove(theorems: Sequence[str] | None, timeout: float, json: bool) -> int
             raise ValueError(f"no theorem {name!r}; the theorems are {' '.join(known)}")
     if not 0 < timeout <= LONGEST:
         raise ValueError(f"--timeout must be above 0 and at most {LONGEST} seconds, got {timeout}")
+    require_z3()
     from bubbleproof.papers.theorems.prover import prove  # loads Z3
 
     proofs: list[TheoremProof] = []

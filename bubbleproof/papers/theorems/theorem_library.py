@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from importlib.util import find_spec
 
 from bubbleproof.papers.bpipe import bpipe_pairs, bpipe_theorem
 from bubbleproof.papers.field import (
@@ -66,6 +67,13 @@ def theorems() -> Mapping[str, Theorem]:
     return _Library(made, {about.id: about.theorem for about in periodic_list.listed()})
 
 
+def require_z3() -> None:
+    """Raise ``ValueError`` where Z3, an extra, is not installed: theorems are proved by it."""
+    if find_spec("z3") is None:
+        install = 'pip install "bubbleproof[z3]"'
+        raise ValueError(f"theorems need z3-solver, which is not installed; run: {install}")
+
+
 def prove_all(
     progress: Callable[[TheoremProof], None] | None = None, timeout_ms: int = TIMEOUT_MS
 ) -> list[TheoremProof]:
@@ -73,6 +81,7 @@ def prove_all(
 
     ``timeout_ms`` limits each Z3 query; what is not decided in time is UNKNOWN.
     """
+    require_z3()
     from bubbleproof.papers.theorems.prover import prove  # the only way to Z3
 
     proofs = []
