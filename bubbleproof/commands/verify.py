@@ -21,14 +21,9 @@ from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.programs.standstill import Standstill
 from bubbleproof.theory.pipelines.programs.target_runtimes import runtime_named
 from bubbleproof.verify import USUAL, Semantics, Verdict, join
-from bubbleproof.verify.candidates.cases import Cases
-from bubbleproof.verify.candidates.certified_distance import CertifiedDistance, certified_distance
-from bubbleproof.verify.candidates.chosen import plain_of
-from bubbleproof.verify.certificates.certificate_rule import Certificate
 from bubbleproof.verify.every_rule import check_every_rule
 
 if TYPE_CHECKING:  # readers and pages are loaded where they are asked for
-    from bubbleproof.formats import ScheduleFile
     from bubbleproof.report.page import ScheduleSection
     from bubbleproof.report.table_rows import ReplayRow
 
@@ -46,29 +41,19 @@ def run_verify(schedule: list[str], request: VerifyRequest) -> int:
         raise ValueError("--coq writes a schedule with its certificate: give --certificate too")
     semantics = asked_semantics(request)
     given = read_schedule_input(schedule, dialect=request.dialect, problem=problem)
-    proof = None if certificate is None else _proof(certificate, given)
-    verdict = check_every_rule(given.to_judge, semantics)
-    if proof is None:
+    if certificate is None:
+        verdict = check_every_rule(given.to_judge, semantics)
         return print_verdict(given.name, verdict, request, told_of(given))
-    found = distance_of(given, verdict, proof)
+    from bubbleproof.commands.verifying import certified_schedule as certified
+
+    proof = certified.read_proof_of(certificate, given)
+    verdict = check_every_rule(given.to_judge, semantics)
+    found = certified.distance_of(given, verdict, proof)
     verdict = join([verdict, Verdict(decisions=(found.decision,))])
     if request.coq is not None:
-        _write_theorem(request.coq, given, verdict, proof)
-    return print_verdict(given.name, verdict, request, found.statement, distance_to_json(found))
-
-
-def _write_theorem(
-    target: str, given: ScheduleFile, verdict: Verdict, proof: Certificate | Cases
-) -> None:
-    """Write ``--coq``'s file. Raises ``ValueError`` for what is no theorem."""
-    from bubbleproof.formats.coq.coq_theorem import coq_theorem
-    from bubbleproof.formats.files import write_text
-
-    if not verdict.ok:
-        raise ValueError(f"--coq writes what holds; {given.name} violates a rule (verify it alone)")
-    if isinstance(proof, Cases):
-        raise ValueError("--coq writes one certificate, and this is a proof by cases")
-    write_text(target, coq_theorem(given.problem, given.timed(), proof))
+        certified.write_theorem(request.coq, given, verdict, proof)
+    told = certified.distance_to_json(found)
+    return print_verdict(given.name, verdict, request, found.statement, told)
 
 
 def print_verdict(
@@ -92,17 +77,6 @@ def print_verdict(
     return status_of(verdict)
 
 
-def _proof(certificate: str, given: ScheduleFile) -> Certificate | Cases:
-    """What is to show a bound: of the problem, or of what was left open of it."""
-    if given.allowed is None or given.pipeline is None:
-        from bubbleproof.formats.certificate_json import read_certificate
-
-        return read_certificate(certificate, given.problem)
-    from bubbleproof.formats.plans.cases_json import read_proof
-
-    return read_proof(certificate, plain_of(given.pipeline), given.allowed)
-
-
 def parse_semantics(names: Sequence[str]) -> tuple[Semantics, ...]:
     """The named communication semantics; all of them when none is named."""
     known = {semantics.value: semantics for semantics in Semantics}
@@ -119,26 +93,6 @@ def asked_semantics(request: VerifyRequest) -> tuple[Semantics, ...]:
     if request.comm:
         raise ValueError("--runtime says what SEND and RECV wait for: no --comm beside it")
     return tuple(Semantics(name) for name in runtime_named(request.runtime, "--runtime").waits)
-
-
-def distance_of(
-    given: ScheduleFile, verdict: Verdict, certificate: Certificate | Cases
-) -> CertifiedDistance:
-    """How near the schedule is to what the certificate proves."""
-    return certified_distance(given.problem, given.pipeline, given.allowed, verdict, certificate)
-
-
-def distance_to_json(found: CertifiedDistance) -> dict[str, object]:
-    """The distance for programs."""
-    return {
-        "kind": type(found.certificate).__name__.lower(),
-        "objective": found.certificate.objective,
-        "bound": found.certificate.bound,
-        "ok": found.is_proved,
-        "value": found.value,
-        "gap": found.gap,
-        "statement": found.statement,
-    }
 
 
 def section_of(
