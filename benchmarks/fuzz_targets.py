@@ -16,6 +16,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from bubbleproof.commands.inputs import read_schedule_input
+from bubbleproof.commands.serving.judged_view import JudgedView, judged_view
+from bubbleproof.commands.serving.view_request import read_request
 from bubbleproof.door_files import read
 from bubbleproof.formats import (
     ScheduleFile,
@@ -167,6 +170,30 @@ def _paged(given: ScheduleFile) -> str:
     return render(ReportPage(title="fuzz", sections=(shown,)))
 
 
+def _asked(path: str) -> JudgedView | None:
+    """A question of ``serve``'s page, judged where it is of one digit a parameter (quick)."""
+    text = Path(path).read_bytes().decode(errors="replace")  # the server refuses other bytes
+    question = read_request(text)
+    if any(len(value) > 1 for value in question.parameters.values()):
+        return None
+    return judged_view(question, [_small()])
+
+
+@cache
+def _small() -> ScheduleFile:
+    return read_schedule_input(["1f1b", "p=2", "m=3"])
+
+
+def _questions() -> list[bytes]:
+    orders = judged_view(read_request('{"family": null}'), [_small()]).told["orders"]
+    asked: list[dict[str, object]] = [
+        {"family": None, "given": 0, "orders": orders, "capacity": {"units": 2}},
+        {"family": "zb-h1", "parameters": {"p": "2", "m": "4", "tI": "1"}, "capacity": None},
+        {"family": "pipemesh", "parameters": {"p": "2", "m": "4", "v": "2", "e": "4", "d": "4"}},
+    ]
+    return [json.dumps(each).encode() for each in asked]
+
+
 _TOML = _texts("*capped.toml", "memory-choices.toml", "plan.toml", "split-backward.toml")
 _PLANNED = ("plan", str(EXAMPLES / "plan.toml"), "-o", "out", "--certificate", "out/c.json")
 _REPLAYED = ("replay", "1f1b", "p=2", "m=2", "-o", "out/replay.json")
@@ -209,6 +236,7 @@ TARGETS: Mapping[str, FuzzTarget] = {
     "trace": FuzzTarget(read=read_trace, file="a.json", seeds=_traces),
     "dump, JSON": FuzzTarget(read=read_dump, file="a_0", seeds=_dumps(None)),
     "dump, pickle": FuzzTarget(read=read_dump, file="a_0", seeds=_dumps(2)),
+    "question of serve": FuzzTarget(read=_asked, file="a.json", seeds=_questions),
     "page of a schedule": FuzzTarget(
         read=lambda path: _paged(read_schedule(path)), file="a.json", seeds=_schedules
     ),
