@@ -86,9 +86,7 @@ def trace_report(times: TracedTimes, expected: Mapping[StageKind, float] | None)
     content = _content(times, usual, tick)
     predicted = None
     if content is not None:
-        problem = problem_of(content, name="trace").pipeline.problem()
-        schedule = left_shift(problem, times.job.program)
-        predicted = measure(problem, schedule).makespan * tick.nanoseconds
+        predicted = measure(*_left_shifted(times, content)).makespan * tick.nanoseconds
     return TraceReport(
         times=times,
         measured=measure(*as_it_ran(times)),
@@ -99,6 +97,16 @@ def trace_report(times: TracedTimes, expected: Mapping[StageKind, float] | None)
         content=content,
         tick=tick,
     )
+
+
+def by_usual_times(report: TraceReport) -> tuple[Problem, Schedule] | None:
+    """The order that ran with usual times and messages of the usual latency, where that is told."""
+    return None if report.content is None else _left_shifted(report.times, report.content)
+
+
+def _left_shifted(times: TracedTimes, content: Mapping[str, object]) -> tuple[Problem, Schedule]:
+    problem = problem_of(content, name="trace").pipeline.problem()
+    return problem, left_shift(problem, times.job.program)
 
 
 def as_it_ran(times: TracedTimes) -> tuple[Problem, Schedule]:

@@ -43,13 +43,30 @@ def test_what_is_written_solves_and_verifies(command: Run, tmp_path: Path) -> No
     assert answer.status == 0, answer.err
     assert "stragglers:\n- none" in answer.out
     out = tmp_path / "out"
-    assert sorted(p.name for p in out.iterdir()) == ["problem.toml", "schedule.csv", "trace.json"]
+    assert sorted(p.name for p in out.iterdir()) == [
+        "problem.toml",
+        "schedule.csv",
+        "trace.html",
+        "trace.json",
+    ]
     assert command("verify", out / "schedule.csv").status == 0
     solved = command("solve", out / "problem.toml", "--json")
     assert solved.status == 0, solved.err
     # F, I, W of 1 ms, m=4: 12 of work on rank 1 behind one F of rank 0.
     tick = json.loads(solved.out)["makespan"] / 13
     assert tick == pytest.approx(20, abs=3)  # a tick is a twentieth of 1 ms; a message 0.03 ms
+
+
+def test_the_page_shows_the_run_above_its_prediction(command: Run, tmp_path: Path) -> None:
+    """Both in microseconds, the measured step as long as its work lasted."""
+    assert command("trace", *made().write(tmp_path), "-o", tmp_path / "out").status == 0
+    page = (tmp_path / "out" / "trace.html").read_text("utf-8")
+    told = json.loads((tmp_path / "out" / "trace.json").read_text())
+    assert "no stage is slow" in page
+    assert "as it ran (the median step)" in page
+    length = told["measured"]["makespan"] // 1000
+    assert f"{length:,} us" in page or f"{length + 1:,} us" in page  # rounded down, each
+    assert f"{told['predicted_ns'] // 1000:,} us" in page
 
 
 def test_the_prediction_is_the_run_without_what_is_not_work(command: Run, tmp_path: Path) -> None:

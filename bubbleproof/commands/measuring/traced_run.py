@@ -1,9 +1,9 @@
 """``bubbleproof trace FILES... [--schedule S] [-o DIR]``: the schedule as it ran, and its bubble.
 
 From traces of ``torch.profiler``, one for each rank. ``-o`` writes ``problem.toml`` (usual times,
-for ``solve``), ``schedule.csv`` (the order that ran) and ``trace.json`` (what
-``--json`` prints). Status 1 where a stage is a straggler or another order ran than ``--schedule``
-has, 0 otherwise.
+for ``solve``), ``schedule.csv`` (the order that ran), ``trace.json`` (what ``--json`` prints) and
+the page ``trace.html``. Status 1 where a stage is a straggler or another order ran than
+``--schedule`` has, 0 otherwise.
 
 ``--json`` prints ``ranks``, ``stages``, ``microbatches``, ``step_ns`` (all steps), ``measured``
 (the median step's bubbles, ns), ``spent_ns`` (by rank and cause), ``stretches`` (of the median
@@ -19,6 +19,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bubbleproof.commands.inputs import SUFFIXES, read_schedule_input
+from bubbleproof.commands.measuring.traced_tables import (
+    SPENT,
+    WAITED,
+    WAITED_COLUMNS,
+    meanings,
+    slow_stages,
+    spent_rows,
+    waited_rows,
+)
 from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import (
     BROKEN,
@@ -41,18 +50,6 @@ from bubbleproof.traces.traced_report import TraceReport, trace_report
 from bubbleproof.traces.traced_steps import COMPUTE, TracedJob, traced_job
 from bubbleproof.traces.traced_waits import Stretch, TimeSpent, traced_times
 
-MOST_ROWS = 10
-MEANINGS = {
-    TimeSpent.WORK: "computing, all inputs there",
-    TimeSpent.MESSAGE: "its producer was late",
-    TimeSpent.LINK: "the message was on its way",
-    TimeSpent.LAUNCH: "posting a SEND or a RECV",
-    TimeSpent.COLLECTIVE: "UNSHARD, RESHARD, REDUCE_GRAD, STEP",
-    TimeSpent.HOST: "between two actions",
-    TimeSpent.START: "before the rank's first action",
-    TimeSpent.END: "after the rank's last action",
-}
-
 
 def run_trace(
     files: Sequence[str], schedule: str | None, names: str | None, output: str | None, json: bool
@@ -72,7 +69,7 @@ def run_trace(
     told = to_json(report, other)
     if output is not None:
         with written_together(output) as (folder,):
-            _write(report, told, folder)
+            _write(report, told, other, folder)
     if json:
         print_json(told)
     else:
@@ -127,12 +124,18 @@ def durations(given: ScheduleFile) -> dict[StageKind, float]:
     return {(action.stage, action.kind): float(ticks) or 1.0 for action, ticks in rows}
 
 
-def _write(report: TraceReport, told: dict[str, object], folder: Path) -> None:
+def _write(
+    report: TraceReport, told: dict[str, object], other: Sequence[str], folder: Path
+) -> None:
+    from bubbleproof.commands.measuring.traced_page import traced_page
+    from bubbleproof.report.page import write_page
+
     write_text(folder / "trace.json", json_module.dumps(told, indent=2, default=str) + "\n")
     write_table(folder / "schedule.csv", report.times.job.program)
     text = report.problem_file()
     if text is not None:
         write_text(folder / "problem.toml", text)
+    write_page(folder / "trace.html", traced_page(report, other))
 
 
 def to_json(report: TraceReport, other: Sequence[str]) -> dict[str, object]:
@@ -151,7 +154,7 @@ def to_json(report: TraceReport, other: Sequence[str]) -> dict[str, object]:
         ],
         "stretches": [_stretch(each, step.begin) for rank in step.ranks for each in rank],
         "waited_for_ns": [
-            {"rank": rank, "what": what, "ns": ns, "is_straggler": what in _slow(report)}
+            {"rank": rank, "what": what, "ns": ns, "is_straggler": what in slow_stages(report)}
             for (rank, what), ns in report.roots.most_common()
         ],
         "usual_ns": [
@@ -196,28 +199,15 @@ def _tell(report: TraceReport, other: Sequence[str]) -> None:
         f"{job.pipeline.num_microbatches} microbatches; {len(report.lengths)} steps of "
         f"{low:.1f} to {high:.1f} ms, the median one {step.length / 1e6:.1f} ms"
     )
-    causes = [c for c in TimeSpent if any(report.spent(r)[c] for r in range(job.num_ranks))]
-    rows = []
-    for rank in range(job.num_ranks):
-        spent = report.spent(rank)
-        rows.append((str(rank), *(f"{spent[cause] / 1e6:.2f}" for cause in causes)))
-    print_table("ms of the median step", ("rank", *(c.value for c in causes)), rows)
-    print_list("causes", [f"{cause.value}: {MEANINGS[cause]}" for cause in causes])
+    print_table(SPENT, *spent_rows(report))
+    print_list("causes", meanings(report))
     measured = report.measured
     print_text(
         f"bubble: {float(measured.idle_ratio):.1%} of the ranks' time is not work; idle over work "
         f"{float(measured.idle_over_work):.2f}; longest idle within a rank's span "
         f"{measured.span_idle / 1e6:.1f} ms"
     )
-    waited = sum(report.roots.values())
-    print_table(
-        "what was waited for, followed to where it comes from",
-        ("rank", "did", "ms", "of all waiting"),
-        [
-            (str(rank), _marked(report, what), f"{ns / 1e6:.2f}", f"{ns / waited:.1%}")
-            for (rank, what), ns in report.roots.most_common(MOST_ROWS)
-        ],
-    )
+    print_table(WAITED, WAITED_COLUMNS, waited_rows(report))
     if report.predicted is not None:
         print_text(
             f"with usual times, messages of {_latency(report)} and nothing else the order takes "
@@ -227,14 +217,6 @@ def _tell(report: TraceReport, other: Sequence[str]) -> None:
     print_list("stragglers", [*map(str, report.stragglers)] or ["none"])
     print_list("another order ran", other)
     print_list("the answer is partial", job.left_out)
-
-
-def _slow(report: TraceReport) -> set[str]:
-    return {f"{each.stage}{each.kind.name}" for each in report.stragglers}
-
-
-def _marked(report: TraceReport, what: str) -> str:
-    return f"{what} (straggler)" if what in _slow(report) else what
 
 
 def _latency(report: TraceReport) -> str:
