@@ -22,6 +22,7 @@ from bubbleproof.commands.serving.local_server import LocalServer
 from bubbleproof.commands.serving.served_views import KEPT
 from bubbleproof.commands.serving.server_answers import PERFETTO
 from proofs_tests.commands.conftest import Run
+from proofs_tests.patience import PATIENCE
 
 JSON = {"Content-Type": "application/json"}
 QUESTION = '{"family": null}'
@@ -51,7 +52,7 @@ def ask(
     """``path`` behind the page's token; one that begins with a slash stands for itself."""
     whole = path if path.startswith("/") else f"/{server.answers.guard.token}/{path}"
     names = {name.replace("_", "-"): value for name, value in headers.items()}
-    connection = HTTPConnection("127.0.0.1", server.server_address[1], timeout=20)
+    connection = HTTPConnection("127.0.0.1", server.server_address[1], timeout=PATIENCE)
     connection.request(method, whole, body, {**(JSON if body is not None else {}), **names})
     answer = connection.getresponse()
     found = Reply(answer.status, answer.headers, answer.read().decode())
@@ -197,11 +198,13 @@ def test_a_taken_port_of_perfetto_gives_way_to_a_free_one(
 
 def test_a_page_on_perfettos_port_links_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """The address of the trace stands in the link, escaped, so that Perfetto's page fetches it."""
-    with serve.made_server(["1f1b", "p=2", "m=2"], 0) as other:
-        monkeypatch.setattr(serve, "PORT", other.server_address[1])
-    with serve.made_server(["1f1b", "p=2", "m=2"], None) as again:
-        link = f"{PERFETTO}/#!/?url=http%3A%2F%2F127.0.0.1%3A{again.server_address[1]}%2F"
-        assert f'"perfetto":"{link}' in again.answers.page
+    free = LocalServer(0)
+    port = free.server_address[1]
+    monkeypatch.setattr(serve, "PORT", port)
+    monkeypatch.setattr(serve, "LocalServer", lambda asked: {port: free}[asked])
+    with serve.made_server(["1f1b", "p=2", "m=2"], None) as made:
+        link = f"{PERFETTO}/#!/?url=http%3A%2F%2F127.0.0.1%3A{port}%2F"
+        assert f'"perfetto":"{link}' in made.answers.page
 
 
 def test_ctrl_c_ends_it_as_any_command(command: Run, monkeypatch: pytest.MonkeyPatch) -> None:
