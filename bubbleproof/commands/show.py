@@ -175,9 +175,9 @@ def page_of(
     section = replace(
         section_of(given.name, given.problem, schedule, verdict, stopped=stopped), window=window
     )
-    row = ComparisonRow.of(given.name, given.problem, schedule)
+    rows = () if stopped is not None else (ComparisonRow.of(given.name, given.problem, schedule),)
     line = headline(given.problem, schedule, pipeline=given.pipeline, stopped=stopped)
-    return ReportPage(title=given.name, headline=line, comparison=(row,), sections=(section,))
+    return ReportPage(title=given.name, headline=line, comparison=rows, sections=(section,))
 
 
 def run_convert(

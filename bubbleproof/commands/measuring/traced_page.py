@@ -22,6 +22,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.traces.traced_report import TraceReport, as_it_ran, by_usual_times
 
+NO_MEMORY = "a trace tells no memory"
 RAN, USUAL = "as it ran (the median step)", "by usual times"
 
 
@@ -39,7 +40,7 @@ def traced_page(report: TraceReport, other: Sequence[str] = ()) -> ReportPage:
         title=f"A trace of {report.times.job.num_ranks} ranks",
         headline=_headline(report),
         summary=_summary(report, other),
-        comparison=tuple(ComparisonRow.of(*row) for row in drawn),
+        comparison=tuple(ComparisonRow.of(*row)._replace(fits=NO_MEMORY) for row in drawn),
         parts=(
             section(f"Where the time went: {SPENT}", table(*spent_rows(report)), _causes(report)),
             section(WAITED.capitalize(), table(WAITED_COLUMNS, waited_rows(report))),
