@@ -18,7 +18,7 @@ from bubbleproof.commands.serving.served_views import ServedViews
 from bubbleproof.commands.serving.server_answers import PERFETTO, ServerAnswers
 from bubbleproof.report.served.served_page import served_page
 
-PORT = 9001
+PORT, HIGHEST_PORT = 9001, 65535
 WORDS = ("1f1b", "p=4", "m=8")
 
 
@@ -48,6 +48,8 @@ def made_server(words: Sequence[str], port: int | None, dialect: str | None = No
 
 
 def _listening(port: int | None) -> LocalServer:
+    if port is not None and not 0 <= port <= HIGHEST_PORT:
+        raise ValueError(f"--port must be 0 (any that is free) to {HIGHEST_PORT}, got {port}")
     try:
         return LocalServer(PORT if port is None else port)
     except OSError as error:

@@ -186,6 +186,13 @@ def test_a_port_that_is_taken_is_told(server: LocalServer, command: Run) -> None
     assert f"port {port} of 127.0.0.1 cannot be had" in answer.err
 
 
+@pytest.mark.parametrize("port", [-1, 65536])
+def test_what_is_no_port_is_told(command: Run, port: int) -> None:
+    answer = command("serve", f"--port={port}")
+    assert (answer.status, answer.out) == (2, "")
+    assert "--port must be 0 (any that is free) to 65535" in answer.err
+
+
 def test_a_taken_port_of_perfetto_gives_way_to_a_free_one(
     server: LocalServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
