@@ -128,6 +128,16 @@ def test_bad_input_is_one_line_and_nothing_is_written(
     assert not Path("new.toml").exists()
 
 
+def test_a_column_of_several_lines_is_told_in_one(command: Run, tmp_path: Path) -> None:
+    """Found by the fuzzer: a quoted name may have lines."""
+    rows = tmp_path / "rows.csv"
+    rows.write_text('gpus,"laye\nrs"\n4,32\n')
+    answer = command("estimate", rows, "--hardware", "b200")
+    assert answer.status == 2
+    assert answer.err.count("\n") == 1
+    assert "there are gpus, laye rs" in answer.err
+
+
 def test_a_row_beyond_the_card_says_so(command: Run, tmp_path: Path) -> None:
     # Llama 3 8B on one card: 16 bytes for each of 8e9 parameters are more than the 24 GB of a 4090.
     rows = "gpus,global_batch,micro_batch,model,layers,sequence,tensor,data,pipeline\n"

@@ -89,6 +89,9 @@ def _asked(request: ViewRequest, offered: Sequence[ScheduleFile]) -> ScheduleFil
         made = _capped(made, request.capacity.units)
     if request.orders is None:
         return made
+    count, asked = len(made.problem.resources), len(request.orders)
+    if asked != count:
+        raise ValueError(f"orders must be {count} lists, one for each resource, got {asked}")
     name = f"{made.name}, reordered"
     return orders_file(request.orders, problem=made.problem, pipeline=made.pipeline, name=name)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bubbleproof.costs.times.job_rows import JobRow, rows_of
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
+from bubbleproof.formats.printable import on_one_line
 
 
 def read_rows(path: FilePath, *, measured: bool) -> list[JobRow]:
@@ -15,4 +16,4 @@ def read_rows(path: FilePath, *, measured: bool) -> list[JobRow]:
     try:
         return rows_of(text, measured=measured)
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+        raise ValueError(f"{path}: {on_one_line(str(error))}") from None  # a cell may have lines

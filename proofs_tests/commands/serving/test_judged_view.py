@@ -102,6 +102,7 @@ def test_a_problem_offers_its_published_orders_the_best_first(tmp_path: Path) ->
         ('{"family": "1f1b", "parameters": {"p": "4", "m": "99999"}}', "200,000 actions"),
         ('{"family": "1f1b", "parameters": {"p": "4", "m": "9999999"}}', "4000000 actions"),
         ('{"family": null, "given": 7}', "given must be below 1, got 7"),
+        ('{"family": null, "orders": [["what?"], [], []]}', "orders must be 2 lists"),
         ('{"family": null, "orders": [["what?"], []]}', "what?"),
         ('{"family": null, "capacity": {"units": -1}}', "-1"),
         ('{"family": null, "more": 1}', "more"),
