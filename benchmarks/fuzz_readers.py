@@ -23,6 +23,7 @@ import typer
 
 from benchmarks.fuzz_targets import TARGETS, FuzzTarget
 from benchmarks.markdown import cell, markdown_table, put_out
+from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 
 LIMIT, MEMORY, LONGEST_INPUT = 10, 2048, 16384  # seconds, MiB, bytes
 _STATUS = re.compile(r"^#(\d+)\s+\w+\s+cov: (\d+)", re.MULTILINE)
@@ -107,8 +108,11 @@ def page(rows: list[FuzzRow]) -> str:
         for row in rows
     ]
     total = f"{sum(row.inputs for row in rows):,} inputs in all"
+    least = f"{min(row.inputs for row in rows):,} inputs or more of each reader"
     found = sum(len(row.findings) for row in rows)
-    return f"{TEXT}{total}, {found} findings.\n\n{markdown_table(HEADER, lines)}"
+    machine = this_machine(("bubbleproof", "pydantic"))
+    head = f"{TEXT}{machine}.\n\n{total}, {least}, {found} findings."
+    return f"{head}\n\n{markdown_table(HEADER, lines)}"
 
 
 def _said(findings: tuple[str, ...]) -> str:

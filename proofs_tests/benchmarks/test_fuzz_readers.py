@@ -54,6 +54,6 @@ def test_the_page_counts_inputs_and_findings() -> None:
     quiet = FuzzRow(reader="a", inputs=1000, seconds=2, places=3, kept=4, findings=())
     loud = FuzzRow(reader="b", inputs=500, seconds=2, places=3, kept=4, findings=("KeyError", "x"))
     text = page([quiet, loud])
-    assert "\n1,500 inputs in all, 2 findings.\n" in text
+    assert "1,500 inputs in all, 500 inputs or more of each reader, 2 findings.\n" in text
     assert "| a | 1,000 | 2 | 3 | 4 | none |" in text
     assert "| b | 500 | 2 | 3 | 4 | KeyError; x |" in text
