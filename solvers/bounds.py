@@ -17,6 +17,7 @@ import numpy as np
 from bubbleproof.solvers.refutation.store_bounds import acquiring, store_bound, volumes
 from bubbleproof.theory.model.actions import NONE, Bools, Ints
 from bubbleproof.theory.model.problem import Edges, Problem
+from bubbleproof.theory.pipelines.programs.acyclic import acyclic_starts
 from bubbleproof.theory.pipelines.timing import earliest_starts
 from bubbleproof.verify.certificates.index_order import IndexOrder, index_order, sure_edges
 from bubbleproof.verify.certificates.one_machine import OneMachine
@@ -94,10 +95,7 @@ def _from(problem: Problem, edges: Edges, tasks: Bools) -> tuple[Ints, Ints]:
     origin = np.where(tasks, 0, NEVER)
     columns = (problem.duration, edges.before, edges.after, edges.lag, origin)
     mirrored = (problem.duration, edges.after, edges.before, edges.lag, origin)
-    begin, end = earliest_starts(*columns), earliest_starts(*mirrored)
-    assert begin is not None, "the edges were found acyclic"
-    assert end is not None, "the edges were found acyclic"
-    return begin, end
+    return acyclic_starts(*columns), acyclic_starts(*mirrored)
 
 
 def machine_bound(problem: Problem, resource: int, heads: Ints, tails: Ints) -> OneMachine:

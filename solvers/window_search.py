@@ -39,7 +39,8 @@ from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
 from bubbleproof.theory.model.actions import NONE, Ints, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
-from bubbleproof.theory.pipelines.timing import UntimedProgram, earliest_starts, left_shift
+from bubbleproof.theory.pipelines.programs.acyclic import acyclic_starts
+from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 from bubbleproof.verify.check import check
 
 # Deterministic seconds of CP-SAT per task of a window, the first time: 1/10,000, 1/3,000, 1/1,000
@@ -207,9 +208,7 @@ class WindowSearch:
         before = np.concatenate([self.edges.before, task[:-1][follows]])
         after = np.concatenate([self.edges.after, task[1:][follows]])
         lag = np.concatenate([self.edges.lag, np.zeros(int(follows.sum()), dtype=np.int64)])
-        tails = earliest_starts(self.ticks, after, before, lag)
-        assert tails is not None, "the orders of a schedule have no cycle"
-        return tails
+        return acyclic_starts(self.ticks, after, before, lag)
 
     def _window(
         self, start: Ints, tails: Ints, limit: int, group: Ints, number: int, way: Rearrangement
@@ -317,10 +316,8 @@ def _tightened(
 ) -> tuple[Ints, Ints, int]:
     """Heads and tails over the edges of a window, and its one-machine bound on the makespan."""
     before, after, lag = np.array(edges, dtype=np.int64).reshape(-1, 3).T
-    heads = earliest_starts(ticks, before, after, lag, head)
-    tails = earliest_starts(ticks, after, before, lag, tail)
-    assert heads is not None, "edges that a schedule keeps have no cycle"
-    assert tails is not None, "edges that a schedule keeps have no cycle"
+    heads = acyclic_starts(ticks, before, after, lag, head)
+    tails = acyclic_starts(ticks, after, before, lag, tail)
     least = 0
     for group in groups.values():
         row = np.array(group)[np.argsort(heads[group], kind="stable")]

@@ -19,8 +19,9 @@ import numpy.typing as npt
 from bubbleproof.theory.model.actions import NONE, Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.programs.acyclic import acyclic_order
 from bubbleproof.theory.pipelines.programs.spread import Spread
-from bubbleproof.theory.pipelines.timing import in_order, waiting_edges
+from bubbleproof.theory.pipelines.timing import waiting_edges
 
 Floats = npt.NDArray[np.float64]
 MOST_NUMBERS = 4_000_000  # starts that are held at once
@@ -70,8 +71,7 @@ def _makespans(
     task = problem.locate(schedule.program.actions)
     before, after, lag = waiting_edges(problem, schedule.program, task)
     lags = lag * _link_factors(problem, before, after, spread)
-    order = in_order(problem.num_tasks, before, after)
-    assert order is not None  # a schedule's orders have no cycle
+    order = acyclic_order(problem.num_tasks, before, after)
     by_task = np.argsort(after, kind="stable")
     first = np.searchsorted(after[by_task], np.arange(problem.num_tasks + 1))
     ends = np.zeros_like(durations)

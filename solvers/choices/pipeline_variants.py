@@ -108,8 +108,8 @@ class PipelineVariants:
         if what != RECOMPUTE:
             piece = int(actions.slice[task])
             return self._number[Option(what=what, stage=stage, microbatch=row, slice=piece)]
-        assert self.allowed.recompute is not None
-        row = row if self.allowed.recompute.per_microbatch else NONE
+        again = self.allowed.recompute
+        row = row if again is not None and again.per_microbatch else NONE
         return self._number[Option(what=what, stage=stage, microbatch=row)]
 
     def _clashes(self) -> tuple[tuple[int, ...], ...]:

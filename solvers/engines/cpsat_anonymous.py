@@ -68,11 +68,14 @@ class Slots:
 
 
 class AnonymousModel(ChoicesModel):
-    """The relaxation. Preconditions: ``can_be_anonymous(variants)``, and the order is ``ALL``."""
+    """The relaxation. Preconditions: ``can_be_anonymous(variants)``, and the order is ``ALL``.
+
+    Raises ``ValueError`` for microbatches that are not all identical.
+    """
 
     def __init__(self, frame: Frame, budget: Budget = UNLIMITED) -> None:
-        alike = identical(index_order(frame.variants.whole))
-        assert alike is not None, "anonymous variants have identical microbatches"
+        if (alike := identical(index_order(frame.variants.whole))) is None:
+            raise ValueError("variants of microbatches that differ have names")
         self.members, self.class_of = alike.members, class_of_task(alike)
         super().__init__(frame, budget)
         self.num_samples = alike.num_microbatches
@@ -165,13 +168,12 @@ class AnonymousModel(ChoicesModel):
 
     def _precede_ranked(self, before: int, after: int, lag: int) -> None:
         one, other = self.slots.get(before), self.slots.get(after)
-        if one is None:
-            assert other is not None
-            self._after_computation(self.members[before].tolist(), other, lag)
-        elif other is None:
-            self._before_computation(one, self.members[after].tolist(), lag)
-        else:
+        if one is not None and other is not None:
             self._between(one, other, lag)
+        elif one is not None:
+            self._before_computation(one, self.members[after].tolist(), lag)
+        elif other is not None:
+            self._after_computation(self.members[before].tolist(), other, lag)
 
     def _after_computation(self, tasks: list[int], slots: Slots, lag: int) -> None:
         if slots.is_reversed:

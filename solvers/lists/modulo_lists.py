@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from random import Random
@@ -64,8 +64,12 @@ Stay = tuple[int, Ints, Ints, Ints]  # room; first and last tasks, and units, of
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Turn:
-    """Starts of one microbatch (``GRAIN`` parts of ticks), repeated every ``period`` parts."""
+    """Starts of one microbatch (``GRAIN`` parts of ticks), repeated every ``period`` parts.
 
+    ``members[c, j]`` is the task of microbatch j that is named as the c-th of microbatch 0.
+    """
+
+    members: Ints
     period: int
     starts: Ints
     way: TriedOrder
@@ -170,18 +174,19 @@ class ModuloLists:
 
     def turns(self) -> Iterator[Turn]:
         """For each way of placing, from the first period on that fits, up to ``STEP``th parts."""
-        if self.heads is None or self.stays is None or self.members is None:
+        heads, members = self.heads, self.members
+        if heads is None or self.stays is None or members is None:
             return
         if self.few.num_tasks > MOST_TASKS:
             return
-        ways = list(self._ways())
+        ways = list(self._ways(heads))
         period, longest = self.least, LONGEST * self.least + max(self.ticks) * len(self.ticks)
         while ways and period <= longest:
             for way in [*ways]:
                 starts = self._placed(period, way)
                 if starts is not None and self._excess(starts, period) == (0, 0):
                     ways.remove(way)
-                    yield Turn(period=period, starts=starts, way=way)
+                    yield Turn(members=members, period=period, starts=starts, way=way)
             period += max(1, period // STEP)
 
     def shortened(self, turn: Turn, most: int = MOST_PLACED) -> Turn:
@@ -207,21 +212,20 @@ class ModuloLists:
                     starts, delays, excess = placed, changed, found
             if starts is None or excess != (0, 0):
                 return turn
-            turn = Turn(period=period, starts=starts, way=turn.way)
+            turn = replace(turn, period=period, starts=starts)
         return turn
 
     def schedule(self, turn: Turn) -> Schedule:
         """All microbatches, for the checker to judge. Precondition: ``turn`` is one of these."""
-        assert self.members is not None, "microbatches of other names have no turns"
+        members = turn.members
         place = np.cumsum(self.problem.actions.microbatch == 0) - 1
-        shift = turn.period * np.arange(self.members.shape[1])
+        shift = turn.period * np.arange(members.shape[1])
         start = np.empty(self.problem.num_tasks, dtype=np.int64)
-        start[self.members] = (turn.starts[place[self.members[:, 0]], None] + shift) // GRAIN
+        start[members] = (turn.starts[place[members[:, 0]], None] + shift) // GRAIN
         return schedule_of_starts(self.problem, start)
 
-    def _ways(self) -> Iterator[TriedOrder]:
-        heads, kind = self.heads, self.few.actions.kind
-        assert heads is not None
+    def _ways(self, heads: list[int]) -> Iterator[TriedOrder]:
+        kind = self.few.actions.kind
         along = sorted(range(len(heads)), key=lambda task: (heads[task], task))
         weights = [task for task in along if kind[task] == Kind.W]
         spine = [task for task in along if kind[task] != Kind.W]

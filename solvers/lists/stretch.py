@@ -19,7 +19,7 @@ from bubbleproof.solvers.part_of_problem import part_of
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.orders.periods import Band, bands, longest, with_periods
-from bubbleproof.theory.pipelines.timing import earliest_starts
+from bubbleproof.theory.pipelines.programs.acyclic import acyclic_starts
 from bubbleproof.verify.certificates.index_order import IndexOrder
 
 LONGEST_PERIOD = 8  # microbatches
@@ -62,8 +62,7 @@ def _stay(one: Problem, first: int, last: int) -> int:
     origin = np.full(one.num_tasks, -(1 << 61))
     origin[first] = 0
     edges = one.edges
-    reach = earliest_starts(one.duration, edges.before, edges.after, edges.lag, origin)
-    assert reach is not None, "the edges were found acyclic"
+    reach = acyclic_starts(one.duration, edges.before, edges.after, edges.lag, origin)
     return max(0, int(reach[last] + one.duration[last]))
 
 

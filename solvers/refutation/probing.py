@@ -15,7 +15,7 @@ from itertools import count
 import numpy as np
 
 from bubbleproof.solvers.refutation.propagator import OutOfTime, Propagator
-from bubbleproof.solvers.refutation.windows import UNKNOWN, Windows
+from bubbleproof.solvers.refutation.windows import UNKNOWN, Event, Windows
 from bubbleproof.theory.model.actions import Ints
 
 MOST_DEEP = 200  # suppositions open at once
@@ -32,8 +32,8 @@ SCORES: tuple[Score, ...] = (
 )
 
 
-def probe(propagator: Propagator, windows: Windows, deadline: float) -> Ints | None:
-    """None where the windows are refuted, else earliest starts in which no two tasks overlap.
+def probe(propagator: Propagator, windows: Windows, deadline: float) -> Ints | Event:
+    """What refutes the windows, or earliest starts in which no two tasks overlap.
 
     ``deadline`` is a moment of the propagator's budget. Raises ``OutOfTime``.
     """
@@ -62,10 +62,10 @@ class _Search:
         self.propagator, self.windows, self.score = propagator, windows, score
         self.budget, self.deadline = budget, deadline
 
-    def run(self) -> Ints | None:
-        """None where the windows are refuted; else starts, and the windows are as before."""
+    def run(self) -> Ints | Event:
+        """What refutes the windows; or starts, and the windows are as before."""
         windows = self.windows
-        while not self.propagator.run(windows):
+        while (failure := self.propagator.run(windows)) is None:
             pair = self._next_pair()
             if pair is None:
                 return np.array(windows.bounds[0][: windows.num_tasks], dtype=np.int64)
@@ -75,11 +75,12 @@ class _Search:
                 raise _BudgetSpent
             self.budget -= 1
             windows.suppose(*pair)
-            if (starts := self.run()) is not None:
+            found = self.run()
+            if not isinstance(found, Event):
                 windows.retract()
-                return starts
-            windows.refute()
-        return None
+                return found
+            windows.refute(found)
+        return failure
 
     def _next_pair(self) -> tuple[int, int] | None:
         """The pair in no order yet that the score prefers, the order to suppose."""

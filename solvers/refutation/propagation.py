@@ -18,7 +18,7 @@ from bubbleproof.solvers.bounds import Bounds
 from bubbleproof.solvers.engines.engine import UNLIMITED, Budget
 from bubbleproof.solvers.refutation.probing import probe
 from bubbleproof.solvers.refutation.propagator import OutOfTime, Propagator
-from bubbleproof.solvers.refutation.windows import UNKNOWN, Windows
+from bubbleproof.solvers.refutation.windows import UNKNOWN, Event, Windows
 from bubbleproof.solvers.starts import schedule_of_starts
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
@@ -26,7 +26,8 @@ from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.verify.certificates.certificate import Drup
 from bubbleproof.verify.check import check
 
-Attempt = Callable[[Windows], bool]
+Attempt = Callable[[Windows], Event | None]  # what refutes the windows, if it does
+RefutedWindows = tuple[Windows, Event, int]  # the windows, what refutes them, and the rank
 MOST_TASKS = 4096  # windows keep a relation between all pairs of tasks
 ENDLESS = 1 << 60
 
@@ -73,10 +74,12 @@ def decide(problem: Problem, bounds: Bounds, limit: int, deadline: float) -> Dru
         return None
     state = Windows(problem, bounds, limit)
     try:
-        starts = probe(Propagator(problem, bounds, deadline), state, deadline)
+        found = probe(Propagator(problem, bounds, deadline), state, deadline)
     except OutOfTime:
         return None
-    return Drup(bound=limit + 1, lemmas=state.proof()) if starts is None else starts
+    if isinstance(found, Event):
+        return Drup(bound=limit + 1, lemmas=state.proof(found))
+    return found
 
 
 def improve(problem: Problem, bounds: Bounds, upper: int | None, deadline: float) -> Drup | None:
@@ -138,7 +141,7 @@ class _Improvement:
         self.upper = longest(problem) + 1 if upper is None else upper
         self.is_span = bounds.best.objective == "span_idle"
         self.bound = bounds.best.bound
-        self.refuted: tuple[Windows, int] | None = None  # of the bound: the windows, the rank
+        self.refuted: RefutedWindows | None = None  # of the bound
         self.schedule: Schedule | None = None
         self.propagator = Propagator(problem, bounds, deadline, budget)
 
@@ -147,14 +150,14 @@ class _Improvement:
         """The proof of the bound, if it was raised."""
         if self.refuted is None:
             return None
-        state, rank = self.refuted
-        objective = self.bounds.best.objective
-        return Drup(bound=self.bound, lemmas=state.proof(), objective=objective, rank=rank)
+        state, failure, rank = self.refuted
+        lemmas, objective = state.proof(failure), self.bounds.best.objective
+        return Drup(bound=self.bound, lemmas=lemmas, objective=objective, rank=rank)
 
     def climb(self, attempt: Attempt) -> None:
         """Refute ever larger values: in doubled steps, then by halving what is open.
 
-        ``attempt`` says whether it refutes the windows of a value.
+        ``attempt`` says by what it refutes the windows of a value, if it does.
         """
         step, ceiling, is_doubling = 1, self.upper, True
         while self.bound < ceiling:
@@ -186,22 +189,24 @@ class _Improvement:
     def _is_refuted(self, target: int, rank: int | None, attempt: Attempt) -> bool:
         state = Windows(self.problem, self.bounds, target - 1, span=rank)
         try:
-            if not attempt(state):
-                return False
+            failure = attempt(state)
         except OutOfTime:
             return False
-        self.bound, self.refuted = target, (state, rank or 0)
+        if failure is None:
+            return False
+        self.bound, self.refuted = target, (state, failure, rank or 0)
         return True
 
-    def by_rules(self, state: Windows) -> bool:
+    def by_rules(self, state: Windows) -> Event | None:
         return self.propagator.run(state)
 
-    def by_probing(self, state: Windows) -> bool:
+    def by_probing(self, state: Windows) -> Event | None:
         now = self.propagator.budget.now()
-        starts = probe(self.propagator, state, now + (self.deadline - now) / 2)
-        if starts is not None:
-            self._offer(starts)
-        return starts is None
+        found = probe(self.propagator, state, now + (self.deadline - now) / 2)
+        if isinstance(found, Event):
+            return found
+        self._offer(found)
+        return None
 
     def _offer(self, starts: Ints) -> None:
         """Keep a schedule that ``verify`` accepts and that is better than the best known."""

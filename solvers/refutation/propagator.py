@@ -10,7 +10,7 @@ from bubbleproof.solvers.bounds import Bounds
 from bubbleproof.solvers.engines.engine import UNLIMITED, Budget
 from bubbleproof.solvers.refutation.overloads import avoid_overload, chains
 from bubbleproof.solvers.refutation.sequencing import sequence
-from bubbleproof.solvers.refutation.windows import Windows
+from bubbleproof.solvers.refutation.windows import Event, Windows
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
 
@@ -54,8 +54,8 @@ class Propagator:
             for tasks in self.tasks
         ]
 
-    def run(self, windows: Windows) -> bool:
-        """Whether the windows can be refuted by rules alone. Raises ``OutOfTime``.
+    def run(self, windows: Windows) -> Event | None:
+        """The failure by which rules alone refute the windows, if they do. Raises ``OutOfTime``.
 
         The dearer rules wait until the cheaper ones have nothing left to say.
         """
@@ -78,8 +78,8 @@ class Propagator:
                 avoid_overload(windows, self.chains[full.pop()], self.homes)
                 windows.flush()
             else:
-                return False
-        return True
+                return None
+        return windows.failure
 
     def _watch(self) -> None:
         if self.budget.is_past(self.deadline):

@@ -82,8 +82,11 @@ def store_bound(
     users = problem.occupancy.task[problem.occupancy.resource == resource]
     if min(heads[users].min(), tails[users].min()) < 0:
         return None
-    begins = _side(problem, heads, users, changes(problem, store))
-    ends = _side(problem, tails, users, mirrored(problem, store))
+    begun, ended = changes(problem, store), mirrored(problem, store)
+    if begun.room is None or ended.room is None:
+        return None
+    begins = _side(problem, heads, users, begun, begun.room)
+    ends = _side(problem, tails, users, ended, ended.room)
     work = int(problem.duration[users].sum())
     late = [(end, ends.idle(end)) for end in ends.instants()]
     best = None
@@ -105,17 +108,16 @@ def volumes(problem: Problem, order: IndexOrder, heads: Ints, tails: Ints) -> It
             yield Volume(store=store, bound=bound)
 
 
-def _side(problem: Problem, heads: Ints, users: Ints, store: StoreChanges) -> _Side:
+def _side(problem: Problem, heads: Ints, users: Ints, store: StoreChanges, room: int) -> _Side:
     at_start, at_end = np.array(store.at_start), np.array(store.at_end)
     moments = np.concatenate([heads[at_start < 0], (heads + problem.duration)[at_end < 0]])
     released = -np.concatenate([at_start[at_start < 0], at_end[at_end < 0]])
     order = np.argsort(moments, kind="stable")
-    assert store.room is not None, "the store has a capacity"
     return _Side(
         heads=heads[users],
         ticks=problem.duration[users],
         acquired=at_start[users],
-        room=store.room,
+        room=room,
         moments=moments[order],
         released=np.concatenate([[0], np.cumsum(released[order])]),
     )

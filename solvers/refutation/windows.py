@@ -198,11 +198,10 @@ class Windows:
             waiting.clear()
         return failure
 
-    def refute(self) -> None:
-        """The last supposition failed: undo it, and learn the reverse or pass the failure on."""
+    def refute(self, failure: Event) -> None:
+        """The last supposition led to ``failure``: undo it, and learn the reverse or pass it on."""
         event, (before, after) = self.suppositions[-1].event, self.suppositions[-1].pair
-        assert self.failure is not None, "refute needs an empty window"
-        steps, outside = self.explain(self.failure, event)
+        steps, outside = self.explain(failure, event)
         self.retract()
         del self.events[event:]
         if event not in outside:
@@ -226,10 +225,9 @@ class Windows:
         steps = [step for event in sorted(needed) for step in self.events[event].steps]
         return (*steps, *failure.steps), outside - {GIVEN}
 
-    def proof(self) -> tuple[Lemma, ...]:
-        """The steps of a certificate that no schedule exists. Precondition: a failure."""
-        assert self.failure is not None, "a proof needs an empty window"
-        return self.explain(self.failure, GIVEN)[0]
+    def proof(self, failure: Event) -> tuple[Lemma, ...]:
+        """The steps of a certificate that no schedule exists, from the failure that shows it."""
+        return self.explain(failure, GIVEN)[0]
 
 
 def _closure(problem: Problem, given: Bounds) -> tuple[Bools, list[int]]:

@@ -44,8 +44,7 @@ def register(family: Family) -> Family:
     ValueError
         For another name. (That it is not one of ours is asked when the families are listed.)
     """
-    _require_family(family, "register")
-    _own[family.name] = family
+    _own[family.name] = _checked(family, "register")
     return family
 
 
@@ -77,12 +76,11 @@ def _loaded(point: EntryPoint) -> Family:
         family = found() if isinstance(found, type) else found
     except Exception as error:  # a stranger's code may raise anything
         raise ValueError(f"{where} does not load: {type(error).__name__}: {error}") from error
-    _require_family(family, where)
-    assert isinstance(family, Family)
-    return family
+    return _checked(family, where)
 
 
-def _require_family(family: object, where: str) -> None:
+def _checked(family: object, where: str) -> Family:
+    """What was given, if it is a family with a name; ``TypeError`` or ``ValueError`` if not."""
     if not isinstance(family, Family):
         raise TypeError(
             f"{where}: expected an instance of bubbleproof.theory.families.Family, "
@@ -91,3 +89,4 @@ def _require_family(family: object, where: str) -> None:
     name = getattr(family, "name", None)
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ValueError(f"{where}: a family's name is made of a-z, 0-9 and hyphens, got {name!r}")
+    return family

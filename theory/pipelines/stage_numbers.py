@@ -139,8 +139,7 @@ def workspace_rows(given: int | Parts, *, num_parts: Sequence[int]) -> tuple[tup
     return rows if any(map(any, rows)) else ()
 
 
-def _rows(name: str, given: Ticks | Parts, num_stages: int) -> tuple[tuple[int, ...], ...]:
-    assert not isinstance(given, int)
+def _rows(name: str, given: Parts, num_stages: int) -> tuple[tuple[int, ...], ...]:
     if not all(isinstance(row, Sequence) for row in given):
         raise ValueError(f"{name} must be numbers or rows of numbers, got both")
     rows = tuple(tuple(row) for row in given)  # type: ignore[arg-type]  # checked above

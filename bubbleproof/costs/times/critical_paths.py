@@ -19,7 +19,8 @@ import numpy as np
 from bubbleproof.theory.families import family
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.timing import in_order, waiting_edges
+from bubbleproof.theory.pipelines.programs.acyclic import acyclic_order
+from bubbleproof.theory.pipelines.timing import waiting_edges
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +58,7 @@ def graph(ranks: int, microbatches: int, chunks: int = 1) -> TaskGraph:
     problem = pipeline.problem()
     program = family("1f1b" if chunks == 1 else "interleaved").program(pipeline)
     before, after, _ = waiting_edges(problem, program, problem.locate(program.actions))
-    order = in_order(problem.num_tasks, before, after)
-    assert order is not None
+    order = acyclic_order(problem.num_tasks, before, after)
     place = np.argsort(order)
     stage, kind = problem.actions.stage, problem.actions.kind
     rank = stage % ranks

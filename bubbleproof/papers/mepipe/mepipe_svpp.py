@@ -30,7 +30,7 @@ from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.sliced.svpp import SVPP
 from bubbleproof.theory.model.actions import NONE, Kind
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.pipelines.timing import earliest_starts
+from bubbleproof.theory.pipelines.programs.acyclic import acyclic_starts
 
 FIGURE_4A = case("p=4, n=4, s=2", p=4, m=4, v=1, s=2, tF=1, tB=1)
 FIGURE_4B = case("p=4, n=4, s=2, v=2", p=4, m=4, v=2, s=2, tF=1, tB=1)
@@ -91,8 +91,7 @@ def _ancestors(problem: Problem, counted: np.ndarray[tuple[int], np.dtype[np.boo
     Bit i stands for the i-th counted task; of a counted task its own bit is set, too.
     """
     edges = problem.edges
-    start = earliest_starts(problem.duration, edges.before, edges.after, edges.lag)
-    assert start is not None, "precedences have no cycle"
+    start = acyclic_starts(problem.duration, edges.before, edges.after, edges.lag)
     bit = np.full(problem.num_tasks, NONE)
     bit[counted] = np.arange(int(counted.sum()))
     masks = [1 << place if place >= 0 else 0 for place in bit.tolist()]

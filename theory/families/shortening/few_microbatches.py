@@ -43,7 +43,8 @@ from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.timing import earliest_starts, left_shift
+from bubbleproof.theory.pipelines.programs.acyclic import acyclic_starts
+from bubbleproof.theory.pipelines.timing import left_shift
 
 PLAIN: dict[str, object] = {
     **dict.fromkeys(("forward", "input_backward", "weight_backward", "activation"), 1),
@@ -244,8 +245,7 @@ def one_rank_bound(problem: Problem) -> int:
     edges, rank = problem.edges, problem.rank_of_task
     found = []
     for before, after in ((edges.before, edges.after), (edges.after, edges.before)):
-        starts = earliest_starts(problem.duration, before, after, edges.lag)
-        assert starts is not None, "a pipeline has no cycle"
+        starts = acyclic_starts(problem.duration, before, after, edges.lag)
         least = np.full(problem.num_ranks, np.iinfo(np.int64).max)
         np.minimum.at(least, rank, starts)
         found.append(least)

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import add
 
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
@@ -56,22 +57,30 @@ def uneven_slices(
     values = sorted({each for row in table for each in row})
     if values[0] < 0:
         raise ValueError(f"a slice takes 0 ticks or more, got {values[0]}")
-    freely = _shortest(table, values[-1])
-    assert freely is not None, "every slice is allowed"
-    least = microbatches * freely[0]
-    best: UnevenSlices | None = None
-    for longest in values:
-        if best is not None and least + (ranks - 1) * longest >= best.ticks:
-            break
-        found = _shortest(table, longest)
-        if found is None:
-            continue
+
+    def within(longest: int) -> UnevenSlices | None:
+        if (found := _shortest(table, longest)) is None:
+            return None
         total, lengths = found
         step = microbatches * total + (ranks - 1) * longest
-        if best is None or step < best.ticks:
-            best = UnevenSlices(lengths=lengths, ticks=step)
-    assert best is not None, "the longest of all slices is one of the values"
+        return UnevenSlices(lengths=lengths, ticks=step)
+
+    rising, least = iter(values), microbatches * _least_sum(table)
+    best = next(cut for longest in rising if (cut := within(longest)) is not None)
+    for longest in rising:
+        if least + (ranks - 1) * longest >= best.ticks:
+            break
+        if (cut := within(longest)) is not None and cut.ticks < best.ticks:
+            best = cut
     return best
+
+
+def _least_sum(table: Sequence[Sequence[int]]) -> int:
+    """The least sum of slices of any length; ``table`` as in ``_shortest``."""
+    sums = [0]
+    for row in table[1:]:
+        sums.append(min(map(add, sums, row)))
+    return sums[-1]
 
 
 def _shortest(table: Sequence[Sequence[int]], longest: int) -> tuple[int, tuple[int, ...]] | None:

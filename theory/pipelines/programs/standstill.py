@@ -13,7 +13,8 @@ import numpy as np
 from bubbleproof.theory.model.actions import NONE, Bools, Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.theory.pipelines.timing import earliest_starts, sweep, waiting_edges
+from bubbleproof.theory.pipelines.programs.acyclic import acyclic_starts
+from bubbleproof.theory.pipelines.timing import sweep, waiting_edges
 from bubbleproof.theory.pipelines.units import counted
 
 SHOWN = 4  # tasks that a sentence names
@@ -70,8 +71,7 @@ def standstill(problem: Problem, program: Program) -> Standstill:
     runs = np.zeros(problem.num_tasks, dtype=bool)
     runs[done] = True
     both = runs[before] & runs[after]
-    start = earliest_starts(problem.duration, before[both], after[both], lag[both])
-    assert start is not None  # what runs has an order
+    start = acyclic_starts(problem.duration, before[both], after[both], lag[both])
     rows = runs[task]
     schedule = Schedule(
         program=program.take(rows),

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from bubbleproof.theory.pipelines.shapes.layer_cuts import BALANCED
+from bubbleproof.theory.pipelines.shapes.layer_cuts import BALANCED, Layers
 from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError, shaped
 
@@ -23,7 +23,9 @@ def nearest_change(space: PlanSpace) -> str | None:
     found = next((told for told, fields in _of_lists(space) if _leaves_one(space, fields)), None)
     if found is not None or space.layers is None:
         return found
-    return " or ".join(t for t, f in _of_layers(space) if _leaves_one(space, f)) or None
+    return (
+        " or ".join(t for t, f in _of_layers(space, space.layers) if _leaves_one(space, f)) or None
+    )
 
 
 def _of_lists(space: PlanSpace) -> Iterator[ShapeChange]:
@@ -41,9 +43,8 @@ def _around(wanted: int) -> list[int]:
     return sorted(range(1, MOST + 1), key=lambda each: abs(each - wanted))
 
 
-def _of_layers(space: PlanSpace) -> Iterator[ShapeChange]:
-    assert space.layers is not None
-    given, stages = space.layers, space.pipeline.num_ranks * min(space.chunks)
+def _of_layers(space: PlanSpace, given: Layers) -> Iterator[ShapeChange]:
+    stages = space.pipeline.num_ranks * min(space.chunks)
     number = max(1, round(given.number / stages)) * stages
     yield f"layers.number = {number}", {"layers": replace(given, number=number)}
     yield f'layers.cuts = ["{BALANCED}"]', {"layers": replace(given, kinds=(BALANCED,))}
