@@ -32,6 +32,7 @@ from bubbleproof.commands.options.shared_options import (
     complete_family,
 )
 from bubbleproof.commands.options.target_marks import Target
+from bubbleproof.commands.options.worker_options import WorkersElsewhere
 from bubbleproof.commands.papers.claims_options import ClaimsRequest
 from bubbleproof.commands.replaying.profile_options import ProfileRequest
 from bubbleproof.commands.replaying.replay_options import ReplayRequest
@@ -106,9 +107,9 @@ def repair(
 @runs("pareto.run_pareto")
 def pareto(
     problem: ProblemPath,
+    elsewhere: WorkersElsewhere,
     time_limit: Annotated[float, Option(help="Seconds for each point.")] = 30.0,
     workers: Annotated[int | None, Option(help="Processes (default: one per core).")] = None,
-    cluster: Annotated[str | None, Option(help="Address of a dask.distributed scheduler.")] = None,
     output: Annotated[str | None, Option("-o", help="Draw it (.svg, .png)."), Target.FILE] = None,
     schedules: Annotated[
         str | None, Option(help="Write each point's schedule to this folder."), Target.FOLDER

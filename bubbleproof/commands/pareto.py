@@ -14,6 +14,7 @@ from pathlib import Path
 from bubbleproof.commands.inputs import ProblemInput, read_problem_input
 from bubbleproof.commands.interrupts import is_interrupted, unless_interrupted
 from bubbleproof.commands.options.targets import written_together
+from bubbleproof.commands.options.worker_options import WorkersElsewhere
 from bubbleproof.commands.output import (
     HOLDS,
     INTERRUPTED,
@@ -52,7 +53,7 @@ def run_pareto(
     problem: str,
     time_limit: float,
     workers: int | None,
-    cluster: str | None,
+    elsewhere: WorkersElsewhere,
     output: str | None,
     schedules: str | None,
     json: bool,
@@ -72,7 +73,7 @@ def run_pareto(
     found: list[Front] = []
 
     def search() -> None:
-        with open_executor(workers, address=cluster) as executor:
+        with open_executor(workers, address=elsewhere.address) as executor:
             front = pareto(
                 source.problem,
                 options,

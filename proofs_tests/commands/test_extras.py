@@ -110,9 +110,29 @@ def test_a_cluster_without_dask_is_refused(
 ) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     words = [problem(tmp_path)] if verb == "pareto" else ["--audit", "--quick"]
-    answer = command(verb, *words, "--cluster", "tcp://nowhere:1")
+    answer = command(verb, *words, "--scheduler", "tcp://nowhere:1")
     assert answer.status == 2
     assert "install the extra bubbleproof[cluster]" in answer.err
+
+
+@pytest.mark.parametrize("verb", ["pareto", "claims", "plan"])
+def test_the_old_name_of_a_scheduler_is_taken_and_says_so(
+    command: Run, tmp_path: Path, verb: str
+) -> None:
+    plan = Path(__file__).parents[2] / "examples" / "gpt3-13b-8xA100.toml"
+    file = plan if verb == "plan" else problem(tmp_path)
+    words = ["--audit", "--quick"] if verb == "claims" else [file]
+    old = command(verb, *words, "--cluster", "127.0.0.1:99999")
+    new = command(verb, *words, "--scheduler", "127.0.0.1:99999")
+    assert (old.status, new.status) == (2, 2)
+    told = "--cluster is called --scheduler now"
+    assert told in old.err
+    assert told not in new.err
+    assert all("a scheduler's address must be such as" in each.err for each in (old, new))
+    both = command(verb, *words, "--cluster", "a:1", "--scheduler", "a:1")
+    assert both.status == 2
+    assert "give --scheduler alone" in both.err
+    assert "--cluster" not in command(verb, "--help").out
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from typing import Annotated, ClassVar
 
@@ -10,6 +10,7 @@ from typer import Argument, Option
 
 from bubbleproof.commands.options.option_groups import OptionGroup
 from bubbleproof.commands.options.target_marks import Target
+from bubbleproof.commands.options.worker_options import WorkersElsewhere
 
 DEFAULT_TIME_LIMIT = 60.0  # seconds
 
@@ -113,7 +114,7 @@ class PlanRequest(OptionGroup):
     threads: Annotated[int, Option(help="Threads of an engine.")] = 2
     seed: Annotated[int, Option(help="Seed of the engine.")] = 1
     workers: Annotated[int, Option(help="Processes that look at candidates.")] = 1
-    cluster: Annotated[str | None, Option(help="Address of a dask.distributed scheduler.")] = None
+    elsewhere: WorkersElsewhere = field(default_factory=WorkersElsewhere)
     certificate: Annotated[
         str | None, Option(help="Write the proofs of all candidates (.json)."), Target.FILE
     ] = None

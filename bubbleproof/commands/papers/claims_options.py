@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +11,7 @@ from typer import Argument, Option
 from bubbleproof.commands.options.option_groups import OptionGroup
 from bubbleproof.commands.options.shared_options import Json
 from bubbleproof.commands.options.target_marks import Target
+from bubbleproof.commands.options.worker_options import WorkersElsewhere
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +33,7 @@ class ClaimsRequest(OptionGroup):
     audit: Annotated[bool, Option(help="Decide them; else they are listed.")] = False
     quick: Annotated[bool, Option(help="On their small domains.")] = False
     workers: Annotated[int | None, Option(help="Processes (default: cores).")] = None
-    cluster: Annotated[str | None, Option(help="Dask scheduler's address.")] = None
+    elsewhere: WorkersElsewhere = field(default_factory=WorkersElsewhere)
     limit: Annotated[int | None, Option(help="At most so many cases per claim.")] = None
     write: Annotated[str | None, Option(help="Write the audit as Markdown."), Target.FILE] = None
     answers: Annotated[str | None, Option(help="Write answers.md, of its claims."), Target.FILE] = (

@@ -143,8 +143,8 @@ def options_of(request: PlanRequest, in_file: int | None) -> PlanOptions:
 
 def workers_of(request: PlanRequest) -> AbstractContextManager[Executor | None]:
     """Who looks at candidates."""
-    workers = request.workers if request.cluster is None else None
-    return open_executor(workers, address=request.cluster)
+    address = request.elsewhere.address
+    return open_executor(request.workers if address is None else None, address=address)
 
 
 def _refuse_illegal(problem: str, found: AnyPlan) -> None:
