@@ -3,6 +3,7 @@
 # make bench  the benchmarks              make clean  remove what the others made
 # make coverage    the test suite, and which lines of the package it reached
 # make wheel-test  the README and the notebooks on a wheel, in an environment of its own
+# make site        the site (build/site), in an environment of its own; a warning is an error
 # make proofs      the Coq proofs of proofs/; without Coq, a sentence that says so
 # EXTRAS=report,test leaves the other extras out, CONSTRAINTS=build/lowest.txt takes the lowest versions
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -12,6 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WHEEL := build/wheel
+SITE_ENV := build/site-env
 # the suite starts this program in many processes: each would compile it anew
 unexport PYTHONDONTWRITEBYTECODE
 # files in the order of their names: by number of tests, long files of few tests would end the run alone
@@ -19,7 +21,7 @@ PYTEST := $(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile --
 COVERED := bubbleproof theory verify solvers reference_exec
 PROBLEM ?= examples/gpt3-13b-8xA100.toml
 
-.PHONY: run test coverage wheel-test lint bench proofs clean
+.PHONY: run test coverage wheel-test site lint bench proofs clean
 
 run: $(READY)
 	$(BIN)/bubbleproof run $(PROBLEM)
@@ -36,6 +38,9 @@ wheel-test:
 	$(WHEEL)/bin/python -m pip wheel --quiet --no-deps --wheel-dir $(WHEEL) .
 	$(WHEEL)/bin/python -m pip install --quiet --constraint constraints.txt "$$(ls $(WHEEL)/*.whl)[exec,report]"
 	cd $(WHEEL) && bin/python -P ../../proofs_tests/shown.py ../../README.md ../../examples/*.ipynb
+
+site: $(SITE_ENV)/.ready
+	$(SITE_ENV)/bin/python -m website build/site
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -57,6 +62,11 @@ proofs:
 $(READY): pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint $(CONSTRAINTS) --editable '.[$(EXTRAS)]'
+	touch $@
+
+$(SITE_ENV)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(SITE_ENV)
+	$(SITE_ENV)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[report,site]'
 	touch $@
 
 build/lowest.txt: pyproject.toml proofs_tests/lowest.py

@@ -40,6 +40,10 @@ WHY = {
     "transformers": "`replay` of GPT-2, Llama, Qwen and Mixtral from their configurations",
     "peft": "`replay` of models with LoRA",
     "matplotlib": "pictures: SVG, PDF and PNG",
+    "sphinx": "`make site`: builds the site, and reads the docstrings",
+    "myst-parser": "`make site`: Sphinx reads our Markdown",
+    "pydata-sphinx-theme": "`make site`: how the site looks",
+    "hypothesis": "`make site`: `bubbleproof.testing.strategies` is among what it shows",
     "python-sat": "engine `sat`, and DRUP certificates where propagation proves too little",
     "pandas": "nothing of ours: `ortools.sat.python.cp_model` imports it",
 }

@@ -1,0 +1,8 @@
+"""The site, built by one command from the pages of ``docs/`` and from the package itself.
+
+    python -m website FOLDER
+
+``sections`` says where each page stands, ``staged_links`` what a link of the repository is in the
+site, ``staging`` writes the source tree, ``api_pages`` one page a public name; ``site_checks``
+reads what was built.
+"""

@@ -1,0 +1,48 @@
+"""What Sphinx is told; ``website.staging`` makes the pages that it reads."""
+
+from importlib.util import find_spec
+
+from bubbleproof.version import package_version
+
+project = "bubbleproof"
+author = "the authors of bubbleproof"
+project_copyright = "the authors of bubbleproof, Apache-2.0"
+version = release = package_version()
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 4
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+autodoc_mock_imports = [] if find_spec("torch") else ["torch"]
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 88
+add_module_names = False
+highlight_language = "text"
+
+html_theme = "pydata_sphinx_theme"
+html_title = "bubbleproof"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_favicon = "static/mark.svg"
+html_copy_source = False
+html_show_sourcelink = False
+html_show_sphinx = False
+html_theme_options = {
+    "logo": {
+        "text": "bubbleproof",
+        "image_light": "static/mark.svg",
+        "image_dark": "static/mark.svg",
+    },
+    "header_links_before_dropdown": 8,
+    "navbar_end": ["theme-switcher"],
+    "show_toc_level": 2,
+    "show_nav_level": 1,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "search_bar_text": "Search these pages",
+}
+html_sidebars: dict[str, list[str]] = {"index": [], "search": []}
