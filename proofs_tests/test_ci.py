@@ -45,7 +45,7 @@ def test_every_step_makes_a_target_with_variables_that_exist(workflow: dict[str,
         assert re.search(rf"^{target}:", MAKEFILE, re.MULTILINE)
         assert {word.partition("=")[0] for word in given} <= variables
     targets = {words[1] for words in commands(workflow)}
-    assert targets == {"lint", "test", "coverage", "wheel-test"}
+    assert targets == {"lint", "test", "coverage", "wheel-test", "site"}
 
 
 def test_all_versions_of_python_that_are_declared_are_tested(workflow: dict[str, Any]) -> None:
@@ -55,7 +55,8 @@ def test_all_versions_of_python_that_are_declared_are_tested(workflow: dict[str,
 
 
 def test_only_torch_and_what_needs_it_are_left_out(workflow: dict[str, Any]) -> None:
-    extras = set(SETTINGS["optional-dependencies"]) - {"all"}
+    extras = set(SETTINGS["optional-dependencies"]) - {"all", "site"}  # the site has its own job
+    assert SETTINGS["optional-dependencies"]["all"] == [f"bubbleproof[{','.join(sorted(extras))}]"]
     assert set(workflow["env"]["WITHOUT_TORCH"].split(",")) == extras - {"exec", "models"}
     assert SETTINGS["optional-dependencies"]["exec"] == [
         word for word in SETTINGS["optional-dependencies"]["exec"] if word.startswith("torch>=")
