@@ -39,6 +39,7 @@ WHY = {
     "torch": "`replay`: runs a schedule",
     "transformers": "`replay` of GPT-2, Llama, Qwen and Mixtral from their configurations",
     "peft": "`replay` of models with LoRA",
+    "anywidget": "the viewer of the pages in a notebook",
     "matplotlib": "pictures: SVG, PDF and PNG",
     "sphinx": "`make site`: builds the site, and reads the docstrings",
     "myst-parser": "`make site`: Sphinx reads our Markdown",

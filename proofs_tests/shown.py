@@ -91,10 +91,11 @@ def texts(notebook: dict[str, Any]) -> str:
 
 
 def _bundle(value: object) -> dict[str, object]:
-    """What a notebook keeps of a value: of one that displays itself all that it gives."""
+    """What a notebook keeps of a value: of one that displays itself all the text that it gives."""
     own = getattr(value, "_repr_mimebundle_", None)
     shown = own() if callable(own) else {"text/plain": repr(value)}
-    return {kind: _lines(text) for kind, text in sorted(shown.items())}
+    words = {kind: text for kind, text in shown.items() if isinstance(text, str)}  # no live widget
+    return {kind: _lines(text) for kind, text in sorted(words.items())}
 
 
 def _lines(text: str) -> list[str]:

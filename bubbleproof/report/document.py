@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from bubbleproof.report.html import BAD, GOOD, PLAIN, escape, table
 from bubbleproof.report.table_rows import ReplayRow
-from bubbleproof.report.viewer.viewer_parts import viewer_script
+from bubbleproof.report.viewer.viewer_parts import viewer_script, viewer_style
 
 _GOOD_WORDS = frozenset({"holds", "yes", "ok", "proved", "equal", "passed", "pass", "optimal"})
 _BAD_WORDS = frozenset({"violated", "no", "refuted", "differs", "failed", "fail", "infeasible"})
@@ -15,13 +15,18 @@ _BAD_WORDS = frozenset({"violated", "no", "refuted", "differs", "failed", "fail"
 
 def document(title: str, body: str, *, has_viewer: bool) -> str:
     """The whole page around a body of HTML, with the viewer's script where it has one."""
-    style = files("bubbleproof.report").joinpath("page.css").read_text("utf-8")
     return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<!doctype html>\n<html lang="en" class="bubbleproof"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{style}</style></head>\n"
+        f"<title>{escape(title)}</title><style>{page_style()}</style></head>\n"
         f"<body>{body}{viewer_script() if has_viewer else ''}</body></html>\n"
     )
+
+
+def page_style() -> str:
+    """The style of a page: the viewer's, then what stands beside it."""
+    own = files("bubbleproof.report").joinpath("page.css").read_text("utf-8")
+    return viewer_style() + own
 
 
 def mood(verdict: str) -> str:

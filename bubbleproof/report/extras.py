@@ -1,4 +1,7 @@
-"""The drawing library, loaded when a picture is asked for and not before. Pages need none."""
+"""What pictures need beyond the core, loaded where it is asked for and not before.
+
+Pictures need a drawing library, a notebook's viewer anywidget, and pages nothing.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,20 @@ def require_drawing(targets: Iterable[str]) -> None:
             raise ValueError(
                 f"{target} needs {' and '.join(libraries)}, which is not installed; run: {INSTALL}"
             )
+
+
+def has_notebook() -> bool:
+    """Whether the viewer can be a notebook's widget here."""
+    return find_spec("anywidget") is not None
+
+
+def require_notebook() -> None:
+    """Raise ``ValueError`` with the repair where the viewer cannot be a notebook's widget."""
+    if not has_notebook():
+        raise ValueError(
+            "a notebook's viewer needs anywidget, which is not installed; run: "
+            'pip install "bubbleproof[notebook]"'
+        )
 
 
 def need(module: str) -> ModuleType:

@@ -99,6 +99,7 @@ class ReportPage:
     """The page: ``summary`` and ``versions`` are (name, text) pairs; the first section is open.
 
     ``headline`` is what matters most, in words; ``parts`` are HTML between summary and schedules.
+    The first ``num_shown`` of the sections' schedules are drawn at first.
     """
 
     title: str
@@ -108,6 +109,7 @@ class ReportPage:
     parts: tuple[str, ...] = ()
     sections: tuple[ScheduleSection, ...] = ()
     versions: tuple[tuple[str, str], ...] = ()
+    num_shown: int = 1
 
 
 def write_page(path: FilePath, report: ReportPage) -> None:
@@ -121,7 +123,7 @@ def render(report: ReportPage) -> str:
     if report.headline:
         body.append(paragraph(report.headline, css="headline"))
     if report.sections:
-        body.append(_viewer(report.sections))
+        body.append(_viewer(report.sections, report.num_shown))
     if report.summary:
         body += ["<section>", definitions(report.summary), "</section>"]
     if report.comparison:
@@ -133,15 +135,15 @@ def render(report: ReportPage) -> str:
     return document(report.title, "".join(body), has_viewer=bool(report.sections))
 
 
-def _viewer(sections: tuple[ScheduleSection, ...]) -> str:
-    """All schedules of the page; the first is shown."""
+def _viewer(sections: tuple[ScheduleSection, ...], num_shown: int) -> str:
+    """All schedules of the page; the first of them are drawn."""
     viewed = [
         ViewedSchedule(
             name=shown.name, problem=shown.problem, schedule=shown.schedule, stopped=shown.stopped
         )
         for shown in sections
     ]
-    return viewer(viewed, window=sections[0].window)
+    return viewer(viewed, num_shown=num_shown, window=sections[0].window)
 
 
 def _navigation(report: ReportPage) -> str:

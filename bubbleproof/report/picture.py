@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
+from typing import TYPE_CHECKING
 
 from bubbleproof.formats import write_trace
 from bubbleproof.formats.files import write_text
+from bubbleproof.report.extras import has_notebook, require_notebook
 from bubbleproof.report.gantt import draw, picture
 from bubbleproof.report.headline import headline
+from bubbleproof.report.html import paragraph, preformatted
 from bubbleproof.report.page import ComparisonRow, ReportPage, ScheduleSection, write_page
 from bubbleproof.report.text import grid
 from bubbleproof.report.timeline import timeline
+from bubbleproof.report.viewer.schedule_data import Json
+from bubbleproof.report.viewer.viewer_parts import ViewedSchedule
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 
+if TYPE_CHECKING:  # an extra, which a notebook asks for
+    from bubbleproof.report.notebook.schedule_widget import ScheduleWidget
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
 ENDINGS = ".svg .pdf .png .html .perfetto.json .txt"
 
 
@@ -22,14 +31,17 @@ ENDINGS = ".svg .pdf .png .html .perfetto.json .txt"
 class Picture:
     """A schedule to look at; ``window`` is (first, last) tick, None for all of it.
 
-    ``str`` is the grid of ranks and times. A notebook shows an SVG, which needs the ``report``
-    extra; without it the grid.
+    ``str`` is the grid of ranks and times. A notebook shows the viewer of our pages, which needs
+    the ``notebook`` extra, and where no viewer runs an SVG, which needs the ``report`` extra; with
+    neither the grid. ``others`` stand below it on the same time axis, in a viewer and on a page.
     """
 
     problem: Problem
     schedule: Schedule
     title: str = ""
     window: tuple[int, int] | None = None
+    others: tuple[Picture, ...] = ()
+    _widgets: list[ScheduleWidget] = field(default_factory=list, init=False, repr=False)
 
     def __str__(self) -> str:
         return grid(self.problem, self.schedule, window=self.window)
@@ -37,16 +49,44 @@ class Picture:
     def __repr__(self) -> str:
         return f"<Picture of {self.title or repr(self.schedule)}: str() is a grid, save() a file>"
 
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        """What a notebook displays: the grid as text and, where it can be drawn, the SVG."""
+    def beside(self, *others: Picture) -> Picture:
+        """These schedules as well, on one time axis."""
+        return replace(self, others=(*self.others, *others))
+
+    @property
+    def widget(self) -> ScheduleWidget:
+        """What a notebook displays: one widget, whose ``selected`` is what the reader chose.
+
+        Raises ``ValueError`` with the repair where anywidget is not installed.
+        """
+        if not self._widgets:
+            require_notebook()
+            from bubbleproof.report.notebook.schedule_widget import ScheduleWidget
+
+            shown = [one._viewed(number) for number, one in enumerate((self, *self.others))]
+            self._widgets.append(ScheduleWidget.of(shown, window=self.window))
+        return self._widgets[0]
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Json]:
+        """What a notebook displays: the widget; where none runs the SVG, the grid, or its text."""
         del include, exclude
-        shown = {"text/plain": str(self)}
+        shown: dict[str, Json] = {"text/plain": str(self)}
+        if has_notebook():
+            shown[WIDGET] = self.widget.view
         try:
             view = timeline(self.problem, self.schedule, window=self.window)
             shown["image/svg+xml"] = picture(view, title=self.title).decode()
         except ValueError:  # the drawing library is not installed
-            return shown
+            shown["text/html"] = self._html()
         return shown
+
+    def _viewed(self, number: int) -> ViewedSchedule:
+        name = self.title or f"schedule {number}"
+        return ViewedSchedule(name=name, problem=self.problem, schedule=self.schedule)
+
+    def _html(self) -> str:
+        line = headline(self.problem, self.schedule)
+        return f"{paragraph(self.title)}{paragraph(line)}{preformatted(str(self))}"
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the picture; the ending chooses how. Raises ``ValueError`` for another one."""
@@ -54,18 +94,30 @@ class Picture:
         if target.endswith(".perfetto.json"):
             write_trace(target, self.problem, self.schedule)
         elif target.endswith(".html"):
-            section = ScheduleSection(
-                name=self.title, problem=self.problem, schedule=self.schedule, window=self.window
-            )
-            row = ComparisonRow.of(self.title, self.problem, self.schedule)
-            line = headline(self.problem, self.schedule)
-            report = ReportPage(
-                title=self.title, headline=line, comparison=(row,), sections=(section,)
-            )
-            write_page(target, report)
+            write_page(target, self._page())
         elif target.endswith((".svg", ".pdf", ".png")):
             draw(self.problem, self.schedule, target, title=self.title, window=self.window)
         elif target.endswith(".txt"):
             write_text(target, f"{self}\n")
         else:
             raise ValueError(f"a picture ends in {ENDINGS}, got {target!r}")
+
+    def _page(self) -> ReportPage:
+        """The page of this and the others; all of them are shown."""
+        shown = (self, *self.others)
+        names = [one._viewed(number).name for number, one in enumerate(shown)]
+        return ReportPage(
+            title=self.title,
+            headline=headline(self.problem, self.schedule),
+            comparison=tuple(
+                ComparisonRow.of(name, one.problem, one.schedule)
+                for name, one in zip(names, shown, strict=True)
+            ),
+            sections=tuple(
+                ScheduleSection(
+                    name=name, problem=one.problem, schedule=one.schedule, window=one.window
+                )
+                for name, one in zip(names, shown, strict=True)
+            ),
+            num_shown=len(shown),
+        )

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib.resources import files
 
+from bubbleproof.report.document import page_style
 from bubbleproof.report.html import embedded_json
 from bubbleproof.report.palette import fill, text_on
 from bubbleproof.theory.model.actions import Kind
@@ -38,13 +39,12 @@ _BODY = """<main><h1>A schedule under your hands</h1>
 def served_page(settings: Mapping[str, object]) -> str:
     """The page as text; it loads nothing but the frame."""
     room = files("bubbleproof.report")
-    style = room.joinpath("page.css").read_text("utf-8")
-    style += room.joinpath("served", "served.css").read_text("utf-8")
+    style = page_style() + room.joinpath("served", "served.css").read_text("utf-8")
     parts = (room.joinpath("served", f"{name}.js").read_text("utf-8") for name in SCRIPTS)
     colours = {kind.name: [fill(kind), text_on(fill(kind))] for kind in Kind}
     data = embedded_json({**settings, "colours": colours}, name="settings")
     return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<!doctype html>\n<html lang="en" class="bubbleproof"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>bubbleproof serve</title><style>{style}</style></head>\n<body>{_BODY}"
         f'{data}<script>(function () {{\n"use strict";\n{"".join(parts)}}})();</script>'

@@ -1,7 +1,8 @@
 """A page's viewer: the element that it is drawn in, the data of its schedules, and its script.
 
-The script is the files of ``script/`` in the order of ``FILES``, in one closed scope; it names
-nothing outside a page.
+The script is the files of ``script/`` in the order of ``FILES``, then how it begins: on a page
+(``start``, in one closed scope), or in a notebook (``widget``, as a module). It names nothing
+outside a page.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from bubbleproof.theory.pipelines.programs.standstill import Standstill
 FILES = (
     *("columns", "memory", "cells", "palettes", "shown_view", "words", "search"),
     *("draw_lanes", "draw_memory", "draw_marks", "controls", "pointer", "keyboard"),
-    *("viewer", "start"),
+    *("exchange", "viewer"),
 )
+PALETTES = ("standard", "Okabe-Ito", "greys")  # as in script/palettes.js
+_ROOM = files("bubbleproof.report").joinpath("viewer")
 _ALL = 10**12  # bars, rows: a viewer leaves nothing out
 
 
@@ -45,6 +48,11 @@ class ViewedSchedule:
             max_curves=0,
             stopped=self.stopped,
         )
+
+    @property
+    def content(self) -> dict[str, Json]:
+        """All that a viewer draws of it."""
+        return self.data(self.view)
 
     def data(self, view: Timeline) -> dict[str, Json]:
         """What the script draws of it."""
@@ -79,8 +87,21 @@ def viewer(
     return "".join([box, *data, *(paragraph(note, css="note") for note in notes)])
 
 
-def viewer_script() -> str:
-    """The script of a page with viewers."""
-    room = files("bubbleproof.report").joinpath("viewer", "script")
-    parts = (room.joinpath(f"{name}.js").read_text("utf-8") for name in FILES)
-    return f'<script>(function () {{\n"use strict";\n{"".join(parts)}}})();</script>'
+def viewer_script(*others: str) -> str:
+    """The script of a page with viewers; ``others`` are scripts that stand in its scope."""
+    text = "".join([_script(*FILES, "start"), *others])
+    return f'<script>(function () {{\n"use strict";\n{text}}})();</script>'
+
+
+def viewer_module() -> str:
+    """The viewer as a module of JavaScript that draws the model of a notebook's widget."""
+    return _script(*FILES, "widget")
+
+
+def viewer_style() -> str:
+    """The colours of a page or a widget, and the style of its viewer."""
+    return _ROOM.joinpath("viewer.css").read_text("utf-8")
+
+
+def _script(*names: str) -> str:
+    return "".join(_ROOM.joinpath("script", f"{name}.js").read_text("utf-8") for name in names)

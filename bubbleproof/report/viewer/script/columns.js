@@ -45,8 +45,8 @@ class ScheduleData {
     this.loads = null;
   }
 
-  static async of(name) {
-    const content = JSON.parse(document.getElementById(name).textContent);
+  // Of the content that schedule_data.py writes.
+  static async of(content) {
     const sentences = new TextDecoder().decode(await inflated(content.sentences));
     return new ScheduleData(content, await inflated(content.blob), sentences);
   }

@@ -21,7 +21,6 @@ class Controls {
       "aria-label": "find an action", oninput: () => viewer.find(this.search.value),
       onkeydown: (event) => { if (event.key === "Enter") { viewer.next(event.shiftKey ? -1 : 1); } } });
     this.count = element("span", { class: "viewer-count", "aria-live": "polite" });
-    this.toggles = {};
     this.fill();
   }
 
@@ -41,7 +40,8 @@ class Controls {
     const palette = element("select", { "aria-label": "colours", title: "colours",
       onchange: () => viewer.choosePalette(palette.value) },
       ...Object.keys(PALETTES).map((name) => element("option", {}, name)));
-    this.bar.append(
+    [this.palette, this.toggles] = [palette, {}];
+    this.bar.replaceChildren(
       this.button("all", "show all (0)", () => viewer.whole()),
       this.button("\u2212", "zoom out (-)", () => viewer.zoom(1.5, middle())),
       this.button("+", "zoom in (+)", () => viewer.zoom(1 / 1.5, middle())),
@@ -71,6 +71,7 @@ class Controls {
   }
 
   pressed() {
+    this.palette.value = this.viewer.look.palette;
     for (const [name, made] of Object.entries(this.toggles)) {
       made.setAttribute("aria-pressed", String(this.viewer.look[name]));
     }

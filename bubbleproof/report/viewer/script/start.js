@@ -5,7 +5,8 @@ const viewers = [];
 async function begin(box) {
   try {
     const names = box.dataset.schedules.split(" ");
-    viewers.push(new Viewer(box, await Promise.all(names.map((name) => ScheduleData.of(name)))));
+    const read = (name) => JSON.parse(document.getElementById(name).textContent);
+    viewers.push(new Viewer(box, await Promise.all(names.map((name) => ScheduleData.of(read(name))))));
   } catch (error) {
     box.textContent = "This chart cannot be drawn here: " + error.message;
     throw error;

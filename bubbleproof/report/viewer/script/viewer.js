@@ -12,6 +12,9 @@ class Viewer {
     this.chosen = { data: schedules[0], row: null, time: null, store: null };
     this.found = [];
     this.foundAt = -1;
+    this.marked = []; // rows that are framed, whatever is searched
+    this.highlighted = [];
+    this.onpick = this.onpalette = () => {};
     this.controls = new Controls(this);
     this.canvas = element("canvas", { tabindex: "0", role: "img", "aria-label": box.dataset.words || "" });
     this.said = element("div", { class: "viewer-said", "aria-live": "polite" });
@@ -23,8 +26,11 @@ class Viewer {
     this.showFirst();
     new Pointer(this);
     new Keyboard(this);
-    new ResizeObserver(() => this.ask()).observe(box);
+    this.size = new ResizeObserver(() => this.ask());
+    this.size.observe(box);
   }
+
+  end() { this.size.disconnect(); }
 
   // All of it, or the window that was asked for.
   showFirst() {
@@ -72,7 +78,8 @@ class Viewer {
       this.controls.count.textContent = "more than " + MOST_ARROWS + " messages: zoom in to see them";
     }
     if (look.path) { view.shown.forEach((data) => marks.path(data)); }
-    this.found.slice(0, 4000).forEach(({ data, row }) => marks.frame(data, row, marks.ground.mark, 2));
+    [...this.marked, ...this.found].slice(0, 4000).forEach(
+      ({ data, row }) => marks.frame(data, row, marks.ground.mark, 2));
     if (!view.shown.includes(chosen.data)) { return; }
     marks.chosen(chosen);
     if (chosen.time !== null) { marks.instant(view.x(view.onAxis(chosen.data, chosen.time))); }
@@ -89,7 +96,36 @@ class Viewer {
     this.ask();
   }
 
-  choosePalette(name) { this.look.palette = name; this.repaint(); this.ask(); }
+  choosePalette(name) {
+    if (name === this.look.palette) { return; }
+    this.look.palette = name;
+    this.repaint();
+    this.ask();
+    this.onpalette(name);
+  }
+
+  // Frame every row that one of these texts finds, as the search writes them.
+  highlight(texts) {
+    this.highlighted = texts;
+    this.marked = texts.flatMap((text) => foundRows(this.view.schedules, text));
+    this.ask();
+  }
+
+  // Draw other schedules in the place of these.
+  exchange(schedules) {
+    const { view, look, controls } = this, kept = keptOf(this), text = controls.search.value;
+    view.schedules = schedules;
+    look.colours.clear();
+    restoreView(view, kept);
+    controls.fill();
+    this.found = text ? foundRows(view.shown, text) : [];
+    this.foundAt = Math.min(kept.foundAt, this.found.length - 1);
+    this.highlight(this.highlighted);
+    const data = schedules[Math.max(kept.number, 0)] || schedules[0];
+    const store = kept.store !== null && kept.store < data.stores.length ? kept.store : null;
+    this.repaint();
+    this.pick(data, kept.label ? rowAgain(data, kept) : null, kept.time, store);
+  }
 
   // Show one more schedule, or one less; one stays.
   choose(data, isShown) {
@@ -140,6 +176,7 @@ class Viewer {
     const held = store === null ? [] : tellLive(data, store, time);
     this.said.replaceChildren(...[lines, held].filter((one) => one.length).map(told));
     this.ask();
+    this.onpick(plainChoice(this.chosen));
   }
 
   // The row under a point of the page; a bar before idle time.
