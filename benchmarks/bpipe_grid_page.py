@@ -180,9 +180,9 @@ def _grid_row(
     shape = (point.tensor, point.pipeline, point.data, point.micro_batch)
     told = (printed, _scope(plain), _scope(nearest))
     scopes = (each.replace("full", "layer") or "out of memory" for each in told)
-    if nearest is None or not nearest.is_balanced:
+    if nearest is None or not nearest.is_balanced or setting.pace is None:
         return (name, *map(str, shape), *scopes, "", "")
-    forward = forward_seconds(setting, point)
+    forward = forward_seconds(setting.pace, point)
     needed = bandwidth(setting, point, nearest.scope, forward, is_relaxed=True)
     need = f"{float(needed):.1f} of {float(link(setting, point) / GIGA):.1f}"
     return (name, *map(str, shape), *scopes, "yes", need)

@@ -170,9 +170,8 @@ def _follow_the_caller(lifeline: Connection) -> None:
 
 
 def _end_with_the_caller(lifeline: Connection) -> None:
-    caller = parent_process()
-    assert caller is not None
-    wait([caller.sentinel, lifeline])
+    if (caller := parent_process()) is not None:
+        wait([caller.sentinel, lifeline])
     os._exit(1)
 
 

@@ -14,7 +14,7 @@ Neither knows flex attention nor kernels of Triton.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from functools import cache
 from typing import Any, Self  # an operation takes whatever it takes
 
@@ -57,23 +57,21 @@ class FlopCount:
 
     def __init__(self) -> None:
         self._flops, self._begun = 0, 0
-        self._context: AbstractContextManager[object] | None = None
+        self._context, self._is_entered = ExitStack(), False
 
     @property
     def flops(self) -> int:
         """Those so far, also while it is entered."""
-        return self._flops + (0 if self._context is None else _TALLY.flops - self._begun)
+        return self._flops + (_TALLY.flops - self._begun if self._is_entered else 0)
 
     def __enter__(self) -> Self:
-        self._context = _counting()()
-        self._context.__enter__()
-        self._begun = _TALLY.flops
+        self._context.enter_context(_counting()())
+        self._begun, self._is_entered = _TALLY.flops, True
         return self
 
     def __exit__(self, *error: object) -> None:
-        assert self._context is not None, "it was entered"
-        self._flops, context, self._context = self.flops, self._context, None
-        context.__exit__(None, None, None)
+        self._flops, self._is_entered = self.flops, False
+        self._context.close()
 
 
 def prepare() -> None:

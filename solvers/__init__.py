@@ -3,13 +3,14 @@
 from bubbleproof.solvers.choices.solving_choices import ChoiceResult, solve_choices
 from bubbleproof.solvers.engines import ENGINES
 from bubbleproof.solvers.options import OBJECTIVES, SolveOptions
-from bubbleproof.solvers.result import ProofOrigin, Result, Status
+from bubbleproof.solvers.result import MeasuredSchedule, ProofOrigin, Result, Status
 from bubbleproof.solvers.solving import solve
 
 __all__ = [
     "ENGINES",
     "OBJECTIVES",
     "ChoiceResult",
+    "MeasuredSchedule",
     "ProofOrigin",
     "Result",
     "SolveOptions",

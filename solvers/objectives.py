@@ -38,11 +38,11 @@ def least_peak(
     done, is_second = whole.meter.units, options.objective == "makespan-then-peak"
     search = Search(problem, options, demands=demands, is_enough=not is_second, whole=whole)
     first = search.run(starts)
-    if first.schedule is None or options.stop.is_set():
+    if first.found is None or options.stop.is_set():
         return _unfinished(first, options.objective)
     if is_second:
         options = replace(options, within=first.makespan)
-    found = _lowered(problem, options, first, demands, whole)
+    found = _lowered(problem, options, first, first.found.peak, demands, whole)
     if is_second:
         found = replace(
             found,
@@ -77,15 +77,18 @@ def _lowered(
     problem: Problem,
     options: SolveOptions,
     first: Result,
+    peak: int,
     demands: Demands | None,
     whole: Budget,
 ) -> Result:
-    """The result with the least peak within ``options.within`` that time allows to find."""
+    """The result with the least peak within ``options.within`` that time allows to find.
+
+    ``peak`` is the peak of the first one's schedule.
+    """
     best = first
     while True:
-        assert best.peak is not None
         search = Search(
-            below(problem, best.peak),
+            below(problem, peak),
             options,
             demands=demands,
             is_enough=True,
@@ -94,9 +97,8 @@ def _lowered(
         )
         found = search.run(())
         if found.status is Status.INFEASIBLE:
-            assert found.proof is not None
-            bound = PeakBound(value=best.peak, proof=found.proof, reason=found.reason)
+            bound = PeakBound(value=peak, proof=found.infeasible_by, reason=found.reason)
             return replace(best, objective="peak", status=Status.OPTIMAL, peak_bound=bound)
-        if found.schedule is None:
+        if found.found is None:
             return replace(best, objective="peak", status=Status.FEASIBLE, reason=found.reason)
-        best = found
+        best, peak = found, found.found.peak

@@ -221,8 +221,7 @@ class _Repairing(SearchState):
             result=replace(
                 plain,
                 status=Status.OPTIMAL if is_best else Status.FEASIBLE,
-                schedule=None if self.best is None else self.best.schedule,
-                measured=None if self.best is None else self.best.measured,
+                found=None if self.best is None else self.best.found,
                 origin="repair",
                 seconds=time.perf_counter() - self.began,
                 reason="",

@@ -45,11 +45,24 @@ class PeakBound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredSchedule:
+    """A schedule that ``verify`` accepted, and what it measured of it."""
+
+    schedule: Schedule
+    measured: Measures
+
+    @property
+    def peak(self) -> int:
+        """The highest load of any rank's memory, in memory units."""
+        return max(self.measured.peak_memory, default=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
     """The outcome of a solve.
 
     ``lower_bound`` (ticks) is the one its ``certificate`` proves; ``engine_bound`` is what the
-    engine claims beyond it, unchecked. ``schedule`` and ``measured`` are None unless found.
+    engine claims beyond it, unchecked. ``found`` is the best schedule, None where there is none.
     ``work`` is what was done, in units of about a second, as far as it is counted.
     ``origin`` names who found the schedule; ``reason`` explains INFEASIBLE, UNKNOWN where it is
     not for want of time, and an interruption, and tells of certificates that were refused;
@@ -59,8 +72,7 @@ class Result:
     """
 
     status: Status
-    schedule: Schedule | None
-    measured: Measures | None
+    found: MeasuredSchedule | None
     lower_bound: int
     certificate: Certificate | None
     engine_bound: int | None
@@ -79,9 +91,8 @@ class Result:
         return f"<Result: {self.status.value.partition(':')[0]}{found}{bound}{proof}>"
 
     def __post_init__(self) -> None:
-        has_schedule = self.schedule is not None and self.measured is not None
-        if has_schedule != (self.status in (Status.OPTIMAL, Status.FEASIBLE)):
-            found = "a schedule was found" if has_schedule else "no schedule was found"
+        if (self.found is not None) != (self.status in (Status.OPTIMAL, Status.FEASIBLE)):
+            found = "no schedule was found" if self.found is None else "a schedule was found"
             raise FaultError("the search", f"the status {self.status.name}", found)
         if self.gap is not None and self.gap < 0:
             bound = f"the bound {self.best_bound}"
@@ -91,13 +102,24 @@ class Result:
             raise FaultError("the search", "the status OPTIMAL", found)
 
     @property
+    def schedule(self) -> Schedule | None:
+        """The best schedule; None where none was found."""
+        return None if self.found is None else self.found.schedule
+
+    @property
+    def measured(self) -> Measures | None:
+        """What the checker measured of the schedule; None where none was found."""
+        return None if self.found is None else self.found.measured
+
+    @property
     def makespan(self) -> int | None:
-        return None if self.measured is None else self.measured.makespan
+        """The schedule's makespan in ticks; None where none was found."""
+        return None if self.found is None else self.found.measured.makespan
 
     @property
     def peak(self) -> int | None:
-        """The highest load of any rank's memory, in memory units."""
-        return None if self.measured is None else max(self.measured.peak_memory, default=0)
+        """The highest load of any rank's memory, in memory units; None without a schedule."""
+        return None if self.found is None else self.found.peak
 
     @property
     def value(self) -> int | None:
@@ -105,7 +127,7 @@ class Result:
         if self.objective == "peak":
             return self.peak
         if self.objective == "span_idle":
-            return None if self.measured is None else self.measured.span_idle
+            return None if self.found is None else self.found.measured.span_idle
         return self.makespan
 
     @property
@@ -124,7 +146,7 @@ class Result:
     def proof(self) -> ProofOrigin | None:
         """What the status rests on, for OPTIMAL and INFEASIBLE."""
         if self.status is Status.INFEASIBLE:
-            return self._of_infeasible
+            return self.infeasible_by
         if self.status is not Status.OPTIMAL:
             return None
         if self.objective == "peak":
@@ -134,7 +156,8 @@ class Result:
         return ProofOrigin.CERTIFICATE if self.value == self.lower_bound else ProofOrigin.ENGINE
 
     @property
-    def _of_infeasible(self) -> ProofOrigin:
+    def infeasible_by(self) -> ProofOrigin:
+        """What the answer rests on that there is no schedule, where that is the answer."""
         if self.is_claimed:
             return ProofOrigin.ENGINE
         return ProofOrigin.ARGUMENT if self.certificate is None else ProofOrigin.CERTIFICATE

@@ -23,7 +23,7 @@ from bubbleproof.solvers.encoding import Objective
 from bubbleproof.solvers.engines.engine import Budget, ReportProgress
 from bubbleproof.solvers.gate import BoundClaim, refusal, value_of
 from bubbleproof.solvers.options import SolveOptions
-from bubbleproof.solvers.result import Result, Status
+from bubbleproof.solvers.result import MeasuredSchedule, Result, Status
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
@@ -46,6 +46,11 @@ class Incumbent:
     measured: Measures
     origin: str
     taken: tuple[int, ...] = ()
+
+    @property
+    def found(self) -> MeasuredSchedule:
+        """The schedule with its measures, as a result holds them."""
+        return MeasuredSchedule(schedule=self.schedule, measured=self.measured)
 
 
 def whole_of(options: SolveOptions) -> Budget:
@@ -202,8 +207,7 @@ class SearchState:
         best = self.best
         return Result(
             status=status,
-            schedule=None if best is None else best.schedule,
-            measured=None if best is None else best.measured,
+            found=None if best is None else best.found,
             lower_bound=self.lower_bound,
             certificate=self.certificate,
             engine_bound=self.claimed.bound or None,

@@ -153,7 +153,7 @@ def costs_to_json(found: ModelCosts) -> dict[str, object]:
     }
 
 
-def _flops(flops: Flops) -> dict[str, object]:
+def _flops(flops: Flops) -> dict[str, int | Fraction]:
     return {
         "F": flops.forward,
         "I": flops.input_backward,
@@ -198,11 +198,9 @@ def _print(found: ModelCosts) -> None:
     )
 
 
-def _tera(value: object) -> str:
-    assert isinstance(value, int | Fraction)
+def _tera(value: int | Fraction) -> str:
     return f"{float(value) / 1e12:,.3f} T"
 
 
-def _gib(value: object) -> str:
-    assert isinstance(value, int | Fraction)
+def _gib(value: int | Fraction) -> str:
     return f"{float(value) / 2**30:,.3f} GiB ({float(value):,.0f} bytes)"

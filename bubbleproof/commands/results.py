@@ -88,8 +88,8 @@ def result_rows(source: ProblemInput, result: Result) -> list[tuple[str, str]]:
     rows = [("status", statement(source, result))]
     if result.reason:
         rows.append(("reason", result.reason))
-    if result.measured is not None:
-        measured = result.measured
+    if result.found is not None:
+        measured = result.found.measured
         rows += [
             ("objective", result.objective),
             ("makespan", f"{measured.makespan} {unit}"),
@@ -99,7 +99,7 @@ def result_rows(source: ProblemInput, result: Result) -> list[tuple[str, str]]:
             ("span_idle", f"{measured.span_idle} {unit}"),
             ("peak_memory", f"{list(measured.peak_memory)} {source.problem.memory_unit}"),
         ]
-    if source.choices is not None and result.measured is not None:
+    if source.choices is not None and result.found is not None:
         rows += [("chosen", line) for line in source.choices.chosen]
     rows += [("proof", proof_text(source, result)), ("time", f"{result.seconds:.2f} s")]
     return rows

@@ -91,12 +91,11 @@ def _write_files(output: SolveOutput, source: ProblemInput, result: Result) -> N
             write_schedule(schedule, schedule_file(source, result))
         if proof_target is None or certificate is None:
             pass
-        elif isinstance(certificate, Cases):
-            assert source.file is not None
+        elif not isinstance(certificate, Cases):
+            write_certificate(proof, proved, certificate, name=source.name)
+        elif source.file is not None:  # cases are of what a file leaves open
             given = source.file.pipeline, source.file.allowed
             write_proof(proof, *given, certificate, name=source.name)
-        else:
-            write_certificate(proof, proved, certificate, name=source.name)
     for target in (schedule_target, proof_target):
         if target is not None and not output.json:
             say(f"wrote {target}")
@@ -162,10 +161,13 @@ def solve_input(
 
 
 def schedule_file(source: ProblemInput, result: Result) -> ScheduleFile:
-    """The solved schedule with its measured numbers as claims, for ``verify`` to confirm."""
-    assert result.schedule is not None
-    assert result.measured is not None
-    claimed = with_claims(result.schedule, result.measured)
+    """The solved schedule with its measured numbers as claims, for ``verify`` to confirm.
+
+    Raises ``ValueError`` where no schedule was found.
+    """
+    if (found := result.found) is None:
+        raise ValueError(f"{source.name}: expected a schedule, got {result.status.value}")
+    claimed = with_claims(found.schedule, found.measured)
     allowed = None if source.choices is None or source.file is None else source.file.allowed
     return ScheduleFile.of(
         source.problem, claimed, pipeline=source.pipeline, name=source.name, allowed=allowed

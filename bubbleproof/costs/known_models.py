@@ -66,17 +66,18 @@ def _letters(name: str) -> str:
 
 
 def _known(name: str, row: dict[str, object]) -> KnownModel:
-    sequence, source = row.pop("sequence"), row.pop("source")
-    published = row.pop("published", None)
-    assert isinstance(sequence, int)
-    assert isinstance(source, str)
-    assert isinstance(published, int | None)
-    family = str(row.pop("family"))
-    if isinstance(width := row.get("feed_forward"), str):
-        row["feed_forward"] = Fraction(width)
+    match row:
+        case {"family": str(family), "sequence": int(sequence), "source": str(source), **rest}:
+            published = rest.pop("published", None)
+        case _:
+            raise ValueError(f"{name}: a known model states its family, its sequence and a source")
+    if not isinstance(published, int | None):
+        raise ValueError(f"{name}: published must be a whole number, got {published!r}")
+    if isinstance(width := rest.get("feed_forward"), str):
+        rest["feed_forward"] = Fraction(width)
     return KnownModel(
         name=name,
-        model=transformer(family, name=name, **row),
+        model=transformer(family, name=name, **rest),
         sequence=sequence,
         source=source,
         published=published,

@@ -19,7 +19,7 @@ from bubbleproof.formats.errors import UnusableInput, quoted
 from bubbleproof.formats.layouts.nearest_words import nearest
 from bubbleproof.theory.families import Family, families
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.stage_numbers import Ticks, column
+from bubbleproof.theory.pipelines.stage_numbers import column
 
 CUT = (
     "forward",
@@ -104,10 +104,12 @@ def _workspace(
 
 
 def _cut_rows(
-    values: Ticks, old: Sequence[int], new: Sequence[int], chunks: int
+    values: Sequence[int] | Sequence[Sequence[int]],
+    old: Sequence[int],
+    new: Sequence[int],
+    chunks: int,
 ) -> list[int] | list[list[int]]:
     """Numbers per stage, or rows per stage with a number per slice, each slice cut on its own."""
-    assert not isinstance(values, int), "a Pipeline keeps its per-stage numbers as tuples"
     table = np.asarray(values, dtype=object)
     if table.ndim == 1:
         return _cut(table.tolist(), old, new, chunks)

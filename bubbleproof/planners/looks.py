@@ -222,10 +222,10 @@ def _judged(
 
 
 def _schedule_of(result: Result, pipeline: Pipeline) -> FoundSchedule | None:
-    if result.schedule is None or result.measured is None:
+    if (best := result.found) is None:
         return None
     return FoundSchedule(
-        pipeline=pipeline, schedule=result.schedule, measured=result.measured, origin=result.origin
+        pipeline=pipeline, schedule=best.schedule, measured=best.measured, origin=result.origin
     )
 
 

@@ -52,7 +52,8 @@ def test_bytes_and_bandwidths_are_eq_4_to_12() -> None:
                 "attention": 34 * base / t,
                 "full": 2 * base,
             }
-            forward = forward_seconds(setting, point)
+            assert setting.pace is not None
+            forward = forward_seconds(setting.pace, point)
             for scope, kept in equations.items():
                 assert saved_bytes(setting, point, scope) == kept
                 assert bandwidth(setting, point, scope, forward) == kept / forward / 10**9

@@ -312,7 +312,7 @@ def results() -> Cases:
         "a value below its bound": lambda: replace(true, engine_bound=13),
         "optimal above its bound": lambda: replace(true, lower_bound=11),
         "infeasible with a schedule": lambda: replace(true, status=Status.INFEASIBLE),
-        "optimal without a schedule": lambda: replace(true, schedule=None, measured=None),
+        "optimal without a schedule": lambda: replace(true, found=None),
     }
     for what, make in falsified.items():
         yield f"result: {what}", told(lambda make=make: shown(make()))  # type: ignore[misc]  # a lie

@@ -114,8 +114,9 @@ class GlooPool:
             self._end()
         self._is_running = True
         try:
-            self._start(plan.num_processes, *([FIRST_OPTIMIZER] if plan.training else []))
-            self._begin(plan, timeout, debug_headers=debug_headers)
+            modules = [FIRST_OPTIMIZER] if plan.training else []
+            folder = self._start(plan.num_processes, *modules)
+            self._begin(plan, folder, timeout, debug_headers=debug_headers)
             seated = self._processes[: plan.num_processes]
             results = GlooRun(plan, seated, timeout=timeout, progress=progress).results()
         except BaseException:
@@ -148,19 +149,24 @@ class GlooPool:
         if self._is_running:
             raise ValueError("the pool of processes runs a plan; it runs one at a time")
 
-    def _start(self, num_processes: int, *modules: str) -> None:
-        """Start what is missing to so many processes; ``modules`` as in ``server_context``."""
+    def _start(self, num_processes: int, *modules: str) -> Path:
+        """Start what is missing to so many processes; ``modules`` as in ``server_context``.
+
+        The result is the folder of all files by which the ranks of a plan meet.
+        """
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="bubbleproof-")
         context = server_context(self._worker.__module__, *modules)
         while len(self._processes) < num_processes:
             self._processes.append(Process(context, self._worker, len(self._processes)))
+        return Path(self._folder.name)
 
-    def _begin(self, plan: ReplayPlan, timeout: float, *, debug_headers: bool) -> None:
+    def _begin(
+        self, plan: ReplayPlan, folder: Path, timeout: float, *, debug_headers: bool
+    ) -> None:
         """Give each rank of the plan to its process; they meet through a file of their own."""
-        assert self._folder is not None
         self._num_plans += 1
-        place = Path(self._folder.name) / str(self._num_plans)
+        place = folder / str(self._num_plans)
         place.mkdir()
         seat = Seat(
             rank=0,

@@ -10,7 +10,7 @@ import pickle
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from pathlib import Path
 
 from bubbleproof.reference_exec.drivers.gloo_server import Context, uninterrupted
@@ -129,9 +129,9 @@ class GlooRun:
     def _listen(self, silent: Sequence[int], seconds: float) -> bool:
         """Take in what arrives next, a closed connection included; False when nothing came."""
         ready = wait([self._processes[rank].connection for rank in silent], max(seconds, 0))
-        for end in ready:
-            assert isinstance(end, Connection)
-            rank = self._ranks[end]
+        for rank in silent:
+            if self._processes[rank].connection not in ready:
+                continue
             told = self._processes[rank].heard()
             self._reports[rank] = told or RankReport(ending=Ending.DIED, text=self._death(rank))
             if self._progress is not None:

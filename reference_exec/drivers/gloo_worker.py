@@ -131,9 +131,8 @@ def _let_go() -> None:
 
 def _end_with_parent() -> None:
     """End this process when its parent has ended, also by a signal that it could not catch."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
+    if (parent := multiprocessing.parent_process()) is not None:
+        parent.join()
     os._exit(1)
 
 

@@ -139,7 +139,8 @@ def stall(
 def _wait(blocked: BlockedAction, deadline: float) -> str | None:
     """Wait for a transfer; why it did not end, or None when it did."""
     transfer = blocked.transfer
-    assert isinstance(transfer, GroupTransfer)
+    if not isinstance(transfer, GroupTransfer):
+        raise TypeError(f"{blocked}: expected a transfer of a process group")
     try:
         transfer.wait(deadline - time.monotonic())
     except MessageMismatch:

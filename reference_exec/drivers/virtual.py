@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from bubbleproof.reference_exec.broken import MessageMismatch, require
+from bubbleproof.reference_exec.broken import BrokenProgram, MessageMismatch, require
 from bubbleproof.reference_exec.plans.replay_plan import TRANSFER_KINDS, ReplayPlan
 from bubbleproof.reference_exec.runtime.device import CPU, Device, DeviceLane
 from bubbleproof.reference_exec.runtime.rank import Rank, RankResult, account
@@ -62,7 +62,8 @@ class _Post:
 
     def get(self) -> torch.Tensor:
         require(self.done, f"{self.tag} has not arrived")
-        assert self.tensor is not None
+        if self.tensor is None:
+            raise BrokenProgram(f"{self.tag} was handed over before")
         self.has_got = True
         return self.tensor
 
@@ -148,8 +149,8 @@ def _transfer(send: _Post, receive: _Post, device: Device) -> None:
         raise MessageMismatch(
             f"rank {send.rank} sent {send.tag} where rank {receive.rank} expected {receive.tag}"
         )
-    assert send.tensor is not None
-    assert receive.tensor is not None
+    if send.tensor is None or receive.tensor is None:
+        raise BrokenProgram(f"{send.tag} was handed over before")
     if (send.tensor.shape, send.tensor.dtype) != (receive.tensor.shape, receive.tensor.dtype):
         raise MessageMismatch(
             f"rank {send.rank} sent {send.tag} as {tuple(send.tensor.shape)} {send.tensor.dtype}, "

@@ -224,10 +224,8 @@ def ordinary(
     drawn = [plan.drawn(step, number) for number in range(plan.batch_samples)]
     y = torch.cat([microbatch_input(spec, j, step=of) for of, j in drawn])
     target = torch.cat([microbatch_target(spec, j, step=of) for of, j in drawn])
-    if spec.tied:
-        embedding, head = stages[0].embedding, stages[-1].head
-        assert embedding is not None
-        assert head is not None
+    embedding, head = stages[0].embedding, stages[-1].head
+    if spec.tied and embedding is not None and head is not None:
         head.linear.weight = embedding.weight
     y = y if spec.vocabulary else y.double()
     for module in stages:

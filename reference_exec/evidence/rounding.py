@@ -261,8 +261,8 @@ class _Rounded(TorchDispatchMode):
 
 def _rows(gradient: object, _: object, shape: object, *__: object) -> int:
     """How many rows torch's layer norm adds up to the gradient of its gain and bias."""
-    assert isinstance(gradient, torch.Tensor)
-    assert isinstance(shape, list | tuple)
+    if not (isinstance(gradient, torch.Tensor) and isinstance(shape, list | tuple)):
+        raise TypeError("native_layer_norm_backward takes a gradient, an input and a shape")
     return gradient.numel() // math.prod(shape)
 
 

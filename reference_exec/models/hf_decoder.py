@@ -159,7 +159,8 @@ class _Part(nn.Module):
 def _body(whole: nn.Module) -> nn.Module:
     """The model without its head."""
     body = whole.base_model
-    assert isinstance(body, nn.Module), "every PreTrainedModel's"
+    if not isinstance(body, nn.Module):
+        raise TypeError(f"{type(whole).__name__}: expected a PreTrainedModel's base_model")
     return body
 
 

@@ -118,10 +118,10 @@ def require_linear_hooks(
     module.zero_grad(set_to_none=True)
     backward(1.0)
     require_gradients(stage, module)
-    once = {name: _gradient(module, name).clone() for name in names}
+    once = {name: _gradient(stage, module, name).clone() for name in names}
     backward(2.0)
     for name, gradient in once.items():
-        found, expected = _gradient(module, name), 3 * gradient
+        found, expected = _gradient(stage, module, name), 3 * gradient
         room = LINEARITY * float(expected.abs().max())
         if not torch.allclose(found, expected, rtol=LINEARITY, atol=room):
             raise ValueError(
@@ -132,9 +132,9 @@ def require_linear_hooks(
             )
 
 
-def _gradient(module: nn.Module, name: str) -> torch.Tensor:
-    gradient = module.get_parameter(name).grad
-    assert gradient is not None, "it was required"
+def _gradient(stage: int, module: nn.Module, name: str) -> torch.Tensor:
+    if (gradient := module.get_parameter(name).grad) is None:
+        raise ValueError(f"model stage {stage}: its parameter {name} lost its gradient")
     return gradient
 
 

@@ -62,8 +62,8 @@ def _product(
     input: torch.Tensor,  # noqa: A002 - torch's name
 ) -> torch.Tensor:
     """x W^T + b, the sum in the product's type, which under autocast is not the bias's."""
-    linear = whose()
-    assert linear is not None, "it is what is called"
+    if (linear := whose()) is None:
+        raise ReferenceError("the linear layer that is called is gone")
     product = deferrable_product(
         input, linear.weight, current.store, inputs_first=_has_inputs_first(linear)
     )

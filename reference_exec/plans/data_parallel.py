@@ -26,7 +26,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.extension import StretchedChange
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.replication import PlacedCollective, Use, memory_changes, uses_of
-from bubbleproof.theory.pipelines.sharding import ADDERS, READERS, Collective, collectives
+from bubbleproof.theory.pipelines.sharding import ADDERS, READERS, Collective, Sharding, collectives
 from bubbleproof.theory.pipelines.visits import visits
 
 Holder = tuple[int, int]  # (stage, rank)
@@ -61,14 +61,17 @@ class DataParallel:
 
     @classmethod
     def of(
-        cls, pipeline: Pipeline, spec: ModelSpec, replicas: int, levels: ZeroLevels | None
+        cls,
+        pipeline: Pipeline,
+        sharding: Sharding,
+        spec: ModelSpec,
+        replicas: int,
+        levels: ZeroLevels | None,
     ) -> DataParallel:
-        """A sharded pipeline's own collectives; without levels all parameters have the highest.
+        """A pipeline's own collectives, as sharded; without levels all parameters have the highest.
 
         Raises ``ValueError`` for no replica, and for a level that they are too few for.
         """
-        sharding = pipeline.choices.sharding
-        assert sharding is not None, "the pipeline is sharded"
         levels = ZeroLevels(default=sharding.zero) if levels is None else levels
         if levels.highest > sharding.zero:
             raise ValueError(
@@ -198,13 +201,12 @@ def in_replicas(
 ) -> tuple[Pipeline, DataParallel]:
     """The pipeline with the bytes of each stage's gathered parameters and summed gradients.
 
-    Raises ``ValueError`` for what its collectives cannot do (``DataParallel.of``).
+    Raises ``ValueError`` for a pipeline without sharding, and for what its collectives cannot do
+    (``DataParallel.of``).
     """
-    parallel = DataParallel.of(pipeline, spec, replicas, levels)
+    if (sharding := pipeline.choices.sharding) is None:
+        raise ValueError("replicas share the state of a sharded pipeline, got one without sharding")
+    parallel = DataParallel.of(pipeline, sharding, spec, replicas, levels)
     parameter, gradient = parallel.gathered_and_summed()
-    sharding = replace(
-        pipeline.choices.sharding,  # type: ignore[type-var]  # there, as ``of`` has seen
-        parameter=parameter,
-        gradient=gradient,
-    )
-    return pipeline.with_changes(sharding=sharding), parallel
+    sized = replace(sharding, parameter=parameter, gradient=gradient)
+    return pipeline.with_changes(sharding=sized), parallel

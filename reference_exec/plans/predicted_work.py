@@ -38,7 +38,8 @@ class ActionWork(NamedTuple):
 
     def __add__(self, other: object) -> ActionWork:
         """Both."""
-        assert isinstance(other, ActionWork)
+        if not isinstance(other, ActionWork):
+            return NotImplemented
         return ActionWork(self.flops + other.flops, self.gradients + other.gradients)
 
 

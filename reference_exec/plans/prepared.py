@@ -217,7 +217,7 @@ def replay_plan(
         hosted=frozenset(choices.state_offload.stages if choices.state_offload else ()),
         weight_parts={g: len(row) for g, row in enumerate(pipeline.part_ticks) if row},
     )
-    return plan if training is None else with_steps(plan)
+    return with_steps(plan)
 
 
 def chosen_semantics(

@@ -35,6 +35,7 @@ from bubbleproof.reference_exec.models.footprint import (
     weight_bytes,
 )
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
+from bubbleproof.reference_exec.plans.shard_layout import StageLayout
 from bubbleproof.reference_exec.plans.training import Training
 
 COUNTER_BYTES = 4
@@ -108,12 +109,13 @@ def _without_gradients(plan: ReplayPlan, ended: States) -> States:
 def predicted_state(plan: ReplayPlan) -> States:
     """The model state of each process, and of each process's host, as a pass ends."""
     ranks, hosts = [], []
+    parallel = plan.parallel if plan.is_sharded else None
     for process in range(plan.num_processes):
         replica, rank = plan.seat(process)
         on_rank, on_host = StateBytes(), StateBytes()
         for stage in plan.stages_of(rank):
-            if plan.is_sharded:
-                on_rank += _of_member(plan, stage, replica)
+            if parallel is not None:
+                on_rank += _of_member(plan, parallel.layouts[stage], replica)
             elif stage in plan.hosted:
                 own = _of_rank(plan, stage)
                 on_host += StateBytes(weights=2 * own.weights, optimizer=own.optimizer)
@@ -153,9 +155,7 @@ def _of_rank(plan: ReplayPlan, stage: int) -> StateBytes:
     return StateBytes(weights=weights, gradients=gradients, optimizer=kept)
 
 
-def _of_member(plan: ReplayPlan, stage: int, member: int) -> StateBytes:
-    assert plan.parallel is not None
-    layout = plan.parallel.layouts[stage]
+def _of_member(plan: ReplayPlan, layout: StageLayout, member: int) -> StateBytes:
     element, shards = plan.spec.element_bytes, layout.shards(member)
     weights, gradients = layout.kept(member)
     return StateBytes(

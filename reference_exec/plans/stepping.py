@@ -27,6 +27,7 @@ from dataclasses import replace
 import numpy as np
 
 from bubbleproof.reference_exec.plans.replay_plan import TRAINING_KINDS, ReplayPlan
+from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.schedule import Program
 
@@ -36,16 +37,15 @@ _SENDS = (Kind.SEND_F, Kind.SEND_B)
 
 
 def with_steps(plan: ReplayPlan) -> ReplayPlan:
-    """The plan with the STEPs and exchanges of its training; a program that has any is kept.
+    """The plan with the STEPs and exchanges of its training, if it has one.
 
-    Precondition: the plan has a training.
+    A program that has any is kept.
     """
-    assert plan.training is not None
-    program = plan.program
-    if any(is_of_training(plan, action) for action in program.actions):
+    training, program = plan.training, plan.program
+    if training is None or any(is_of_training(plan, action) for action in program.actions):
         return plan
     orders = enumerate(program.orders(plan.num_ranks))
-    stepped = [_stepped(plan, rank, order) for rank, order in orders]
+    stepped = [_stepped(plan, training, rank, order) for rank, order in orders]
     return replace(plan, program=Program.from_orders(stepped))
 
 
@@ -87,11 +87,10 @@ def tied_stages(plan: ReplayPlan) -> tuple[int, ...]:
     return (0, plan.num_stages - 1) if plan.spec.tied else ()
 
 
-def _stepped(plan: ReplayPlan, rank: int, order: list[Action]) -> list[Action]:
+def _stepped(plan: ReplayPlan, training: Training, rank: int, order: list[Action]) -> list[Action]:
     """The order of one rank with its exchanges and STEPs."""
-    assert plan.training is not None
     stages = stepping_stages(plan, rank)
-    at_end = [g for g in stages if plan.training.has_barrier or is_shared(plan, g)]
+    at_end = [g for g in stages if training.has_barrier or is_shared(plan, g)]
     ends = {g: _end_of_gradient(plan, order, g) for g in stages if g not in at_end}
     found: list[Action] = []
     for position, action in enumerate(order):

@@ -81,10 +81,10 @@ class Compute:
         updated = {g: module for g, module in self.stages.items() if g in plan.hosted}
         self.host = Host(self.ledger, updated, device, plan.training)
         self.shards: dict[int, StageShards] = {}
-        if plan.is_sharded:
-            self.shards = {
-                g: StageShards(plan, process, g, m, self.ledger) for g, m in self.stages.items()
-            }
+        if plan.parallel is not None and plan.is_sharded:
+            for g, module in self.stages.items():
+                here = plan.parallel, plan.training, (replica, rank), g
+                self.shards[g] = StageShards(*here, module, self.ledger)
         for stage, module in self.stages.items():
             self.ledger.exclude(module.buffers())
             if stage not in {*updated, *self.shards}:  # these count while they are here
@@ -159,8 +159,8 @@ class Compute:
         """
         self._begin_gradient(Kind.I if is_split else Kind.B, key)
         forwarded = self._forwarded.pop(key)
-        if forwarded.store is not None:
-            forwarded.store.is_deferring = is_split
+        if (store := forwarded.store) is not None:
+            store.is_deferring = is_split
         begins = first_gradient(forwarded.root, self.scale) if self._is_last(key) else None
         roots = [(forwarded.root, output_gradient if begins is None else begins)]
         if self._plan.num_slices > 1:
@@ -175,10 +175,9 @@ class Compute:
         del roots, begins
         if key[0] in self.shards:
             self.shards[key[0]].unbind()
-        if is_split:
-            assert forwarded.store is not None
+        if is_split and store is not None:
             weights, num_parts = self._gemm_weights[key[0]], self._plan.weight_parts.get(key[0], 0)
-            self._deferred[key] = DeferredWeight(forwarded.store, weights, num_parts)
+            self._deferred[key] = DeferredWeight(store, weights, num_parts)
         gradient = forwarded.x.grad
         has_all = gradient is not None or key[0] == 0
         require(has_all, f"{label(key, 'B')} gives no gradient for the stage's input")
@@ -201,7 +200,8 @@ class Compute:
         """Everything saved for the backward of ``key``, which cannot run before ``bring_back``."""
         require(key in self._forwarded, f"{label(key, kind.name)} without its forward, or again")
         forwarded = self._forwarded.pop(key)
-        assert forwarded.saved is not None
+        if forwarded.saved is None:
+            raise BrokenProgram(f"{label(key, kind.name)} of a sample that was to stay here")
         ends = forwarded.x.detach(), forwarded.root.detach()
         stays: list[torch.Tensor] = [*self.stages[key[0]].parameters()]
         if key[:2] in self._sliced:

@@ -37,14 +37,18 @@ class MasterSteps:
 
     def stepped(self, weight: torch.Tensor) -> torch.Tensor:
         """The tensor that is stepped in the place of a weight."""
-        if self._inner is None:
-            self._masters = {id(each): each.detach().float() for each in self._weights}
-            self._inner = self._make(list(self._masters.values()))
+        self._made()
         return self._masters[id(weight)]
 
     def step(self) -> None:
         """Step the masters, which have their gradients, and round them to the weights."""
-        assert self._inner is not None, "a master had its gradient first"
-        self._inner.step()
+        self._made().step()
         for weight in self._weights:
             weight.detach().copy_(self._masters[id(weight)])
+
+    def _made(self) -> torch.optim.Optimizer:
+        """The optimizer of the masters, which are made with it, of the weights as they are."""
+        if self._inner is None:
+            self._masters = {id(each): each.detach().float() for each in self._weights}
+            self._inner = self._make(list(self._masters.values()))
+        return self._inner

@@ -30,8 +30,8 @@ class Descent:
 
     def step(self) -> None:
         for weight in self._weights:
-            assert weight.grad is not None
-            weight.detach().add_(weight.grad, alpha=-LEARNING_RATE)
+            if weight.grad is not None:
+                weight.detach().add_(weight.grad, alpha=-LEARNING_RATE)
 
 
 Optimizer = torch.optim.Optimizer | Descent | MasterSteps

@@ -254,9 +254,9 @@ class Rank:
         yield from ()
 
     def _overlap(self, action: Action) -> Iterator[BlockedAction]:
-        assert action.partner is not None
         yield from self._run_forward(action)
-        yield from self._backward(action.partner)
+        if action.partner is not None:
+            yield from self._backward(action.partner)
         self._compute.drop_recomputed(key_of(action))
 
     def _collective(self, action: Action) -> Iterator[BlockedAction]:

@@ -228,7 +228,8 @@ class Collectives:
     def _posted(
         self, action: Action, end: torch.Tensor, member: int, *, is_send: bool
     ) -> BlockedAction:
-        assert self._group is not None
+        if self._group is None:
+            raise BrokenProgram(f"{action} of a replica that reaches no other")
         waiting = posted(self._group, action, end, member, is_send=is_send)
         return replace(waiting, is_of_group=True)
 
@@ -243,7 +244,8 @@ def put_gradient(module: nn.Module, total: torch.Tensor) -> None:
     parameters = list(trained(module).values())
     parts = torch.split(total, [parameter.numel() for parameter in parameters])
     for parameter, part in zip(parameters, parts, strict=True):
-        assert parameter.grad is not None
+        if parameter.grad is None:
+            raise BrokenProgram("a REDUCE_GRAD of a stage that has no gradient")
         parameter.grad.copy_(part.view_as(parameter.grad))
 
 

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 import torch
 from torch.autograd.function import FunctionCtx
 
+from bubbleproof.reference_exec.broken import BrokenProgram
+
 KeysAndValues = tuple[torch.Tensor, torch.Tensor]
 
 
@@ -90,7 +92,8 @@ class LayerPrefix:
         if not self._blocks:  # a layer without attention
             return []
         ends, leaves = self._blocks.pop()
-        assert ends is not None, "its backward has its graph"
+        if ends is None:
+            raise BrokenProgram("a backward of a slice whose graph was dropped")
         return [
             (end, leaf.grad)
             for end, leaf in zip(ends, leaves, strict=True)

@@ -18,7 +18,8 @@ import torch
 from bubbleproof.reference_exec.broken import BrokenProgram, require
 from bubbleproof.reference_exec.ledger import Hold, Ledger, storage_key
 from bubbleproof.reference_exec.models.reference import Named, Stage
-from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
+from bubbleproof.reference_exec.plans.data_parallel import DataParallel
+from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.runtime.optimizers import optimizer_of, step_with
 
 
@@ -60,11 +61,16 @@ class StageShards:
     """
 
     def __init__(
-        self, plan: ReplayPlan, process: int, stage: int, module: Stage, ledger: Ledger
+        self,
+        parallel: DataParallel,
+        training: Training | None,
+        seat: tuple[int, int],
+        stage: int,
+        module: Stage,
+        ledger: Ledger,
     ) -> None:
-        """The module's parameters are hollow from now on."""
-        parallel, (member, rank) = plan.parallel, plan.seat(process)
-        assert parallel is not None, "the plan is sharded"
+        """The module's parameters are hollow from now on; ``seat`` is the replica and the rank."""
+        member, rank = seat
         self.stage, self.layout, self.member = stage, parallel.layouts[stage], member
         self.first = parallel.first.get((stage, rank), 0)
         self.last = parallel.last.get((stage, rank), 0)
@@ -89,7 +95,7 @@ class StageShards:
             if level == 1:
                 zeros = own.new_zeros(segment.size)
                 self.gradients[level, self.last] = self._resident = Buffer(flat=zeros)
-        self.optimizer = optimizer_of(plan.training, (shard.flat for shard in self.shard.values()))
+        self.optimizer = optimizer_of(training, (shard.flat for shard in self.shard.values()))
         self._hollow = {name: p.data for name, p in self._parameters.items()}
         for data in self._hollow.values():
             data.untyped_storage().resize_(0)

@@ -78,9 +78,8 @@ def _deciding(claim: PaperClaim, decision: ClaimDecision | None) -> int | None:
     """The place of the reading that decides; undecided, of the first that the paper can mean."""
     if not claim.readings:
         return None
-    if decision is None:
+    if decision is None or decision.deciding is None:
         return [each.is_admissible for each in claim.readings].index(True)
-    assert decision.deciding is not None
     return decision.findings.index(decision.deciding)
 
 

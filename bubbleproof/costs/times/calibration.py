@@ -88,15 +88,13 @@ def calibrate(rows: Sequence[JobRow], card: Card | None = None) -> Calibration:
     """The best constants for measured rows. Raises ``ValueError`` where rows are too few."""
     if card is not None:
         return calibrated(rows, card, scope_pairs(rows, card))
-    best: Calibration | None = None
+    found: dict[int, Calibration] = {}  # by how many rows fit, the nearest card of each
     for each in cards_by_distance(rows):
-        found = calibrated(rows, each, scope_pairs(rows, each))
-        if (fitting := num_fitting(rows, found)) == len(rows):
-            return found
-        if best is None or fitting > num_fitting(rows, best):
-            best = found
-    assert best is not None  # there are cards
-    return best
+        one = calibrated(rows, each, scope_pairs(rows, each))
+        if (fitting := num_fitting(rows, one)) == len(rows):
+            return one
+        found.setdefault(fitting, one)
+    return found[max(found)]
 
 
 def num_fitting(rows: Sequence[JobRow], by: Calibration) -> int:

@@ -86,7 +86,8 @@ def _actions(value: object) -> list[list[Action | None]]:
             keys = " ".join(map(str, list(value)[:8]))
             raise UnusableInput("", f"the ranks 0 to {len(value) - 1} as keys", quoted(keys))
         value = [value[rank] for rank in range(len(value))]
-    assert isinstance(value, Iterable), "one of the forms that are taken"
+    if not isinstance(value, Iterable):
+        raise UnusableInput("", "the actions of each rank", quoted(type(value).__name__))
     return [
         [_action(entry, rank, place) for place, entry in enumerate(row)]
         for rank, row in enumerate(value)

@@ -38,7 +38,8 @@ def mu_opt(p: int) -> int:
 def _fewest_evictions(at: Params) -> int:
     slots = computation_slots(on.BPIPE.base, at["p"], at["m"])
     found = least_evictions(slots[at["s"]], slots[at["p"] - 1 - at["s"]], mu_opt(at["p"]))
-    assert found is not None, "the objective is within reach"
+    if found is None:
+        raise ValueError(f"no plan of stage {at['s']} of {at['p']} keeps both ranks within mu_opt")
     return found
 
 

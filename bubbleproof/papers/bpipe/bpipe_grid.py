@@ -174,17 +174,16 @@ def least_recomputed(
     return None
 
 
-def forward_seconds(setting: Setting, point: GridPoint) -> Fraction:
-    """Of one microbatch on one stage, at the setting's pace."""
-    assert setting.pace is not None
-    return setting.pace * point.micro_batch / (point.tensor * point.pipeline)
+def forward_seconds(pace: Fraction, point: GridPoint) -> Fraction:
+    """Of one microbatch on one stage, at that pace."""
+    return pace * point.micro_batch / (point.tensor * point.pipeline)
 
 
 def is_hidden(setting: Setting, point: GridPoint, scope: str) -> bool:
     """Whether transfers hide behind computation (Eq. 10 to 12)."""
     if setting.pace is None:
         return True
-    needed = bandwidth(setting, point, scope, forward_seconds(setting, point), is_relaxed=True)
+    needed = bandwidth(setting, point, scope, forward_seconds(setting.pace, point), is_relaxed=True)
     return needed * GIGA <= link(setting, point)
 
 

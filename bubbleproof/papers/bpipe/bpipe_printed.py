@@ -85,9 +85,9 @@ def _transfers(
 ) -> Iterator[tuple[tuple[int, int], int, Action]]:
     """The ranks between which each decision moves, in order, its slot and its action."""
     for each in decisions:
-        assert each.microbatch is not None
-        way = (source, target) if each.kind is Kind.EVICT else (target, source)
-        yield way, each.slot, Action(stage=source, kind=each.kind, microbatch=each.microbatch)
+        if (moved := each.microbatch) is not None:
+            way = (source, target) if each.kind is Kind.EVICT else (target, source)
+            yield way, each.slot, Action(stage=source, kind=each.kind, microbatch=moved)
 
 
 def pair_peak(at: Params) -> int:

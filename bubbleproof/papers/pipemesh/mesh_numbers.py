@@ -45,13 +45,16 @@ class MeshTable:
         """The operations of one chunk; None where it has no whole number of each."""
         found: list[RecomputedOperation] = []
         for one in self.operations:
-            name, size, ticks, count = (
-                one[key] for key in ("name", "activation", "ticks", "count")
-            )
-            assert isinstance(name, str)
-            assert isinstance(size, int)
-            assert isinstance(ticks, int)
-            assert isinstance(count, int)
+            match one:
+                case {
+                    "name": str(name),
+                    "activation": int(size),
+                    "ticks": int(ticks),
+                    "count": int(count),
+                }:
+                    pass
+                case _:
+                    raise ValueError(f"an operation has a name and three whole numbers, got {one}")
             if count % chunks:
                 return None
             found += [RecomputedOperation(name=name, size=size, ticks=ticks)] * (count // chunks)

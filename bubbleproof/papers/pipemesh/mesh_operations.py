@@ -29,11 +29,10 @@ GIGA = 10**9
 def mesh_table(training: TrainingJob, one: CombinationCosts) -> dict[str, object]:
     """The table of a deployment under ZeRO-1; empty where no other card has its weights.
 
-    Precondition: the deployment has numbers.
+    It is empty as well where the deployment has no numbers, since it fits on no card.
     """
-    assert one.numbers is not None
     model, at = training.model, training.deployment.with_changes(**one.combination.to_json())
-    if at.replicas == 1:
+    if at.replicas == 1 or one.numbers is None:
         return {}
     layers = model.layers // at.pipeline
     found: dict[str, object] = {

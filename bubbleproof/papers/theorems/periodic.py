@@ -213,7 +213,8 @@ def _order(at: ClassStretch) -> Iterator[LogicFormula]:
     if at.task.key is None:
         return
     for other, near in at.neighbours:
-        assert other.key is not None, "a published order has a key for every task"
+        if other.key is None:
+            raise ValueError("a published order has a key for every task or for none")
         if near.last_piece is not None:
             last = other.key.along(near.before.plus(-1))
             yield at_least(at.task.key, last.plus(1))

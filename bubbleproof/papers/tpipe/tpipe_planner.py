@@ -215,10 +215,8 @@ def built(shape: ShapedPipeline, host: HostNumbers, way: TPipeVariant) -> Pipeli
     """The pipeline of a way. Precondition: it is open (``printed_ways``)."""
     pipeline, allowed = shape.pipeline, shape.allowed
     p = pipeline.num_ranks
-    if way.recompute:
-        assert allowed is not None
-        assert allowed.recompute is not None
-        again = allowed.recompute
+    again = None if allowed is None else allowed.recompute
+    if way.recompute and again is not None:
         choice = Recompute(stages=tuple(range(p)), kept=again.kept, duration=again.duration)
         pipeline = pipeline.with_changes(recompute=choice)
     if not way.offload:
