@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from bubbleproof.reference_exec.models.footprint import (
     gradient_bytes,
@@ -35,8 +36,10 @@ from bubbleproof.reference_exec.models.footprint import (
     weight_bytes,
 )
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
-from bubbleproof.reference_exec.plans.shard_layout import StageLayout
 from bubbleproof.reference_exec.plans.training import Training
+
+if TYPE_CHECKING:  # it loads torch
+    from bubbleproof.reference_exec.plans.shard_layout import StageLayout
 
 COUNTER_BYTES = 4
 
