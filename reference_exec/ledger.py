@@ -91,7 +91,8 @@ class Ledger:
     def needed_bytes(self) -> int:
         """The bytes of what something needs."""
         self._graphs = [graph for graph in self._graphs if graph.settle()]
-        return self.bytes_of(self._needs)
+        refs = self._refs
+        return sum_of_bytes([refs[key] for key in self._needs])
 
     def unneeded_bytes(self) -> int:
         """The bytes of what lives though nothing that the ledger was told of needs it."""
@@ -116,7 +117,7 @@ class Ledger:
     def bytes_of(self, keys: Keys) -> int:
         """The bytes of those of the storages that something needs."""
         refs, needs = self._refs, self._needs
-        return sum(bytes_of(refs[key]) for key in keys if key in needs)
+        return sum_of_bytes([refs[key] for key in keys if key in needs])
 
     def exclude(self, parameters: Iterable[torch.Tensor]) -> None:
         """Do not count the storages of ``parameters``, nor move them with what they saved."""
@@ -253,6 +254,15 @@ def storage_key(tensor: torch.Tensor) -> int:
 def keys_of(tensors: Tensors) -> Keys:
     """The storage keys of those tensors that are there."""
     return [storage_key(tensor) for tensor in tensors if tensor is not None]
+
+
+def sum_of_bytes(refs: Iterable[StorageWeakRef]) -> int:
+    """The bytes that storages have now, together; in one loop, since it is read at each action."""
+    storage_of, total = torch.UntypedStorage._new_with_weak_ptr, 0
+    for ref in refs:
+        if (storage := storage_of(ref.cdata)) is not None:
+            total += storage.nbytes()
+    return total
 
 
 def bytes_of(ref: StorageWeakRef) -> int:

@@ -28,7 +28,8 @@ class RankWorkAccount:
 
     def __init__(self, compute: Compute) -> None:
         self.passes: list[list[ActionWork]] = []
-        self._parameters = [p for stage in compute.stages.values() for p in stage.parameters()]
+        parameters = {p for stage in compute.stages.values() for p in stage.parameters()}
+        self._parameters = [(id(parameter), parameter) for parameter in parameters]
         self._shards = compute.shards
         self._count = FlopCount()
         self._flops = 0
@@ -53,16 +54,19 @@ class RankWorkAccount:
     def end_action(self) -> None:
         """Note what was done since this was called before."""
         flops, versions = self._count.flops, self._versions()
-        changed = versions.items() - self._before.items()
-        gradients = sum(self._additions(self._before.get(key), now) for key, now in changed)
+        before, gradients = self._before, 0
+        if versions != before:
+            changed = [(before.get(key), now) for key, now in versions.items()]
+            gradients = sum(self._additions(old, now) for old, now in changed if old != now)
         self.passes[-1].append(ActionWork(flops - self._flops, gradients))
         self._flops, self._before = flops, versions
 
     def _versions(self) -> Versions:
-        found: Versions = {}
-        for parameter in self._parameters:
-            if (gradient := parameter.grad) is not None:
-                found[id(parameter)] = id(gradient), gradient._version
+        found: Versions = {
+            key: (id(gradient), gradient._version)
+            for key, parameter in self._parameters
+            if (gradient := parameter.grad) is not None
+        }
         for stage, shards in self._shards.items():
             for key, buffer in shards.gradients.items():
                 found[stage, *key] = _FLAT, buffer.flat._version
