@@ -367,7 +367,10 @@ def prove(
     theorems: Annotated[
         list[str] | None, Argument(metavar="[THEOREM]...", help="Default: all.")
     ] = None,
-    timeout: Annotated[float, Option(help="Seconds for each query to Z3.")] = 10.0,
+    timeout: Annotated[float, Option(help="Seconds for each query to a prover.")] = 10.0,
+    cvc5: Annotated[
+        bool, Option("--cvc5", help="Ask cvc5 too; 1 where it and Z3 answer differently.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Prove the theorems for all sizes; list assumptions, obligations and times."""

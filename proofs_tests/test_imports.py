@@ -12,7 +12,7 @@ import pytest
 from proofs_tests import structure
 from proofs_tests.structure import BESIDE, PACKAGE, ROOT
 
-HEAVY = ("torch", "ortools", "z3", "pulp", "highspy", "pysat", "matplotlib")
+HEAVY = ("torch", "ortools", "z3", "cvc5", "pulp", "highspy", "pysat", "matplotlib")
 
 # Each room may import itself and these.
 MAY_IMPORT: dict[str, set[str]] = {

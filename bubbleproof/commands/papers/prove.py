@@ -15,16 +15,18 @@ from bubbleproof.commands.output import (
     say,
 )
 from bubbleproof.papers.theorems import ProofVerdict, TheoremProof
+from bubbleproof.papers.theorems.second_prover import require_cvc5, with_second_answers
 from bubbleproof.papers.theorems.theorem_library import require_z3
 from bubbleproof.papers.theorems.theorem_library import theorems as known_theorems
 
 LONGEST = 1_000_000  # seconds: Z3 counts milliseconds in 32 bits
 
 
-def run_prove(theorems: Sequence[str] | None, timeout: float, json: bool) -> int:
+def run_prove(theorems: Sequence[str] | None, timeout: float, cvc5: bool, json: bool) -> int:
     """Prove the named theorems (all where none is named) and list what became of each.
 
-    ``timeout`` limits each query to Z3, in seconds. Ctrl-C ends it with what was proved so far.
+    ``timeout`` limits each query, in seconds. With ``cvc5`` each obligation is asked of Z3 and of
+    cvc5. Ctrl-C ends it with what was proved so far.
     """
     known = known_theorems()
     for name in theorems or ():
@@ -33,13 +35,16 @@ def run_prove(theorems: Sequence[str] | None, timeout: float, json: bool) -> int
     if not 0 < timeout <= LONGEST:
         raise ValueError(f"--timeout must be above 0 and at most {LONGEST} seconds, got {timeout}")
     require_z3()
+    if cvc5:
+        require_cvc5()
     from bubbleproof.papers.theorems.prover import prove  # loads Z3
 
     proofs: list[TheoremProof] = []
     names, is_whole = list(theorems or known), True
     try:
         for name in names:
-            proofs.append(prove(known[name], int(timeout * 1000)))
+            proof = prove(known[name], int(timeout * 1000))
+            proofs.append(with_second_answers(proof, int(timeout * 1000)) if cvc5 else proof)
             if not json:
                 _report(proofs[-1])
     except KeyboardInterrupt:
@@ -60,7 +65,7 @@ def _report(proof: TheoremProof) -> None:
 
 def _status(proofs: Sequence[TheoremProof]) -> int:
     found = {proof.verdict for proof in proofs}
-    if ProofVerdict.FAILED in found:
+    if found & {ProofVerdict.FAILED, ProofVerdict.DISPUTED}:
         return BROKEN
     return UNDECIDED if ProofVerdict.UNKNOWN in found else HOLDS
 
@@ -77,13 +82,24 @@ def _print(proofs: Sequence[TheoremProof]) -> None:
                     f"{name} = {value}" for name, value in part.counter_model.items()
                 )
                 print_text(f"  {part.name} fails at {values}")
-    rows = [
-        (
-            proof.theorem.id,
-            proof.verdict.name.lower(),
-            str(len(proof.obligations)),
-            f"{proof.seconds:.2f} s",
-        )
-        for proof in proofs
-    ]
-    print_table("theorems", ("theorem", "verdict", "obligations", "time"), rows)
+        for told in proof.disputed:
+            print_text(f"  {told}")
+    header = ("theorem", "verdict", "obligations", "time", *_second_header(proofs))
+    print_table("theorems", header, [_row(proof) for proof in proofs])
+
+
+def _second_header(proofs: Sequence[TheoremProof]) -> tuple[str, ...]:
+    """The columns of a second prover, where one was asked."""
+    answers = [answer for proof in proofs for answer in proof.second_answers[:1]]
+    return (answers[0].prover, "time") if answers else ()
+
+
+def _row(proof: TheoremProof) -> tuple[str, ...]:
+    """One theorem; with how many obligations a second prover calls unsat, and its seconds."""
+    count = len(proof.obligations)
+    row = (proof.theorem.id, proof.verdict.name.lower(), str(count), f"{proof.seconds:.2f} s")
+    answers = proof.second_answers
+    if not answers:
+        return row
+    proved = sum(answer.answer == "unsat" for answer in answers)
+    return *row, f"{proved} of {count}", f"{sum(answer.seconds for answer in answers):.2f} s"

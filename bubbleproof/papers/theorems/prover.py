@@ -17,8 +17,6 @@ import z3  # type: ignore[import-untyped]  # z3 ships no annotations
 
 from bubbleproof.faults import FaultError
 from bubbleproof.papers.theorems.polynomials import Coefficient, Symbol
-from bubbleproof.papers.theorems.products import Linearisation
-from bubbleproof.papers.theorems.terms import negate
 from bubbleproof.papers.theorems.theorem import (
     Obligation,
     ObligationProof,
@@ -86,12 +84,10 @@ def _query(
     obligation: Obligation, fixed: dict[Symbol, Coefficient], timeout_ms: int
 ) -> tuple[z3.CheckSatResult, dict[str, Coefficient] | None]:
     """Z3's answer to the negation, and the values of all symbols in its model if there is one."""
-    linear = Linearisation(fixed=dict(fixed))
-    negation = negate(obligation.formula)
     solver = z3.SimpleSolver()
     solver.set("random_seed", SEED)
     solver.set("timeout", timeout_ms)
-    solver.from_string(linear.script(negation, obligation.hints))
+    solver.from_string(obligation.script(fixed))
     begun = perf_counter()
     answer = solver.check()
     if answer == z3.unknown and perf_counter() - begun < timeout_ms / 1000:
@@ -99,7 +95,7 @@ def _query(
     if answer != z3.sat:
         return answer, None
     model = solver.model()
-    symbols = {s for atom in negation.atoms() for s in atom.polynomial.symbols}
+    symbols = {s for atom in obligation.formula.atoms() for s in atom.polynomial.symbols}
     values: dict[str, Coefficient] = {}
     for symbol in sorted(symbols):
         if symbol in fixed:

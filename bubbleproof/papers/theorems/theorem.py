@@ -7,13 +7,14 @@ is a theorem with one thing wrong, which must not be proved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, TypeVar
 
-from bubbleproof.papers.theorems.polynomials import Environment
-from bubbleproof.papers.theorems.terms import LogicFormula, Term, all_of, implies
+from bubbleproof.papers.theorems.polynomials import Coefficient, Environment, Symbol
+from bubbleproof.papers.theorems.products import Linearisation
+from bubbleproof.papers.theorems.terms import LogicFormula, Term, all_of, implies, negate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,11 @@ class Obligation:
     def refuted_by(self, environment: Environment) -> bool:
         """Whether the values meet every premise and break the goal."""
         return not self.holds(environment)
+
+    def script(self, fixed: Mapping[Symbol, Coefficient] | None = None) -> str:
+        """The negation as SMT-LIB text, which every prover is given; symbols may be fixed."""
+        linear = Linearisation(fixed=dict(fixed or {}))
+        return linear.script(negate(self.formula), self.hints)
 
 
 ObligationPart = tuple[str, tuple[LogicFormula, ...], LogicFormula]
@@ -86,6 +92,16 @@ class ProofVerdict(Enum):
     PROVED = "proved: no counter-model exists"
     FAILED = "failed: a counter-model breaks it"
     UNKNOWN = "unknown: neither proved nor refuted in the time given"
+    DISPUTED = "disputed: one prover proves what another does not"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecondAnswer:
+    """What another prover says of the same text: ``unsat`` (proved), ``sat`` or ``unknown``."""
+
+    prover: str
+    answer: str
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +112,17 @@ class ObligationProof:
     verdict: ProofVerdict
     seconds: float
     counter_model: dict[str, str] | None = None
+    second: SecondAnswer | None = None
+
+    @property
+    def is_disputed(self) -> bool:
+        """Whether a second prover was asked, and one of the two proves it and the other does not.
+
+        What Z3 leaves UNKNOWN stays so, whatever the other says.
+        """
+        if self.second is None or self.verdict is ProofVerdict.UNKNOWN:
+            return False
+        return (self.verdict is ProofVerdict.PROVED) != (self.second.answer == "unsat")
 
     def __str__(self) -> str:
         values = ", ".join(
@@ -106,13 +133,18 @@ class ObligationProof:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TheoremProof:
-    """What became of a theorem: PROVED if all obligations are, FAILED if one is refuted."""
+    """What became of a theorem: PROVED if all obligations are, FAILED if one is refuted.
+
+    It is DISPUTED where two provers were asked of an obligation and one of them alone proves it.
+    """
 
     theorem: Theorem
     obligations: tuple[ObligationProof, ...]
 
     @property
     def verdict(self) -> ProofVerdict:
+        if self.disputed:
+            return ProofVerdict.DISPUTED
         found = {o.verdict for o in self.obligations}
         for verdict in (ProofVerdict.FAILED, ProofVerdict.UNKNOWN):
             if verdict in found:
@@ -120,8 +152,22 @@ class TheoremProof:
         return ProofVerdict.PROVED
 
     @property
+    def disputed(self) -> tuple[str, ...]:
+        """The obligations that one prover alone proves, each with what the other says of it."""
+        return tuple(
+            f"{o.name}: Z3 {o.verdict.name.lower()}, {o.second.prover} {o.second.answer}"
+            for o in self.obligations
+            if o.second is not None and o.is_disputed
+        )
+
+    @property
     def seconds(self) -> float:
         return sum(o.seconds for o in self.obligations)
+
+    @property
+    def second_answers(self) -> tuple[SecondAnswer, ...]:
+        """The second prover's answers, in the order of the obligations; none if not asked."""
+        return tuple(o.second for o in self.obligations if o.second is not None)
 
     def to_dict(self) -> dict[str, object]:
         """The proof as plain data for JSON; ``seconds`` are wall-clock and not reproducible."""
@@ -134,16 +180,22 @@ class TheoremProof:
             "argument": theorem.argument,
             "verdict": self.verdict.name,
             "seconds": round(self.seconds, 3),
-            "obligations": [
-                {
-                    "name": o.name,
-                    "verdict": o.verdict.name,
-                    "seconds": round(o.seconds, 3),
-                    "counter_model": o.counter_model,
-                }
-                for o in self.obligations
-            ],
+            "obligations": [_plain(o) for o in self.obligations],
         }
+
+
+def _plain(proof: ObligationProof) -> dict[str, object]:
+    """One obligation as plain data; with a second prover's answer where there is one."""
+    plain: dict[str, object] = {
+        "name": proof.name,
+        "verdict": proof.verdict.name,
+        "seconds": round(proof.seconds, 3),
+        "counter_model": proof.counter_model,
+    }
+    if proof.second is not None:
+        told = {"answer": proof.second.answer, "seconds": round(proof.second.seconds, 3)}
+        plain[proof.second.prover] = told
+    return plain
 
 
 Form = TypeVar("Form")

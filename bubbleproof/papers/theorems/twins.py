@@ -37,6 +37,12 @@ _CHUNK_AFTER = "B of the last rank after B of rank 0, one chunk after"
 @cache
 def twins() -> tuple[Twin, ...]:
     """Every twin, several per theorem."""
+    return *twins_for_all_sizes(), *periodic_twins()
+
+
+@cache
+def twins_for_all_sizes() -> tuple[Twin, ...]:
+    """The twins of theorems that hold for all sizes, quick to make."""
     return (
         *_gpipe(),
         *_one_f_one_b(),
@@ -49,7 +55,6 @@ def twins() -> tuple[Twin, ...]:
         *_zb_h1_durations(),
         *_bpipe(),
         *_bpipe_pairs(),
-        *periodic_twins(),
     )
 
 
