@@ -2,7 +2,7 @@
    context", and would name each axiom and each unfinished proof. *)
 
 From Bubbleproof Require Import Definitions Stores AllRules Starts Exchange Packing
-  Pipeline OneF1B GPipe OneMachine.
+  Pipeline OneF1B GPipe OneMachine Peaks BPipe WaitGraph Semantics Lowered.
 
 Print Assumptions check_complete_iff.
 Print Assumptions check_placed_iff.
@@ -34,3 +34,16 @@ Print Assumptions optimal_1f1b.
 Print Assumptions valid_gpipe.
 Print Assumptions optimal_gpipe.
 Print Assumptions one_machine_sound.
+Print Assumptions peak_1f1b.
+Print Assumptions peak_gpipe.
+Print Assumptions in_flight_waits.
+Print Assumptions memory_bound.
+Print Assumptions fastest_holds.
+Print Assumptions no_plan_is_better.
+Print Assumptions no_cycle_ends.
+Print Assumptions cycle_never_happens.
+Print Assumptions ends_iff_no_cycle.
+Print Assumptions falling_ends.
+Print Assumptions one_order_ends.
+Print Assumptions every_valid_schedule_ends.
+Print Assumptions pipeline_never_stuck.

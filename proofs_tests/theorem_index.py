@@ -30,13 +30,17 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "guide" / "formal.md"
 BEGIN, END = "<!-- theorem index -->\n", "<!-- end of the index -->\n"
 COQ = {  # the same statement in proofs/, or a part of it
     "makespan-bound": ("pipeline_lower_bound",),
-    "gpipe": ("valid_gpipe", "optimal_gpipe"),
-    "1f1b": ("valid_1f1b", "optimal_1f1b"),
+    "memory-bound": ("memory_bound", "in_flight_waits"),
+    "gpipe": ("valid_gpipe", "optimal_gpipe", "peak_gpipe"),
+    "1f1b": ("valid_1f1b", "optimal_1f1b", "peak_1f1b"),
+    "bpipe": ("no_plan_is_better",),
 }
 PARTS = {  # what Coq does not have of it
     "makespan-bound": "n = m, one stage a rank",
-    "gpipe": "without the peaks",
-    "1f1b": "without the peaks",
+    "memory-bound": "the bound, of schedules in the order of the microbatches",
+    "gpipe": "whole",
+    "1f1b": "whole",
+    "bpipe": "that no plan does better, m >= 2p",
 }
 Row = tuple[str, str, str, str]
 
