@@ -34,9 +34,16 @@ from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = (
-    "bubbleproof", "theory", "verify", "solvers", "reference_exec", "setup.py", "pyproject.toml",
-    "README.md", "LICENSE",
-)  # fmt: skip
+    "bubbleproof",
+    "theory",
+    "verify",
+    "solvers",
+    "reference_exec",
+    "setup.py",
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+)
 PAGES = (
     ("README.md", "the README"),
     ("docs/guide/ci.md", "tutorial: verification in CI"),

@@ -34,8 +34,14 @@ from torch import nn
 from torch.nn.functional import gelu, scaled_dot_product_attention
 
 WARMUP = 5
-MODELS = ((1024, 16, 1024), (2048, 32, 1024), (3072, 32, 2048), (4096, 32, 2048), (5120, 40, 2048),
-          (8192, 64, 4096))  # fmt: skip
+MODELS = (
+    (1024, 16, 1024),
+    (2048, 32, 1024),
+    (3072, 32, 2048),
+    (4096, 32, 2048),
+    (5120, 40, 2048),
+    (8192, 64, 4096),
+)
 TENSOR = (1, 2, 4, 8)
 MICRO_BATCHES = (1, 2, 4, 8)
 MOST_TOKENS = 16384

@@ -245,9 +245,13 @@ def _row(
 ) -> tuple[str, ...]:
     shares = (f"{100 * took / iteration:.1f} %" for took in parts.named.values())
     return (
-        what, name, f"{iteration / 1e6:.2f} s", one.mfu(iteration), f"{held / 2**30:.1f} GiB",
+        what,
+        name,
+        f"{iteration / 1e6:.2f} s",
+        one.mfu(iteration),
+        f"{held / 2**30:.1f} GiB",
         *shares,
-    )  # fmt: skip
+    )
 
 
 def _lines(one: PlannedCase) -> list[str]:

@@ -27,8 +27,11 @@ EXAMPLES = [
 def test_a_second_name_of_a_room_is_refused(room: str, statement: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", statement.format(room)],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 1
     expected = f"ImportError: import bubbleproof.{room}: {room}/ is one with it"
     assert done.stderr.splitlines()[-1] == expected

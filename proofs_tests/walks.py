@@ -142,9 +142,13 @@ def walked(tree: Path, thing: Followed) -> WalkedFiles:
         (Path(folder) / "p.toml").write_text(thing.text, encoding="utf-8")
         done = subprocess.run(
             [sys.executable, str(FOLLOWED)],
-            input=order, capture_output=True, text=True, check=False, cwd=folder,
+            input=order,
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=folder,
             env={**os.environ, "PYTHONPATH": str(tree)},
-        )  # fmt: skip
+        )
     if done.returncode:
         raise RuntimeError(f"{thing.name}: {done.stderr.strip().splitlines()[-1:]}")
     found = json.loads(done.stdout)

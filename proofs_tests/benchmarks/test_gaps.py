@@ -25,9 +25,14 @@ def test_every_row_is_a_pipeline_of_its_size(name: str) -> None:
 
 def test_gaps_are_parts_of_the_bound() -> None:
     found = {
-        "makespan": 105, "bound": 100, "first": 0.5, "seconds": 2.0, "origin": "greedy",
-        "certified": 100, "proof": "prices",
-    }  # fmt: skip
+        "makespan": 105,
+        "bound": 100,
+        "first": 0.5,
+        "seconds": 2.0,
+        "origin": "greedy",
+        "certified": 100,
+        "proof": "prices",
+    }
     assert gap(found) == 0.05
     assert cells(found) == ["105", "100", "5.00%", "0.50", "2.0", "greedy", "prices"]
     # a bound that is better than the certified one is the engine's word

@@ -49,9 +49,14 @@ NULLABLE = {
 ENOUGH = 5  # objects of one place, for what all of them have to be required there
 MANY_KEYS = 6  # an object of more keys, none of which is always there, is a table by names
 TYPES: dict[type, str] = {
-    dict: "object", list: "array", str: "string", bool: "boolean", int: "integer",
-    float: "number", type(None): "null",
-}  # fmt: skip
+    dict: "object",
+    list: "array",
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    type(None): "null",
+}
 
 
 def shape_of(words: Sequence[str], value: Json) -> str:

@@ -25,8 +25,13 @@ def test_a_case_outside_the_domain_is_said_to_be(command: Run) -> None:
     told = command("claims", "bpipe.mu", "--set", "p=2", "--set", "m=40", "s=1").out
     # p - s = 1, of more microbatches than 4 p.
     assert [cell.strip() for cell in told.splitlines()[-2].split("│")[1:-1]] == [
-        "as stated", "1", "==", "1", "yes", "no",
-    ]  # fmt: skip
+        "as stated",
+        "1",
+        "==",
+        "1",
+        "yes",
+        "no",
+    ]
 
 
 def test_claims_are_named_by_their_ids(command: Run) -> None:

@@ -21,10 +21,18 @@ from proofs_tests.structure import ROOT
 def called(*words: str, **environment: str) -> str:
     """What a process of its own prints."""
     done = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.argv = {['bubbleproof', *words]!r}\n"
-         "from bubbleproof.__main__ import main; main()"],
-        cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-c",
+            f"import sys; sys.argv = {['bubbleproof', *words]!r}\n"
+            "from bubbleproof.__main__ import main; main()",
+        ],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return done.stdout
 
 

@@ -108,10 +108,16 @@ def test_why_tells_a_cause_for_every_idle_tick(command: Run) -> None:
     assert sums == found["idle_ticks"] == [3, 3]
     # Rank 0 could run 0F2 in the first of the two ticks in which 1B0 runs (see test_idle.py).
     assert why["idle"][0] == {
-        "rank": 0, "from_tick": 2, "to_tick": 3, "cause": "order", "action": "0F2",
-        "of_action": "0B0", "of_rank": 0, "link": None,
+        "rank": 0,
+        "from_tick": 2,
+        "to_tick": 3,
+        "cause": "order",
+        "action": "0F2",
+        "of_action": "0B0",
+        "of_rank": 0,
+        "link": None,
         "sentence": "the order's own choice: 0F2 could have run",
-    }  # fmt: skip
+    }
     assert [why["critical_path"][i]["action"] for i in (0, -1)] == ["0F0", "0B2"]
     # Rank 1 works 9 ticks, after 1F0's input and before 0B2.
     assert why["bound"].startswith("6 tasks on rank 1 take 9 ticks, none starts before 1, and 2 ")

@@ -181,9 +181,15 @@ def test_help_stands_under_headings(command: Run) -> None:
         "Output",
     ]
     assert shown["Options"] == [
-        "--backend", "--device", "--seed", "--unsafe", "--no-count-bytes", "--no-count-work",
-        "--dialect", "-h,",
-    ]  # fmt: skip
+        "--backend",
+        "--device",
+        "--seed",
+        "--unsafe",
+        "--no-count-bytes",
+        "--no-count-work",
+        "--dialect",
+        "-h,",
+    ]
     assert shown["Communication"] == ["--comm", "--timeout", "--debug-headers", "--torchrun"]
     assert shown["Output"] == ["-o", "--json"]
     assert shown["Model"] == [word for word in MODEL if str(word).startswith("--")]

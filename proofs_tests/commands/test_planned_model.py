@@ -16,9 +16,15 @@ from proofs_tests.commands.conftest import Run
 
 ROOT = Path(__file__).resolve().parents[2]
 GROUPED = Transformer(
-    layers=29, hidden=4096, heads=32, kv_heads=8, feed_forward=14336, vocabulary=128256,
-    gated=True, norm="rms",
-)  # fmt: skip
+    layers=29,
+    hidden=4096,
+    heads=32,
+    kv_heads=8,
+    feed_forward=14336,
+    vocabulary=128256,
+    gated=True,
+    norm="rms",
+)
 
 
 def planned(model: Transformer, *layers: int) -> PlannedModel:
@@ -29,9 +35,14 @@ def test_a_model_keeps_its_kind_its_cut_and_its_queries_to_a_key() -> None:
     found = scaled(planned(GROUPED, 5, 10, 10, 4), ModelOptions(dtype="float32"))
     # 32 / 8 = 4 queries to each of two heads of keys: 8 heads of 4; layers divided by 5
     assert found == ModelOptions(
-        model="llama", hidden=32, layers="1,2,2,1", heads=8, kv_heads=2, vocabulary=64,
+        model="llama",
+        hidden=32,
+        layers="1,2,2,1",
+        heads=8,
+        kv_heads=2,
+        vocabulary=64,
         dtype="float32",
-    )  # fmt: skip
+    )
     plain = replace(GROUPED, gated=False, norm="layer", kv_heads=0, vocabulary=40, tied=True)
     other = scaled(planned(plain, 2, 2), ModelOptions())
     assert (other.model, other.heads, other.vocabulary, other.tied) == ("transformer", 2, 40, True)

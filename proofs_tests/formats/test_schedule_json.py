@@ -129,9 +129,12 @@ def test_layout_has_every_choice() -> None:
     schema = layout_of(Choices).model_json_schema()
     assert list(layout_of(Choices).model_fields) == [field.name for field in fields(Choices)]
     kinds = {
-        "recompute": Recompute, "evictions": Eviction, "offloads": ActivationOffload,
-        "state_offload": StateOffload, "sharding": Sharding,
-    }  # fmt: skip
+        "recompute": Recompute,
+        "evictions": Eviction,
+        "offloads": ActivationOffload,
+        "state_offload": StateOffload,
+        "sharding": Sharding,
+    }
     for name, kind in kinds.items():
         told = schema["properties"][name]
         layout = re.search(r"#/\$defs/(\w+)", str(told))
@@ -163,9 +166,11 @@ def test_a_file_of_version_1_is_read(tmp_path: Path) -> None:
         "overlaps": [["0F1", "0B0"]],
     }
     content = {
-        "format": "bubbleproof/schedule", "version": 1, "pipeline": shape,
+        "format": "bubbleproof/schedule",
+        "version": 1,
+        "pipeline": shape,
         "program": {"rank 0": [], "rank 1": []},
-    }  # fmt: skip
+    }
     path = tmp_path / "a.json"
     path.write_text(json.dumps(content))
     assert read_schedule(path).pipeline == Pipeline(

@@ -171,9 +171,13 @@ def test_algorithm_1_in_pairs_moves_what_the_text_says() -> None:
         (each.slot, each.kind.name, each.microbatch) for each in literal(pairs(4, 8)[0], 4, 0, 8)
     ]
     assert found == [
-        (2, "EVICT", 1), (7, "EVICT", 3), (8, "LOAD", 1), (11, "EVICT", 5), (12, "LOAD", 3),
+        (2, "EVICT", 1),
+        (7, "EVICT", 3),
+        (8, "LOAD", 1),
+        (11, "EVICT", 5),
+        (12, "LOAD", 3),
         (16, "LOAD", 5),
-    ]  # fmt: skip
+    ]
     # Rank 0 holds 3 of 4, rank 3 its own and two of them, one on the move; 1 and 2 stay.
     assert printed(4, 8) == (0, (3, 3, 2, 3))
 

@@ -10,9 +10,16 @@ from bubbleproof.costs.combinations import Combination
 from proofs_tests.planners.pruned_deployments import PAGE, PrunedRow, page, row_of
 
 ROW = PrunedRow(
-    number=0, framework="any", cards=4, deployments=9, value=10, bounded=2, best_bounded=10,
-    unfit=1, fitting=(),
-)  # fmt: skip
+    number=0,
+    framework="any",
+    cards=4,
+    deployments=9,
+    value=10,
+    bounded=2,
+    best_bounded=10,
+    unfit=1,
+    fitting=(),
+)
 
 
 @pytest.mark.parametrize("number", [2])

@@ -28,9 +28,14 @@ from proofs_tests.reference_exec.cases import family_case, run
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "measured" / "models.md"
 SIZES: dict[str, Any] = {
-    "hidden_size": 16, "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 4,
-    "intermediate_size": 24, "vocab_size": 37, "max_position_embeddings": 64,
-}  # fmt: skip
+    "hidden_size": 16,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "num_hidden_layers": 4,
+    "intermediate_size": 24,
+    "vocab_size": 37,
+    "max_position_embeddings": 64,
+}
 CONFIGS: dict[str, dict[str, Any]] = {
     "gpt2": {"n_embd": 16, "n_head": 4, "n_layer": 4, "n_positions": 64, "vocab_size": 37},
     "llama": SIZES,

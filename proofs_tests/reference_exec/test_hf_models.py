@@ -25,9 +25,14 @@ from proofs_tests.sized import sized
 transformers = pytest.importorskip("transformers")
 
 SIZES = {
-    "hidden_size": 16, "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 4,
-    "intermediate_size": 24, "vocab_size": 37, "max_position_embeddings": 64,
-}  # fmt: skip
+    "hidden_size": 16,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "num_hidden_layers": 4,
+    "intermediate_size": 24,
+    "vocab_size": 37,
+    "max_position_embeddings": 64,
+}
 CONFIGS: dict[str, dict[str, Any]] = {
     "llama": SIZES,
     "qwen2": {**SIZES, "use_sliding_window": True, "sliding_window": 2, "max_window_layers": 2},

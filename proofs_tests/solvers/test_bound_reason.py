@@ -31,10 +31,16 @@ def test_one_rank_is_never_idle() -> None:
 
 
 def test_a_link_that_takes_longest_is_named() -> None:
-    rows = [(f"0{kind}{j}", ticks, (where,)) for j in range(3)
-            for kind, ticks, where in (("F", 1, 0), ("OFFLOAD", 5, 1), ("B", 1, 0))]  # fmt: skip
-    waits = [(f"0{a}{j}", f"0{b}{j}", 0) for j in range(3)
-             for a, b in (("F", "OFFLOAD"), ("OFFLOAD", "B"))]  # fmt: skip
+    rows = [
+        (f"0{kind}{j}", ticks, (where,))
+        for j in range(3)
+        for kind, ticks, where in (("F", 1, 0), ("OFFLOAD", 5, 1), ("B", 1, 0))
+    ]
+    waits = [
+        (f"0{a}{j}", f"0{b}{j}", 0)
+        for j in range(3)
+        for a, b in (("F", "OFFLOAD"), ("OFFLOAD", "B"))
+    ]
     told = bound_reason(by_hand(rows, waits, resources=RANK_AND_LINK))
     assert told.startswith("3 tasks on link take 15 ticks, none starts before 1, and 1 follow")
     assert told.endswith("A faster link, or less that goes over it, would lower that.")
@@ -58,6 +64,7 @@ def test_a_chain_over_ranks_is_named_where_no_rank_has_much_to_do() -> None:
 
 def test_a_circle_has_no_schedule() -> None:
     rows = [("0F0", 1, (0,)), ("0B0", 1, (0,))]
-    circle = by_hand(rows, [("0F0", "0B0", 0), ("0B0", "0F0", 0)],
-                     resources=(Resource(name="rank 0", rank=0),))  # fmt: skip
+    circle = by_hand(
+        rows, [("0F0", "0B0", 0), ("0B0", "0F0", 0)], resources=(Resource(name="rank 0", rank=0),)
+    )
     assert "circle" in bound_reason(circle)

@@ -93,8 +93,11 @@ def test_the_period_bound_is_work_or_round_trip() -> None:
 
 LARGE = [
     # (p, cap, optimum or None, most): caps 4 and 3 for m = 256; the gap is at most ``most`` ticks.
-    (4, 4, 0), (4, 3, 0), (8, 8, 0), (8, 4, 9),
-]  # fmt: skip
+    (4, 4, 0),
+    (4, 3, 0),
+    (8, 8, 0),
+    (8, 4, 9),
+]
 
 
 @pytest.mark.parametrize(("p", "cap", "most"), LARGE)

@@ -23,9 +23,13 @@ def test_two_ranks_one_microbatch_full_backward() -> None:
         [("0F0", "1F0", 3), ("0F0", "0B0", 0), ("1F0", "1B0", 0), ("1B0", "0B0", 3)]
     )
     assert events(made) == Counter(
-        [("0F0", "start", 0, 1), ("1F0", "start", 1, 1),
-         ("0B0", "end", 0, -1), ("1B0", "end", 1, -1)]
-    )  # fmt: skip
+        [
+            ("0F0", "start", 0, 1),
+            ("1F0", "start", 1, 1),
+            ("0B0", "end", 0, -1),
+            ("1B0", "end", 1, -1),
+        ]
+    )
     assert made.duration.tolist() == [1, 1, 2, 2]
 
 
@@ -102,8 +106,15 @@ def test_weights_cut_into_parts() -> None:
     weights = {text: number for text, number in ticks.items() if "W" in text}
     assert weights == {"0W0#0": 1, "0W0#1": 2, "0W0#2": 3, "2W0": 4}
     found = edges(made)
-    assert all(found[pair] == 1 for pair in [("0I0", "0W0#0", 0), ("0W0#0", "0W0#1", 0),
-                                             ("0W0#1", "0W0#2", 0), ("2I0", "2W0", 0)])  # fmt: skip
+    assert all(
+        found[pair] == 1
+        for pair in [
+            ("0I0", "0W0#0", 0),
+            ("0W0#0", "0W0#1", 0),
+            ("0W0#1", "0W0#2", 0),
+            ("2I0", "2W0", 0),
+        ]
+    )
     assert sum("W" in before + after for before, after, _ in found) == 4
     moments = events(made)
     assert moments["0I0", "end", 0, -2] == moments["0W0#2", "end", 0, -3] == 1

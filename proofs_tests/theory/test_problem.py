@@ -178,8 +178,11 @@ def test_starts_move_with_their_rows_when_a_schedule_is_grouped() -> None:
     )
     rows = zip(made.program.resource.tolist(), made.program.actions, made.start, strict=True)
     assert [(rank, str(action), int(start)) for rank, action, start in rows] == [
-        (0, "1F0", 20), (0, "1F1", 40), (1, "0F0", 10), (1, "0F1", 30),
-    ]  # fmt: skip
+        (0, "1F0", 20),
+        (0, "1F1", 40),
+        (1, "0F0", 10),
+        (1, "0F1", 30),
+    ]
     assert made.claims == {"x": 1}
     with pytest.raises(ValueError, match="4 actions but 4 resources and 3 starts"):
         Schedule.grouped(actions=table, resource=column(1, 0, 1, 0), start=column(1, 2, 3))

@@ -110,11 +110,16 @@ class MadeRun:
         """The trace of a rank whose clock is ``shift`` ns ahead, as Kineto writes it."""
         events = [
             {
-                "ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1,
-                "ts": (begin + shift) / 1000, "dur": (end - begin) / 1000,
+                "ph": "X",
+                "cat": category,
+                "name": name,
+                "pid": 1,
+                "tid": 1,
+                "ts": (begin + shift) / 1000,
+                "dur": (end - begin) / 1000,
             }
             for name, category, begin, end in sorted(self.spans[rank], key=lambda row: row[2])
-        ]  # fmt: skip
+        ]
         return {
             "schemaVersion": 1,
             "distributedInfo": {"backend": "gloo", "rank": rank, "world_size": len(self.spans)},

@@ -40,10 +40,17 @@ from proofs_tests.verify.token_simulator import Wiring
 
 SEMANTICS = ("buffered", "rendezvous", "pair-stream", "launch-order", "rank-stream")
 UNUSED = (  # what a real run cannot do, or what no dump can show
-    "receive_of_another_microbatch", "send_of_another_microbatch", "send_of_another_stage",
-    "send_in_the_other_direction", "send_on_another_rank", "wait_for_what_another_sends",
-    "duplicate_wait", "drop_a_wait", "wait_before_its_send", "swapped_computations",
-)  # fmt: skip
+    "receive_of_another_microbatch",
+    "send_of_another_microbatch",
+    "send_of_another_stage",
+    "send_in_the_other_direction",
+    "send_on_another_rank",
+    "wait_for_what_another_sends",
+    "duplicate_wait",
+    "drop_a_wait",
+    "wait_before_its_send",
+    "swapped_computations",
+)
 OPERATORS = [operator for operator in PROGRAM_OPERATORS if operator.name not in UNUSED]
 Change = Callable[[Random, list[list[ProgramRow]]], None]
 Judge = Callable[..., HangFinding]

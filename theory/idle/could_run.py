@@ -36,7 +36,19 @@ class Alike:
 
 
 def groups_of(rows: TimedRows, room: Room, rank: int) -> list[Alike]:
-    """The tasks of a rank by what they take and hold; those of 0 ticks are left out."""
+    """The tasks of a rank by what they take and hold; those of 0 ticks are left out.
+
+    Parameters
+    ----------
+    rank
+        A rank of the problem, from 0 on.
+
+    Returns
+    -------
+    list[Alike]
+        Tasks that take as many ticks and change the same stores alike, where they occupy nothing
+        but the rank and raise no load at their end; every other task is a group of its own.
+    """
     tasks = rows.tasks_of[rank]
     found: dict[object, list[int]] = {}
     for place, task in enumerate(tasks.tolist()):
@@ -82,7 +94,13 @@ class Offer:
         self.end = int(self.rows.start[self.next_task])
 
     def ready_at(self, tick: int) -> Iterator[int]:
-        """The tasks that could start at a tick but for memory, in the rank's order, one a group."""
+        """The tasks that could start at a tick but for memory, in the rank's order, one a group.
+
+        Parameters
+        ----------
+        tick
+            An instant within the stretch that is asked about.
+        """
         upcoming = self.next_task
         if self.rows.ready[upcoming] <= tick and self.holder(upcoming, tick) == NONE:
             yield upcoming
@@ -104,6 +122,11 @@ class Offer:
         """The first tick after the given one that may offer another task; else the end.
 
         That is where one is ready, or where what one shares with others is free.
+
+        Parameters
+        ----------
+        tick
+            An instant within the stretch that is asked about.
         """
         soonest = self.end
         for number, group in enumerate(self.groups):
@@ -116,7 +139,20 @@ class Offer:
         return soonest
 
     def holder(self, task: int, tick: int) -> int:
-        """Who occupies one of the task's other resources while it would run; ``NONE``: nobody."""
+        """Who occupies one of the task's other resources while it would run; ``NONE``: nobody.
+
+        Parameters
+        ----------
+        task
+            The task's index in the problem.
+        tick
+            The instant at which it would start.
+
+        Returns
+        -------
+        int
+            The index of a task, or ``NONE``.
+        """
         ends = tick + int(self.rows.problem.duration[task])
         for resource in self.rows.homes[task]:
             if resource != self.rank:

@@ -136,7 +136,13 @@ class IdleStretches:
         return map(self.stretch, range(len(self)))
 
     def stretch(self, row: int) -> IdleStretch:
-        """One row as a value."""
+        """One row as a value.
+
+        Parameters
+        ----------
+        row
+            Which one, from 0 to ``len(self) - 1``.
+        """
         cause = CAUSES[int(self.cause[row])]
         return IdleStretch(
             rank=int(self.rank[row]),
@@ -150,14 +156,33 @@ class IdleStretches:
         )
 
     def at(self, rank: int, tick: int) -> IdleStretch | None:
-        """The stretch in which a rank is idle at a tick; None where it computes then."""
+        """The stretch in which a rank is idle at a tick; None where it computes then.
+
+        Parameters
+        ----------
+        rank
+            A rank of the problem, from 0 on.
+        tick
+            The instant; a stretch contains its first tick and not the one that it ends at.
+        """
         first = int(np.searchsorted(self.rank, rank))
         last = int(np.searchsorted(self.rank, rank, side="right"))
         row = first + int(np.searchsorted(self.from_tick[first:last], tick, side="right")) - 1
         return self.stretch(row) if row >= first and tick < self.to_tick[row] else None
 
     def ticks_by_cause(self, rank: int | None = None) -> dict[IdleCause, int]:
-        """The ticks of each cause, of one rank or of all together."""
+        """The ticks of each cause, of one rank or of all together.
+
+        Parameters
+        ----------
+        rank
+            A rank of the problem; None for all together.
+
+        Returns
+        -------
+        dict[IdleCause, int]
+            Ticks of every cause, 0 included.
+        """
         mine = np.ones(len(self), dtype=bool) if rank is None else self.rank == rank
         ticks = np.zeros(len(CAUSES), dtype=np.int64)
         np.add.at(ticks, self.cause[mine], (self.to_tick - self.from_tick)[mine])

@@ -30,8 +30,16 @@ from bubbleproof.theory.model.schedule import Schedule
 
 Row = tuple[int, ...]  # in the order of COLUMNS
 COLUMNS = (
-    "rank", "from_tick", "to_tick", "cause", "action", "of_action", "of_rank", "place", "source",
-)  # fmt: skip
+    "rank",
+    "from_tick",
+    "to_tick",
+    "cause",
+    "action",
+    "of_action",
+    "of_rank",
+    "place",
+    "source",
+)
 
 
 def idle_stretches(problem: Problem, schedule: Schedule) -> IdleStretches:

@@ -28,6 +28,13 @@ def waits_for(rows: TimedRows, task: int, tick: int) -> InputWait:
     """What the last input of a task, which has not arrived by ``tick``, stands at.
 
     ``of_rank`` is where it comes from.
+
+    Parameters
+    ----------
+    task
+        The index of the task that waits.
+    tick
+        The instant at which its rank stands idle for want of the input.
     """
     edges, ranks = rows.problem.edges, rows.problem.rank_of_task
     place, waiting, limit, seen = NONE, task, int(rows.ready[task]), set[int]()
@@ -59,7 +66,18 @@ def _on_its_way(rows: TimedRows, giver: int, until: int, place: int) -> InputWai
 
 
 def sender(rows: TimedRows, task: int) -> int:
-    """The rank that something comes from: its own, or that of its last input's, back to one."""
+    """The rank that something comes from: its own, or that of its last input's, back to one.
+
+    Parameters
+    ----------
+    task
+        The index of the task that gives the input.
+
+    Returns
+    -------
+    int
+        The rank, or ``NONE`` where no computation lies behind it.
+    """
     ranks, seen = rows.problem.rank_of_task, set()
     while ranks[task] == NONE and rows.binding[task] != NONE and task not in seen:
         seen.add(task)

@@ -40,7 +40,19 @@ class Room:
     def blocked(self, task: int, at: int, moved: Sequence[Moved]) -> int:
         """The first store without room for the task from tick ``at`` on; ``NONE`` where all have.
 
-        ``moved`` are tasks that start elsewhere than in the schedule, each with its tick.
+        Parameters
+        ----------
+        task
+            The task's index in the problem.
+        at
+            The tick at which it would start.
+        moved
+            Tasks that start elsewhere than in the schedule, each with its tick.
+
+        Returns
+        -------
+        int
+            The store's index, or ``NONE``.
         """
         for change in self.changes.get(task, ()):
             if raises(change) and self._exceeds(task, at, change, moved):
@@ -51,6 +63,20 @@ class Room:
         """The first tick after ``at`` that has room, and whose release makes it (``NONE``: nobody).
 
         Precondition: ``at`` has none. A task's own start has.
+
+        Parameters
+        ----------
+        task
+            The task's index in the problem.
+        at
+            A tick before its own start.
+        moved
+            Tasks that start elsewhere than in the schedule, each with its tick.
+
+        Returns
+        -------
+        tuple[int, int]
+            The tick, and the index of the task that releases.
         """
         own = int(self.rows.start[task])
         for tick in self._instants(task, at, own, moved):
@@ -60,7 +86,18 @@ class Room:
         return own, self._release(self.blocked(task, own - 1, moved), own, task)
 
     def made_room(self, task: int) -> int:
-        """Whose release makes room for a task just as it starts; ``NONE`` where it had some."""
+        """Whose release makes room for a task just as it starts; ``NONE`` where it had some.
+
+        Parameters
+        ----------
+        task
+            The task's index in the problem.
+
+        Returns
+        -------
+        int
+            The index of the task that releases, or ``NONE``.
+        """
         own = int(self.rows.start[task])
         store = self.blocked(task, own - 1, ())
         return NONE if store == NONE else self._release(store, own, task)

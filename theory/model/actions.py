@@ -109,6 +109,16 @@ class Action:
         """Read the text form; the whole text must match (PyTorch's reader accepts ``0F0x``).
 
         Raises ``ValueError`` saying what was expected and what was found.
+
+        Parameters
+        ----------
+        text
+            ``<stage><KIND><microbatch>[.<slice>][#<part>]``, or a pair ``(<F>;<B>)OVERLAP_F_B``.
+
+        Raises
+        ------
+        ValueError
+            For any other text; the message says what was expected and what was found.
         """
         if overlap := _OVERLAP.fullmatch(text):
             forward, backward = (cls.parse(part.strip()) for part in overlap.groups())
@@ -128,7 +138,13 @@ class Action:
         )
 
     def label(self, *, sliced: bool = False) -> str:
-        """The text form; with ``sliced`` slice 0 is written out too."""
+        """The text form; with ``sliced`` slice 0 is written out too.
+
+        Parameters
+        ----------
+        sliced
+            Whether the table that the action stands in has slices.
+        """
         if self.partner is not None:
             forward = replace(self, kind=Kind.F, partner=None)
             inside = f"{forward.label(sliced=sliced)};{self.partner.label(sliced=sliced)}"
@@ -224,7 +240,13 @@ class ActionTable:
         )
 
     def take(self, rows: Ints | Bools) -> ActionTable:
-        """The chosen rows (indices or a mask), in the chosen order."""
+        """The chosen rows (indices or a mask), in the chosen order.
+
+        Parameters
+        ----------
+        rows
+            Indices of rows, or one flag per row.
+        """
         return self._of_columns(column[rows] for column in self._columns())
 
     def __len__(self) -> int:
@@ -245,7 +267,13 @@ class ActionTable:
         return bool(((self.slice > 0) & ~self.is_kind(*STAGE_KINDS)).any())
 
     def label(self, row: int) -> str:
-        """The text form of one row, with slices written out when the table has any."""
+        """The text form of one row, with slices written out when the table has any.
+
+        Parameters
+        ----------
+        row
+            The index of the row.
+        """
         return self[row].label(sliced=self.is_sliced)
 
     def keys(self) -> Ints:

@@ -62,7 +62,22 @@ def known_rows(problem: Problem, schedule: Schedule) -> tuple[Ints, Ints, Ints]:
 
 
 def measure_rows(problem: Problem, task: Ints, resource: Ints, start: Ints) -> Measures:
-    """Measure rows that are known to be tasks of the problem (see ``known_rows``)."""
+    """Measure rows that are known to be tasks of the problem (see ``known_rows``).
+
+    Parameters
+    ----------
+    task
+        The task of each row, as an index into the problem.
+    resource
+        The resource that each row stands on; those below ``num_ranks`` are ranks.
+    start
+        The tick at which each row starts, of the same shape (rows,).
+
+    Returns
+    -------
+    Measures
+        Times are in ticks, and a rank's peak load in units of memory.
+    """
     p = problem.num_ranks
     compute = resource < p
     rank, begin = resource[compute], start[compute]

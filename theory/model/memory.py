@@ -44,6 +44,16 @@ class MemoryProfile:
         """(times, loads) of one store as a staircase: ``loads[i]`` holds from ``times[i]`` on.
 
         The first step is the base load at time 0, or at the first event where that is earlier.
+
+        Parameters
+        ----------
+        store
+            The store's index in the problem.
+
+        Returns
+        -------
+        tuple[Ints, Ints]
+            Ticks and units of memory, of one shape (steps,).
         """
         rows = self.store == store
         time, level = self.time[rows], self.level[rows]
@@ -55,7 +65,15 @@ class MemoryProfile:
 
 
 def memory_profile(problem: Problem, task: Ints, start: Ints) -> MemoryProfile:
-    """The loads when ``task[i]`` runs at ``start[i]`` (ticks); a task's first row counts."""
+    """The loads when ``task[i]`` runs at ``start[i]`` (ticks); a task's first row counts.
+
+    Parameters
+    ----------
+    task
+        The task of each row, as an index into the problem.
+    start
+        The tick at which each row starts, of the same shape (rows,).
+    """
     events = problem.events
     begin = np.zeros(problem.num_tasks, dtype=np.int64)
     runs = np.zeros(problem.num_tasks, dtype=bool)

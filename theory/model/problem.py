@@ -214,27 +214,74 @@ class Problem:
         return {g: r for g, r in sorted(pairs) if NONE not in (g, r) and count[g] == 1}
 
     def label(self, task: int) -> str:
-        """The text form of a task."""
+        """The text form of a task.
+
+        Parameters
+        ----------
+        task
+            The task's index.
+
+        Returns
+        -------
+        str
+            Such as ``3F7``; a slice is written out where any task has one.
+        """
         return self.actions.label(task)
 
     def ticks(self, task: Ints) -> Ints:
-        """The duration of each of the tasks, 0 for ``NONE``."""
+        """The duration of each of the tasks, 0 for ``NONE``.
+
+        Parameters
+        ----------
+        task
+            Indices of tasks, each of which may be ``NONE``.
+
+        Returns
+        -------
+        Ints
+            Ticks, in the shape of ``task``.
+        """
         return np.append(self.duration, 0)[task]  # ``NONE`` is the last place
 
     def resource_name(self, resource: int) -> str:
-        """The name of a resource, also of one that only a program names."""
+        """The name of a resource, also of one that only a program names.
+
+        Parameters
+        ----------
+        resource
+            The resource's index, 0 or more.
+        """
         if resource < len(self.resources):
             return self.resources[resource].name
         return f"resource {resource} (not in the problem)"
 
     def task(self, text: str) -> int:
-        """The index of the task written ``text``; raises ``KeyError`` where there is none."""
+        """The index of the task written ``text``; raises ``KeyError`` where there is none.
+
+        Parameters
+        ----------
+        text
+            Such as ``3F7``, in the form that ``Action.parse`` reads.
+
+        Raises
+        ------
+        KeyError
+            Where no task is written so.
+        ValueError
+            For what is no action's text.
+        """
         found = int(self.locate(ActionTable.from_actions([Action.parse(text)]))[0])
         if found == NONE:
             raise KeyError(text)
         return found
 
     def with_capacity(self, capacity: int | None) -> Problem:
-        """The same problem with every store's capacity set to ``capacity``."""
+        """The same problem with every store's capacity set to ``capacity``.
+
+        Parameters
+        ----------
+        capacity
+            In units of memory; None for no limit.
+        """
         stores = tuple(replace(store, capacity=capacity) for store in self.stores)
         return replace(self, stores=stores)

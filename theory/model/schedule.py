@@ -50,7 +50,13 @@ class Program:
 
     @classmethod
     def grouped(cls, *, actions: ActionTable, resource: Ints) -> Program:
-        """The program of rows in any order; those of one resource keep theirs."""
+        """The program of rows in any order; those of one resource keep theirs.
+
+        Parameters
+        ----------
+        resource
+            The resource of each row of ``actions``.
+        """
         order = np.argsort(resource, kind="stable")
         return cls(actions=actions.take(order), resource=resource[order])
 
@@ -68,14 +74,26 @@ class Program:
         return len(self.actions)
 
     def orders(self, num_resources: int) -> list[list[Action]]:
-        """The actions of each resource 0..num_resources-1, in order."""
+        """The actions of each resource 0..num_resources-1, in order.
+
+        Parameters
+        ----------
+        num_resources
+            At least one more than the greatest resource that a row stands on.
+        """
         result: list[list[Action]] = [[] for _ in range(num_resources)]
         for resource, action in zip(self.resource.tolist(), self.actions, strict=True):
             result[resource].append(action)
         return result
 
     def take(self, rows: Bools | Ints) -> Program:
-        """Some rows, by mask or by number; those of a resource stay together."""
+        """Some rows, by mask or by number; those of a resource stay together.
+
+        Parameters
+        ----------
+        rows
+            One flag per row, or indices of rows that leave those of a resource together.
+        """
         return Program(actions=self.actions.take(rows), resource=self.resource[rows])
 
     def without(self, *rows: int) -> Program:
@@ -115,7 +133,19 @@ class Schedule:
     ) -> Schedule:
         """The schedule of rows in any order, each with its start; those of a resource keep theirs.
 
-        Raises ``ValueError`` for columns of different lengths.
+        Parameters
+        ----------
+        resource
+            The resource of each row of ``actions``.
+        start
+            The tick at which each row starts.
+        claims
+            Numbers that the schedule is said to have, by name.
+
+        Raises
+        ------
+        ValueError
+            For columns of different lengths.
         """
         if not len(actions) == len(resource) == len(start):
             raise ValueError(

@@ -61,8 +61,19 @@ def with_activation_offloads(
 ) -> Problem:
     """The problem with an OFFLOAD and a RELOAD per off-load, two engines and a host per used rank.
 
-    Precondition: store r is the memory of rank r. Raises ``ValueError`` where an off-load names no
-    forward with a backward of its own, or one is named twice.
+    Precondition: store r is the memory of rank r.
+
+    Parameters
+    ----------
+    offloads
+        What goes to the host; each takes ``offload`` and ``reload`` ticks of an engine.
+    host_capacity
+        Units of memory of each host; None for no limit.
+
+    Raises
+    ------
+    ValueError
+        Where an off-load names no forward with a backward of its own, or one is named twice.
     """
     if not offloads:
         return problem

@@ -76,6 +76,19 @@ class AllowedChoices:
         """The choices, by name, of a pipeline in which exactly these samples are chosen so.
 
         Precondition: none of these choices is made in it.
+
+        Parameters
+        ----------
+        taken
+            By what is chosen (``recompute``, ``evict``, ``off-load``), the samples (stage,
+            microbatch, slice).
+        stage_ranks
+            The rank of each stage.
+
+        Returns
+        -------
+        dict[str, Any]
+            The arguments of ``Pipeline.with_changes``.
         """
         again, evict, offload = self.recompute, self.evict, self.offload
         found: dict[str, Any] = {"host_capacity": offload and offload.host_capacity}

@@ -31,7 +31,13 @@ class ChoiceSetting:
     num_slices: int = 1
 
     def names(self, samples: Collection[tuple[int, int]]) -> str:
-        """(microbatch, slice) pairs as people write them: ``0 1 2``, or ``0.0 0.1``."""
+        """(microbatch, slice) pairs as people write them: ``0 1 2``, or ``0.0 0.1``.
+
+        Parameters
+        ----------
+        samples
+            (microbatch, slice) pairs in any order.
+        """
         is_sliced = self.num_slices > 1
         return " ".join(f"{j}.{k}" if is_sliced else str(j) for j, k in sorted(samples))
 

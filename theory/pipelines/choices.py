@@ -103,7 +103,15 @@ def changed_by(problem: Problem, choices: Choices, setting: ChoiceSetting) -> Pr
 
 
 def refuse_clashes(choices: Choices, *, num_microbatches: int, num_slices: int) -> None:
-    """Raise ``ValueError`` naming two choices of a pipeline that have no meaning together."""
+    """Raise ``ValueError`` naming two choices of a pipeline that have no meaning together.
+
+    Parameters
+    ----------
+    num_microbatches
+        How many the pipeline has; the sequences of a sharding add up to them.
+    num_slices
+        Slices of each of its samples, 1 where samples are whole.
+    """
     _refuse_samples_chosen_twice(choices)
     _refuse_clashing_kinds(choices)
     if choices.overlaps and num_slices > 1:

@@ -41,6 +41,19 @@ def extended(
 
     ``homes`` are the resources of the new tasks, ``waits`` precedences without lag and ``changes``
     memory events; all name tasks by number, old and new alike. Changes of 0 are left out.
+
+    Parameters
+    ----------
+    duration
+        Ticks of each row of ``actions``.
+    homes
+        The resources of the new tasks, as (tasks, resources).
+    waits
+        Precedences without lag.
+    changes
+        Memory events; those of 0 units are left out.
+    resources, stores
+        What comes after those of the problem.
     """
     task, resource = (np.concatenate([home[i] for home in homes]) for i in range(2))
     order = np.argsort(task, kind="stable")
@@ -67,6 +80,15 @@ def renumbered(
     ``actions`` and ``duration`` are of all tasks, by their old numbers. A task that is not kept
     leaves its edges and events to the one whose number it has; where that is ``NONE`` its edges go
     with it. Precondition: it has no events then.
+
+    Parameters
+    ----------
+    kept
+        One flag per task.
+    number
+        The new number of each task, or ``NONE``.
+    actions, duration
+        Action and ticks of every task, by its old number.
     """
     homes, events = problem.occupancy, problem.events
     rows = kept[homes.task]
@@ -83,7 +105,18 @@ def renumbered(
 
 
 def numbered(present: Sequence[Resource | Store], names: Sequence[str]) -> tuple[Ints, list[str]]:
-    """The number of each name, and the names that are new: they follow those that are present."""
+    """The number of each name, and the names that are new: they follow those that are present.
+
+    Parameters
+    ----------
+    names
+        Names of resources or stores, each any number of times.
+
+    Returns
+    -------
+    tuple[Ints, list[str]]
+        A number per name, and the names that are new in the order of their numbers.
+    """
     known = {one.name: number for number, one in enumerate(present)}
     new = [name for name in dict.fromkeys(names) if name not in known]
     known.update({name: len(present) + number for number, name in enumerate(new)})
@@ -91,7 +124,13 @@ def numbered(present: Sequence[Resource | Store], names: Sequence[str]) -> tuple
 
 
 def host_memory(rank: int) -> str:
-    """The name of the store of a rank's host."""
+    """The name of the store of a rank's host.
+
+    Parameters
+    ----------
+    rank
+        A rank of the problem, from 0 on.
+    """
     return f"host memory of rank {rank}"
 
 
@@ -101,7 +140,13 @@ def with_changes(problem: Problem, changes: Sequence[StretchedChange]) -> Proble
 
 
 def more_edges(edges: Edges, waits: Sequence[StretchedWait], lag: Ints | int = 0) -> Edges:
-    """The edges and, after them, the waits, with one lag or one each, in ticks."""
+    """The edges and, after them, the waits, with one lag or one each, in ticks.
+
+    Parameters
+    ----------
+    lag
+        Ticks of every wait, or of each, in the order in which they stand; they may be negative.
+    """
     before, after = (
         np.concatenate([own, *(wait[side] for wait in waits)])
         for side, own in enumerate((edges.before, edges.after))
@@ -130,7 +175,15 @@ def more_events(events: MemoryEvents, changes: Sequence[StretchedChange]) -> Mem
 def backwards_of(problem: Problem, forwards: Ints) -> Ints:
     """The B or I of the stage, microbatch and slice of each forward task. Shape: (forwards,).
 
-    Raises ``ValueError`` where there is none (the backward is part of an overlapped pair).
+    Parameters
+    ----------
+    forwards
+        Indices of tasks of kind F.
+
+    Raises
+    ------
+    ValueError
+        Where there is none (the backward is part of an overlapped pair).
     """
     actions = problem.actions
     names = actions.stage[forwards], actions.microbatch[forwards], actions.slice[forwards]
@@ -145,7 +198,22 @@ def backwards_of(problem: Problem, forwards: Ints) -> Ints:
 def tasks_of_stage(problem: Problem, stage: int, *kinds: Kind) -> Ints:
     """The tasks of a stage with one of the kinds, by microbatch and slice.
 
-    Raises ``ValueError`` where there is none.
+    Parameters
+    ----------
+    stage
+        The stage's number.
+    *kinds
+        One kind of action or more.
+
+    Returns
+    -------
+    Ints
+        Indices of tasks, ascending by microbatch, then slice, then part.
+
+    Raises
+    ------
+    ValueError
+        Where there is none.
     """
     actions = problem.actions
     tasks = np.flatnonzero((actions.stage == stage) & actions.is_kind(*kinds))

@@ -30,7 +30,17 @@ def with_frozen(problem: Problem, stages: tuple[int, ...], setting: ChoiceSettin
     """The problem in which these stages have one backward B, of the ticks of an I, and no W.
 
     Preconditions: store r is the memory of rank r, and nothing but the computation is in the
-    problem. Raises ``ValueError`` for a stage that is not there, or is named twice.
+    problem.
+
+    Parameters
+    ----------
+    stages
+        Numbers of stages, each once.
+
+    Raises
+    ------
+    ValueError
+        For a stage that is not there, or is named twice.
     """
     if len(set(stages)) < len(stages):
         raise ValueError(f"each frozen stage is named once, got {stages}")

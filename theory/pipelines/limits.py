@@ -20,7 +20,12 @@ def oversize(
 ) -> tuple[str, int, int] | None:
     """What is too many, the limit and what was asked for, or None where the shape is small enough.
 
-    ``tasks_each`` is how many tasks a forward stands for, its backward (or I and W) included.
+    Parameters
+    ----------
+    ranks, chunks, microbatches, slices
+        The shape; each is 1 or more.
+    tasks_each
+        How many tasks a forward stands for, its backward (or I and W) included.
     """
     actions = ranks * chunks * microbatches * slices * tasks_each
     for what, limit, asked in (("ranks", MAX_RANKS, ranks), ("actions", MAX_TASKS, actions)):
@@ -31,6 +36,18 @@ def oversize(
 
 def require_size(*, tasks_each: int = 2, **shape: int) -> None:
     """Raise ``OversizeError`` for a shape, named as in ``oversize``, beyond the limits.
+
+    Parameters
+    ----------
+    tasks_each
+        How many tasks a forward stands for, its backward (or I and W) included.
+    **shape
+        ``ranks``, ``microbatches``, and where there are several ``chunks`` and ``slices``.
+
+    Raises
+    ------
+    OversizeError
+        For a shape beyond the limits; the message names what is too many.
 
     >>> require_size(ranks=5000, microbatches=1)  # doctest: +ELLIPSIS
     Traceback (most recent call last):

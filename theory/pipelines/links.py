@@ -45,7 +45,13 @@ class Link:
     duplex: Annotated[str, OneOf(DUPLEX)] | None = None
 
     def require(self, num_ranks: int) -> None:
-        """Raise ``ValueError`` for ranks that are not two of ``num_ranks``, or wrong numbers."""
+        """Raise ``ValueError`` for ranks that are not two of ``num_ranks``, or wrong numbers.
+
+        Parameters
+        ----------
+        num_ranks
+            How many ranks the pipeline has.
+        """
         if min(self.ranks) < 0 or max(self.ranks) >= num_ranks or len(set(self.ranks)) < 2:
             raise ValueError(
                 f"a link joins two different ranks of 0..{num_ranks - 1}, got {self.ranks}"
@@ -54,7 +60,19 @@ class Link:
 
 
 def require_link(name: str, latency: int, bandwidth: int | Fraction | None, duplex: str) -> None:
-    """Raise ``ValueError`` for a negative latency, a bandwidth of 0 or less, another duplex."""
+    """Raise ``ValueError`` for a negative latency, a bandwidth of 0 or less, another duplex.
+
+    Parameters
+    ----------
+    name
+        What stands behind a number's name in a message, such as `` of link (0, 1)``.
+    latency
+        Ticks between the end of a task and the start of what waits for its message.
+    bandwidth
+        Units of memory per tick; None where messages take no ticks of the link.
+    duplex
+        ``half`` where both directions share one resource, or ``full``.
+    """
     require_whole(f"latency{name}", latency, minimum=0)
     if bandwidth is not None and (
         isinstance(bandwidth, bool) or not isinstance(bandwidth, int | Fraction) or bandwidth <= 0
@@ -74,7 +92,13 @@ class Links:
     named: tuple[Link, ...] = ()
 
     def between(self, one: int, other: int) -> Link:
-        """The link of two ranks, with every value filled in."""
+        """The link of two ranks, with every value filled in.
+
+        Parameters
+        ----------
+        one, other
+            Two different ranks, in either order.
+        """
         for link in reversed(self.named):
             if set(link.ranks) == {one, other}:
                 bandwidth = self.bandwidth if link.bandwidth is None else link.bandwidth
@@ -84,13 +108,32 @@ class Links:
         )
 
     def name(self, source: int, target: int) -> str:
-        """The resource that a message or a transfer from one rank to another occupies."""
+        """The resource that a message or a transfer from one rank to another occupies.
+
+        Parameters
+        ----------
+        source, target
+            Two different ranks.
+        """
         if self.between(source, target).duplex == "full":
             return f"link {source}>{target}"
         return "link {}-{}".format(*sorted((source, target)))
 
     def ticks(self, units: int, source: int, target: int) -> int:
-        """How long a message of so many memory units occupies the link of two ranks."""
+        """How long a message of so many memory units occupies the link of two ranks.
+
+        Parameters
+        ----------
+        units
+            The size of the message in units of memory.
+        source, target
+            Two different ranks.
+
+        Returns
+        -------
+        int
+            Ticks, rounded up; 0 where the link has no bandwidth stated.
+        """
         bandwidth = self.between(source, target).bandwidth
         return 0 if bandwidth is None else -(-units // bandwidth)
 
@@ -112,7 +155,15 @@ class Boundaries:
 
 
 def boundaries(links: Links, ranks: Ints, message: tuple[int, ...]) -> Boundaries:
-    """What messages of these sizes, one per stage, take between stages on these ranks."""
+    """What messages of these sizes, one per stage, take between stages on these ranks.
+
+    Parameters
+    ----------
+    ranks
+        The rank of each stage and microbatch, shape (num_stages, num_microbatches).
+    message
+        Units of memory of what each stage sends to the next one.
+    """
     columns, column_of = np.unique(ranks, axis=1, return_inverse=True)
     shape = (len(ranks) - 1, columns.shape[1])
     ticks, latency = (np.zeros(shape, dtype=np.int64) for _ in range(2))
@@ -128,7 +179,10 @@ def boundaries(links: Links, ranks: Ints, message: tuple[int, ...]) -> Boundarie
 def with_messages(problem: Problem, forward: Ints, backward: Ints, between: Boundaries) -> Problem:
     """The problem with a task for every message that takes ticks on its link.
 
-    ``forward`` and ``backward`` number the tasks by [stage, microbatch, slice].
+    Parameters
+    ----------
+    forward, backward
+        Indices of tasks by [stage, microbatch, slice].
     """
     if not between.ticks.any():
         return problem

@@ -30,7 +30,17 @@ PlacementChoice = Annotated[
 def stage_ranks(placement: str, *, num_ranks: int, num_chunks: int) -> tuple[int, ...]:
     """The rank of each stage g = 0..p*v-1, for downward microbatches where it has two.
 
-    Raises ``ValueError`` for an unknown placement.
+    Parameters
+    ----------
+    placement
+        ``loop``, ``wave`` or ``bidirectional``.
+    num_ranks, num_chunks
+        p and v; there are p v stages.
+
+    Raises
+    ------
+    ValueError
+        For an unknown placement.
     """
     stages = range(num_ranks * num_chunks)
     if placement in ("loop", BIDIRECTIONAL):
@@ -44,5 +54,11 @@ def stage_ranks(placement: str, *, num_ranks: int, num_chunks: int) -> tuple[int
 
 
 def num_downward(num_microbatches: int) -> int:
-    """How many of a bidirectional pipeline's microbatches run downward: the first half."""
+    """How many of a bidirectional pipeline's microbatches run downward: the first half.
+
+    Parameters
+    ----------
+    num_microbatches
+        All that the pipeline has, in both directions together.
+    """
     return (num_microbatches + 1) // 2

@@ -95,8 +95,17 @@ class _Row(NamedTuple):
 def placed_collectives(problem: Problem, schedule: Schedule, level: int) -> list[PlacedCollective]:
     """The collectives that a schedule's parameters of level 0 to 3 need, by rank.
 
-    Rows of the schedule that name no task of the problem get none. Raises ``ValueError`` for
-    another level.
+    Rows of the schedule that name no task of the problem get none.
+
+    Parameters
+    ----------
+    level
+        The ZeRO level of all parameters: 0, 1, 2 or 3.
+
+    Raises
+    ------
+    ValueError
+        For another level.
     """
     if level not in LEVELS:
         raise ValueError(f"a ZeRO level must be 0, 1, 2 or 3, got {level}")
@@ -165,6 +174,15 @@ def memory_changes(
     """What the collectives acquire and release; units by stage, of level 3 and of 2 and 3.
 
     ``problem`` is the one with the collectives, and store r the memory of rank r.
+
+    Parameters
+    ----------
+    placed
+        The collectives of all ranks.
+    parameter
+        Units that an UNSHARD brings to each stage, those of the parameters of level 3.
+    gradient
+        Units that a REDUCE_GRAD takes from each stage, those of the gradients of levels 2 and 3.
     """
     task = problem.locate(ActionTable.from_actions(c.action for c in placed)).tolist()
     rows: dict[tuple[bool, int], list[tuple[int, int, int]]] = defaultdict(list)

@@ -81,12 +81,29 @@ class Sharding:
                 raise ValueError(f"{name} of a sharding must be 0 or more, got {lowest}")
 
     def sequences(self, num_microbatches: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """(enqueue, dequeue) with all microbatches at once where None was given."""
+        """(enqueue, dequeue) with all microbatches at once where None was given.
+
+        Parameters
+        ----------
+        num_microbatches
+            How many the pipeline has.
+
+        Returns
+        -------
+        tuple[tuple[int, ...], tuple[int, ...]]
+            The microbatches of each visit of a stage, forwards and backwards.
+        """
         whole = (num_microbatches,)
         return self.enqueue or whole, self.dequeue or whole
 
     def require_samples(self, num_microbatches: int) -> None:
-        """Raise ``ValueError`` where a sequence does not go through the microbatches."""
+        """Raise ``ValueError`` where a sequence does not go through the microbatches.
+
+        Parameters
+        ----------
+        num_microbatches
+            How many the pipeline has; each sequence adds up to it.
+        """
         sequences = self.sequences(num_microbatches)
         for name, sizes in zip(("enqueue", "dequeue"), sequences, strict=True):
             if min(sizes) < 1 or sum(sizes) != num_microbatches:

@@ -56,7 +56,21 @@ def stage_numbers(
 ) -> tuple[int, ...]:
     """One number per stage.
 
-    Raises ``ValueError`` for another count, and for what is no whole number of ``minimum`` or more.
+    Parameters
+    ----------
+    name
+        What the number is called in a message.
+    given
+        One number for all stages, or one per stage.
+    num_stages
+        How many stages there are.
+    minimum
+        The least value that is allowed; None where any is.
+
+    Raises
+    ------
+    ValueError
+        For another count, and for what is no whole number of ``minimum`` or more.
     """
     values = (given,) * num_stages if isinstance(given, int) else tuple(given)
     if len(values) != num_stages:
@@ -73,7 +87,19 @@ def stage_ticks(
 ) -> tuple[int, ...] | tuple[tuple[int, ...], ...]:
     """One number per stage, or where slices differ one row per stage with a number per slice.
 
-    Raises ``ValueError`` for other shapes and for ticks below 0.
+    Parameters
+    ----------
+    name
+        What the number is called in a message.
+    given
+        Ticks of one action: one number, one per stage, or rows with one number per slice.
+    num_stages, num_slices
+        How many there are.
+
+    Raises
+    ------
+    ValueError
+        For other shapes and for ticks below 0.
     """
     if isinstance(given, int) or not any(isinstance(entry, Sequence) for entry in given):
         return stage_numbers(name, given, num_stages=num_stages, minimum=0)  # type: ignore[arg-type]  # no rows
@@ -92,8 +118,17 @@ def stage_ticks(
 def weight_rows(given: Parts, *, num_stages: int) -> tuple[tuple[int, ...], ...]:
     """The ticks of the parts of W, a row per stage; no row where every stage computes W whole.
 
-    Raises ``ValueError`` for another number of rows, more than ``MAX_PART + 1`` parts, or ticks
-    below 0.
+    Parameters
+    ----------
+    given
+        Ticks of each part: one row for all stages, or one row per stage.
+    num_stages
+        How many stages there are.
+
+    Raises
+    ------
+    ValueError
+        For another number of rows, more than ``MAX_PART + 1`` parts, or ticks below 0.
     """
     name = "weight_parts"
     is_one_row = not any(isinstance(entry, Sequence) for entry in given)
@@ -105,7 +140,15 @@ def weight_rows(given: Parts, *, num_stages: int) -> tuple[tuple[int, ...], ...]
 
 
 def require_sums(rows: Sequence[Sequence[int]], weight: Ints) -> None:
-    """Raise ``ValueError`` where parts do not add up to their W, shape (num_stages, num_slices)."""
+    """Raise ``ValueError`` where parts do not add up to their W, shape (num_stages, num_slices).
+
+    Parameters
+    ----------
+    rows
+        Ticks of the parts of W, a row per stage; an empty row where W is whole.
+    weight
+        Ticks of the whole W, shape (num_stages, num_slices).
+    """
     for stage, row in enumerate(rows):
         wrong = [ticks for ticks in weight[stage].tolist() if row and ticks != sum(row)]
         if wrong:
@@ -118,8 +161,19 @@ def require_sums(rows: Sequence[Sequence[int]], weight: Ints) -> None:
 def workspace_rows(given: int | Parts, *, num_parts: Sequence[int]) -> tuple[tuple[int, ...], ...]:
     """What each part of W holds while it runs, a row per stage; no row where none holds anything.
 
-    ``num_parts`` is 1 for a W that is whole. Raises ``ValueError`` for a row of another length, and
-    for what is no whole number of 0 or more.
+    ``num_parts`` is 1 for a W that is whole.
+
+    Parameters
+    ----------
+    given
+        Units of memory: one number, one row for all stages, or one row per stage.
+    num_parts
+        How many parts W has on each stage, 1 where it is whole.
+
+    Raises
+    ------
+    ValueError
+        For a row of another length, and for what is no whole number of 0 or more.
     """
     name = "weight_workspace"
     if isinstance(given, int):
@@ -156,7 +210,15 @@ def _require_natural(name: str, rows: Sequence[Sequence[int]]) -> None:
 
 
 def grid(ticks: Ticks, *, num_slices: int) -> Ints:
-    """Ticks in the form of ``stage_ticks`` as a table, shape (num_stages, num_slices)."""
+    """Ticks in the form of ``stage_ticks`` as a table, shape (num_stages, num_slices).
+
+    Parameters
+    ----------
+    ticks
+        As ``stage_ticks`` gives them.
+    num_slices
+        Columns of the table where slices do not differ.
+    """
     table = np.asarray(ticks, dtype=np.int64)
     return np.repeat(table[:, None], num_slices, axis=1) if table.ndim == 1 else table
 
@@ -167,7 +229,13 @@ def column(values: PerStage) -> Ints:
 
 
 def padded(rows: Sequence[Sequence[int]]) -> Ints:
-    """Rows of different lengths as a table, with zeros behind, shape (stages, longest row)."""
+    """Rows of different lengths as a table, with zeros behind, shape (stages, longest row).
+
+    Parameters
+    ----------
+    rows
+        One row or more of whole numbers.
+    """
     table = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
     for row, values in enumerate(rows):
         table[row, : len(values)] = values
@@ -175,7 +243,17 @@ def padded(rows: Sequence[Sequence[int]]) -> Ints:
 
 
 def require_whole(name: str, value: int, *, minimum: int | None) -> None:
-    """Raise ``ValueError`` unless ``value`` is a whole number of at least ``minimum``."""
+    """Raise ``ValueError`` unless ``value`` is a whole number of at least ``minimum``.
+
+    Parameters
+    ----------
+    name
+        What the number is called in a message.
+    value
+        The number; a flag is none.
+    minimum
+        The least value that is allowed; None where any is.
+    """
     if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError(f"{name} must be a whole number, got {value!r}")
     if minimum is not None and value < minimum:

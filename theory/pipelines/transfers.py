@@ -124,7 +124,15 @@ def _ends(problem: Problem, columns: Ints) -> tuple[Ints, Ints]:
 
 
 def left_behind(problem: Problem, forward: Ints, source: Ints) -> Ints:
-    """What each forward leaves in the store of its rank, in memory units."""
+    """What each forward leaves in the store of its rank, in memory units.
+
+    Parameters
+    ----------
+    forward
+        Indices of forward tasks.
+    source
+        The rank of each of them, whose memory is the store of that number.
+    """
     events = problem.events
     total = np.zeros((problem.num_tasks, len(problem.stores)), dtype=np.int64)
     np.add.at(total, (events.task, events.store), events.delta)

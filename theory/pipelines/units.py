@@ -8,6 +8,11 @@ _WORDS = frozenset({"tick", "activation", "unit", "sample", "byte"})  # those wi
 def plural(unit: str) -> str:
     """The unit after a number other than one, or on an axis.
 
+    Parameters
+    ----------
+    unit
+        The unit of one, such as ``tick`` or ``us``.
+
     >>> plural("tick"), plural("ns"), plural("s")
     ('ticks', 'ns', 's')
     """
@@ -16,6 +21,13 @@ def plural(unit: str) -> str:
 
 def counted(number: int, unit: str) -> str:
     """A number with its unit.
+
+    Parameters
+    ----------
+    number
+        How many.
+    unit
+        The unit of one, such as ``tick`` or ``us``.
 
     >>> counted(1, "tick"), counted(3, "tick"), counted(3, "us")
     ('1 tick', '3 ticks', '3 us')

@@ -98,6 +98,11 @@ def require_types(values: Mapping[str, object], kind: type) -> None:
     """Raise ``TypeError`` naming the first field of ``kind`` whose value is of another type.
 
     Fields that say in no words what they expect are left to others.
+
+    Parameters
+    ----------
+    values
+        A value for each field of ``kind``, by name.
     """
     for name, words, fits in _tests(kind):
         if not fits(values[name]):

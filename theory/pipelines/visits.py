@@ -30,7 +30,15 @@ class Visit:
 def visits(
     stage_ranks: tuple[int, ...], enqueue: tuple[int, ...], dequeue: tuple[int, ...]
 ) -> list[Visit]:
-    """All visits of all ranks, by rank, forward ones first, in order."""
+    """All visits of all ranks, by rank, forward ones first, in order.
+
+    Parameters
+    ----------
+    stage_ranks
+        The rank of each stage.
+    enqueue, dequeue
+        The microbatches of each visit of a stage, forwards and backwards.
+    """
     found = []
     for rank in range(max(stage_ranks) + 1):
         stages = [g for g, home in enumerate(stage_ranks) if home == rank]

@@ -22,9 +22,15 @@ Channel = tuple["Communicator", int, int]  # what one rank sends to another ther
 
 # Collectives whose members may give tensors of different sizes.
 _UNEVEN = {
-    "all_to_all", "all_to_all_single", "all_to_all_v_single", "scatter", "all_gather_v",
-    "reduce_scatter_v", "split", "new_window",
-}  # fmt: skip
+    "all_to_all",
+    "all_to_all_single",
+    "all_to_all_v_single",
+    "scatter",
+    "all_gather_v",
+    "reduce_scatter_v",
+    "split",
+    "new_window",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,8 +33,13 @@ from bubbleproof.verify.every_rule import check_every_rule
 
 MOST_ROWS = 40  # of a table for people; --json has all
 KEYS = (
-    "makespan", "idle_ratio", "span_idle", "idle_ticks", "peak_memory", "peak_activations",
-)  # fmt: skip
+    "makespan",
+    "idle_ratio",
+    "span_idle",
+    "idle_ticks",
+    "peak_memory",
+    "peak_activations",
+)
 Pair = tuple[object, object]
 
 

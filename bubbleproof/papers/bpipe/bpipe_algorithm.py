@@ -51,10 +51,16 @@ def _drawn(
     def of(drawing: Callable[[int, int], tuple[Slots, ...]]) -> NumberOf:
         return lambda at: value(drawing(at["p"], at["m"])[0])
 
-    return read_as(f"bpipe.fig4.{name}", "§3.4, Figure 4", statement, quantity, (
-        reading(IN_PAIRS, MEGATRON, of(printed.pairs), "==", said, FIGURE_4),
-        reading(EAGER, BUBBLES, of(printed.eager), "==", said, FIGURE_4),
-    ))  # fmt: skip
+    return read_as(
+        f"bpipe.fig4.{name}",
+        "§3.4, Figure 4",
+        statement,
+        quantity,
+        (
+            reading(IN_PAIRS, MEGATRON, of(printed.pairs), "==", said, FIGURE_4),
+            reading(EAGER, BUBBLES, of(printed.eager), "==", said, FIGURE_4),
+        ),
+    )
 
 
 CLAIMS: tuple[PaperClaim, ...] = (

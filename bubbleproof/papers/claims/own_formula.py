@@ -23,12 +23,21 @@ from bubbleproof.suggestions import did_you_mean
 from bubbleproof.theory.model.measures import Measures
 
 QUANTITIES = tuple(Measures.__dataclass_fields__)
-_STATEMENT = re.compile(r"\s*(?P<quantity>\w+)\s*(?:\[(?P<rank>\d+)\])?\s*"
-                        r"(?P<relation>==|<=|>=)\s*(?P<formula>[^=<>].*)")  # fmt: skip
+_STATEMENT = re.compile(
+    r"\s*(?P<quantity>\w+)\s*(?:\[(?P<rank>\d+)\])?\s*"
+    r"(?P<relation>==|<=|>=)\s*(?P<formula>[^=<>].*)"
+)
 _ALLOWED = (
-    ast.Expression, ast.BinOp, ast.UnaryOp, ast.Call, ast.Name, ast.Constant, ast.Load,
-    ast.operator, ast.unaryop,
-)  # fmt: skip
+    ast.Expression,
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.Call,
+    ast.Name,
+    ast.Constant,
+    ast.Load,
+    ast.operator,
+    ast.unaryop,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,10 +57,17 @@ NEIGHBOURS = domain(
 MARKS = domain(
     "the marks of TP, CP and DP; two devices, Llama 2 13B",
     strategy_kind_mark=(
-        (0, 0, 1), (0, 1, 1), (0, 2, 1), (1, 0, 0), (1, 1, 1), (1, 2, 1), (2, 0, 0), (2, 1, 0),
+        (0, 0, 1),
+        (0, 1, 1),
+        (0, 2, 1),
+        (1, 0, 0),
+        (1, 1, 1),
+        (1, 2, 1),
+        (2, 0, 0),
+        (2, 1, 0),
         (2, 2, 1),
     ),
-)  # fmt: skip
+)
 DEGREES = domain("x in 2 4 8 16", x=(2, 4, 8, 16), p=(8,), d=(4,), batch=(64,))
 
 

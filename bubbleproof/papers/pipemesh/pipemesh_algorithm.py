@@ -28,14 +28,30 @@ def _chunk_claim(name: str, line: int, way: str, kind: Kind, printed: str) -> Pa
     def after(at: Params) -> int:
         return on.next_chunk(at, kind)
 
-    return read_as(f"pipemesh.alg1.next-{name}", f"Algorithm 1 line {line}",
-                   f"The chunk after chunk k is {printed} mod M {way}.", "chunk", [
-                       reading("numbers modulo M, where M is 0", f"line {line}: mod M",
-                               lambda at: after(at) % at["v"], "==", f"{printed} % v",
-                               cases.CHUNKS),
-                       reading("numbers from 1 to M", "lines 5 and 9 count so", after, "==",
-                               f"{printed} % v", cases.CHUNKS),
-                   ])  # fmt: skip
+    return read_as(
+        f"pipemesh.alg1.next-{name}",
+        f"Algorithm 1 line {line}",
+        f"The chunk after chunk k is {printed} mod M {way}.",
+        "chunk",
+        [
+            reading(
+                "numbers modulo M, where M is 0",
+                f"line {line}: mod M",
+                lambda at: after(at) % at["v"],
+                "==",
+                f"{printed} % v",
+                cases.CHUNKS,
+            ),
+            reading(
+                "numbers from 1 to M",
+                "lines 5 and 9 count so",
+                after,
+                "==",
+                f"{printed} % v",
+                cases.CHUNKS,
+            ),
+        ],
+    )
 
 
 CLAIMS: tuple[PaperClaim, ...] = (

@@ -55,6 +55,16 @@ def torch_version(text: str) -> Version:
 
     Raises ``ValueError`` for what is none, and for one that was not looked at.
 
+    Parameters
+    ----------
+    text
+        A version as torch tells its own, or the first two numbers of it.
+
+    Returns
+    -------
+    Version
+        Major and minor number.
+
     >>> torch_version("2.13.0+cpu")
     (2, 13)
     """

@@ -63,6 +63,13 @@ RUNTIMES = (
 def runtime_named(name: str, asker: str) -> TargetRuntime:
     """The runtime of a name. Raises ``ValueError``, about ``asker``, naming those that there are.
 
+    Parameters
+    ----------
+    name
+        The name of a runtime, or one of its other names.
+    asker
+        What the message is about, such as an option's name.
+
     >>> runtime_named("torch", "--to").name
     'torch-2.13'
     """

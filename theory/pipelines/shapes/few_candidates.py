@@ -51,7 +51,17 @@ def _num_cuts(space: PlanSpace, chunks: int) -> int:
 
 
 def num_cuts(*, layers: int, stages: int, spread: int) -> int:
-    """How many ``cuts`` there are, without making them; ``COUNTLESS`` where counting takes long."""
+    """How many ``cuts`` there are, without making them; ``COUNTLESS`` where counting takes long.
+
+    Parameters
+    ----------
+    layers
+        How many there are to deal out.
+    stages
+        How many stages share them.
+    spread
+        How many layers a stage may have beyond the even share, or below it.
+    """
     low, high = share_range(layers, stages, spread)
     if low * stages > layers:
         return 0

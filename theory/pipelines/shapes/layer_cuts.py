@@ -55,7 +55,19 @@ class Layers:
     kinds: tuple[str, ...] = (EVEN,)
 
     def stage(self, cut: Cut, stage: int) -> LayerPart:
-        """What a stage of the cut takes and holds."""
+        """What a stage of the cut takes and holds.
+
+        Parameters
+        ----------
+        stage
+            The stage's number, from 0 to ``len(cut) - 1``.
+
+        Returns
+        -------
+        LayerPart
+            Ticks and units of memory of all its layers, with the embedding in stage 0 and the head
+            in the last one.
+        """
         sums = {}
         for name in PARTS:
             sums[name] = cut[stage] * getattr(self.layer, name)
@@ -67,7 +79,15 @@ class Layers:
 
 
 def even_cut(*, layers: int, stages: int) -> Cut:
-    """As many layers for each stage; empty where there is no such cut."""
+    """As many layers for each stage; empty where there is no such cut.
+
+    Parameters
+    ----------
+    layers
+        How many there are to deal out.
+    stages
+        How many stages share them, 1 or more.
+    """
     each, left = divmod(layers, stages)
     return (each,) * stages if each and not left else ()
 
@@ -79,6 +99,16 @@ def balanced_cut(layers: Layers, stage_ranks: Sequence[int]) -> Cut:
     Layers are alike, so that giving each to the rank (and there, to the stage) that then has the
     least is exact: no cut has a rank with more layers, and less on the heaviest. Of ranks alike the
     last takes it: it keeps fewer microbatches.
+
+    Parameters
+    ----------
+    stage_ranks
+        The rank of each stage.
+
+    Returns
+    -------
+    Cut
+        The layers of each stage, 1 or more.
 
     >>> model = Layers(number=6, layer=LayerPart(forward=1, backward=2), head=LayerPart(forward=3))
     >>> balanced_cut(model, (0, 1, 2))
@@ -108,7 +138,17 @@ def _ticks(part: LayerPart) -> int:
 
 
 def cuts(*, layers: int, stages: int, spread: int) -> Iterator[Cut]:
-    """Every cut whose stages have a layer or more, and at most ``spread`` off the even share."""
+    """Every cut whose stages have a layer or more, and at most ``spread`` off the even share.
+
+    Parameters
+    ----------
+    layers
+        How many there are to deal out.
+    stages
+        How many stages share them, 1 or more.
+    spread
+        How many layers a stage may have beyond the even share, or below it.
+    """
     low, high = share_range(layers, stages, spread)
     if not low * stages <= layers <= high * stages:
         return
@@ -134,5 +174,21 @@ def _filled(head: Cut, left: int, stages: int, low: int, high: int) -> Cut:
 
 
 def share_range(layers: int, stages: int, spread: int) -> tuple[int, int]:
-    """The least and the most layers of a stage."""
+    """The least and the most layers of a stage.
+
+    Parameters
+    ----------
+    layers
+        How many there are to deal out.
+    stages
+        How many stages share them, 1 or more.
+    spread
+        How many layers a stage may have beyond the even share, or below it.
+
+    Returns
+    -------
+    tuple[int, int]
+        The even share rounded down, less the spread but 1 at least; and rounded up, with the
+        spread.
+    """
     return max(1, layers // stages - spread), -(-layers // stages) + spread

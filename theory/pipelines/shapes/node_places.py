@@ -63,12 +63,23 @@ class DeviceMesh:
 
 
 def standard(stages: int) -> list[int]:
-    """0, 1, ..., p-1."""
+    """The stages in the order of their numbers: 0, 1, ..., p-1.
+
+    Parameters
+    ----------
+    stages
+        p, how many there are.
+    """
     return list(range(stages))
 
 
 def pair_adjacent(stages: int) -> list[int]:
-    """0, p-1, 1, p-2, ...
+    """Each stage beside the one that it exchanges activations with: 0, p-1, 1, p-2, ...
+
+    Parameters
+    ----------
+    stages
+        p, how many there are.
 
     >>> pair_adjacent(5)
     [0, 4, 1, 3, 2]
@@ -77,6 +88,12 @@ def pair_adjacent(stages: int) -> list[int]:
 
 
 def in_order(mesh: DeviceMesh, order: Iterable[int]) -> dict[Group, int]:
-    """The node of each group where the replicas follow one another, each in the order given."""
+    """The node of each group where the replicas follow one another, each in the order given.
+
+    Parameters
+    ----------
+    order
+        The stages in the order in which a replica's devices hold them.
+    """
     groups = ((replica, stage) for replica in range(mesh.replicas) for stage in order)
     return {group: place // mesh.places for place, group in enumerate(list(groups))}

@@ -95,7 +95,15 @@ def _text(placement: Placement) -> str:
 
 
 def require_listed(name: str, values: Sequence[object]) -> None:
-    """Raise ``ValueError`` for a list that is empty or names a value twice."""
+    """Raise ``ValueError`` for a list that is empty or names a value twice.
+
+    Parameters
+    ----------
+    name
+        What the list is called in a message.
+    values
+        Values of one list; lists of ranks are tuples.
+    """
     texts = [_text(value) if isinstance(value, tuple) else str(value) for value in values]
     twice = next((text for text in texts if texts.count(text) > 1), None)
     if not values or twice is not None:

@@ -1,0 +1,147 @@
+"""Which public functions say what they take: the door's standard, NumPy sections, counted by room.
+
+A parameter is *worth telling* where its type does not say what it means: a number, a text, a flag,
+an array, or a container of these, whose units, bounds and shape only words can tell. One of a class
+of ours (``problem: Problem``) says so itself. A function lacks its docstring where it has a
+parameter worth telling that no ``Parameters`` section names, or where it has no docstring, or one
+whose first sentence only repeats its name. A method that a base class of ours tells of inherits
+that docstring.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+
+from proofs_tests.structure import files
+
+ROOMS = ("theory", "verify", "solvers", "costs", "planners")
+# What is told of these types in one place is not told again at each function.
+PLAIN = {"int", "str", "bool", "float", "complex", "bytes", "Ints", "Bools", "Floats", "Fraction"}
+CONTAINERS = {
+    *("list", "tuple", "dict", "set", "frozenset", "Sequence", "Mapping", "Collection", "Iterable"),
+    *("Iterator", "Callable", "None", "Literal", "Set", "Any", "object"),
+}
+SAYS_NOTHING = {"the", "a", "an", "of", "it", "its", "this", "that", "is", "are", "whether", "for"}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def functions(source: str) -> Iterator[tuple[str, Function]]:
+    """The public functions of a file, and the public methods of its public classes, by name.
+
+    Properties, overloads and methods that Python calls (``__add__``) are none of them.
+    """
+    for node in ast.parse(source).body:
+        if isinstance(node, Function) and is_public(node):
+            yield node.name, node
+        elif isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            for inner in node.body:
+                if isinstance(inner, Function) and is_public(inner):
+                    yield f"{node.name}.{inner.name}", inner
+
+
+@cache
+def inherited() -> dict[str, tuple[frozenset[str], frozenset[str]]]:
+    """Of every class of the package its bases, and the methods that have a docstring of their own.
+
+    No name of a class stands twice in the package (``test_structure``).
+    """
+    found = {}
+    for path in files().values():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                bases = (ast.unparse(base).partition("[")[0] for base in node.bases)
+                methods = (each for each in node.body if isinstance(each, Function))
+                documented = frozenset(each.name for each in methods if ast.get_docstring(each))
+                found[node.name] = frozenset(bases), documented
+    return found
+
+
+def is_told_by_a_base(name: str) -> bool:
+    """Whether a base class of ours has a docstring for a method (``Class.method``)."""
+    owner, _, method = name.rpartition(".")
+    waiting = list(inherited().get(owner, (frozenset(), frozenset()))[0])
+    while waiting:
+        bases, documented = inherited().get(waiting.pop(), (frozenset(), frozenset()))
+        if method in documented:
+            return True
+        waiting += bases
+    return False
+
+
+def is_public(function: Function) -> bool:
+    """Whether others call it by name, with arguments of their own."""
+    marks = {ast.unparse(each).rpartition(".")[2] for each in function.decorator_list}
+    is_called = not marks & {"property", "cached_property", "overload", "setter", "override"}
+    return is_called and not function.name.startswith("_")
+
+
+def worth_telling(function: Function) -> list[str]:
+    """The names of the parameters whose types do not say what they mean."""
+    given = function.args
+    every = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+    return [each.arg for each in every if each.annotation and _is_plain(each.annotation)]
+
+
+def _is_plain(annotation: ast.expr) -> bool:
+    names = {node.id for node in ast.walk(annotation) if isinstance(node, ast.Name)}
+    names |= {node.attr for node in ast.walk(annotation) if isinstance(node, ast.Attribute)}
+    return bool(names & PLAIN) and names <= PLAIN | CONTAINERS
+
+
+def told(docstring: str) -> set[str]:
+    """The parameters that a docstring's ``Parameters`` section names."""
+    found: set[str] = set()
+    section = re.search(r"^Parameters\n-+\n(.*?)(?:\n\n\w+\n-+\n|\Z)", docstring, re.S | re.M)
+    for line in section[1].splitlines() if section else ():
+        if line and not line[0].isspace():
+            found |= {name.strip(" *`") for name in line.partition(" : ")[0].split(",")}
+    return found
+
+
+def repeats_its_name(name: str, docstring: str) -> bool:
+    """Whether the first sentence has no word that the name has not."""
+    sentence = re.split(r"\.(?:\s|$)", docstring, maxsplit=1)[0]
+    words = {word.lower().rstrip("s") for word in re.findall(r"[A-Za-z]+", sentence)}
+    own = {word.lower().rstrip("s") for word in re.findall(r"[A-Z]?[a-z]+", name)}
+    return words <= own | SAYS_NOTHING
+
+
+def lacks(name: str, function: Function) -> str:
+    """What the docstring of a function lacks; nothing where it lacks nothing."""
+    docstring = ast.get_docstring(function)
+    wanted = worth_telling(function)
+    if docstring is None:
+        return "" if is_told_by_a_base(name) else "a docstring"
+    if repeats_its_name(name, docstring):
+        return "a word that is not its name"
+    missing = sorted(set(wanted) - told(docstring))
+    return f"Parameters: {', '.join(missing)}" if missing else ""
+
+
+def without() -> dict[str, list[tuple[str, str]]]:
+    """By room, the public functions that lack something, and what."""
+    found: dict[str, list[tuple[str, str]]] = {room: [] for room in ROOMS}
+    for place, path in files().items():
+        room = place.partition("/")[0]
+        if room in found:
+            for name, function in functions(path.read_text(encoding="utf-8")):
+                if what := lacks(name, function):
+                    found[room].append((f"{place}:{name}", what))
+    return found
+
+
+def main() -> None:
+    """Print what is lacking, room by room."""
+    for room, rows in without().items():
+        for name, what in rows:
+            print(f"{name}: {what}")  # noqa: T201 - what it is for
+        print(f"{room}: {len(rows)}", Counter(what.partition(":")[0] for _, what in rows))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
