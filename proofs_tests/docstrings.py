@@ -35,7 +35,12 @@ def functions(source: str) -> Iterator[tuple[str, Function]]:
 
     Properties, overloads and methods that Python calls (``__add__``) are none of them.
     """
-    for node in ast.parse(source).body:
+    yield from functions_of(ast.parse(source))
+
+
+def functions_of(tree: ast.Module) -> Iterator[tuple[str, Function]]:
+    """As ``functions``, of what a file was read as."""
+    for node in tree.body:
         if isinstance(node, Function) and is_public(node):
             yield node.name, node
         elif isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
@@ -45,14 +50,21 @@ def functions(source: str) -> Iterator[tuple[str, Function]]:
 
 
 @cache
+def trees() -> dict[str, ast.Module]:
+    """The files of these rooms as they are read."""
+    found = {name: path for name, path in files().items() if name.partition("/")[0] in ROOMS}
+    return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in found.items()}
+
+
+@cache
 def inherited() -> dict[str, tuple[frozenset[str], frozenset[str]]]:
-    """Of every class of the package its bases, and the methods that have a docstring of their own.
+    """Of every class of these rooms its bases, and the methods that have a docstring of their own.
 
     No name of a class stands twice in the package (``test_structure``).
     """
     found = {}
-    for path in files().values():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for tree in trees().values():
+        for node in tree.body:
             if isinstance(node, ast.ClassDef):
                 bases = (ast.unparse(base).partition("[")[0] for base in node.bases)
                 methods = (each for each in node.body if isinstance(each, Function))
@@ -126,12 +138,10 @@ def lacks(name: str, function: Function) -> str:
 def without() -> dict[str, list[tuple[str, str]]]:
     """By room, the public functions that lack something, and what."""
     found: dict[str, list[tuple[str, str]]] = {room: [] for room in ROOMS}
-    for place, path in files().items():
-        room = place.partition("/")[0]
-        if room in found:
-            for name, function in functions(path.read_text(encoding="utf-8")):
-                if what := lacks(name, function):
-                    found[room].append((f"{place}:{name}", what))
+    for place, tree in trees().items():
+        for name, function in functions_of(tree):
+            if what := lacks(name, function):
+                found[place.partition("/")[0]].append((f"{place}:{name}", what))
     return found
 
 
