@@ -4,8 +4,7 @@ A parameter is *worth telling* where its type does not say what it means: a numb
 an array, or a container of these, whose units, bounds and shape only words can tell. One of a class
 of ours (``problem: Problem``) says so itself. A function lacks its docstring where it has a
 parameter worth telling that no ``Parameters`` section names, or where it has no docstring, or one
-whose first sentence only repeats its name. A method that a base class of ours tells of inherits
-that docstring.
+whose first sentence only repeats its name. A method has what a base class of ours says of it, too.
 """
 
 from __future__ import annotations
@@ -57,8 +56,8 @@ def trees() -> dict[str, ast.Module]:
 
 
 @cache
-def inherited() -> dict[str, tuple[frozenset[str], frozenset[str]]]:
-    """Of every class of these rooms its bases, and the methods that have a docstring of their own.
+def inherited() -> dict[str, tuple[frozenset[str], dict[str, str]]]:
+    """Of every class of these rooms its bases, and the docstrings of its methods by name.
 
     No name of a class stands twice in the package (``test_structure``).
     """
@@ -68,21 +67,21 @@ def inherited() -> dict[str, tuple[frozenset[str], frozenset[str]]]:
             if isinstance(node, ast.ClassDef):
                 bases = (ast.unparse(base).partition("[")[0] for base in node.bases)
                 methods = (each for each in node.body if isinstance(each, Function))
-                documented = frozenset(each.name for each in methods if ast.get_docstring(each))
-                found[node.name] = frozenset(bases), documented
+                told = {each.name: ast.get_docstring(each) or "" for each in methods}
+                found[node.name] = frozenset(bases), {n: text for n, text in told.items() if text}
     return found
 
 
-def is_told_by_a_base(name: str) -> bool:
-    """Whether a base class of ours has a docstring for a method (``Class.method``)."""
+def told_by_bases(name: str) -> list[str]:
+    """The docstrings that base classes of ours have for a method (``Class.method``)."""
     owner, _, method = name.rpartition(".")
-    waiting = list(inherited().get(owner, (frozenset(), frozenset()))[0])
+    nothing: tuple[frozenset[str], dict[str, str]] = (frozenset(), {})
+    waiting, found = list(inherited().get(owner, nothing)[0]), []
     while waiting:
-        bases, documented = inherited().get(waiting.pop(), (frozenset(), frozenset()))
-        if method in documented:
-            return True
+        bases, docstrings = inherited().get(waiting.pop(), nothing)
+        found += [docstrings[method]] if method in docstrings else []
         waiting += bases
-    return False
+    return found
 
 
 def is_public(function: Function) -> bool:
@@ -125,13 +124,13 @@ def repeats_its_name(name: str, docstring: str) -> bool:
 
 def lacks(name: str, function: Function) -> str:
     """What the docstring of a function lacks; nothing where it lacks nothing."""
-    docstring = ast.get_docstring(function)
-    wanted = worth_telling(function)
-    if docstring is None:
-        return "" if is_told_by_a_base(name) else "a docstring"
-    if repeats_its_name(name, docstring):
+    docstring, bases = ast.get_docstring(function), told_by_bases(name)
+    if docstring is None and not bases:
+        return "a docstring"
+    if docstring is not None and repeats_its_name(name, docstring):
         return "a word that is not its name"
-    missing = sorted(set(wanted) - told(docstring))
+    known = set[str]().union(*map(told, filter(None, [docstring, *bases])))
+    missing = sorted(set(worth_telling(function)) - known)
     return f"Parameters: {', '.join(missing)}" if missing else ""
 
 

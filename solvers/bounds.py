@@ -50,6 +50,18 @@ def lower_bounds(
 
     ``order`` is the problem's index order unless it is another one, of smaller groups.
     Precondition: the problem has a computation.
+
+    Parameters
+    ----------
+    objective
+        ``makespan`` or ``span_idle``.
+    order
+        The problem's index order, or one of smaller groups; derived where None is given.
+
+    Returns
+    -------
+    Bounds
+        The bound in ticks, with heads and tails per task.
     """
     order = order or index_order(problem)
     edges = sure_edges(problem, order)
@@ -102,6 +114,13 @@ def machine_bound(problem: Problem, resource: int, heads: Ints, tails: Ints) -> 
     """The largest min head + work + min tail over the tasks of one resource, with its set.
 
     Precondition: some task occupies the resource.
+
+    Parameters
+    ----------
+    resource
+        The resource's index.
+    heads, tails
+        Ticks per task, shape (num_tasks,).
     """
     tasks = problem.occupancy.task[problem.occupancy.resource == resource]
     tasks = tasks[np.argsort(heads[tasks], kind="stable")]
@@ -119,6 +138,20 @@ def critical_set(
     tail is the bound (Carlier 1982), in n log n steps. The set is what runs, without a pause and
     without a job of shorter tail, up to the end of the job that attains it. Precondition: at least
     one job, and heads do not fall.
+
+    Parameters
+    ----------
+    heads
+        Ticks before which no job starts; they do not fall.
+    work
+        Ticks of each job.
+    tails
+        Ticks that follow each job's end.
+
+    Returns
+    -------
+    tuple[int, tuple[int, ...]]
+        The bound in ticks, and indices of jobs.
     """
     pieces, ended = _preemptive(heads, work, tails)
     last = max(range(len(heads)), key=lambda job: ended[job] + tails[job])

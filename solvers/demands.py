@@ -62,7 +62,15 @@ class Demands:
 def forbidden(problem: Problem, first: int, second: int) -> tuple[int, int]:
     """The order to demand where ``first`` must not come before ``second``.
 
-    Raises ``ValueError`` where the two tasks share no resource, so that neither may come first.
+    Parameters
+    ----------
+    first, second
+        Indices of tasks that share a resource.
+
+    Raises
+    ------
+    ValueError
+        Where the two tasks share no resource, so that neither may come first.
     """
     occupancy = problem.occupancy
     homes = [set(occupancy.resource[occupancy.task == task].tolist()) for task in (first, second)]
@@ -75,7 +83,13 @@ def forbidden(problem: Problem, first: int, second: int) -> tuple[int, int]:
 
 
 def orders_of(problem: Problem, schedule: Schedule, resources: Iterable[int]) -> Demands:
-    """The order of every task on the named resources, as the schedule has it."""
+    """The order of every task on the named resources, as the schedule has it.
+
+    Parameters
+    ----------
+    resources
+        Indices of resources.
+    """
     task = problem.locate(schedule.program.actions)
     orders = []
     for resource in resources:
@@ -85,7 +99,13 @@ def orders_of(problem: Problem, schedule: Schedule, resources: Iterable[int]) ->
 
 
 def starts_until(problem: Problem, schedule: Schedule, until: int) -> Demands:
-    """The starts of all tasks that begin before ``until`` (ticks after the schedule's first)."""
+    """The starts of all tasks that begin before ``until`` (ticks after the schedule's first).
+
+    Parameters
+    ----------
+    until
+        Ticks after the schedule's first start.
+    """
     task = problem.locate(schedule.program.actions)
     origin = int(schedule.start.min(initial=0))
     kept = {

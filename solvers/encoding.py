@@ -139,7 +139,18 @@ class Encoding:
         return memory_rules(self.problem, self.bounds.order)
 
     def tasks_on(self, resource: int) -> Ints:
-        """The tasks that occupy a resource."""
+        """The tasks that occupy a resource.
+
+        Parameters
+        ----------
+        resource
+            The resource's index.
+
+        Returns
+        -------
+        Ints
+            Indices of tasks.
+        """
         occupancy = self.problem.occupancy
         tasks: Ints = occupancy.task[occupancy.resource == resource]
         return tasks
@@ -159,14 +170,31 @@ class Encoding:
         return behind(self.problem.num_tasks, self.bounds.edges)
 
     def is_ordered(self, before: int, after: int) -> bool:
-        """Whether ``after`` surely starts when ``before`` has ended, or later."""
+        """Whether ``after`` surely starts when ``before`` has ended, or later.
+
+        Parameters
+        ----------
+        before, after
+            Indices of tasks.
+        """
         if (self._behind[before] >> after) & 1:
             return True
         end = int(self.latest[before] + self.problem.duration[before])
         return end <= int(self.earliest[after])
 
     def undecided_pairs(self, resource: int) -> list[tuple[int, int]]:
-        """The pairs of tasks of a resource that both orders are open to."""
+        """The pairs of tasks of a resource that both orders are open to.
+
+        Parameters
+        ----------
+        resource
+            The resource's index.
+
+        Returns
+        -------
+        list[tuple[int, int]]
+            Pairs of indices, the smaller one first in each.
+        """
         return [
             (a, b)
             for a, b in combinations(self.tasks_on(resource).tolist(), 2)

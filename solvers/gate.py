@@ -35,7 +35,15 @@ class BoundClaim:
     bound: int
 
     def require(self, value: int | None, holder: str) -> None:
-        """Raise ``FaultError`` where a checked schedule, by ``holder``, is below the bound."""
+        """Raise ``FaultError`` where a checked schedule, by ``holder``, is below the bound.
+
+        Parameters
+        ----------
+        value
+            The schedule's value of the objective; None where there is none.
+        holder
+            Who found the schedule.
+        """
         if value is not None and value < self.bound:
             raise FaultError(
                 self.who,
@@ -45,7 +53,20 @@ class BoundClaim:
 
 
 def starts_from(who: str, start: Ints, problem: Problem) -> Ints:
-    """The starts of an engine, one per task in ticks, as numbers that the checker can take."""
+    """The starts of an engine, one per task in ticks, as numbers that the checker can take.
+
+    Parameters
+    ----------
+    who
+        The engine's name.
+    start
+        Ticks, as the engine gave them.
+
+    Returns
+    -------
+    Ints
+        Ticks, shape (num_tasks,), of type int64.
+    """
     given = np.asarray(start)
     if given.shape != (problem.num_tasks,) or given.dtype.kind not in "iu":
         raise FaultError(
@@ -61,7 +82,20 @@ def starts_from(who: str, start: Ints, problem: Problem) -> Ints:
 
 
 def schedule_from(who: str, start: Ints, problem: Problem) -> Schedule:
-    """The schedule of an engine's starts, which the checker accepts."""
+    """The schedule of an engine's starts, which the checker accepts.
+
+    Parameters
+    ----------
+    who
+        The engine's name.
+    start
+        Ticks per task, as the engine gave them.
+
+    Raises
+    ------
+    FaultError
+        Where these are no starts, or the checker refuses the schedule.
+    """
     schedule = schedule_of_starts(problem, starts_from(who, start, problem))
     require_accepted(who, check(problem, schedule))
     return schedule
@@ -73,7 +107,13 @@ def value_of(measured: Measures, objective: Objective) -> int:
 
 
 def checked_value(encoding: Encoding, start: Ints) -> int | None:
-    """The objective's value of starts (ticks), or None where the checker refuses the schedule."""
+    """The objective's value of starts (ticks), or None where the checker refuses the schedule.
+
+    Parameters
+    ----------
+    start
+        Ticks per task, shape (num_tasks,).
+    """
     verdict = check(encoding.problem, schedule_of_starts(encoding.problem, start))
     if not verdict.ok or verdict.measured is None:
         return None
@@ -81,7 +121,18 @@ def checked_value(encoding: Encoding, start: Ints) -> int | None:
 
 
 def require_accepted(who: str, verdict: Verdict) -> Measures:
-    """The measures. Raises ``FaultError`` with the first violation of a refused schedule."""
+    """The measures. Raises ``FaultError`` with the first violation of a refused schedule.
+
+    Parameters
+    ----------
+    who
+        Whose schedule was checked.
+
+    Raises
+    ------
+    FaultError
+        With the first violation of a refused schedule.
+    """
     if not verdict.ok or verdict.measured is None:
         first = next(iter(verdict.violations), None)
         why = "" if first is None else f" ({first.message})"
@@ -90,14 +141,35 @@ def require_accepted(who: str, verdict: Verdict) -> Measures:
 
 
 def bound_from(who: str, bound: object) -> int:
-    """An engine's bound, a whole number of ticks."""
+    """An engine's bound, a whole number of ticks.
+
+    Parameters
+    ----------
+    who
+        The engine's name.
+    bound
+        What the engine gave.
+
+    Raises
+    ------
+    FaultError
+        For what is no whole number.
+    """
     if isinstance(bound, bool) or not isinstance(bound, int | np.integer):
         raise FaultError(who, f"the bound {bound!r}", "a bound is a whole number of ticks")
     return int(bound)
 
 
 def refusal(who: str, certificate: Certificate, problem: Problem, objective: str) -> str | None:
-    """None for a certificate of the objective that its checker accepts, else a line to report."""
+    """None for a certificate of the objective that its checker accepts, else a line to report.
+
+    Parameters
+    ----------
+    who
+        Who made the certificate.
+    objective
+        ``makespan`` or ``span_idle``.
+    """
     if certificate.objective != objective:
         why = f"it is about {certificate.objective}"
     else:

@@ -165,7 +165,13 @@ def memory_groups(problem: Problem) -> Iterator[tuple[int, tuple[int, ...]]]:
 
 
 def sample_of(problem: Problem, task: int) -> Sample:
-    """The stage, microbatch and slice of a task."""
+    """The stage, microbatch and slice of a task.
+
+    Parameters
+    ----------
+    task
+        The task's index.
+    """
     actions = problem.actions
     return int(actions.stage[task]), int(actions.microbatch[task]), int(actions.slice[task])
 
@@ -178,6 +184,13 @@ def lifetimes_of(
     Changes are grouped by (stage, microbatch, slice) and each group put in the order that direct
     precedences within it force; what is taken at a start is given back at a later end, oldest
     first. ``behind`` is that of ``behind_within_stage``, for who asks about several stores.
+
+    Parameters
+    ----------
+    store
+        The store's index.
+    behind
+        As ``behind_within_stage`` gives it, for who asks about several stores.
     """
     events = problem.events
     groups: dict[Sample, list[LoadChange]] = {}
@@ -203,6 +216,15 @@ def paired_lifetimes(
     """The changes of one group as lifetimes, or None where some have no partner.
 
     ``behind[task]`` are the tasks that start after it ends; they must put the group in one order.
+
+    Parameters
+    ----------
+    changes
+        (task, whether at its end, units) of one group.
+    behind
+        For each task those that start after it ends.
+    newest_first
+        Whether what was taken last is given back first; else what was taken first.
     """
     tasks = {task for task, _, _ in changes}
     place = {task: sum(task in behind.get(other, ()) for other in tasks) for task in tasks}

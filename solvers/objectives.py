@@ -63,7 +63,13 @@ def _unfinished(first: Result, objective: Goal) -> Result:
 
 
 def below(problem: Problem, peak: int) -> Problem:
-    """The problem in which no rank's memory may reach ``peak``."""
+    """The problem in which no rank's memory may reach ``peak``.
+
+    Parameters
+    ----------
+    peak
+        Units of memory.
+    """
     stores = tuple(
         replace(s, capacity=peak - 1 if s.capacity is None else min(s.capacity, peak - 1))
         if number < problem.num_ranks

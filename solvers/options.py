@@ -27,7 +27,18 @@ OBJECTIVES: tuple[Goal, ...] = get_args(Goal)
 
 
 def goal(name: str) -> Goal:
-    """The objective of that name. Raises ``ValueError`` listing them where there is none."""
+    """The objective of that name. Raises ``ValueError`` listing them where there is none.
+
+    Parameters
+    ----------
+    name
+        One of ``OBJECTIVES``.
+
+    Raises
+    ------
+    ValueError
+        For any other name; the message lists them.
+    """
     for known in OBJECTIVES:
         if known == name:
             return known
@@ -85,7 +96,13 @@ class SolveOptions:
             raise ValueError(f"threads must be {MAX_WORKERS} or less, got {self.threads}")
 
     def at_most(self, most: float) -> SolveOptions:
-        """With so many seconds at most, or units of work where those are limited."""
+        """With so many seconds at most, or units of work where those are limited.
+
+        Parameters
+        ----------
+        most
+            Seconds where no work is limited, else units of work.
+        """
         if self.work is None:
             return replace(self, time_limit=min(most, self.time_limit))
         return replace(self, work=min(most, self.work))

@@ -59,6 +59,17 @@ def pareto(
 
     With more than one of ``workers`` several caps are solved at once; ``on_point(cap, result)``
     hears of each. Ctrl-C ends it with the points found so far.
+
+    Parameters
+    ----------
+    options
+        How each point is solved; its time limit is for each.
+    starts
+        Programs to begin from, each with a name.
+    workers
+        How many caps are solved at once, 1 or more.
+    on_point
+        Hears of each cap and its result.
     """
     options = options or SolveOptions()
     caps = _Caps(problem, options, tuple(starts), spread=workers > 1)

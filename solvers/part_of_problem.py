@@ -11,7 +11,14 @@ from bubbleproof.theory.model.problem import Edges, MemoryEvents, Occupancy, Pro
 
 
 def part_of(problem: Problem, tasks: Bools, edges: Bools, events: Bools) -> Problem:
-    """The problem's chosen rows; tasks are renumbered, resources and stores stay as they are."""
+    """The problem's chosen rows; tasks are renumbered, resources and stores stay as they are.
+
+    Parameters
+    ----------
+    tasks, edges, events
+        One flag per row of the problem's tasks, precedences and memory events. What a task that
+        goes had a part in goes with it.
+    """
     number = np.cumsum(tasks) - 1
     occupancy, arcs, changes = problem.occupancy, problem.edges, problem.events
     held = tasks[occupancy.task]

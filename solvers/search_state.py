@@ -73,6 +73,13 @@ def in_turn(
     """The methods, each as it is asked for, until all is done, then the last.
 
     Ctrl-C ends them with what is there, and sets ``stop``.
+
+    Parameters
+    ----------
+    stop
+        What Ctrl-C sets.
+    is_done
+        Whether nothing more is wanted, asked before each method.
     """
     try:
         for method in methods:
@@ -139,7 +146,15 @@ class SearchState:
         return self.meter.units - self.done_before
 
     def budget(self, share: float = 1.0, report: ReportProgress | None = None) -> Budget:
-        """A share of what is left."""
+        """A share of what is left.
+
+        Parameters
+        ----------
+        share
+            Between 0 and 1, of the work where that is limited, else of the time.
+        report
+            Who hears of an engine's progress.
+        """
         return self.whole.part(share, report)
 
     def take(self, *methods: Method, last: Method = lambda: None) -> None:
@@ -156,7 +171,15 @@ class SearchState:
             self.report(found.origin)
 
     def admit(self, certificate: Certificate, who: str, problem: Problem) -> None:
-        """Keep a certificate, if its checker accepts it."""
+        """Keep a certificate, if its checker accepts it.
+
+        Parameters
+        ----------
+        who
+            Who made the certificate.
+        problem
+            What it is about.
+        """
         if (refused := refusal(who, certificate, problem, self.objective)) is not None:
             self.refusals[refused] = None
             return
@@ -166,7 +189,20 @@ class SearchState:
         self.report(who)
 
     def claim(self, who: str, bound: int) -> None:
-        """Keep an engine's bound if it is the best, unless a schedule contradicts it."""
+        """Keep an engine's bound if it is the best, unless a schedule contradicts it.
+
+        Parameters
+        ----------
+        who
+            The engine's name.
+        bound
+            Ticks.
+
+        Raises
+        ------
+        FaultError
+            Where a schedule that was checked is below the bound.
+        """
         claim = BoundClaim(who=who, bound=bound)
         self.require(claim)
         if bound > self.bound:
@@ -177,14 +213,30 @@ class SearchState:
         claim.require(self.value, "" if self.best is None else self.best.origin)
 
     def report(self, who: str, value: int | None = None, bound: int | None = None) -> None:
-        """Tell the caller what is known, or what an engine says that it knows."""
+        """Tell the caller what is known, or what an engine says that it knows.
+
+        Parameters
+        ----------
+        who
+            The method or the engine.
+        value
+            The best value that it has; None for the best that was checked.
+        bound
+            The best bound that it has, in ticks; None for the best that is kept.
+        """
         if self.options.progress is not None:
             best = self.value if value is None else value
             seconds = time.perf_counter() - self.began
             self.options.progress(who, best, max(bound or 0, self.bound), seconds)
 
     def conclude(self, reason: str = "") -> Result:
-        """The answer; a schedule beyond ``options.within`` is none."""
+        """The answer; a schedule beyond ``options.within`` is none.
+
+        Parameters
+        ----------
+        reason
+            What the result says where nothing else is to be said.
+        """
         within, objective = self.options.within, self.objective
         if self.options.stop.is_set():
             reason = INTERRUPTED
@@ -203,7 +255,15 @@ class SearchState:
         return self.result(Status.UNKNOWN, reason)
 
     def result(self, status: Status, reason: str = "", *, is_claimed: bool = False) -> Result:
-        """The answer as it stands."""
+        """The answer as it stands.
+
+        Parameters
+        ----------
+        reason
+            What goes before the refusals of certificates.
+        is_claimed
+            Whether an engine's word is all that INFEASIBLE rests on.
+        """
         best = self.best
         return Result(
             status=status,

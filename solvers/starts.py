@@ -20,7 +20,13 @@ def starts_by_task(problem: Problem, schedule: Schedule) -> Ints:
 
 
 def schedule_of_starts(problem: Problem, start: Ints) -> Schedule:
-    """The schedule with the given start per task: rows by resource, then start, then end."""
+    """The schedule with the given start per task: rows by resource, then start, then end.
+
+    Parameters
+    ----------
+    start
+        Ticks per task, shape (num_tasks,).
+    """
     occupancy = problem.occupancy
     begin = start[occupancy.task]
     end = begin + problem.duration[occupancy.task]
@@ -48,6 +54,16 @@ def behind(num_tasks: int, edges: Edges) -> list[int]:
     """For each task, as bits, those that start after it ends by paths without negative lags.
 
     Empty where the edges have a cycle.
+
+    Parameters
+    ----------
+    num_tasks
+        Tasks are numbered from 0 to ``num_tasks - 1``.
+
+    Returns
+    -------
+    list[int]
+        For each task a number whose bit t is set where task t starts after it ends.
     """
     safe = edges.lag >= 0
     before, after = edges.before[safe], edges.after[safe]

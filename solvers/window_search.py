@@ -110,7 +110,13 @@ class WindowSearch:
         self.failed: set[int] = set()  # windows, by hash: a clash loses a window, no more
 
     def improve(self, schedule: Schedule, least: int = 0) -> Iterator[Schedule]:
-        """Ever better schedules, down to ``least`` ticks; the given one is one of the problem."""
+        """Ever better schedules, down to ``least`` ticks; the given one is one of the problem.
+
+        Parameters
+        ----------
+        least
+            Ticks at which it ends, such as a lower bound.
+        """
         start = starts_by_task(self.problem, schedule)
         best = int((start + self.ticks).max())
         step = 0

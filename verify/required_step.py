@@ -23,7 +23,15 @@ class StepRequirements:
                     self._backward(stage, microbatch, part)
 
     def rank(self, stage: int, microbatch: int) -> int:
-        """Who runs a stage for a microbatch: the placements by their definitions."""
+        """Who runs a stage for a microbatch: the placements by their definitions.
+
+        Parameters
+        ----------
+        stage
+            From 0 to p v - 1.
+        microbatch
+            From 0 to m - 1.
+        """
         p, placement = self.pipeline.num_ranks, self.pipeline.placement
         if isinstance(placement, tuple):
             return placement[stage]
@@ -34,16 +42,45 @@ class StepRequirements:
         return back if upward else stage % p
 
     def capacity(self, rank: int) -> int | None:
-        """The memory of a rank: one number (or None, no limit) is that of all, a row of each."""
+        """The memory of a rank: one number (or None, no limit) is that of all, a row of each.
+
+        Parameters
+        ----------
+        rank
+            From 0 to p - 1.
+
+        Returns
+        -------
+        int | None
+            Units of memory; None for no limit.
+        """
         given = self.pipeline.capacity
         if not isinstance(given, tuple):
             return given
         return given[0] if len(given) == 1 else given[rank]
 
     def memory(self, stage: int, microbatch: int) -> str:
+        """The name of the store that a stage's activations of a microbatch lie in.
+
+        Parameters
+        ----------
+        stage
+            From 0 to p v - 1.
+        microbatch
+            From 0 to m - 1.
+        """
         return f"memory of rank {self.rank(stage, microbatch)}"
 
     def home(self, stage: int, microbatch: int) -> str:
+        """The name of the resource that runs a stage for a microbatch.
+
+        Parameters
+        ----------
+        stage
+            From 0 to p v - 1.
+        microbatch
+            From 0 to m - 1.
+        """
         return f"rank {self.rank(stage, microbatch)}"
 
     def _pass_on(self, producer: str, consumer: str, sent: tuple[str, int, int, int]) -> None:
@@ -68,7 +105,19 @@ class StepRequirements:
             self.found.wait(message, consumer, latency)
 
     def link(self, one: int, other: int) -> tuple[int, int | Fraction | None, str]:
-        """Latency, bandwidth and duplex between two ranks."""
+        """Latency, bandwidth and duplex between two ranks.
+
+        Parameters
+        ----------
+        one, other
+            Two different ranks.
+
+        Returns
+        -------
+        tuple[int, int | Fraction | None, str]
+            Ticks, units of memory per tick (None: messages take no ticks), and ``half`` or
+            ``full``.
+        """
         pipeline = self.pipeline
         latency, bandwidth, duplex = pipeline.latency, pipeline.bandwidth, pipeline.duplex
         for link in pipeline.links:
@@ -80,32 +129,83 @@ class StepRequirements:
 
     @staticmethod
     def link_name(source: int, target: int, duplex: str) -> str:
-        """A link of half duplex is one resource, of full duplex one for each direction."""
+        """A link of half duplex is one resource, of full duplex one for each direction.
+
+        Parameters
+        ----------
+        source, target
+            Two different ranks.
+        duplex
+            ``half`` or ``full``.
+        """
         if duplex == "full":
             return f"link {source}>{target}"
         return f"link {min(source, target)}-{max(source, target)}"
 
     def is_split(self, stage: int, microbatch: int) -> bool:
+        """Whether a stage's backward of a microbatch is an I and a W.
+
+        Parameters
+        ----------
+        stage
+            From 0 to p v - 1.
+        microbatch
+            From 0 to m - 1.
+        """
         flags = self.pipeline.split_backward
         if self.is_frozen(stage):
             return False
         return flags if isinstance(flags, bool) else flags[stage][microbatch]
 
     def back(self, stage: int, microbatch: int, part: int) -> str:
-        """The B or I of a stage."""
+        """The B or I of a stage.
+
+        Parameters
+        ----------
+        stage
+            From 0 to p v - 1.
+        microbatch
+            From 0 to m - 1.
+        part
+            The slice, from 0 on.
+        """
         return action_name(
             stage, "I" if self.is_split(stage, microbatch) else "B", microbatch, part
         )
 
     def is_frozen(self, stage: int) -> bool:
-        """Whether a stage has a B of an I's ticks, which holds nothing for a W, and no W."""
+        """Whether a stage has a B of an I's ticks, which holds nothing for a W, and no W.
+
+        Parameters
+        ----------
+        stage
+            From 0 to p v - 1.
+        """
         return stage in self.pipeline.choices.frozen_stages
 
     def activation(self, stage: int) -> int:
+        """What a forward of a stage holds until its backward, in units of memory.
+
+        Parameters
+        ----------
+        stage
+            From 0 to p v - 1.
+        """
         return int(self.per_stage.activation[stage])
 
     def workspace(self, stage: int) -> tuple[int, ...]:
-        """What each part of the stage's W holds while it runs; (0,) where that is nothing."""
+        """What each part of the stage's W holds while it runs; (0,) where that is nothing.
+
+        Parameters
+        ----------
+        stage
+            From 0 to p v - 1.
+
+        Returns
+        -------
+        tuple[int, ...]
+            Units of memory.
+        """
         rows = self.pipeline.workspace
         return rows[stage] if rows else (0,)
 

@@ -23,17 +23,62 @@ class RequiredTable:
     stores: dict[str, tuple[int, int | None]] = field(default_factory=dict)
 
     def task(self, name: str, ticks: int, *homes: str) -> None:
+        """A task is required, on these resources.
+
+        Parameters
+        ----------
+        name
+            The text of its action.
+        ticks
+            Its duration.
+        *homes
+            Names of resources.
+        """
         self.tasks[name] = ticks, frozenset(homes)
 
     def wait(self, before: str, after: str, lag: int = 0) -> None:
+        """A precedence is required, once for each time that it is told.
+
+        Parameters
+        ----------
+        before, after
+            Texts of actions.
+        lag
+            Ticks between the end of the one and the start of the other.
+        """
         self.waits[before, after, lag] += 1
 
     def change(self, task: str, moment: str, store: str, delta: int) -> None:
+        """A change of a store is required; those of one task, moment and store add up.
+
+        Parameters
+        ----------
+        task
+            The text of its action.
+        moment
+            ``start`` or ``end``.
+        store
+            The store's name.
+        delta
+            Units of memory.
+        """
         self.changes[task, moment, store] += delta
 
 
 def action_name(stage: int, kind: str, microbatch: int | None, part: int = 0) -> str:
-    """The text of an action; a slice 0 is not written."""
+    """The text of an action; a slice 0 is not written.
+
+    Parameters
+    ----------
+    stage
+        The stage's number.
+    kind
+        The name of a kind of action.
+    microbatch
+        None for a stage's own action.
+    part
+        The slice; 0 is not written.
+    """
     number = "" if microbatch is None else microbatch
     return f"{stage}{kind}{number}{f'.{part}' if part else ''}"
 

@@ -53,7 +53,13 @@ class _Visit:
 def require_collectives(
     found: RequiredTable, pipeline: Pipeline, sharding: Sharding, ranks: list[int]
 ) -> None:
-    """Add the collectives of every rank's visits. ``ranks``: who runs each stage."""
+    """Add the collectives of every rank's visits. ``ranks``: who runs each stage.
+
+    Parameters
+    ----------
+    ranks
+        The rank of each stage.
+    """
     actions = _actions(found)
     enqueue, dequeue = (
         given or (pipeline.num_microbatches,) for given in (sharding.enqueue, sharding.dequeue)

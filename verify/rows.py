@@ -30,6 +30,13 @@ class Rows:
 
     @classmethod
     def of(cls, problem: Problem, schedule: Schedule, *, timed: bool = True) -> Rows:
+        """The rows of a schedule, each with the task of the problem that it names, if it names one.
+
+        Parameters
+        ----------
+        timed
+            Whether the starts of the rows mean anything.
+        """
         task = problem.locate(schedule.program.actions)
         known = np.flatnonzero(task != NONE)[::-1]  # the last write wins: the first row
         start = np.zeros(problem.num_tasks, dtype=np.int64)
@@ -50,11 +57,23 @@ class Rows:
         return np.flatnonzero(np.isin(self.task, tasks))
 
     def name(self, task: int) -> str:
-        """The text of a task, as findings have it."""
+        """The text of a task, as findings have it.
+
+        Parameters
+        ----------
+        task
+            The task's index.
+        """
         return str(self.problem.actions[task])
 
     def breaches(self, rule: Rule, rows: Ints) -> Breaches:
-        """A breach of the rule by each of the rows, at its start and on its resource."""
+        """A breach of the rule by each of the rows, at its start and on its resource.
+
+        Parameters
+        ----------
+        rows
+            Indices of rows of the schedule.
+        """
         program, start = self.schedule.program, self.schedule.start
 
         def finding(number: int) -> Finding:
@@ -71,7 +90,13 @@ class Rows:
         return max(len(self.problem.resources), int(listed.max(initial=0)) + 1)
 
     def pair(self, task: Ints, resource: Ints) -> Ints:
-        """One integer per (task, resource); ``divmod`` by ``width`` takes it apart."""
+        """One integer per (task, resource); ``divmod`` by ``width`` takes it apart.
+
+        Parameters
+        ----------
+        task, resource
+            Indices, of one shape.
+        """
         return task * self.width + resource
 
 
@@ -90,6 +115,12 @@ class Breaches:
         return map(self.finding, range(self.count))
 
     def first(self, most: int) -> list[Finding]:
-        """The first few of those that may be shown."""
+        """The first few of those that may be shown.
+
+        Parameters
+        ----------
+        most
+            How many at most.
+        """
         numbers = range(self.count) if self.shown is None else self.shown
         return [self.finding(number) for number in numbers[:most]]

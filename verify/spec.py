@@ -159,7 +159,18 @@ def overlapping(problem: PlainProblem, rows: list[EventRow]) -> Iterator[Finding
 
 
 def changes(problem: PlainProblem, rows: list[EventRow], store: int) -> list[tuple[int, str, int]]:
-    """When the load of a store changes, by which task, and by how much."""
+    """When the load of a store changes, by which task, and by how much.
+
+    Parameters
+    ----------
+    store
+        The store's index.
+
+    Returns
+    -------
+    list[tuple[int, str, int]]
+        Ticks, the task's text, and units of memory.
+    """
     start = first_starts(problem, rows)
     return [
         (start[task] + problem.duration[task] * at_end, task, delta)
@@ -169,7 +180,18 @@ def changes(problem: PlainProblem, rows: list[EventRow], store: int) -> list[tup
 
 
 def loads(problem: PlainProblem, rows: list[EventRow], store: int) -> dict[int, int]:
-    """The load of a store after all changes of each instant that has any, in order of time."""
+    """The load of a store after all changes of each instant that has any, in order of time.
+
+    Parameters
+    ----------
+    store
+        The store's index.
+
+    Returns
+    -------
+    dict[int, int]
+        Units of memory by tick.
+    """
     base, found = problem.stores[store][0], changes(problem, rows, store)
     instants = sorted({when for when, _, _ in found})
     return {now: base + sum(delta for when, _, delta in found if when <= now) for now in instants}

@@ -53,7 +53,13 @@ class RuleDecision:
 
     @classmethod
     def of_sentences(cls, rule: Rule, sentences: Sequence[str]) -> RuleDecision:
-        """A rule that is broken once per sentence, of which the first ``SHOWN`` are kept."""
+        """A rule that is broken once per sentence, of which the first ``SHOWN`` are kept.
+
+        Parameters
+        ----------
+        sentences
+            One for each time that the rule is broken.
+        """
         found = [Violation(rule=rule, tasks=(), at=None, message=text) for text in sentences]
         return cls.of(rule, found)
 

@@ -81,7 +81,18 @@ def cluster_layers(
 ) -> ClusterLayers:
     """The numbers of a deployment, its layers cut in one of these ways, and samples in ``shares``.
 
-    Raises ``ValueError`` where the model cannot be cut so.
+    Parameters
+    ----------
+    kinds
+        The ways to cut the layers, ``even`` or others of ``layer_cuts``; where any is another than
+        ``even`` the layers need not divide by the stages.
+    shares
+        Every number is rounded to a multiple of it, so that it divides into so many whole parts.
+
+    Raises
+    ------
+    ValueError
+        Where the model cannot be cut so.
     """
     whole = at if kinds == (EVEN,) else at.with_changes(pipeline=1)
     whole.require(model)

@@ -41,7 +41,15 @@ def known_models() -> dict[str, KnownModel]:
 def known_model(name: str) -> KnownModel:
     """The model of a name, whatever its case and hyphens: ``llama3-70b`` is ``llama-3-70b``.
 
-    Raises ``ValueError`` with the nearest names.
+    Parameters
+    ----------
+    name
+        Any spelling of a listed name.
+
+    Raises
+    ------
+    ValueError
+        With the nearest names.
     """
     found = known_models().get(name.lower()) or _by_letters().get(_letters(name))
     if found is None:

@@ -71,7 +71,20 @@ def model_costs(
 ) -> ModelCosts:
     """What the model costs; ``cut`` are the layers of each stage, evenly where none is told.
 
-    Raises ``ValueError`` where the model cannot be cut so.
+    Parameters
+    ----------
+    cut
+        The layers of each stage; None for an even cut.
+
+    Returns
+    -------
+    ModelCosts
+        Parameters in numbers, FLOPs of one microbatch on one device, and bytes.
+
+    Raises
+    ------
+    ValueError
+        Where the model cannot be cut so.
     """
     deployment.require(model)
     cut = cut or (model.layers // deployment.pipeline,) * deployment.pipeline

@@ -21,6 +21,18 @@ FIELDS = tuple(field.name for field in fields(Transformer))
 def transformer(family: str = "general", **numbers: Any) -> Transformer:
     """A member of a family; ``feed_forward`` defaults to four times ``hidden`` where not gated.
 
+    Parameters
+    ----------
+    family
+        A key of ``FAMILIES``.
+    **numbers
+        Fields of ``Transformer`` by name.
+
+    Raises
+    ------
+    ValueError
+        For an unknown family or field, and for one that is missing.
+
     >>> transformer("gpt", layers=12, hidden=768, heads=12, vocabulary=50257).feed_forward
     3072
 

@@ -30,7 +30,18 @@ STATISTIC = 4  # bytes
 
 @lru_cache(maxsize=4096)
 def layer_saved(model: Transformer, at: Deployment, scope: str | None = None) -> Number:
-    """Bytes of one layer under a recompute scope, the deployment's where none is told."""
+    """Bytes of one layer under a recompute scope, the deployment's where none is told.
+
+    Parameters
+    ----------
+    scope
+        ``none``, ``attention`` or ``full``; None for the deployment's own.
+
+    Returns
+    -------
+    Number
+        Bytes of one microbatch on one device.
+    """
     if (scope or at.scope) == "full":
         return layer_input(model, at)
     operations = layer_operations(model)
@@ -97,6 +108,11 @@ def message_bytes(model: Transformer, at: Deployment, *, is_scattered: bool = Fa
     With sequence parallelism it is the device's part of the residual stream; without, each of the
     tensor-parallel devices holds the whole stream and sends it, or, where it ``is_scattered``, a
     part each (Narayanan et al., SC 2021, section 4.1).
+
+    Parameters
+    ----------
+    is_scattered
+        Whether each tensor-parallel device sends its part alone.
     """
     part = Fraction(1, at.tensor) if is_scattered else _part("sequence", at)
     return whole(_tokens(at) * at.rules.element * model.hidden * part)

@@ -26,6 +26,13 @@ from bubbleproof.costs.weights import (
 def bytes_per_parameter(precision: Precision, *, zero: int, replicas: Number) -> Fraction:
     """Bytes that a device holds for each weight of its part of the model.
 
+    Parameters
+    ----------
+    zero
+        The ZeRO level, 0 to 3.
+    replicas
+        How many devices share what the level shards.
+
     >>> from bubbleproof.costs.accounting import PRECISIONS
     >>> bytes_per_parameter(PRECISIONS["bf16"], zero=1, replicas=4)
     Fraction(9, 1)
@@ -47,7 +54,20 @@ def state_bytes(weights: Weights, at: Deployment) -> int:
 def stage_weights(
     model: Transformer, at: Deployment, *, layers: int, is_first: bool, is_last: bool
 ) -> Weights:
-    """The weights of a stage of so many layers on one device."""
+    """The weights of a stage of so many layers on one device.
+
+    Parameters
+    ----------
+    layers
+        How many layers the stage has.
+    is_first, is_last
+        Whether the stage has the embedding, and the head.
+
+    Returns
+    -------
+    Weights
+        Numbers of parameters.
+    """
     found = layers_weights(model, at, layers, is_first=is_first)
     if is_first:
         found += embedding_weights(model, at)

@@ -182,6 +182,13 @@ class Transformer:
         """The layers of a stage: as models of one kind of layer, with how many of it.
 
         Dense layers are all in the first stage (``Deployment.require``).
+
+        Parameters
+        ----------
+        layers
+            How many the stage has, dense ones included.
+        is_first
+            Whether it is stage 0.
         """
         dense = self.dense_layers if is_first else 0
         found = ((self, layers - dense),) if layers > dense else ()

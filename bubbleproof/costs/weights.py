@@ -36,7 +36,20 @@ class Weights:
 
 
 def layers_weights(model: Transformer, at: Deployment, layers: int, *, is_first: bool) -> Weights:
-    """The weights of a stage's layers on a device."""
+    """The weights of a stage's layers on a device.
+
+    Parameters
+    ----------
+    layers
+        How many the stage has, dense ones included.
+    is_first
+        Whether it is stage 0.
+
+    Returns
+    -------
+    Weights
+        Numbers of parameters.
+    """
     kinds = model.kinds(layers, is_first=is_first)
     return sum((layer_weights(kind, at) * count for kind, count in kinds), Weights())
 
@@ -69,6 +82,16 @@ def head_weights(model: Transformer, at: Deployment, *, is_copied: bool = False)
     """The weights of the last stage behind its layers, on a device.
 
     ``is_copied``: the last stage holds a copy of a tied embedding, being another than the first.
+
+    Parameters
+    ----------
+    is_copied
+        Whether the last stage holds a copy of a tied embedding, being another than the first.
+
+    Returns
+    -------
+    Weights
+        Numbers of parameters.
     """
     rows = 0 if model.tied and not is_copied else words(model, at)
     bias = words(model, at) if model.head_bias else 0

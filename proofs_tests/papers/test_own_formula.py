@@ -54,15 +54,9 @@ def test_a_rank_may_be_named_and_a_bound_may_be_loose() -> None:
 
 
 @pytest.mark.parametrize("made", [Unregistered(), "1f1b"])
-def test_durations_are_parameters_too(made: object) -> None:
-    found = bp.claim(
-        made,
-        "makespan == (m+p-1)*(tF+tB)",
-        p=3,
-        m=(4, 5),
-        tF=(1, 2),
-        tB=(1, 3),  # type: ignore[arg-type]  # either form
-    )
+def test_durations_are_parameters_too(made: Unregistered | str) -> None:
+    formula = "makespan == (m+p-1)*(tF+tB)"
+    found = bp.claim(made, formula, p=3, m=(4, 5), tF=(1, 2), tB=(1, 3))
     assert (found.holds, found.checked) == (True, 8)
 
 

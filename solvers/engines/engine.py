@@ -37,7 +37,13 @@ class Meter:
         return self.millionths / 1e6
 
     def spend(self, units: float) -> None:
-        """Count work that was done."""
+        """Count work that was done.
+
+        Parameters
+        ----------
+        units
+            Units of work, of about a second each.
+        """
         self.millionths += round(units * 1e6)
 
 
@@ -76,7 +82,15 @@ class Budget:
         return self.is_counted and time.perf_counter() > self.deadline
 
     def part(self, share: float, report: ReportProgress | None = None) -> Budget:
-        """A share of what is left: of the work where that is limited, else of the time."""
+        """A share of what is left: of the work where that is limited, else of the time.
+
+        Parameters
+        ----------
+        share
+            Between 0 and 1.
+        report
+            Who hears of progress from now on.
+        """
         if self.is_counted:
             done = self.meter.units
             return replace(self, work=done + share * max(0.0, self.work - done), report=report)
@@ -84,7 +98,13 @@ class Budget:
         return replace(self, deadline=now + share * max(0.0, self.deadline - now), report=report)
 
     def until(self, moment: float) -> Budget:
-        """What is left up to a moment."""
+        """What is left up to a moment.
+
+        Parameters
+        ----------
+        moment
+            Units of work where work is limited, else seconds of ``time.perf_counter``.
+        """
         if self.is_counted:
             return replace(self, work=moment)
         return replace(self, deadline=moment)
@@ -94,11 +114,23 @@ class Budget:
         return self.meter.units if self.is_counted else time.perf_counter()
 
     def after(self, units: float) -> float:
-        """The moment so many units of work or seconds from now, or the end."""
+        """The moment so many units of work or seconds from now, or the end.
+
+        Parameters
+        ----------
+        units
+            Units of work where work is limited, else seconds.
+        """
         return min(self.now() + units, self.work if self.is_counted else self.deadline)
 
     def is_past(self, moment: float) -> bool:
-        """Whether the moment or the deadline has come; to be asked once for each small step."""
+        """Whether the moment or the deadline has come; to be asked once for each small step.
+
+        Parameters
+        ----------
+        moment
+            As ``after`` gives it.
+        """
         if self.is_counted:
             self.meter.spend(SMALL)
         return self.now() > moment or self.stop.is_set() or time.perf_counter() > self.deadline
@@ -170,11 +202,25 @@ class Model(ABC):
 
     @abstractmethod
     def precede(self, before: int, after: int, lag: int) -> None:
-        """start(after) >= end(before) + lag."""
+        """start(after) >= end(before) + lag.
+
+        Parameters
+        ----------
+        before, after
+            Indices of tasks.
+        lag
+            Ticks, which may be negative.
+        """
 
     @abstractmethod
     def exclude(self, resource: int) -> None:
-        """One task at a time on a resource."""
+        """One task at a time on a resource.
+
+        Parameters
+        ----------
+        resource
+            The resource's index.
+        """
 
     @abstractmethod
     def add_memory(self) -> None:
@@ -213,7 +259,15 @@ class LoadModel(Model, Generic[Truth]):
 
     @abstractmethod
     def add_sum(self, terms: list[tuple[Truth, int]], most: int) -> None:
-        """The weights of those that hold add up to ``most`` or less."""
+        """The weights of those that hold add up to ``most`` or less.
+
+        Parameters
+        ----------
+        terms
+            What may hold, each with its weight, which may be negative.
+        most
+            The largest sum that is allowed.
+        """
 
 
 class Engine(Protocol):

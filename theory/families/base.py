@@ -170,7 +170,13 @@ class Family(ABC):
 
 
 def program_of_ranks(rows: Sequence[tuple[Ints, ...]]) -> Program:
-    """A program from the columns (kind, stage, microbatch[, slice]) of each rank."""
+    """A program from the columns (kind, stage, microbatch[, slice]) of each rank.
+
+    Parameters
+    ----------
+    rows
+        For each rank its columns, of one length each.
+    """
     columns = [np.concatenate(parts) for parts in zip(*rows, strict=True)]
     return Program(
         actions=ActionTable.of(*columns),
@@ -185,7 +191,13 @@ def with_whole_weights(pipeline: Pipeline) -> Pipeline:
 
 
 def program_of_tasks(problem: Problem, orders: Sequence[Sequence[int]]) -> Program:
-    """A program from the tasks of each rank."""
+    """A program from the tasks of each rank.
+
+    Parameters
+    ----------
+    orders
+        For each rank indices of its tasks.
+    """
     return Program(
         actions=problem.actions.take(np.concatenate(orders).astype(np.int64)),
         resource=np.repeat(np.arange(len(orders)), [len(order) for order in orders]),
@@ -193,7 +205,15 @@ def program_of_tasks(problem: Problem, orders: Sequence[Sequence[int]]) -> Progr
 
 
 def passes(sequence: Sequence[int] | Ints, chunks: Sequence[int]) -> tuple[Ints, Ints]:
-    """(chunk, microbatch) of all passes of one kind: by operation, then chunk, then microbatch."""
+    """(chunk, microbatch) of all passes of one kind: by operation, then chunk, then microbatch.
+
+    Parameters
+    ----------
+    sequence
+        How many microbatches each operation takes in turn.
+    chunks
+        The chunks that each of them runs, in order.
+    """
     ends = np.cumsum(sequence)
     groups = [np.arange(end - size, end) for size, end in zip(sequence, ends, strict=True)]
     chunk = [np.repeat(chunks, len(group)) for group in groups]
@@ -206,6 +226,18 @@ def one_forward_one_backward(warmup: int, count: int) -> tuple[Ints, Ints]:
 
     Returns (kind, position) columns of length 2n; ``position`` counts forwards and backwards apart.
     Forward ``warmup + i`` follows backward i; with ``warmup`` 0 it precedes backward i instead.
+
+    Parameters
+    ----------
+    warmup
+        Forwards before the first backward, 0 or more.
+    count
+        n.
+
+    Returns
+    -------
+    tuple[Ints, Ints]
+        Columns (kind, position) of length 2n; ``position`` counts forwards and backwards apart.
     """
     warmup = min(warmup, count)
     index = np.arange(count)

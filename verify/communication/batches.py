@@ -10,7 +10,20 @@ from collections.abc import Iterable, Sequence
 
 
 def batches_of(is_transfer: Sequence[bool], rank: Sequence[int]) -> list[list[int]]:
-    """The longest runs of SENDs and RECVs of each rank."""
+    """The longest runs of SENDs and RECVs of each rank.
+
+    Parameters
+    ----------
+    is_transfer
+        Of each row of the programs whether it is a SEND or a RECV.
+    rank
+        The rank of each row.
+
+    Returns
+    -------
+    list[list[int]]
+        Rows of each run, in program order.
+    """
     found: list[list[int]] = []
     current: dict[int, list[int]] = {}
     for row, r in enumerate(rank):
@@ -27,7 +40,15 @@ def batches_of(is_transfer: Sequence[bool], rank: Sequence[int]) -> list[list[in
 def met_batches(
     batches: Sequence[Sequence[int]], transfers: Iterable[tuple[int, int]]
 ) -> dict[int, int]:
-    """Each row of a batch -> the least row of all batches that it meets."""
+    """Each row of a batch -> the least row of all batches that it meets.
+
+    Parameters
+    ----------
+    batches
+        Rows of each batch.
+    transfers
+        Rows of the SEND and the RECV of each message.
+    """
     parent = {row: batch[0] for batch in batches for row in batch}
 
     def root(row: int) -> int:

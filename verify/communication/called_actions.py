@@ -129,11 +129,23 @@ class CalledActions:
         return self.has_own_order or end[1]
 
     def action(self, call: RecordedCall) -> Action | None:
+        """The action that issued a call; None where none is known to."""
         position = self._position.get(call)
         return None if position is None else self.action_at(call.rank, position)
 
     def position_of(self, end: End, number: int) -> int | None:
-        """Where the program has the k-th of an end, over all steps; None where it has none."""
+        """Where the program has the k-th of an end, over all steps; None where it has none.
+
+        Parameters
+        ----------
+        number
+            k, from 0 on.
+
+        Returns
+        -------
+        int | None
+            A position counted over all steps.
+        """
         rows = self.rows.get(end)
         if not rows:
             return None
@@ -141,10 +153,25 @@ class CalledActions:
         return step * len(self.orders[end[0]]) + rows[row]
 
     def action_at(self, rank: int, position: int) -> Action:
+        """The action at a position of a rank's program.
+
+        Parameters
+        ----------
+        rank
+            From 0 on.
+        position
+            Counted over all steps, each of which runs the whole order.
+        """
         return self.orders[rank][position % len(self.orders[rank])]
 
     def is_never_issued(self, end: End, number: int) -> bool:
-        """Whether the k-th of an end is one that its rank does not do, though the other does."""
+        """Whether the k-th of an end is one that its rank does not do, though the other does.
+
+        Parameters
+        ----------
+        number
+            k, from 0 on.
+        """
         rank, is_send, peer = end
         theirs, ours = self.rows.get((peer, not is_send, rank), []), self.rows.get(end, [])
         return bool(theirs) and number % len(theirs) >= len(ours)
@@ -153,6 +180,15 @@ class CalledActions:
         """(end, k) of what a rank waits for before a position, the last of each end.
 
         ``waits`` says whether its waits for SENDs count.
+
+        Parameters
+        ----------
+        rank
+            From 0 on.
+        position
+            Counted over all steps.
+        waits
+            Whether the rank's waits for its SENDs count.
         """
         last: dict[End, int] = {}
         step, within = divmod(position, len(self.orders[rank]))

@@ -14,6 +14,18 @@ def crossed(channels: Channels, actions: Sequence[Action], noun: str) -> Iterato
     """Channels whose k-th send and k-th receive are not of one message, each with its first k.
 
     ``actions`` are those of all rows; ``noun`` says what is sent.
+
+    Parameters
+    ----------
+    actions
+        The action of each row.
+    noun
+        What is sent, such as ``message``.
+
+    Returns
+    -------
+    Iterator[ProgramFault]
+        A sentence and the two rows.
     """
     for (source, target), ends in channels.items():
         sent, received = sorted(ends), sorted(ends, key=lambda rows: rows[1])

@@ -65,7 +65,13 @@ class HangWords:
         self.waits, self.actions = waits, actions
 
     def hop(self, node: CallNode, on: CallNode, why: str) -> str:
-        """One wait, told where it leads from one call or rank to another."""
+        """One wait, told where it leads from one call or rank to another.
+
+        Parameters
+        ----------
+        why
+            Why the one waits for the other, as ``RecordedWaits`` names it.
+        """
         if why == "starts first":
             return ""
         what = f"{self.name(node.call)}"
@@ -84,6 +90,7 @@ class HangWords:
         return f"{what} waits for {self.name(on.call)}, {because}"
 
     def action_of_issue(self, issue: CallNode) -> Action | None:
+        """The action that was to issue a call; None where none is known to."""
         position = self.waits.position_of_issue(issue)
         if self.actions is None or position is None or self.waits.is_never_issued(issue):
             return None
@@ -98,18 +105,27 @@ class HangWords:
         return name if action is None else f"{action}"
 
     def waiting(self, issue: CallNode) -> str:
+        """The sentence of a call that was issued, and waits for its other end."""
         return f"{self.name(issue.call)} waits for {self.wanted(issue)}"
 
     def name(self, call: RecordedCall) -> str:
+        """A call by its action where that is known, else as it was recorded."""
         action = None if self.actions is None else self.actions.action(call)
         return str(call) if action is None else f"{action} on rank {call.rank}"
 
     def cell(self, call: RecordedCall) -> HangCell:
+        """What a table shows of a call."""
         action = None if self.actions is None else self.actions.action(call)
         return HangCell(rank=call.rank, call=call, action=action)
 
 
 def ranks_told(ranks: Sequence[int]) -> str:
-    """``rank 1``; ``ranks 0, 1 and 2``."""
+    """``rank 1``; ``ranks 0, 1 and 2``.
+
+    Parameters
+    ----------
+    ranks
+        One rank or more.
+    """
     *most, last = map(str, ranks)
     return f"ranks {', '.join(most)} and {last}" if most else f"rank {last}"

@@ -44,6 +44,13 @@ def check_communication(
     Its rows are computations, SENDs, RECVs and waits for SENDs and, posted and waited for, EVICTs
     and LOADs; in a training also REDUCE_GRADs and STEPs, before the first of which all ranks wait
     for each other where it ``has_barrier``.
+
+    Parameters
+    ----------
+    semantics
+        What the verdict is about, one after the other.
+    has_barrier
+        Whether all ranks wait for each other before the first STEP.
     """
     program = program_without_messages(problem, program)
     problem = without_messages(problem)

@@ -126,10 +126,12 @@ class RecordedRun:
         return [rank for rank, record in self.records.items() if not record.is_whole]
 
     def calls(self) -> Iterator[RecordedCall]:
+        """All calls of all ranks, rank by rank, each in the order in which it was issued."""
         for record in self.records.values():
             yield from record.calls
 
     def call(self, place: Place) -> RecordedCall:
+        """The call at a place of its rank's record."""
         return self.records[place[0]].calls[place[1]]
 
     @cached_property

@@ -56,10 +56,12 @@ class WaitOfCall:
 
 
 def end_of(call: RecordedCall) -> CallNode:
+    """The node at which a call has ended on its rank."""
     return CallNode(step=StepOfCall.END, call=call, rank=call.rank)
 
 
 def start_of(call: RecordedCall) -> CallNode:
+    """The node at which a call begins on its rank."""
     return CallNode(step=StepOfCall.START, call=call, rank=call.rank)
 
 
@@ -193,6 +195,7 @@ class RecordedWaits:
         return self.actions.is_never_issued(self._other_end(call), self._number[call])
 
     def position_of_issue(self, node: CallNode) -> int | None:
+        """Where its rank's program issues the other end of a call; None where that is not known."""
         call = node.call
         if self.actions is None or call.peer is None or self.actions.position(call) is None:
             return None

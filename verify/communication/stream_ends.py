@@ -38,14 +38,26 @@ class StreamEnds:
 
     @classmethod
     def of(cls, ends: Iterable[Ints]) -> StreamEnds:
-        """The ends of tables of shape (number, 4): row, flow, source and target."""
+        """The ends of tables of shape (number, 4): row, flow, source and target.
+
+        Parameters
+        ----------
+        ends
+            Tables of shape (number, 4), with the columns row, flow, source and target.
+        """
         table = np.concatenate([*ends])
         row, flow, source, target = table[np.argsort(table[:, 0], kind="stable")].T
         return cls(row=row, flow=flow, source=source, target=target)
 
     def in_streams(self, stream: Stream, rank: Ints) -> tuple[Ints, Ints]:
         """The rows of all ends stream by stream, in program order in each, and a number for each
-        row's stream; ``rank`` is that of each row of the program."""
+        row's stream; ``rank`` is that of each row of the program.
+
+        Parameters
+        ----------
+        rank
+            The rank of each row of the program.
+        """
         is_link = self.flow == Flow.LINK
         low, high = np.minimum(self.source, self.target), np.maximum(self.source, self.target)
         nothing = np.zeros_like(low)

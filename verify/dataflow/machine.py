@@ -104,6 +104,7 @@ class SymbolicMachine:
         ]
 
     def begin(self, work: SymbolicAction) -> None:
+        """Make the changes that come with an action's start."""
         for change in self._of[self._is_hosted(work)][work.kind][1]:
             change(work)
 

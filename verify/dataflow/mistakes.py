@@ -43,13 +43,25 @@ class Fault:
     subject: str = ""
 
     def sentence(self, *, sliced: bool) -> str:
-        """``... needs ...: ...``, without the subject where that is the work."""
+        """What the work lacks, ``... needs ...: ...``; no subject stands where that is the work.
+
+        Parameters
+        ----------
+        sliced
+            Whether slices are written out.
+        """
         begin = f"{self.subject} needs" if self.subject else "needs"
         return f"{begin} {_text(self.needed, sliced)}: {_text(self.found, sliced)}"
 
 
 def said(sentence: str) -> Thing:
-    """A thing that names no action."""
+    """A thing that names no action.
+
+    Parameters
+    ----------
+    sentence
+        What it says of itself.
+    """
     return sentence, None, NO_PART
 
 

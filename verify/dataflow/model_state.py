@@ -59,7 +59,22 @@ class ModelState:
         )
 
     def use(self, rank: int, number: int, stage: int) -> Iterator[str]:
-        """An F, R, B, I or W of pass ``number`` uses the parameters that it finds."""
+        """An F, R, B, I or W of pass ``number`` uses the parameters that it finds.
+
+        Parameters
+        ----------
+        rank
+            Who runs it.
+        number
+            The pass, from 0 on.
+        stage
+            Whose parameters they are.
+
+        Returns
+        -------
+        Iterator[str]
+            A sentence for each thing that is wrong.
+        """
         if rank not in self._step.holders[stage]:
             ranks = ", ".join(map(str, sorted(self._step.holders[stage])))
             yield f"needs the parameters of stage {stage}: they are on rank {ranks}"
@@ -72,13 +87,34 @@ class ModelState:
             yield f"needs version {number} of the parameters of stage {stage}: {there}"
 
     def add(self, rank: int, number: int, action: Action) -> None:
-        """A B or W adds its contribution."""
+        """A B or W adds its contribution.
+
+        Parameters
+        ----------
+        rank
+            Who runs it.
+        number
+            The pass, from 0 on.
+        """
         one = (number, action.stage, (action.microbatch, action.slice, action.part))
         self._summed[rank, action.stage][one] += 1
         self.added[one] += 1
 
     def step(self, rank: int, stage: int) -> Iterator[str]:
-        """STEP takes the whole gradient of its pass, and makes the next version."""
+        """STEP takes the whole gradient of its pass, and makes the next version.
+
+        Parameters
+        ----------
+        rank
+            Who runs it.
+        stage
+            Whose parameters they are.
+
+        Returns
+        -------
+        Iterator[str]
+            A sentence for each thing that is wrong.
+        """
         place, number = (rank, stage), self.version[rank, stage]
         taken = self._last_sums(stage).pop(place, Counter())
         yield from self._wrong(number, (stage,), taken)
@@ -89,18 +125,38 @@ class ModelState:
         self.version[place] += 1
 
     def is_replicated(self, stage: int) -> bool:
-        """Whether two ranks hold a stage."""
+        """Whether two ranks hold a stage.
+
+        Parameters
+        ----------
+        stage
+            The stage's number.
+        """
         return len(self._step.holders[stage]) > 1
 
     def exchange(self, stage: int, ranks: frozenset[int]) -> None:
-        """Both ranks of a stage have the sum of what they have added so far."""
+        """Both ranks of a stage have the sum of what they have added so far.
+
+        Parameters
+        ----------
+        stage
+            The stage's number.
+        ranks
+            The ranks that hold it.
+        """
         sums = self._own_sums(stage)
         total = sum((sums.pop((r, stage), Counter()) for r in ranks), Counter[StateContribution]())
         for rank in ranks:
             self._exchanged[rank, stage] = total.copy()
 
     def tie(self, ranks: frozenset[int]) -> None:
-        """The ranks of a tied embedding and head have the sum of both, of their own where it is."""
+        """The ranks of a tied embedding and head have the sum of both, of their own where it is.
+
+        Parameters
+        ----------
+        ranks
+            Those of the first and of the last stage.
+        """
         for rank in ranks:
             total: StateSum = Counter()
             for stage in self._ends:
@@ -119,7 +175,18 @@ class ModelState:
         return self._exchanged if self.is_replicated(stage) else self._own_sums(stage)
 
     def run_twice(self, rank: int, action: Action) -> Iterator[str]:
-        """Begin an action that stands twice, or end it."""
+        """Begin an action that stands twice, or end it.
+
+        Parameters
+        ----------
+        rank
+            Who runs it.
+
+        Returns
+        -------
+        Iterator[str]
+            A sentence for each thing that is wrong.
+        """
         place, key = (rank, action.stage), (rank, action)
         number = action.slice if action.kind is Kind.UNSHARD else NONE
         if key not in self._begun:
@@ -140,11 +207,25 @@ class ModelState:
             self._copies[place][number] = moved
 
     def free(self, rank: int, action: Action) -> None:
-        """RESHARD frees a copy."""
+        """RESHARD frees a copy.
+
+        Parameters
+        ----------
+        rank
+            Who runs it.
+        """
         self._copies[rank, action.stage].pop(action.slice, None)
 
     def incomplete(self, number: int, stages: Iterator[int]) -> Iterator[str]:
-        """What is not yet added of the gradients of a pass, by stage."""
+        """What is not yet added of the gradients of a pass, by stage.
+
+        Parameters
+        ----------
+        number
+            The pass, from 0 on.
+        stages
+            The stages that are asked about.
+        """
         for stage in stages:
             yield from self._wrong(number, (stage,), self.added, is_part=True)
 

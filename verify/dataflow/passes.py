@@ -61,8 +61,21 @@ def check_training(
 ) -> RuleDecision:
     """Rule 7 of a training whose pass i runs ``programs[i]`` on the ranks, as ranks run them.
 
-    Rows of SEND, RECV and of activations on the move are passed over. Raises ``NoTrainingStep`` for
-    a problem that rule 7 does not speak of.
+    Rows of SEND, RECV and of activations on the move are passed over.
+
+    Parameters
+    ----------
+    programs
+        One program of computation for each pass, 1 or more.
+    has_barrier
+        Whether all ranks wait for each other before the first STEP.
+    is_tied
+        Whether embedding and head are one matrix.
+
+    Raises
+    ------
+    NoTrainingStep
+        For a problem that rule 7 does not speak of.
     """
     walk = _Walk(problem, programs, has_barrier=has_barrier, is_tied=is_tied)
     mistakes = walk.mistakes()

@@ -50,17 +50,21 @@ class SymbolicRun:
         self.mistakes: list[Mistake] = []
 
     def faults(self, row: RunnableRow) -> list[Mistake]:
+        """What the work of a row lacks before it begins."""
         return [Mistake(work, fault) for work in row for fault in self.machine.faults(work)]
 
     def begin(self, row: RunnableRow) -> None:
+        """Begin the work of a row."""
         for work in row:
             self.machine.begin(work)
 
     def end(self, row: RunnableRow) -> None:
+        """End the work of a row, and keep what is wrong with it."""
         for work in row:
             self.mistakes += [Mistake(work, fault) for fault in self.machine.end(work)]
 
     def finish(self) -> list[Mistake]:
+        """All mistakes of the run, with what was left over."""
         self.mistakes += [Mistake(None, fault) for fault in self.machine.left_over()]
         return self.mistakes
 
@@ -68,7 +72,13 @@ class SymbolicRun:
 def by_time(
     machine: SymbolicMachine, rows: Sequence[RunnableRow], start: Sequence[int], end: Sequence[int]
 ) -> list[Mistake]:
-    """All mistakes of a run in which row i takes from ``start[i]`` to ``end[i]`` (ticks)."""
+    """All mistakes of a run in which row i takes from ``start[i]`` to ``end[i]`` (ticks).
+
+    Parameters
+    ----------
+    start, end
+        Ticks of each row.
+    """
     run = SymbolicRun(machine)
     running: list[tuple[int, int]] = []
 

@@ -157,7 +157,13 @@ class SymbolicMessages:
 
 
 def channel_supply(channel: tuple[int, int]) -> Supply:
-    """What the consumer of a message waits for: a SEND on its channel."""
+    """What the consumer of a message waits for: a SEND on its channel.
+
+    Parameters
+    ----------
+    channel
+        The sending rank and the receiving one.
+    """
     return (Kind.SEND_F, *channel)
 
 

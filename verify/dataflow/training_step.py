@@ -200,7 +200,15 @@ def _contributions(
 
 
 def name(kind: Kind, part: SamplePart, piece: int = NONE, *, sliced: bool = False) -> str:
-    """The text form of an action; a stage's own action leaves its microbatch out."""
+    """The text form of an action; a stage's own action leaves its microbatch out.
+
+    Parameters
+    ----------
+    piece
+        The part of a W; ``NONE`` where it is whole.
+    sliced
+        Whether a slice 0 is written out.
+    """
     stage, microbatch, slice_ = part
     action = Action(stage=stage, kind=kind, microbatch=microbatch, slice=slice_, part=piece)
     return action.label(sliced=sliced and microbatch != NONE)

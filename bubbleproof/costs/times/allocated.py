@@ -55,7 +55,20 @@ class StageBytes:
 def allocated(
     model: Transformer, at: Deployment, runs: Software, microbatches: int, chunks: int = 1
 ) -> tuple[StageBytes, ...]:
-    """Each rank at its fullest."""
+    """Each rank at its fullest.
+
+    Parameters
+    ----------
+    microbatches
+        Those of one replica's step.
+    chunks
+        Stages of a rank, 1 or more.
+
+    Returns
+    -------
+    tuple[StageBytes, ...]
+        Bytes, one entry for each of the ``at.pipeline`` ranks.
+    """
     layers = model.layers // at.pipeline
     found = []
     for stage in range(at.pipeline):
@@ -81,7 +94,19 @@ def allocated(
 
 
 def in_flight_passes(ranks: int, rank: int, microbatches: int, chunks: int = 1) -> int:
-    """Forwards of a rank whose backwards have not ended, at most."""
+    """Forwards of a rank whose backwards have not ended, at most.
+
+    Parameters
+    ----------
+    ranks
+        p.
+    rank
+        From 0 to p - 1.
+    microbatches
+        m.
+    chunks
+        v; the order is 1F1B for 1, else interleaved 1F1B.
+    """
     if chunks == 1:
         return min(ranks - rank, microbatches)
     return min((chunks - 1) * ranks + 2 * (ranks - rank - 1) + 1, microbatches * chunks)

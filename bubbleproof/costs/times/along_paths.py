@@ -36,7 +36,15 @@ class JobColumns:
 def prepared(rows: Sequence[JobRow], cards_per_node: int) -> JobColumns:
     """What is the same under all constants.
 
-    Raises ``ValueError`` for rows of models with several kinds of layer.
+    Parameters
+    ----------
+    cards_per_node
+        Cards that share a node's links.
+
+    Raises
+    ------
+    ValueError
+        For rows of models with several kinds of layer.
     """
     for row in rows:
         if row.model.dense_layers:
@@ -64,7 +72,13 @@ def prepared(rows: Sequence[JobRow], cards_per_node: int) -> JobColumns:
 
 
 def paths(of: JobColumns, constants: Mapping[str, float]) -> list[Path]:
-    """The longest path of each row."""
+    """The longest path of each row.
+
+    Parameters
+    ----------
+    constants
+        A value for each of the model's constants, by name.
+    """
     times = kernel_times(of.work, constants)
     steps = step_times(of.steps, constants, _beside(of, times))
     return [_path(of, number, times, steps[:, number]) for number in range(len(of.rows))]
@@ -107,7 +121,13 @@ def _of_row(times: KernelTimes, number: int) -> KernelTimes:
 
 
 def predicted(of: JobColumns, along: Sequence[Path], constants: Mapping[str, Floats]) -> Floats:
-    """Milliseconds of each row along its path, [set, row]; at most the makespan's."""
+    """Milliseconds of each row along its path, [set, row]; at most the makespan's.
+
+    Parameters
+    ----------
+    constants
+        For each constant by name its values, a row for each set of constants.
+    """
     counts = {
         field.name: np.array([getattr(path, field.name) for path in along], dtype=np.float64)
         for field in fields(Path)

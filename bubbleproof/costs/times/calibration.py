@@ -113,7 +113,15 @@ def calibrated(
     near: Calibration | None = None,
 ) -> Calibration:
     """The best constants over these scopes (of one node, of many); the search begins ``near``, by
-    default at the data sheet."""
+    default at the data sheet.
+
+    Parameters
+    ----------
+    scopes
+        Pairs of recompute scopes that are tried: of rows within one node, and of the others.
+    near
+        Where the search begins; by default at the data sheet.
+    """
     best: tuple[float, Calibration] | None = None
     for one, many in scopes:
         begun = Calibration(

@@ -20,7 +20,18 @@ def cards() -> dict[str, Card]:
 
 
 def card_of(name: str, file: Path) -> Card:
-    """The card that a file describes. Raises ``ValueError`` for what it lacks or has too much."""
+    """The card that a file describes.
+
+    Parameters
+    ----------
+    name
+        What the card is to be called.
+
+    Raises
+    ------
+    ValueError
+        For what it lacks or has too much.
+    """
     with file.open("rb") as stream:
         content = tomllib.load(stream)
     known = {field.name for field in fields(Card)} - {"name"}
@@ -30,7 +41,18 @@ def card_of(name: str, file: Path) -> Card:
 
 
 def card(name: str) -> Card:
-    """The card of a name, whatever its case. Raises ``ValueError`` with the nearest names."""
+    """The card of a name, whatever its case.
+
+    Parameters
+    ----------
+    name
+        A listed name, whatever its case.
+
+    Raises
+    ------
+    ValueError
+        With the nearest names.
+    """
     found = cards().get(name.lower())
     if found is None:
         near = ", ".join(nearest_cards(name))
@@ -39,7 +61,13 @@ def card(name: str) -> Card:
 
 
 def nearest_cards(name: str) -> tuple[str, ...]:
-    """The names that begin like this one, else those most like it, else all of them."""
+    """The names that begin like this one, else those most like it, else all of them.
+
+    Parameters
+    ----------
+    name
+        Any text.
+    """
     word = name.lower()[:60]
     near = [each for each in cards() if word and each.startswith(word)]
     near = near or difflib.get_close_matches(word, cards(), n=3, cutoff=0.3)

@@ -61,7 +61,13 @@ def starts(card: Card) -> dict[str, float]:
 
 
 def require_constants(values: Mapping[str, float]) -> None:
-    """Raise ``ValueError`` for a constant that is missing, unknown, or not above 0."""
+    """Raise ``ValueError`` for a constant that is missing, unknown, or not above 0.
+
+    Parameters
+    ----------
+    values
+        A value for each constant, by name, in the units that ``constants`` tells.
+    """
     for name in NAMES:
         if name not in values:
             raise ValueError(f"the constant {name} is missing")

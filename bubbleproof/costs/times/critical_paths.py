@@ -53,7 +53,17 @@ class TaskGraph:
 
 @lru_cache(maxsize=512)
 def graph(ranks: int, microbatches: int, chunks: int = 1) -> TaskGraph:
-    """The graph of 1F1B's waiting edges; of several chunks a rank, of interleaved 1F1B's."""
+    """The graph of 1F1B's waiting edges; of several chunks a rank, of interleaved 1F1B's.
+
+    Parameters
+    ----------
+    ranks
+        p.
+    microbatches
+        m.
+    chunks
+        v, the stages of a rank.
+    """
     pipeline = Pipeline(num_ranks=ranks, num_microbatches=microbatches, num_chunks=chunks)
     problem = pipeline.problem()
     program = family("1f1b" if chunks == 1 else "interleaved").program(pipeline)
@@ -82,7 +92,22 @@ def longest_path(
     steps: Sequence[float],
 ) -> tuple[float, Path]:
     """The end of the last step, and a path to it; durations by stage, ``message`` from one to the
-    next, ``steps`` by rank."""
+    next, ``steps`` by rank.
+
+    Parameters
+    ----------
+    forward, backward
+        The duration of one microbatch on each stage.
+    message
+        How long a message takes from one rank to another, in the same unit.
+    steps
+        How long each rank's step takes, in the same unit.
+
+    Returns
+    -------
+    tuple[float, Path]
+        The end in the unit of the durations, and the path.
+    """
     end: list[float] = []
     came: list[tuple[int, bool]] = []
     both = (forward, backward)

@@ -46,14 +46,27 @@ class HeldOutEstimate:
 
 
 def group_of(row: JobRow, cards_per_node: int) -> tuple[Hashable, ...]:
-    """What a row is left out with."""
+    """What a row is left out with.
+
+    Parameters
+    ----------
+    cards_per_node
+        Cards that share a node's links: a larger job is left out with its model, others with their
+        shape.
+    """
     if row.gpus > cards_per_node:
         return ("model", row.model.name)
     return ("shape", row.model.name, row.model.hidden, row.at.tensor, row.at.micro_batch)
 
 
 def folds(rows: Sequence[JobRow], cards_per_node: int) -> Iterator[Fold]:
-    """Each group of rows once, left out."""
+    """Each group of rows once, left out.
+
+    Parameters
+    ----------
+    cards_per_node
+        As in ``group_of``.
+    """
     groups: dict[tuple[Hashable, ...], list[int]] = defaultdict(list)
     for place, row in enumerate(rows):
         groups[group_of(row, cards_per_node)].append(place)

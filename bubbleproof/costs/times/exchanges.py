@@ -31,7 +31,13 @@ COPIES = 7  # written; sorted and sorted back, read and written each; read, and 
 
 
 def exchanged(model: Transformer, at: Deployment, cards_per_node: int) -> dict[str, float]:
-    """What a pass of a layer sends all to all."""
+    """What a pass of a layer sends all to all.
+
+    Parameters
+    ----------
+    cards_per_node
+        Cards that share a node's links.
+    """
     tokens = at.micro_batch * at.sequence / at.context / at.tensor
     heads = model.query_width + model.kv_width + model.value_width + model.output_width
     copies = 2 * model.active * model.hidden

@@ -71,7 +71,19 @@ def iteration_plan(
     cards_per_node: int,
     chunks: int = 1,
 ) -> IterationPlan:
-    """What an iteration of ``microbatches`` a replica takes."""
+    """What an iteration of ``microbatches`` a replica takes.
+
+    Parameters
+    ----------
+    microbatches
+        Those of one replica.
+    constants
+        A value for each of the model's constants, by name.
+    cards_per_node
+        Cards that share a node's links.
+    chunks
+        Stages of a rank; the layers divide by ``at.pipeline * chunks``.
+    """
     once = work(model, at, runs, cards_per_node)
     times = kernel_times(once, constants)
     steps = steps_of(model, at, runs, cards_per_node)
@@ -133,12 +145,24 @@ def stage_times(
 
 
 def ends_of(stages: int) -> list[dict[str, bool]]:
-    """Whether a stage is the first, and the last."""
+    """Whether a stage is the first, and the last.
+
+    Parameters
+    ----------
+    stages
+        How many stages there are.
+    """
     return [{"is_first": stage == 0, "is_last": stage == stages - 1} for stage in range(stages)]
 
 
 def steps_of(model: Transformer, at: Deployment, runs: Software, cards_per_node: int) -> list[Step]:
-    """The step of each stage."""
+    """The step of each stage.
+
+    Parameters
+    ----------
+    cards_per_node
+        Cards that share a node's links.
+    """
     return [step(model, at, runs, cards_per_node, **ends) for ends in ends_of(at.pipeline)]
 
 

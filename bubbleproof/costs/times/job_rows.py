@@ -84,7 +84,13 @@ class JobRow:
         return self.gpus, self.global_batch, self.model.name, self.model.layers
 
     def recomputing(self, scope: str) -> JobRow:
-        """The row under a recompute scope, unless it tells its own."""
+        """The row under a recompute scope, unless it tells its own.
+
+        Parameters
+        ----------
+        scope
+            ``none``, ``attention`` or ``full``.
+        """
         return self if self.tells_scope else replace(self, at=self.at.with_changes(scope=scope))
 
 
@@ -92,6 +98,13 @@ def rows_of(text: str, *, measured: bool) -> list[JobRow]:
     """The rows of a CSV text. Raises ``ValueError`` naming the row, or the column that is missing.
 
     Without ``measured`` no measured column is looked at.
+
+    Parameters
+    ----------
+    text
+        A CSV with the names of the columns in its first row.
+    measured
+        Whether columns of measured times are wanted and read.
     """
     columns, contents = _table(text)
     _require_columns(columns, measured=measured)

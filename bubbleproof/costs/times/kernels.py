@@ -110,7 +110,13 @@ def kernel_times(work: MicrobatchWork, c: Constants) -> KernelTimes:
 
 
 def slower(card: Floats, host: Floats) -> Floats:
-    """The greater of the two, smoothly: never less than either, at most a tenth above both."""
+    """The greater of the two, smoothly: never less than either, at most a tenth above both.
+
+    Parameters
+    ----------
+    card, host
+        Durations in one unit, above 0, of shapes that broadcast.
+    """
     most, least = np.maximum(card, host), np.minimum(card, host)
     return np.asarray(most * (1 + (least / most) ** SHARPNESS) ** (1 / SHARPNESS))
 
@@ -126,7 +132,14 @@ def all_reduce(work: MicrobatchWork, c: Constants) -> Floats:
 
 
 def together(card: Floats, host: Floats, wait: Floats) -> Floats:
-    """A pass of a card that waits for others of its group as far as it keeps up with its host."""
+    """A pass of a card that waits for others of its group as far as it keeps up with its host.
+
+    Parameters
+    ----------
+    card, host, wait
+        Durations in one unit, of shapes that broadcast: of the card's own work, of the host that
+        launches it, and of what the card waits for.
+    """
     return slower(card + np.minimum(wait, host) * np.minimum(1.0, host / card), host)
 
 
@@ -150,6 +163,16 @@ def grouped(work: MicrobatchWork, moved: Floats, c: Constants) -> Floats:
     Products of few rows overlap only part of that with their arithmetic. (a^r + b^r)^(1/r), r 1.5,
     is 4 to 11 % below what was measured on B200 of 512 to 1232 rows that add to 32 bits (SimuMax,
     configs/system/b200_bf16_ceperm.json); the greater of both would be 30 to 40 % below.
+
+    Parameters
+    ----------
+    moved
+        Bytes of weights or gradients that the products move.
+
+    Returns
+    -------
+    Floats
+        Milliseconds.
     """
     products = _matmul(work.expert, work.expert_thin, c)
     bytes_ = moved / bytes_in_ms(c["memory"])
@@ -157,7 +180,18 @@ def grouped(work: MicrobatchWork, moved: Floats, c: Constants) -> Floats:
 
 
 def exchange(work: MicrobatchWork, c: Constants, beside: Floats) -> Floats:
-    """Of what a pass of a layer copies and sends all to all."""
+    """Of what a pass of a layer copies and sends all to all.
+
+    Parameters
+    ----------
+    beside
+        Milliseconds of what runs beside it.
+
+    Returns
+    -------
+    Floats
+        Milliseconds that it adds to the pass.
+    """
     sent = work.exchanged / bytes_in_ms(c["gradient"])
     sent = sent + work.exchanged_out / bytes_in_ms(c["network_gradient"])
     sent = sent + work.doublings * c["collective"] * US
@@ -172,7 +206,24 @@ def left(
     c: Constants,
     share: str = "exposed_tensor",
 ) -> Floats:
-    """What of a collective is waited for; at most as much is hidden as runs beside it."""
+    """What of a collective is waited for; at most as much is hidden as runs beside it.
+
+    Parameters
+    ----------
+    collective
+        Milliseconds of the collective alone.
+    beside
+        Milliseconds of what runs beside it.
+    overlaps
+        Above 0 where the software overlaps the two.
+    share
+        The name of the constant that says what part stays exposed.
+
+    Returns
+    -------
+    Floats
+        Milliseconds that are waited for.
+    """
     hidden = np.where(overlaps > 0, 1 - np.minimum(c[share], 1.0), 0.0)
     return np.asarray(collective - np.minimum(hidden * collective, beside))
 
@@ -207,5 +258,11 @@ def _matmul(flops: Floats, thin: Floats, c: Constants, in_fp8: float | Floats = 
 
 
 def bytes_in_ms(rate: float | Floats) -> float | Floats:
-    """Bytes in a millisecond."""
+    """Bytes in a millisecond.
+
+    Parameters
+    ----------
+    rate
+        GB/s.
+    """
     return rate * PER_MS["GB/s"]

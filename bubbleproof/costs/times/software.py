@@ -55,13 +55,37 @@ class Software:
     products: str = "bf16"
 
     def words(self, vocabulary: int, tensor: int) -> int:
-        """Rows of the vocabulary on one tensor rank."""
+        """Rows of the vocabulary on one tensor rank.
+
+        Parameters
+        ----------
+        vocabulary
+            Rows of the model's embedding.
+        tensor
+            Devices that share them.
+
+        Returns
+        -------
+        int
+            Rows, padded where the software pads.
+        """
         if tensor == 1 and not self.pads:
             return vocabulary
         return PADDED * -(-vocabulary // (PADDED * tensor))
 
     def computing_in(self, products: str) -> Software:
-        """The same with products in these numbers. Raises ``ValueError`` where it has none."""
+        """The same with products in these numbers.
+
+        Parameters
+        ----------
+        products
+            The type of numbers, one of ``PRODUCTS``.
+
+        Raises
+        ------
+        ValueError
+            Where it has none.
+        """
         if products not in PRODUCTS:
             raise ValueError(
                 f"products must be one of {', '.join(PRODUCTS)}, got {products[:40]!r}"
@@ -72,7 +96,13 @@ class Software:
 
     def moved_at_the_end(self, zero: int) -> int:
         """Bytes of a gradient and of its weight that cross a group of replicas once at the end:
-        gradients both ways without ZeRO, under 2 and 3 no gradients, under 3 no weights either."""
+        gradients both ways without ZeRO, under 2 and 3 no gradients, under 3 no weights either.
+
+        Parameters
+        ----------
+        zero
+            The ZeRO level, 0 to 3.
+        """
         gathered = {0: self.reduced, 3: 0}.get(zero, self.gathered)
         return gathered + (0 if zero > 1 else self.reduced)
 
@@ -132,7 +162,18 @@ SOFTWARE["megatron-core-overlapped"] = replace(
 
 
 def software(name: str) -> Software:
-    """The software of a name. Raises ``ValueError`` with those that there are."""
+    """The software of a name.
+
+    Parameters
+    ----------
+    name
+        A key of ``SOFTWARE``.
+
+    Raises
+    ------
+    ValueError
+        With those that there are.
+    """
     if name not in SOFTWARE:
         raise ValueError(f"software must be one of {', '.join(SOFTWARE)}, got {name[:40]!r}")
     return SOFTWARE[name]

@@ -52,7 +52,20 @@ def step(
     is_first: bool,
     is_last: bool,
 ) -> Step:
-    """The step of a stage."""
+    """The step of a stage.
+
+    Parameters
+    ----------
+    cards_per_node
+        Cards that share a node's links.
+    is_first, is_last
+        Whether the stage has the embedding, and the head.
+
+    Returns
+    -------
+    Step
+        Bytes that the step moves, sends over the network, and reads and writes for the optimizer.
+    """
     layers = model.layers // at.pipeline
     weights = stage_weights(model, at, layers=layers, is_first=is_first, is_last=is_last)
     moved = moved_around(weights, at) * runs.moved_at_the_end(at.zero)
@@ -69,8 +82,13 @@ def step_times(step: Step, c: Constants, beside: float | Floats = 0.0) -> Floats
     """Milliseconds of the gradients' all-reduce and the optimizer.
 
     Where the software overlaps them, gradients are reduced beside the last microbatch's backward
-    and weights gathered beside the next one's first forward: ``beside`` ms of both are hidden
-    at most.
+    and weights gathered beside the next one's first forward: ``beside`` ms of both are hidden at
+    most.
+
+    Parameters
+    ----------
+    beside
+        Milliseconds of computation that may hide the exchange.
     """
     moved = step.moved / bytes_in_ms(c["gradient"])
     moved = np.asarray(moved + step.sent / bytes_in_ms(c["network_gradient"]))

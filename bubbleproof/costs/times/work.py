@@ -112,7 +112,13 @@ class MicrobatchWork:
 
 @lru_cache(maxsize=4096)
 def work(model: Transformer, at: Deployment, runs: Software, cards_per_node: int) -> MicrobatchWork:
-    """What one microbatch is on one card."""
+    """What one microbatch is on one card.
+
+    Parameters
+    ----------
+    cards_per_node
+        Cards that share a node's links.
+    """
     sums = _products(model, at, runs)
     tokens = at.micro_batch * at.sequence / at.context
     hidden = _stream_bytes(model, at)
@@ -202,7 +208,13 @@ JOINED = (("query", "key", "value"), ("up", "gate"), ("shared up", "shared gate"
 
 
 def joined(name: str) -> tuple[str, ...]:
-    """The linears that one product computes with this one."""
+    """The linears that one product computes with this one.
+
+    Parameters
+    ----------
+    name
+        A linear of a layer, such as ``query``.
+    """
     return next((names for names in JOINED if name in names), (name,))
 
 
@@ -266,13 +278,25 @@ def _held_by(weights: Weights, at: Deployment) -> list[tuple[float, float]]:
 
 def rings_that_leave(at: Deployment, cards_per_node: int) -> int:
     """How many rings over replicas share a node's network; 0 where none leaves its node. Cards are
-    numbered along the tensor group first and then along the replicas."""
+    numbered along the tensor group first and then along the replicas.
+
+    Parameters
+    ----------
+    cards_per_node
+        Cards that share a node's links.
+    """
     leaves = at.tensor * at.replicas > cards_per_node
     return min(at.tensor, cards_per_node) if leaves else 0
 
 
 def is_scattered(at: Deployment, runs: Software, cards_per_node: int) -> bool:
-    """Whether each tensor-parallel card sends its part of a message; see the module's text."""
+    """Whether each tensor-parallel card sends its part of a message; see the module's text.
+
+    Parameters
+    ----------
+    cards_per_node
+        Cards that share a node's links.
+    """
     leaves = at.tensor * at.replicas * at.pipeline > cards_per_node
     return runs.scatters or leaves
 
