@@ -25,4 +25,5 @@ def read(text: str, tmp_path: Path) -> ProblemFile:
 def refusal(text: str, tmp_path: Path) -> str:
     with pytest.raises(UnusableInput) as caught:
         read(text, tmp_path)
+    assert "\n" not in str(caught.value)
     return str(caught.value).replace(f"{tmp_path}/small.toml: ", "")

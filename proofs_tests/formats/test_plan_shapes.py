@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.formats import UnusableInput, read_problem
-from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedRecompute
 from bubbleproof.theory.pipelines.programs.spread import Spread
 from bubbleproof.theory.pipelines.shapes.layer_cuts import LayerPart, Layers
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
+from proofs_tests.formats.problem_texts import read, refusal
 
 SMALL = """
 ranks = 2
@@ -45,18 +44,6 @@ static = "1 KiB"
 forward = 1
 backward = 2
 """
-
-
-def read(text: str, tmp_path: Path) -> ProblemFile:
-    (tmp_path / "small.toml").write_text(text)
-    return read_problem(tmp_path / "small.toml")
-
-
-def refusal(text: str, tmp_path: Path) -> str:
-    with pytest.raises(UnusableInput) as caught:
-        read(text, tmp_path)
-    assert "\n" not in str(caught.value)
-    return str(caught.value).removeprefix(f"{tmp_path / 'small.toml'}: ")
 
 
 def space(text: str, tmp_path: Path) -> PlanSpace:

@@ -22,7 +22,7 @@ from bubbleproof.theory.pipelines.shapes.shaping import ShapedPipeline
 from bubbleproof.verify.candidates.bundle import check_bundle
 from bubbleproof.verify.candidates.chosen import foreign_choice
 from proofs_tests.patience import FOREVER, PATIENCE, ended
-from proofs_tests.planners.found_plans import found_plan, value_found
+from proofs_tests.planners.found_plans import GAPS, found_plan, value_found
 
 SPACE = PlanSpace(
     pipeline=Pipeline(
@@ -76,18 +76,8 @@ def test_the_winner_is_one_of_the_choices_and_its_proofs_are_accepted(found: Pla
     verdict = check_bundle(SPACE, found.bundle)
     assert (verdict.refusals, verdict.bound) == ((), found.value)
     assert verdict.believed == found.believed
-    given = Pipeline(
-        num_ranks=2,
-        num_microbatches=4,
-        forward=(4, 6),
-        backward=(8, 12),
-        input_backward=(4, 6),
-        weight_backward=(4, 6),
-        activation=2,
-        capacity=4,
-        latency=1,
-        split_backward=winner.candidate.backward == "split",
-    )
+    is_split = winner.candidate.backward == "split"
+    given = SPACE.pipeline.with_changes(split_backward=is_split)
     if winner.candidate.chunks == 1:
         assert foreign_choice(given, SPACE.allowed, winner.pipeline) is None
     assert winner.peak_memory <= 4
@@ -241,22 +231,7 @@ def test_no_time_is_no_limit() -> None:
 @pytest.mark.parametrize("has_workers", [False, True], ids=["here", "workers"])
 def test_counted_work_repeats(has_workers: bool) -> None:
     """Candidates leave gaps when the work is done: nothing but the count ends it."""
-    hard = PlanSpace(
-        pipeline=Pipeline(
-            num_ranks=4,
-            num_microbatches=12,
-            forward=(6, 8, 6, 8),
-            backward=20,
-            latency=1,
-            input_backward=10,
-            weight_backward=(10, 8, 10, 8),
-            activation=2,
-            capacity=6,
-        ),
-        chunks=(1, 2),
-        placements=("loop", "wave"),
-        backward=("whole", "split"),
-    )
+    hard = replace(GAPS, placements=("loop", "wave"))
     options = PlanOptions(time_limit=PATIENCE, work=0.15, threads=1)
 
     def answers() -> tuple[object, ...]:

@@ -10,25 +10,8 @@ import pytest
 from bubbleproof.planners import PlanOptions, plan
 from bubbleproof.planners.search_budget import LEAST_WORK, Pace, SearchBudget
 from bubbleproof.solvers import Status
-from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from proofs_tests.patience import PATIENCE
-
-GAPS = PlanSpace(
-    pipeline=Pipeline(
-        num_ranks=4,
-        num_microbatches=12,
-        forward=(6, 8, 6, 8),
-        backward=20,
-        latency=1,
-        input_backward=10,
-        weight_backward=(10, 8, 10, 8),
-        activation=2,
-        capacity=6,
-    ),
-    chunks=(1, 2),
-    backward=("whole", "split"),
-)
+from proofs_tests.planners.found_plans import GAPS
 
 
 def test_a_part_never_ends_after_the_whole() -> None:

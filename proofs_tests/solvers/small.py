@@ -25,6 +25,51 @@ SHAPES = (
     (1, 2, 1, 2, False), (1, 2, 1, 2, True), (2, 2, 1, 1, False), (2, 3, 1, 1, False),
     (2, 2, 1, 1, True), (3, 2, 1, 1, False), (2, 1, 2, 1, True), (1, 2, 2, 1, True),
 )  # fmt: skip
+UNIT, UNEVEN = (1, 1, 1), (10, 11, 8)  # tF, tI and tW
+WIDE = Pipeline(num_ranks=2, num_microbatches=4).problem()
+# Two chunks share a store, a store is released in parts, microbatches differ.
+TWO_CHUNKS = Pipeline(num_ranks=2, num_microbatches=4, num_chunks=2, capacity=3).problem()
+IN_PARTS = Pipeline(
+    num_ranks=2,
+    num_microbatches=4,
+    split_backward=True,
+    activation=2,
+    released_at_input=1,
+    capacity=3,
+    forward=1,
+    input_backward=2,
+    weight_backward=3,
+).problem()
+MIXED = Pipeline(
+    num_ranks=1,
+    num_microbatches=4,
+    split_backward=((True, False, True, False),),
+    capacity=1,
+    input_backward=1,
+    weight_backward=1,
+).problem()
+
+Times = tuple[int, int, int]  # tF, tI and tW in ticks
+
+
+def split(p: int, m: int, room: int, ticks: Times, *, part: bool = False, v: int = 1) -> Pipeline:
+    """Split backward, latency 1 where uneven; ``part``: half of 2 units go with I, half with W."""
+    return Pipeline(
+        num_ranks=p,
+        num_microbatches=m,
+        num_chunks=v,
+        split_backward=True,
+        capacity=room,
+        forward=ticks[0],
+        input_backward=ticks[1],
+        weight_backward=ticks[2],
+        latency=int(ticks == UNEVEN),
+        activation=1 + part,
+        released_at_input=int(part),
+    )
+
+
+V_SHAPE = split(4, 8, 8, UNEVEN, v=2).with_changes(placement="wave")
 
 
 @st.composite

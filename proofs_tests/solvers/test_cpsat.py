@@ -9,9 +9,18 @@ from bubbleproof.theory.model.problem import Problem, Resource, Store
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import Rule, check
+from proofs_tests.judged import accepted
 from proofs_tests.solvers import engine_case
 from proofs_tests.solvers.brute_force import brute_force
-from proofs_tests.solvers.small import RANK_AND_LINK, by_hand, prefetch
+from proofs_tests.solvers.small import (
+    IN_PARTS,
+    MIXED,
+    RANK_AND_LINK,
+    TWO_CHUNKS,
+    WIDE,
+    by_hand,
+    prefetch,
+)
 
 
 def engine(problem: Problem, limit: int | None = None) -> tuple[Schedule | None, int | None, bool]:
@@ -34,30 +43,6 @@ def broken_without(
     schedule, _, _ = engine(problem)
     assert schedule is not None
     return check(problem, schedule).broken
-
-
-# Two chunks share a store, a store is released in parts, microbatches differ.
-WIDE = Pipeline(num_ranks=2, num_microbatches=4).problem()
-TWO_CHUNKS = Pipeline(num_ranks=2, num_microbatches=4, num_chunks=2, capacity=3).problem()
-IN_PARTS = Pipeline(
-    num_ranks=2,
-    num_microbatches=4,
-    split_backward=True,
-    activation=2,
-    released_at_input=1,
-    capacity=3,
-    forward=1,
-    input_backward=2,
-    weight_backward=3,
-).problem()
-MIXED = Pipeline(
-    num_ranks=1,
-    num_microbatches=4,
-    split_backward=((True, False, True, False),),
-    capacity=1,
-    input_backward=1,
-    weight_backward=1,
-).problem()
 
 
 def test_dependencies_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,8 +74,7 @@ def test_the_horizon_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     schedule, bound, _ = engine(late)
     assert bound == 78
     assert schedule is not None
-    measured = check(late, schedule).measured
-    assert measured is not None
+    measured = accepted(late, schedule)
     assert measured.makespan >= 80
 
 

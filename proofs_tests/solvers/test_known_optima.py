@@ -15,6 +15,7 @@ from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.patience import PATIENCE
 from proofs_tests.solvers.best_machine import best_machine
+from proofs_tests.solvers.small import UNEVEN, UNIT, Times, split
 
 # Unsplit, tF = 1, tB = 2, room for `cap` activations: (p, m, cap, optimum). No bound leaves a gap.
 UNSPLIT = [
@@ -30,14 +31,13 @@ LATE = [
     (2, 4, 34, 34), (4, 4, 48, 48), (4, 8, 80, 78), (4, 16, 142, 138), (8, 8, 104, 104),
     (8, 16, 172, 166),
 ]  # fmt: skip
-# Split, (tF, tI, tW), latency, room for `cap`: (p, m, times, latency, cap, optimum).
-EQUAL, UNEVEN = (1, 1, 1), (10, 11, 8)
+# Split, (tF, tI, tW), latency 1 where uneven, room for `cap`: (p, m, cap, times, optimum).
 SPLIT = [
-    (4, 8, EQUAL, 0, 4, 27), (4, 8, EQUAL, 0, 8, 27),
-    (4, 8, UNEVEN, 1, 4, 283), (4, 8, UNEVEN, 1, 8, 265),
-    (4, 12, EQUAL, 0, 4, 39), (4, 12, EQUAL, 0, 8, 39),
-    (4, 12, UNEVEN, 1, 4, 399), (4, 12, UNEVEN, 1, 8, 381),
-    (8, 24, UNEVEN, 1, 8, 815), (8, 32, UNEVEN, 1, 8, 1047),
+    (4, 8, 4, UNIT, 27), (4, 8, 8, UNIT, 27),
+    (4, 8, 4, UNEVEN, 283), (4, 8, 8, UNEVEN, 265),
+    (4, 12, 4, UNIT, 39), (4, 12, 8, UNIT, 39),
+    (4, 12, 4, UNEVEN, 399), (4, 12, 8, UNEVEN, 381),
+    (8, 24, 8, UNEVEN, 815), (8, 32, 8, UNEVEN, 1047),
 ]  # fmt: skip
 
 
@@ -59,40 +59,15 @@ def test_unsplit_with_latency(p: int, m: int, optimum: int, machine: int) -> Non
     assert (result.status, result.proof) == (Status.OPTIMAL, ProofOrigin.CERTIFICATE)
 
 
-@pytest.mark.parametrize(("p", "m", "times", "latency", "cap", "optimum"), SPLIT)
-def test_split(
-    p: int, m: int, times: tuple[int, int, int], latency: int, cap: int, optimum: int
-) -> None:
-    forward, inputs, weights = times
-    pipeline = Pipeline(
-        num_ranks=p,
-        num_microbatches=m,
-        split_backward=True,
-        latency=latency,
-        capacity=cap,
-        forward=forward,
-        input_backward=inputs,
-        weight_backward=weights,
-    )
-    result = solve(pipeline.problem())
+@pytest.mark.parametrize(("p", "m", "cap", "times", "optimum"), SPLIT)
+def test_split(p: int, m: int, cap: int, times: Times, optimum: int) -> None:
+    result = solve(split(p, m, cap, times).problem())
     assert (result.status, result.makespan) == (Status.OPTIMAL, optimum)
 
 
 def test_released_in_parts() -> None:
     # Of 2 units 1 is released after I, room for 8: 283, where the one-machine bound ends at 265.
-    pipeline = Pipeline(
-        num_ranks=4,
-        num_microbatches=8,
-        split_backward=True,
-        latency=1,
-        capacity=8,
-        forward=10,
-        input_backward=11,
-        weight_backward=8,
-        activation=2,
-        released_at_input=1,
-    )
-    problem = pipeline.problem()
+    problem = split(4, 8, 8, UNEVEN, part=True).problem()
     result = solve(problem)
     assert best_machine(problem, lower_bounds(problem)).bound == 265
     assert (result.status, result.makespan) == (Status.OPTIMAL, 283)

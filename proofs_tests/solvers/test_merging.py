@@ -16,28 +16,17 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
-from bubbleproof.verify.check import check
+from proofs_tests.judged import accepted
+from proofs_tests.solvers.small import split
 
 
 def loop(p: int, v: int, m: int, ticks: tuple[int, int, int], room: int) -> Pipeline:
     """A split backward, no latency, room for ``room`` activations."""
-    return Pipeline(
-        num_ranks=p,
-        num_chunks=v,
-        num_microbatches=m,
-        split_backward=True,
-        forward=ticks[0],
-        input_backward=ticks[1],
-        weight_backward=ticks[2],
-        capacity=room,
-    )
+    return split(p, m, room, ticks, v=v).with_changes(latency=0)
 
 
 def makespan(problem: Problem, program: Program) -> int:
-    verdict = check(problem, left_shift(problem, program))
-    assert verdict.ok, verdict.violations[:1]
-    assert verdict.measured is not None
-    return verdict.measured.makespan
+    return accepted(problem, left_shift(problem, program)).makespan
 
 
 # With room for p v activations rank 0 is idle for (p - 1) tI and no longer: until the first I comes

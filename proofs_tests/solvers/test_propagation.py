@@ -17,38 +17,18 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.certificate import Drup
 from bubbleproof.verify.certificates.certificate_decision import check_certificate
 from bubbleproof.verify.certificates.certificate_rule import Certificate
-from bubbleproof.verify.check import check
+from proofs_tests.judged import accepted
 from proofs_tests.patience import ended, in_time
 from proofs_tests.sized import sized
 from proofs_tests.solvers.best_machine import best_machine
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.plain_model import optimum
-from proofs_tests.solvers.small import tiny_pipelines
-
-UNIT, UNEVEN = (1, 1, 1), (10, 11, 8)
+from proofs_tests.solvers.small import UNEVEN, UNIT, split, tiny_pipelines
 
 
 def late(p: int, m: int) -> Pipeline:
     """Unsplit, tF = 2, tB = 4, latency 1, room for p activations."""
     return Pipeline(num_ranks=p, num_microbatches=m, forward=2, backward=4, latency=1, capacity=p)
-
-
-def split(
-    p: int, m: int, room: int, ticks: tuple[int, int, int], *, part: bool = False
-) -> Pipeline:
-    """Split backward, latency 1 where uneven; ``part``: half of 2 units go with I, half with W."""
-    return Pipeline(
-        num_ranks=p,
-        num_microbatches=m,
-        split_backward=True,
-        capacity=room,
-        forward=ticks[0],
-        input_backward=ticks[1],
-        weight_backward=ticks[2],
-        latency=int(ticks == UNEVEN),
-        activation=1 + part,
-        released_at_input=int(part),
-    )
 
 
 def folded(room: int, *, is_split: bool, placement: str = "wave") -> Pipeline:
@@ -194,10 +174,8 @@ def test_the_search_finds_schedules_too(pipeline: Pipeline, machine: int, best: 
     assert best_machine(problem, bounds).bound == machine
     starts = decide(problem, bounds, best, in_time())
     assert isinstance(starts, np.ndarray)
-    verdict = check(problem, schedule_of_starts(problem, starts))
-    assert verdict.ok
-    assert verdict.measured is not None
-    assert verdict.measured.makespan == best
+    measured = accepted(problem, schedule_of_starts(problem, starts))
+    assert measured.makespan == best
     proof = decide(problem, bounds, best - 1, in_time())
     assert isinstance(proof, Drup)
     assert proved(problem, proof) == best
@@ -208,6 +186,5 @@ def test_bound_and_schedule_meet() -> None:
     found = narrow(problem, lower_bounds(problem), 100, in_time())
     assert proved(problem, found.certificate) == 80
     assert found.schedule is not None
-    measured = check(problem, found.schedule).measured
-    assert measured is not None
+    measured = accepted(problem, found.schedule)
     assert measured.makespan == 80

@@ -23,31 +23,19 @@ from proofs_tests.cases import hand_built, overlapped
 from proofs_tests.patience import FOREVER, ended
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.engine_case import lenient, optimum, outcome_of, schedule_of
-from proofs_tests.solvers.small import RANK_AND_LINK, by_hand, offloading, prefetch, tiny_pipelines
+from proofs_tests.solvers.small import (
+    IN_PARTS,
+    MIXED,
+    RANK_AND_LINK,
+    TWO_CHUNKS,
+    WIDE,
+    by_hand,
+    offloading,
+    prefetch,
+    tiny_pipelines,
+)
 
-WIDE = Pipeline(num_ranks=2, num_microbatches=4).problem()
 LATE = Pipeline(num_ranks=4, num_microbatches=8, forward=2, backward=4, latency=1, capacity=4)
-# Two chunks share a store, a store is released in parts, microbatches differ.
-TWO_CHUNKS = Pipeline(num_ranks=2, num_microbatches=4, num_chunks=2, capacity=3).problem()
-IN_PARTS = Pipeline(
-    num_ranks=2,
-    num_microbatches=4,
-    split_backward=True,
-    activation=2,
-    released_at_input=1,
-    capacity=3,
-    forward=2,
-    input_backward=2,
-    weight_backward=3,
-).problem()
-MIXED = Pipeline(
-    num_ranks=1,
-    num_microbatches=4,
-    split_backward=((True, False, True, False),),
-    capacity=1,
-    input_backward=1,
-    weight_backward=1,
-).problem()
 
 
 def clauses(most: int = 10_000) -> OrderClauses:

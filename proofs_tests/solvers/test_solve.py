@@ -32,6 +32,7 @@ from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import check
 from bubbleproof.verify.certificates.certificate_decision import check_certificate
 from proofs_tests.patience import PATIENCE
+from proofs_tests.solvers.small import V_SHAPE
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -40,18 +41,7 @@ HARD = Pipeline(
     num_ranks=8, num_microbatches=16, forward=2, backward=4, latency=1, capacity=8
 ).problem()
 # A V shape in which list scheduling that is not careful gets stuck.
-STUCK = Pipeline(
-    num_ranks=4,
-    num_microbatches=8,
-    num_chunks=2,
-    placement="wave",
-    split_backward=True,
-    forward=10,
-    input_backward=11,
-    weight_backward=8,
-    latency=1,
-    capacity=5,
-).problem()
+STUCK = V_SHAPE.with_changes(capacity=5).problem()
 # Enough tasks for windows.
 IN_WINDOWS = Pipeline(
     num_ranks=6, num_microbatches=36, forward=20, backward=40, latency=5, capacity=4

@@ -15,35 +15,13 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
-from bubbleproof.verify import check
+from proofs_tests.judged import accepted
 from proofs_tests.patience import PATIENCE
 from proofs_tests.sized import sized
+from proofs_tests.solvers.small import UNEVEN, V_SHAPE, split
 
-V_SHAPE = Pipeline(
-    num_ranks=4,
-    num_microbatches=8,
-    num_chunks=2,
-    placement="wave",
-    split_backward=True,
-    forward=10,
-    input_backward=11,
-    weight_backward=8,
-    latency=1,
-    capacity=8,
-)
 # Half of an activation goes back at I: the store's clauses, not its edges, say what fits.
-IN_PARTS = Pipeline(
-    num_ranks=4,
-    num_microbatches=sized(8, full=16),
-    split_backward=True,
-    forward=10,
-    input_backward=11,
-    weight_backward=8,
-    latency=1,
-    activation=2,
-    released_at_input=1,
-    capacity=6,
-)
+IN_PARTS = split(4, sized(8, full=16), 6, UNEVEN, part=True)
 LOOP = Pipeline(num_ranks=4, num_microbatches=12, num_chunks=2, capacity=7, latency=1)
 
 
@@ -61,10 +39,7 @@ def improved(problem: Problem, least: int = 0) -> tuple[Schedule, list[Schedule]
 
 
 def makespan(problem: Problem, schedule: Schedule) -> int:
-    verdict = check(problem, schedule)
-    assert verdict.ok
-    assert verdict.measured is not None
-    return verdict.measured.makespan
+    return accepted(problem, schedule).makespan
 
 
 @pytest.mark.sweep

@@ -26,6 +26,7 @@ from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import Rule, check
+from proofs_tests.judged import accepted
 from proofs_tests.sized import sized
 
 BPIPE, INTERLEAVED = BPipe(), BPipeInterleaved()
@@ -41,10 +42,7 @@ def measured(family: BalancedFamily, pipeline: Pipeline, transfer: int | None = 
     balanced = family.balanced(pipeline, transfer=transfer)
     problem = balanced.problem()
     schedule = family.schedule(balanced, problem)
-    verdict = check(problem.with_capacity(family.objective(p, m, v)), schedule)
-    assert verdict.ok, f"{family.name} p={p} m={m} v={v}\n{verdict}"
-    assert verdict.measured is not None
-    return verdict.measured
+    return accepted(problem.with_capacity(family.objective(p, m, v)), schedule)
 
 
 def sizes(most_ranks: int) -> Iterator[tuple[int, int]]:
@@ -264,11 +262,9 @@ def test_a_users_pipeline_is_fitted_with_the_evictions() -> None:
     fitted = BPIPE.fitted(uneven.with_changes(split_backward=True))
     assert BPIPE.refusal(fitted) is None
     problem = fitted.problem()
-    verdict = check(problem, BPIPE.schedule(fitted, problem))
-    assert verdict.ok
-    assert verdict.measured is not None
+    measured = accepted(problem, BPIPE.schedule(fitted, problem))
     # Rank 0 holds 3 of its 5 units; rank 3 parks 2 of them at once, beside 1 of its own 2.
-    assert verdict.measured.peak_activations == (15, 12, 6, 12)
+    assert measured.peak_activations == (15, 12, 6, 12)
     assert BPIPE.fitted(step(4, 8, 2)) == step(4, 8, 2)  # 1F1B takes no chunks: left as it is
 
 

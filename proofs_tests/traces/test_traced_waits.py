@@ -17,7 +17,7 @@ from bubbleproof.traces.trace_spans import read_trace
 from bubbleproof.traces.traced_report import as_it_ran
 from bubbleproof.traces.traced_steps import traced_job
 from bubbleproof.traces.traced_waits import StepTimes, TimeSpent, TracedTimes, traced_times
-from bubbleproof.verify import check
+from proofs_tests.judged import accepted
 from proofs_tests.traces.made_traces import Lasting, MadeRun
 
 CASES = [
@@ -91,12 +91,10 @@ def test_idle_sums_to_that_of_the_schedule_as_it_ran(tmp_path: Path) -> None:
     run = MadeRun(name="zb-h1", params={"p": 3, "m": 4}, lasting=noisy(2)).run()
     times = read(run, tmp_path)
     problem, schedule = as_it_ran(times)
-    verdict = check(problem, schedule)
-    assert verdict.ok  # the truth has no message before its producer's end
-    assert verdict.measured is not None
+    measured = accepted(problem, schedule)
     step = times.median_step()
-    beyond = step.length - verdict.measured.makespan  # before the first work and after the last
-    for rank, idle in enumerate(verdict.measured.idle_ticks):
+    beyond = step.length - measured.makespan  # before the first work and after the last
+    for rank, idle in enumerate(measured.idle_ticks):
         spent = step.spent(rank)
         assert idle + beyond == step.length - spent[TimeSpent.WORK]
 

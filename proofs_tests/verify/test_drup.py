@@ -22,25 +22,14 @@ from bubbleproof.verify.certificates.drup_replay import DrupReplay, Literal
 from bubbleproof.verify.certificates.index_order import index_order
 from proofs_tests.patience import in_time
 from proofs_tests.solvers.brute_force import brute_force
-from proofs_tests.solvers.small import by_hand, tiny_pipelines
+from proofs_tests.solvers.small import UNEVEN, by_hand, split, tiny_pipelines
 
 # Unsplit, tF = 2, tB = 4, latency 1, room for p: optima by two other engines (test_known_optima).
 LATE = Pipeline(
     num_ranks=8, num_microbatches=16, forward=2, backward=4, latency=1, capacity=8
 ).problem()
 # Split, released in parts: 283 by the same.
-IN_PARTS = Pipeline(
-    num_ranks=4,
-    num_microbatches=8,
-    split_backward=True,
-    latency=1,
-    capacity=8,
-    forward=10,
-    input_backward=11,
-    weight_backward=8,
-    activation=2,
-    released_at_input=1,
-).problem()
+IN_PARTS = split(4, 8, 8, UNEVEN, part=True).problem()
 # Two chunks in a V share a store of 5: 72.
 SHARED = Pipeline(
     num_ranks=4, num_microbatches=8, num_chunks=2, placement="wave", capacity=5
