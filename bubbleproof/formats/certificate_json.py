@@ -48,17 +48,23 @@ from pydantic import Field, TypeAdapter
 from bubbleproof.formats.action_text import action_texts
 from bubbleproof.formats.certificates.certificate_layouts import (
     DIRECT,
+    FORMAT,
     LAYOUTS,
+    VERSION,
     CasesLayout,
+    CertificateHead,
+    CertificateLayout,
     DirectLayout,
     DrupLayout,
     OneMachineLayout,
     OneStoreLayout,
     PricesLayout,
+    TariffLayout,
     VolumeLayout,
     WindowsLayout,
+    objective_name,
 )
-from bubbleproof.formats.certificates.window_json import windows_content, windows_of
+from bubbleproof.formats.certificates.window_json import window_layouts, windows_of
 from bubbleproof.formats.errors import UnusableInput, about, quoted
 from bubbleproof.formats.exact_numbers import LARGEST
 from bubbleproof.formats.files import MEBIBYTE, FilePath, write_text
@@ -73,8 +79,6 @@ from bubbleproof.verify.certificates.one_store import OneStore
 from bubbleproof.verify.certificates.tick_prices import Tariff, TickPrices
 from bubbleproof.verify.certificates.volume import Volume
 
-FORMAT = "bubbleproof/certificate"
-VERSION = 1
 SIZE_LIMIT = 64 * MEBIBYTE
 UNPACKED_LIMIT = 256 * MEBIBYTE
 LONGEST_PLAIN = 1 << 16
@@ -166,53 +170,61 @@ def certificate_content(
     """What a certificate's file holds. Raises ``UnusableInput`` likewise."""
     if abs(certificate.bound) > LARGEST:
         raise UnusableInput("bound", f"at most {LARGEST}", str(certificate.bound))
+    return _layout_of(problem, certificate, name).content()
+
+
+def _layout_of(problem: Problem, certificate: Certificate, name: str) -> CertificateLayout:
     texts = _texts(problem)
-    head = {"format": FORMAT, "version": VERSION, "name": name}
-    claim = {"objective": certificate.objective, "bound": certificate.bound}
+    head = CertificateHead(
+        format=FORMAT,
+        version=VERSION,
+        name=name,
+        objective=objective_name(certificate.objective),
+        bound=certificate.bound,
+    )
     match certificate:
         case OneMachine():
-            body: dict[str, object] = {
-                "kind": "one-machine",
-                **claim,
-                "resource": problem.resources[certificate.resource].name,
-                "tasks": [texts[task] for task in certificate.tasks],
-            }
+            return OneMachineLayout(
+                **head,
+                kind="one-machine",
+                resource=problem.resources[certificate.resource].name,
+                tasks=[texts[task] for task in certificate.tasks],
+            )
         case OneStore():
-            body = {
-                "kind": "one-store",
-                **claim,
-                "resource": problem.resources[certificate.resource].name,
-                "store": problem.stores[certificate.store].name,
-                "begin": certificate.begin,
-                "end": certificate.end,
-            }
+            return OneStoreLayout(
+                **head,
+                kind="one-store",
+                resource=problem.resources[certificate.resource].name,
+                store=problem.stores[certificate.store].name,
+                begin=certificate.begin,
+                end=certificate.end,
+            )
         case Volume():
             store = problem.stores[certificate.store].name
-            body = {"kind": "volume", **claim, "store": store}
+            return VolumeLayout(**head, kind="volume", store=store)
         case TickPrices():
-            body = {
-                "kind": "prices",
-                **claim,
-                "resources": [
-                    _tariff_to_json(problem.resources[row.of].name, row)
-                    for row in certificate.resources
-                ],
-                "stores": [
-                    _tariff_to_json(problem.stores[row.of].name, row) for row in certificate.stores
-                ],
-            }
+            resources = [
+                _tariff(problem.resources[row.of].name, row) for row in certificate.resources
+            ]
+            stores = [_tariff(problem.stores[row.of].name, row) for row in certificate.stores]
+            return PricesLayout(**head, kind="prices", resources=resources, stores=stores)
         case MicrobatchWindows():
-            first = texts[certificate.first]
-            windows = windows_content(problem, certificate, first, certificate_content)
-            body = {"kind": "windows", **claim, **windows}
+            return WindowsLayout(
+                **head,
+                kind="windows",
+                first=texts[certificate.first],
+                store=problem.stores[certificate.store].name,
+                windows=window_layouts(problem, certificate, certificate_content),
+            )
         case Drup():
-            lines = [_lemma_text(lemma, texts) for lemma in certificate.lemmas]
-            body = {"kind": "drup", **claim, "rank": certificate.rank, **_lines_to_json(lines)}
-    return {**head, **body}
+            text = "\n".join(lines := [_lemma_text(lemma, texts) for lemma in certificate.lemmas])
+            if len(text) <= LONGEST_PLAIN or not text.isascii():
+                return DrupLayout(**head, kind="drup", rank=certificate.rank, lemmas=lines)
+            return DrupLayout(**head, kind="drup", rank=certificate.rank, packed=_packed(text))
 
 
-def _tariff_to_json(name: str, tariff: Tariff) -> dict[str, object]:
-    return {"of": name, "steps": [list(step) for step in tariff.steps]}
+def _tariff(name: str, tariff: Tariff) -> TariffLayout:
+    return TariffLayout(of=name, steps=list(tariff.steps))
 
 
 def _texts(problem: Problem) -> list[str]:
@@ -230,11 +242,8 @@ def _lemma_text(lemma: Lemma, texts: Sequence[str]) -> str:
     return " ".join(words + ([] if lemma.full is None else [f"@{texts[lemma.full]}"]))
 
 
-def _lines_to_json(lines: list[str]) -> dict[str, object]:
-    text = "\n".join(lines)
-    if len(text) <= LONGEST_PLAIN or not text.isascii():
-        return {"lemmas": lines}
-    return {"packed": base64.b64encode(zlib.compress(text.encode("ascii"), 9)).decode("ascii")}
+def _packed(text: str) -> str:
+    return base64.b64encode(zlib.compress(text.encode("ascii"), 9)).decode("ascii")
 
 
 def _lemma_lines(layout: DrupLayout) -> list[str]:

@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal, TypedDict
 
 from pydantic import Field
 
+from bubbleproof.formats.errors import UnusableInput, quoted
 from bubbleproof.formats.exact_numbers import LARGEST
 from bubbleproof.formats.validation import AS_WHOLE, Layout, Natural, Whole
 
+FORMAT: Final = "bubbleproof/certificate"
+VERSION: Final = 1
+HEAD = ("format", "version", "name", "kind")  # the keys that stand first in a file
 ObjectiveName = Literal["makespan", "span_idle"]
 OneOrMore = Annotated[int, Field(ge=1, le=LARGEST)]
+
+
+def objective_name(text: str) -> ObjectiveName:
+    """The objective of that name. Raises ``UnusableInput`` for one that no file can name.
+
+    Parameters
+    ----------
+    text
+        The name as a certificate has it.
+    """
+    known: tuple[ObjectiveName, ...] = ("makespan", "span_idle")
+    for name in known:
+        if name == text:
+            return name
+    raise UnusableInput("objective", f"one of {', '.join(known)}", quoted(text))
+
+
+class CertificateHead(TypedDict):
+    """The values of ``CertificateLayout``."""
+
+    format: Literal["bubbleproof/certificate"]
+    version: Literal[1]
+    name: str
+    objective: ObjectiveName
+    bound: int
 
 
 class CertificateLayout(Layout):
@@ -21,6 +50,11 @@ class CertificateLayout(Layout):
     name: str = ""
     objective: ObjectiveName
     bound: Whole
+
+    def content(self) -> dict[str, object]:
+        """What a file holds: the keys that were given, those of ``HEAD`` first."""
+        given = self.model_dump(exclude_unset=True)
+        return {**{key: given[key] for key in HEAD}, **given}
 
 
 class OneMachineLayout(CertificateLayout):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from bubbleproof.formats.certificates.certificate_layouts import WindowsLayout
+from bubbleproof.formats.certificates.certificate_layouts import WindowLayout, WindowsLayout
 from bubbleproof.formats.errors import UnusableInput, inside
 from bubbleproof.formats.validation import Names
 from bubbleproof.theory.model.problem import Problem
@@ -46,10 +46,10 @@ def windows_of(
     return first, store, tuple(found)
 
 
-def windows_content(
-    problem: Problem, certificate: MicrobatchWindows, text: str, write: WriteProof
-) -> dict[str, object]:
-    """What a file says of the windows; ``text`` names their first task.
+def window_layouts(
+    problem: Problem, certificate: MicrobatchWindows, write: WriteProof
+) -> list[WindowLayout]:
+    """What a file says of each window; ``write`` says what it holds of a proof.
 
     Raises ``UnusableInput`` where one is of no excerpt of the problem.
     """
@@ -58,12 +58,7 @@ def windows_content(
     for number, each in enumerate(certificate.windows):
         if isinstance(short := excerpts.of(each.count, each.ranks), str):
             raise UnusableInput(f"windows[{number}]", "an excerpt of the problem", short)
-        rows.append(
-            {
-                "count": each.count,
-                "ranks": [problem.resources[rank].name for rank in each.ranks],
-                "times": each.times,
-                "proof": write(short, each.proof),
-            }
-        )
-    return {"first": text, "store": problem.stores[certificate.store].name, "windows": rows}
+        ranks = [problem.resources[rank].name for rank in each.ranks]
+        proof = write(short, each.proof)
+        rows.append(WindowLayout(count=each.count, ranks=ranks, times=each.times, proof=proof))
+    return rows

@@ -23,14 +23,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bubbleproof.formats.certificate_json import (
-    FORMAT,
     SIZE_LIMIT,
-    VERSION,
     certificate_content,
     certificate_of,
     write_content,
 )
-from bubbleproof.formats.certificates.certificate_layouts import CasesLayout
+from bubbleproof.formats.certificates.certificate_layouts import (
+    FORMAT,
+    VERSION,
+    CasesLayout,
+    objective_name,
+)
 from bubbleproof.formats.errors import UnusableInput, about, inside
 from bubbleproof.formats.files import FilePath
 from bubbleproof.formats.json_text import read_json
@@ -55,9 +58,15 @@ def write_proof(
     """Write a proof over choices; an existing file is replaced whole or not at all."""
     with about(path):
         if isinstance(proof, Cases):
-            head: dict[str, object] = {"format": FORMAT, "version": VERSION, "name": name}
-            claim = {"kind": "cases", "objective": proof.objective, "bound": proof.bound}
-            content = {**head, **claim, "cases": cases_content(pipeline, allowed, proof)}
+            content = CasesLayout(
+                format=FORMAT,
+                version=VERSION,
+                name=name,
+                objective=objective_name(proof.objective),
+                bound=proof.bound,
+                kind="cases",
+                cases=cases_content(pipeline, allowed, proof),
+            ).content()
         else:
             content = certificate_content(relaxation(pipeline, allowed), proof, name=name)
     write_content(path, content)
