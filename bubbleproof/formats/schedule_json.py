@@ -186,7 +186,7 @@ def _allowed(
 def write_schedule(path: FilePath, file: ScheduleFile) -> None:
     """Write a schedule file; an existing file is replaced whole or not at all.
 
-    Raises ``UnusableInput`` where the layout cannot say the content: a pipeline that does not pose
+    Raises ``UnusableInput`` where the layout cannot say the content: a pipeline that does not state
     the problem beside it, a resource that the problem does not have, a negative start.
     """
     with about(path):

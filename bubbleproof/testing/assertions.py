@@ -77,10 +77,10 @@ def assert_valid(
         given, more = held(problem, made, asker="assert_valid")
         if hasattr(given, "to_judge"):
             return _required(check_every_rule(given.to_judge, semantics))
-        posed, made, _ = pair(given, more, asker="assert_valid")
+        stated, made, _ = pair(given, more, asker="assert_valid")
     else:
-        posed = problem_of(problem, asker="assert_valid")
-    return _required(check_whole(posed, made, semantics=semantics))
+        stated = problem_of(problem, asker="assert_valid")
+    return _required(check_whole(stated, made, semantics=semantics))
 
 
 def assert_torch_schedule(

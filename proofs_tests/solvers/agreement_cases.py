@@ -2,7 +2,7 @@
 
 Pipelines: unsplit, split and mixed per microbatch; chunks in a loop or a wave; slices; uneven
 durations; memory released in parts; latencies, also of one link alone. Transfers as tasks: each
-message occupies a link (full or half duplex), or activations are parked on another rank. Tight
+message occupies a link (full or half duplex), or activations are evicted to another rank. Tight
 capacities make some of them infeasible.
 """
 
@@ -28,7 +28,7 @@ WIDER = (
 
 
 class Source(Protocol):
-    """Something that poses a problem and whose ``repr`` is the Python that builds it."""
+    """Something that states a problem and whose ``repr`` is the Python that builds it."""
 
     def problem(self) -> Problem: ...
 
@@ -131,7 +131,7 @@ def wider(draw: st.DrawFn) -> Pipeline:
 
 @st.composite
 def evicting(draw: st.DrawFn) -> Pipeline:
-    """Some activations of stage 0 are parked on the last rank; all ranks have room for 1 to 3."""
+    """Some activations of stage 0 are evicted to the last rank; all ranks have room for 1 to 3."""
     p, m = draw(st.sampled_from(((2, 2), (2, 3), (3, 2))))
     chosen = draw(st.lists(st.integers(0, m - 1), unique=True, min_size=1, max_size=2))
     ticks = draw(st.integers(0, 2))

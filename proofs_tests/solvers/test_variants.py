@@ -89,12 +89,12 @@ def rows(problem: Problem) -> tuple[Counter[Hashable], ...]:
 
 @pytest.mark.parametrize("allowed", ALLOWED.values(), ids=ALLOWED)
 def test_what_is_taken_is_what_theory_builds(allowed: AllowedChoices) -> None:
-    posed = PipelineVariants(PIPELINE, allowed)
-    choices = list(posed.variants.choices())
+    made = PipelineVariants(PIPELINE, allowed)
+    choices = list(made.variants.choices())
     assert len(choices) > 1
     for taken in choices:
-        assert rows(posed.variants.taken(taken)) == rows(posed.chosen(taken).problem())
-    assert rows(posed.variants.plain) == rows(PIPELINE.problem())
+        assert rows(made.variants.taken(taken)) == rows(made.chosen(taken).problem())
+    assert rows(made.variants.plain) == rows(PIPELINE.problem())
 
 
 @pytest.mark.parametrize("allowed", ALLOWED.values(), ids=ALLOWED)
@@ -109,16 +109,16 @@ def test_no_choice_is_better_than_the_floor(allowed: AllowedChoices) -> None:
 
 
 def test_options_of_one_sample_exclude_each_other() -> None:
-    posed = PipelineVariants(PIPELINE, ALLOWED["all"])
+    made = PipelineVariants(PIPELINE, ALLOWED["all"])
     # Stage 0 recomputes or evicts each of two microbatches; stage 1 off-loads each or not.
-    assert len(posed.options) == 6
-    assert len(list(posed.variants.choices())) == 3 * 3 * 2 * 2
+    assert len(made.options) == 6
+    assert len(list(made.variants.choices())) == 3 * 3 * 2 * 2
     again, evicted = (
-        posed.options.index(Option(what=what, stage=0, microbatch=1))
+        made.options.index(Option(what=what, stage=0, microbatch=1))
         for what in ("recompute", "evict")
     )
     with pytest.raises(ValueError, match="these options exclude each other"):
-        posed.variants.taken((again, evicted))
+        made.variants.taken((again, evicted))
 
 
 def test_a_pool_has_the_joint_capacity_and_others_none() -> None:
@@ -218,14 +218,14 @@ def test_one_sample_that_may_do_less_than_the_others_breaks_the_symmetry() -> No
 
 
 def test_choices_in_words() -> None:
-    posed = PipelineVariants(PIPELINE, ALLOWED["all"])
+    made = PipelineVariants(PIPELINE, ALLOWED["all"])
     wanted = [
         Option(what="recompute", stage=0, microbatch=1),
         Option(what="evict", stage=0, microbatch=0),
         Option(what="off-load", stage=1, microbatch=0),
         Option(what="off-load", stage=1, microbatch=1),
     ]
-    chosen = posed.chosen([posed.options.index(option) for option in wanted])
+    chosen = made.chosen([made.options.index(option) for option in wanted])
     assert read_aloud(chosen.choices, chosen.setting) == (
         "stage 0 recomputes microbatches 1",
         "rank 0 evicts microbatches 0 to rank 1",

@@ -263,7 +263,7 @@ def test_a_users_pipeline_is_fitted_with_the_evictions() -> None:
     assert BPIPE.refusal(fitted) is None
     problem = fitted.problem()
     measured = accepted(problem, BPIPE.schedule(fitted, problem))
-    # Rank 0 holds 3 of its 5 units; rank 3 parks 2 of them at once, beside 1 of its own 2.
+    # Rank 0 holds 3 of its 5 units; rank 3 keeps 2 of them at once, beside 1 of its own 2.
     assert measured.peak_activations == (15, 12, 6, 12)
     assert BPIPE.fitted(step(4, 8, 2)) == step(4, 8, 2)  # 1F1B takes no chunks: left as it is
 

@@ -25,7 +25,7 @@ def chosen(**changes: object) -> Pipeline:
     return Pipeline(**(SHAPE | changes))  # type: ignore[arg-type]  # fields by name
 
 
-def parked(**changes: int | None) -> Problem:
+def evicting(**changes: int | None) -> Problem:
     """Microbatch 0 goes to the host: 1 tick down, 5 ticks up."""
     offload = ActivationOffload(stage=0, microbatch=0, offload=1, reload=5)
     return chosen(offloads=(offload,), **changes).problem()
@@ -60,7 +60,7 @@ LAST_IN_FIRST_OUT = {
 
 
 def test_an_activation_is_on_both_sides_while_it_moves() -> None:
-    problem = parked()
+    problem = evicting()
     verdict = check(problem, at(problem, LAST_IN_FIRST_OUT))
     assert verdict.ok, str(verdict)
     # Rank: 0F0 4; gone at 3 when 0F1 takes 4 and the reload 4: 8; 0B1 gives 4 back at 8.
@@ -81,16 +81,16 @@ def test_an_activation_is_on_both_sides_while_it_moves() -> None:
     ("action", "moved"), [("0OFFLOAD0", (1, 1)), ("0RELOAD0", (2, 2)), ("0B0", (0, 7))]
 )
 def test_each_way_waits_for_the_one_before(action: str, moved: tuple[int, int]) -> None:
-    problem = parked()
+    problem = evicting()
     starts = LAST_IN_FIRST_OUT | {action: moved}
     assert Rule.DEPENDENCIES in check(problem, at(problem, starts)).broken
 
 
 def test_capacities_of_rank_and_host_are_kept() -> None:
     for changes in ({"capacity": 7}, {"host_capacity": 3}):
-        problem = parked(**changes)
+        problem = evicting(**changes)
         assert check(problem, at(problem, LAST_IN_FIRST_OUT)).broken == (Rule.MEMORY,)
-    problem = parked(capacity=8, host_capacity=4)
+    problem = evicting(capacity=8, host_capacity=4)
     assert check(problem, at(problem, LAST_IN_FIRST_OUT)).ok
 
 

@@ -1,4 +1,4 @@
-"""Every family poses the problem it always posed: a digest of all columns, family by family.
+"""Every family states the problem that it always stated: a digest of all columns, family by family.
 
 The digests were taken before pipelines with choices became one class, and have to change only
 where a family's problem is meant to: ``python -m proofs_tests.theory.test_problem_columns``

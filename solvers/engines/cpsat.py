@@ -1,8 +1,9 @@
 """The CP-SAT engine (OR-tools): exact, with one method per constraint family.
 
 Variables: the start of each task, within the window that its head, its tail and the limit leave.
-Memory edges say memory exactly where they can; else stairs are clauses over booleans "x has ended
-by the start of y", lifetimes a cumulative, and anything else a reservoir.
+Memory edges say memory exactly where they can. Else activations that are released in parts become
+clauses over booleans "x has ended by the start of y", lifetimes a cumulative, and anything else a
+reservoir (``solvers.memory_rules``).
 """
 
 from __future__ import annotations

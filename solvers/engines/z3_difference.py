@@ -1,9 +1,9 @@
 """The z3 engine: difference logic, and a binary search on the objective.
 
 Starts are integers. Dependencies and memory edges are differences; a pair of tasks of one resource
-is a clause of two differences, a stair a clause of at most two; a load is a pseudo-boolean sum over
-"this moment is not after that one", which are differences again. One solver answers every probe
-``goal <= value``, so that what it learns at one value serves the next.
+is a clause of two differences, a release in parts a clause of at most two; a load is a
+pseudo-boolean sum over "this moment is not after that one", which are differences again. One solver
+answers every probe ``goal <= value``, so that what it learns at one value serves the next.
 """
 
 from __future__ import annotations

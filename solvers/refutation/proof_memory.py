@@ -1,9 +1,9 @@
 """Memory as orders: clauses "these tasks do not all come before t, or those do not all come after".
 
-Each is a lemma whose ``full`` is t (``verify.certificates.certificate``). Stairs are stated
-beforehand. Of other stores there are too many; they are found one by one, each refuting a schedule
-that breaks a capacity. Where tasks of several resources meet in a store (transfers), they have no
-orders, and the clause speaks of their starts.
+Each is a lemma whose ``full`` is t (``verify.certificates.certificate``). Where activations are
+released in parts, all of them are stated beforehand. Of other stores there are too many; they are
+found one by one, each refuting a schedule that breaks a capacity. Where tasks of several resources
+meet in a store (transfers), they have no orders, and the clause speaks of their starts.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Orders:
 
 
 def release_clauses(encoding: Encoding, orders: Orders) -> Iterator[FullStore]:
-    """The stores that are stairs, completely."""
+    """The clauses of all stores whose activations are released in parts."""
     for clause in encoding.memory.clauses:
         found = orders.full(clause.later, [], list(clause.either))
         if found is not None:

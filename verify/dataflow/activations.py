@@ -54,7 +54,7 @@ MOVES: dict[Kind, tuple[ActivationPlace, ActivationPlace]] = {
 }
 _PHRASES = {
     ActivationPlace.DROPPED: ", dropped",
-    ActivationPlace.EVICTED: ", parked over the same link",
+    ActivationPlace.EVICTED: ", evicted over the same link",
     ActivationPlace.HOST: " on the host",
     ActivationPlace.LEFT: ", as left for W",
 }

@@ -102,7 +102,7 @@ def stepped() -> Case:
     problem, steps = made.problem, [f"{g}STEP" for g in range(2)]
     actions = [*problem.actions, *(Action.parse(text) for text in steps)]
     more = np.arange(problem.num_tasks, problem.num_tasks + 2)
-    posed = replace(
+    stated = replace(
         problem,
         actions=ActionTable.from_actions(actions),
         duration=np.append(problem.duration, [1, 1]),
@@ -115,8 +115,8 @@ def stepped() -> Case:
         [*order, Action.parse(text)]
         for order, text in zip(made.schedule.program.orders(2), steps, strict=True)
     ]
-    schedule = left_shift(posed, Program.from_orders(orders))
-    return Case(name="stepped", problem=posed, schedule=schedule)
+    schedule = left_shift(stated, Program.from_orders(orders))
+    return Case(name="stepped", problem=stated, schedule=schedule)
 
 
 def all_samples() -> list[Case]:

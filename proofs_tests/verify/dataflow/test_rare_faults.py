@@ -198,6 +198,6 @@ def test_what_is_parked_over_one_link_does_not_come_back_over_another() -> None:
     ranks = [f"{rank}F0 {rank}B0" for rank in range(4)]
     assert found(problem, *ranks, "0EVICT0 0LOAD0", "1EVICT0 1LOAD0") == []
     assert found(problem, *ranks, "0EVICT0", "1EVICT0 1LOAD0 0LOAD0") == [
-        "0LOAD0 on link 1-2 needs the activations of 0F0, parked over the same link: "
+        "0LOAD0 on link 1-2 needs the activations of 0F0, evicted over the same link: "
         "0EVICT0 has evicted them"
     ]
