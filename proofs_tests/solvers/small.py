@@ -27,19 +27,8 @@ SHAPES = (
 )  # fmt: skip
 UNIT, UNEVEN = (1, 1, 1), (10, 11, 8)  # tF, tI and tW
 WIDE = Pipeline(num_ranks=2, num_microbatches=4).problem()
-# Two chunks share a store, a store is released in parts, microbatches differ.
+# Two chunks share a store, microbatches differ; below, a store is released in parts.
 TWO_CHUNKS = Pipeline(num_ranks=2, num_microbatches=4, num_chunks=2, capacity=3).problem()
-IN_PARTS = Pipeline(
-    num_ranks=2,
-    num_microbatches=4,
-    split_backward=True,
-    activation=2,
-    released_at_input=1,
-    capacity=3,
-    forward=1,
-    input_backward=2,
-    weight_backward=3,
-).problem()
 MIXED = Pipeline(
     num_ranks=1,
     num_microbatches=4,
@@ -69,6 +58,7 @@ def split(p: int, m: int, room: int, ticks: Times, *, part: bool = False, v: int
     )
 
 
+IN_PARTS = split(2, 4, 3, (1, 2, 3), part=True).problem()
 V_SHAPE = split(4, 8, 8, UNEVEN, v=2).with_changes(placement="wave")
 
 

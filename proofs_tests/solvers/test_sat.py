@@ -24,7 +24,6 @@ from proofs_tests.patience import FOREVER, ended
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.engine_case import lenient, optimum, outcome_of, schedule_of
 from proofs_tests.solvers.small import (
-    IN_PARTS,
     MIXED,
     RANK_AND_LINK,
     TWO_CHUNKS,
@@ -32,9 +31,11 @@ from proofs_tests.solvers.small import (
     by_hand,
     offloading,
     prefetch,
+    split,
     tiny_pipelines,
 )
 
+IN_PARTS = split(2, 4, 3, (2, 2, 3), part=True).problem()
 LATE = Pipeline(num_ranks=4, num_microbatches=8, forward=2, backward=4, latency=1, capacity=4)
 
 
