@@ -121,7 +121,7 @@ def checked_value(encoding: Encoding, start: Ints) -> int | None:
 
 
 def require_accepted(who: str, verdict: Verdict) -> Measures:
-    """The measures. Raises ``FaultError`` with the first violation of a refused schedule.
+    """The measures of a schedule that the checker accepted.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ OBJECTIVES: tuple[Goal, ...] = get_args(Goal)
 
 
 def goal(name: str) -> Goal:
-    """The objective of that name. Raises ``ValueError`` listing them where there is none.
+    """The objective of that name.
 
     Parameters
     ----------

@@ -35,8 +35,6 @@ def transformer(family: str = "general", **numbers: Any) -> Transformer:
 
     >>> transformer("gpt", layers=12, hidden=768, heads=12, vocabulary=50257).feed_forward
     3072
-
-    Raises ``ValueError`` for an unknown family or field, and for one that is missing.
     """
     if family not in FAMILIES:
         raise ValueError(f"model family must be one of {', '.join(FAMILIES)}, got {family!r}")

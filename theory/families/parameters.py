@@ -79,11 +79,19 @@ class FamilyParameters:
 def parse_parameters(tokens: Iterable[str]) -> FamilyParameters:
     """Read ``key=value`` words.
 
+    Parameters
+    ----------
+    tokens
+        ``key=value``, where a value is a whole number or, for ``e`` and ``d``, several with commas.
+
+    Raises
+    ------
+    ValueError
+        For an unknown or repeated key, a value that is no whole number, and for missing ``p`` or
+        ``m``.
+
     >>> parse_parameters(["p=4", "m=8", "e=8,4"]).e
     (8, 4)
-
-    Raises ``ValueError`` for an unknown or repeated key, a value that is no whole number, and for
-    missing ``p`` or ``m``.
     """
     given: dict[str, int | tuple[int, ...]] = {}
     for token in tokens:
@@ -99,7 +107,15 @@ def parse_parameters(tokens: Iterable[str]) -> FamilyParameters:
 def make_parameters(given: Mapping[str, int | tuple[int, ...]]) -> FamilyParameters:
     """Parameters from a mapping of their names.
 
-    Raises ``ValueError`` for another name, another type, and for missing ``p`` or ``m``.
+    Parameters
+    ----------
+    given
+        A whole number by name; a tuple of them for a sequence.
+
+    Raises
+    ------
+    ValueError
+        For another name, another type, and for missing ``p`` or ``m``.
     """
     for name, value in given.items():
         if name not in NAMES:

@@ -40,7 +40,13 @@ Sequences = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def buffer_size(enqueue: Sequence[int], dequeue: Sequence[int]) -> int:
-    """q: the most microbatches in the queue when a dequeue operation begins that needs them."""
+    """q: the most microbatches in the queue when a dequeue operation begins that needs them.
+
+    Parameters
+    ----------
+    enqueue, dequeue
+        Microbatches of each operation, which add up to as many.
+    """
     enqueued = np.repeat(np.cumsum(enqueue), enqueue)
     dequeued = np.repeat(np.cumsum(dequeue) - dequeue, dequeue)
     return int((enqueued - dequeued).max())
@@ -89,7 +95,19 @@ def literal_orders(
 ) -> list[list[str]]:
     """Algorithm 1 as printed, lines 2 to 18, in text form; chunks count from 1 in it.
 
-    Raises ``IndexError`` where it takes a pass from an empty list.
+    Parameters
+    ----------
+    p
+        Ranks.
+    num_chunks
+        Chunks of a rank.
+    enqueue, dequeue
+        Microbatches of each operation, which add up to as many.
+
+    Raises
+    ------
+    IndexError
+        Where it takes a pass from an empty list.
     """
     forward = list(zip(*(c.tolist() for c in passes(enqueue, range(num_chunks))), strict=True))
     backward = list(

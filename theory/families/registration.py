@@ -51,7 +51,15 @@ def register(family: Family) -> Family:
 def registered(*, reserved: Collection[str]) -> dict[str, Family]:
     """The families of entry points, then those of ``register``, by name.
 
-    Raises ``ValueError`` where one has a ``reserved`` name.
+    Parameters
+    ----------
+    reserved
+        The names of our own families.
+
+    Raises
+    ------
+    ValueError
+        Where one has a ``reserved`` name.
     """
     found = {**_announced(), **_own}
     for name in found:

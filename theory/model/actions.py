@@ -108,8 +108,6 @@ class Action:
     def parse(cls, text: str) -> Self:
         """Read the text form; the whole text must match (PyTorch's reader accepts ``0F0x``).
 
-        Raises ``ValueError`` saying what was expected and what was found.
-
         Parameters
         ----------
         text

@@ -31,6 +31,15 @@ def is_safe(line: Iterable[tuple[float, int]], free: int, enough: float = inf) -
     """Whether all in line, given by what they lack and hold, can be completed in turn.
 
     Precondition: nobody behind lacks more than ``enough``.
+
+    Parameters
+    ----------
+    line
+        For each in line what it lacks and what it holds, in units.
+    free
+        Units that nobody holds.
+    enough
+        What nobody behind lacks more than.
     """
     for lacking, held in line:
         if lacking > free:
@@ -58,7 +67,17 @@ class RankBank:
         self.last = 0  # those behind it have not begun
 
     def take(self, microbatch: int, units: int, settled: int) -> None:
-        """A task of the microbatch starts; it takes ``settled`` of its units for good."""
+        """A task of the microbatch starts; it takes ``settled`` of its units for good.
+
+        Parameters
+        ----------
+        microbatch
+            The microbatch's number.
+        units
+            What the task takes.
+        settled
+            How many of them the microbatch then lacks no more.
+        """
         self.load += units
         if microbatch > self.last:
             self.last = microbatch
@@ -66,7 +85,15 @@ class RankBank:
         self.lacking[microbatch] -= settled
 
     def give(self, microbatch: int, units: int) -> None:
-        """A task of the microbatch ends."""
+        """A task of the microbatch ends.
+
+        Parameters
+        ----------
+        microbatch
+            The microbatch's number.
+        units
+            What the task gives back.
+        """
         self.load -= units
         self.held[microbatch] -= units
 
@@ -74,6 +101,17 @@ class RankBank:
         """Whether the state is safe once the task has started, with room for ``limit`` units.
 
         Precondition: no microbatch lacks more than ``limit``.
+
+        Parameters
+        ----------
+        microbatch
+            The microbatch's number.
+        units
+            What the task would take.
+        settled
+            How many of them the microbatch would then lack no more.
+        limit
+            Units that the rank has in all.
         """
         lacking, held, first = self.lacking, self.held, self.first
         while first < microbatch and not held[first] + lacking[first]:
@@ -106,19 +144,47 @@ class StoreBank:
         self.left = tasks.copy()
 
     def change(self, store: int, microbatch: int, delta: int) -> None:
-        """A task of the microbatch changed what it holds."""
+        """A task of the microbatch changed what it holds.
+
+        Parameters
+        ----------
+        store
+            The store's index.
+        microbatch
+            The microbatch's number.
+        delta
+            Units; below 0 where they are released.
+        """
         self.begun.setdefault(microbatch)
         self.held[store, microbatch] += delta
         self.acquired[store, microbatch] += delta > 0
 
     def end(self, microbatch: int) -> None:
-        """A task of the microbatch ended."""
+        """A task of the microbatch ended.
+
+        Parameters
+        ----------
+        microbatch
+            The microbatch's number.
+        """
         self.left[microbatch] -= 1
         if not self.left[microbatch]:
             self.begun.pop(microbatch, None)
 
     def allows(self, store: int, microbatch: int, delta: int, free: int) -> bool:
-        """Whether the state is safe once a task took ``delta`` and left ``free``."""
+        """Whether the state is safe once a task took ``delta`` and left ``free``.
+
+        Parameters
+        ----------
+        store
+            The store's index.
+        microbatch
+            The microbatch's number.
+        delta
+            Units that the task would take.
+        free
+            Units that would be left.
+        """
         return is_safe(self._line(store, microbatch, delta), free)
 
     def _line(self, store: int, microbatch: int, delta: int) -> Iterator[tuple[float, int]]:

@@ -33,11 +33,32 @@ class FixedLists(ABC):
 
     @abstractmethod
     def chosen(self, resource: int, now: int) -> int | None:
-        """The task that a free resource begins now, out of its queue; None to let it idle."""
+        """The task that a free resource begins now, out of its queue; None to let it idle.
+
+        Parameters
+        ----------
+        resource
+            The resource's index.
+        now
+            The tick at which it is free.
+
+        Returns
+        -------
+        int | None
+            The task's index.
+        """
 
     @abstractmethod
     def ended(self, task: int, now: int) -> None:
-        """Account for a task that has ended."""
+        """Account for a task that has ended.
+
+        Parameters
+        ----------
+        task
+            The task's index.
+        now
+            The tick of its end.
+        """
 
     def run(self) -> bool:
         """Whether all tasks have begun; else it got stuck."""
@@ -54,11 +75,30 @@ class FixedLists(ABC):
         return sum(map(len, self.orders)) == len(self.tasks.ticks)
 
     def look(self, when: int, resource: int) -> None:
-        """Let a resource look then what it can do."""
+        """Let a resource look then what it can do.
+
+        Parameters
+        ----------
+        when
+            A tick that has not passed.
+        resource
+            The resource's index.
+        """
         heapq.heappush(self.events, (when, 1, resource))
 
     def arrives(self, task: int | None) -> int:
-        """When all its inputs are there, if they have all begun."""
+        """When all its inputs are there, if they have all begun.
+
+        Parameters
+        ----------
+        task
+            The task's index; None for no task.
+
+        Returns
+        -------
+        int
+            A tick, or ``NEVER_KNOWN``.
+        """
         return NEVER_KNOWN if task is None or self.waits[task] else self.arrival[task]
 
     def _begin(self, task: int, resource: int, now: int) -> None:

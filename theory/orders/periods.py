@@ -34,7 +34,15 @@ class Band:
 
 
 def bands(starts: Ints, count: int) -> Iterator[Band]:
-    """The bands of ``count`` microbatches to a period that no microbatch can be added to."""
+    """The bands of ``count`` microbatches to a period that no microbatch can be added to.
+
+    Parameters
+    ----------
+    starts
+        Ticks, shape (classes, microbatches).
+    count
+        Microbatches of a period, 1 or more.
+    """
     steps = starts[:, count:] - starts[:, :-count]
     same = (steps == steps[:1]).all(axis=0)
     for first, last in _runs(same, steps[0]):
@@ -47,7 +55,15 @@ def longest(found: Iterator[Band]) -> Band | None:
 
 
 def with_periods(starts: Ints, band: Band, added: int) -> Ints:
-    """Starts ``[c, j]`` with so many periods more."""
+    """Starts ``[c, j]`` with so many periods more.
+
+    Parameters
+    ----------
+    starts
+        Ticks, shape (classes, microbatches).
+    added
+        How many periods more, 0 or more.
+    """
     cut = band.first
     period = starts[:, cut : cut + band.count]
     shift = band.ticks * np.arange(added)

@@ -48,19 +48,52 @@ class ReadyLists(ABC):
 
     @abstractmethod
     def chosen(self, resource: int, now: int) -> int | None:
-        """The task that a free resource takes now, out of its list; None to let it idle."""
+        """The task that a free resource takes now, out of its list; None to let it idle.
+
+        Parameters
+        ----------
+        resource
+            The resource's index.
+        now
+            The tick at which it is free.
+
+        Returns
+        -------
+        int | None
+            The task's index.
+        """
 
     @abstractmethod
     def begun(self, task: int, end: int) -> None:
-        """Account for a task that has started and will end at ``end``."""
+        """Account for a task that has started and will end at ``end``.
+
+        Parameters
+        ----------
+        task
+            The task's index.
+        end
+            The tick at which it will end.
+        """
 
     @abstractmethod
     def ended(self, task: int) -> None:
-        """Account for a task that has ended."""
+        """Account for a task that has ended.
+
+        Parameters
+        ----------
+        task
+            The task's index.
+        """
 
     @abstractmethod
     def fits(self, task: int) -> bool:
-        """Whether a ready task may start now, at a free resource."""
+        """Whether a ready task may start now, at a free resource.
+
+        Parameters
+        ----------
+        task
+            The task's index.
+        """
 
     def run(self) -> bool:
         """Whether all tasks have run; else it got stuck."""
@@ -116,6 +149,11 @@ class ReadyLists(ABC):
         """Take the first of a list that fits, if any, and say whether one was passed over.
 
         Those passed over stay in the list.
+
+        Parameters
+        ----------
+        queue
+            The list's index.
         """
         ready = self.ready[queue]
         if ready and self.fits(ready[0][1]):

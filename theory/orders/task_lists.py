@@ -33,7 +33,18 @@ class TaskLists:
     num_resources: int
 
     def followers(self, task: int) -> Iterator[tuple[int, int]]:
-        """The tasks that wait for one, each with its lag."""
+        """The tasks that wait for one, each with its lag.
+
+        Parameters
+        ----------
+        task
+            The task's index.
+
+        Returns
+        -------
+        Iterator[tuple[int, int]]
+            Indices of tasks with ticks.
+        """
         rows = slice(self.first[task], self.first[task + 1])
         return zip(self.after[rows], self.lag[rows], strict=True)
 
@@ -78,7 +89,13 @@ def load_changes(problem: Problem) -> tuple[LoadChanges, LoadChanges]:
 
 
 def program_of_lists(problem: Problem, orders: list[list[int]]) -> Program:
-    """The program in which each resource does its tasks in the given order."""
+    """The program in which each resource does its tasks in the given order.
+
+    Parameters
+    ----------
+    orders
+        For each resource indices of its tasks.
+    """
     task = np.array([task for order in orders for task in order], dtype=np.int64)
     return Program(
         actions=problem.actions.take(task),

@@ -60,7 +60,18 @@ class BalancedFamily(Family):
 
     @abstractmethod
     def objective(self, p: int, m: int, v: int = 1) -> int:
-        """mu_opt: the activations that no rank of a transferring pair exceeds."""
+        """mu_opt: the activations that no rank of a transferring pair exceeds.
+
+        Parameters
+        ----------
+        p, m, v
+            Ranks, microbatches, and chunks of a rank.
+
+        Returns
+        -------
+        int
+            Activations.
+        """
 
     def pipeline(self, params: FamilyParameters) -> Pipeline:
         return self.balanced(super().pipeline(params))
@@ -72,7 +83,15 @@ class BalancedFamily(Family):
     def balanced(self, pipeline: Pipeline, *, transfer: int | None = None) -> Pipeline:
         """The pipeline with this family's evictions; each takes ``transfer`` ticks each way.
 
-        Raises ``ValueError`` where the base family refuses the pipeline.
+        Parameters
+        ----------
+        transfer
+            Ticks of an EVICT and of a LOAD; those of a forward where None is given.
+
+        Raises
+        ------
+        ValueError
+            Where the base family refuses the pipeline.
         """
         if (why := self.base.refusal(pipeline)) is not None:
             raise ValueError(why)
@@ -94,7 +113,13 @@ class BalancedFamily(Family):
         return pipeline.with_changes(evictions=evictions, waits=waits)
 
     def transfers(self, p: int, m: int, v: int = 1) -> dict[int, tuple[PlannedTransfer, ...]]:
-        """The transfers of each evictor that has any, in slot order, by its rank."""
+        """The transfers of each evictor that has any, in slot order, by its rank.
+
+        Parameters
+        ----------
+        p, m, v
+            Ranks, microbatches, and chunks of a rank.
+        """
         return dict(_plan(self, p, m, v))
 
     def _plan(self, pipeline: Pipeline) -> dict[int, tuple[PlannedTransfer, ...]]:

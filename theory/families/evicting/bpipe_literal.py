@@ -38,7 +38,13 @@ class TransferDecision:
 
 
 def literal(slots: Slots, p: int, s: int, m: int) -> tuple[TransferDecision, ...]:
-    """Algorithm 1 on the computation schedule ``slots`` of stage ``s``, lines 3 to 27."""
+    """Algorithm 1 on the computation schedule ``slots`` of stage ``s``, lines 3 to 27.
+
+    Parameters
+    ----------
+    p, s, m
+        Ranks, the evicting stage, and microbatches.
+    """
     mu_opt = -(-(p + 2) // 2)
     n_evict = min(p - s, m) - mu_opt
     evicted: set[int | None] = set()

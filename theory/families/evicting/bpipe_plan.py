@@ -79,7 +79,18 @@ def saved_by(action: Action) -> SavedSample:
 
 @lru_cache(maxsize=256)  # a sweep has as many shapes, and several claims go over it
 def computation_slots(family: Family, p: int, m: int, v: int = 1) -> tuple[Slots, ...]:
-    """The computation schedule of each rank at tF = tB = 1, all of one length."""
+    """The computation schedule of each rank at tF = tB = 1, all of one length.
+
+    Parameters
+    ----------
+    p, m, v
+        Ranks, microbatches, and chunks of a rank.
+
+    Returns
+    -------
+    tuple[Slots, ...]
+        For each rank an action, or None, in every slot of one tick.
+    """
     pipeline = Pipeline(num_ranks=p, num_microbatches=m, num_chunks=v, forward=1, backward=1)
     schedule = family.schedule(pipeline)
     length = int(schedule.start.max()) + 1
@@ -94,7 +105,15 @@ def computation_slots(family: Family, p: int, m: int, v: int = 1) -> tuple[Slots
 def plan_transfers(slots: Slots, capacity: int) -> tuple[PlannedTransfer, ...]:
     """The transfers of an evictor, in slot order; none where its own schedule stays within.
 
-    Raises ``NoPlan`` where rule 3 finds no earlier slot.
+    Parameters
+    ----------
+    capacity
+        The activations that the evictor may hold.
+
+    Raises
+    ------
+    NoPlan
+        Where rule 3 finds no earlier slot.
     """
     early: set[int] = set()
     while True:
@@ -187,6 +206,11 @@ def room_waits(
     """The waits (release, acquisition) of an evictor with these slots and transfers.
 
     Precondition: in the slots it holds at most ``capacity`` activations.
+
+    Parameters
+    ----------
+    capacity
+        The activations that the evictor may hold.
     """
     beside: dict[int, Action] = {transfer.slot: transfer.action for transfer in transfers}
     unused: dict[Kind, deque[Action]] = {Kind.B: deque(), Kind.EVICT: deque()}

@@ -60,7 +60,15 @@ class AdaPipe(Family):
     def planned(self, pipeline: Pipeline, *, capacity: int | None) -> Pipeline:
         """The pipeline with its stages cut into blocks and recomputed so that every rank fits.
 
-        Raises ``ValueError`` where no partition does.
+        Parameters
+        ----------
+        capacity
+            Units of memory of every rank; None for no limit.
+
+        Raises
+        ------
+        ValueError
+            Where no partition does.
         """
         stages, ticks = range(pipeline.num_stages), pipeline.ticks
         numbers = pipeline.per_stage

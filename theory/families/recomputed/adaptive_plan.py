@@ -101,6 +101,15 @@ def adaptive_plan(
     """The plan of the least T_0 within ``capacity`` units on every rank (None: no limit).
 
     None where no partition fits. Preconditions: as many layers as ranks, or more.
+
+    Parameters
+    ----------
+    ranks
+        p; as many layers or more.
+    microbatches
+        m.
+    capacity
+        Units of memory of every rank; None for no limit.
     """
     search = _Search(tuple(layers), ranks, microbatches, capacity)
     even = [len(layers) * rank // ranks for rank in range(ranks + 1)]

@@ -32,7 +32,13 @@ from bubbleproof.theory.pipelines.transfers import ActionPair
 
 
 def even_blocks(num_ranks: int, num_chunks: int) -> tuple[int, ...]:
-    """The rank of each stage where every block has as many."""
+    """The rank of each stage where every block has as many.
+
+    Parameters
+    ----------
+    num_ranks, num_chunks
+        p and v; a rank has v successive stages.
+    """
     return tuple(rank for rank in range(num_ranks) for _ in range(num_chunks))
 
 
@@ -47,6 +53,11 @@ def recomputed_just_in_time(pipeline: Pipeline, stages: Collection[int]) -> Pipe
     """The pipeline with these stages recomputed, each when its gradient has come.
 
     Precondition: its stages lie in blocks.
+
+    Parameters
+    ----------
+    stages
+        Numbers of stages.
     """
     chosen = tuple(sorted(stages))
     ends = [block[-1] for block in blocks_of(pipeline)[:-1]]

@@ -59,7 +59,13 @@ class RecomputedOneForwardOneBackward(Family):
         return self.recomputing(pipeline, chunks=max(1, pipeline.num_chunks // 2))
 
     def recomputing(self, pipeline: Pipeline, *, chunks: int) -> Pipeline:
-        """The pipeline, in even blocks, with the first ``chunks`` of each rank recomputed."""
+        """The pipeline, in even blocks, with the first ``chunks`` of each rank recomputed.
+
+        Parameters
+        ----------
+        chunks
+            How many of each rank, from 0 to all of them.
+        """
         v = pipeline.num_chunks
         return recomputed_just_in_time(
             pipeline, {g for g in range(pipeline.num_stages) if g % v < chunks}
@@ -79,6 +85,11 @@ class RecomputedOneForwardOneBackward(Family):
 
 def least_chunks(share: int) -> int:
     """The fewest chunks of which some are ``share`` per cent.
+
+    Parameters
+    ----------
+    share
+        Per cent, from 0 to 100.
 
     >>> [least_chunks(share) for share in (0, 50, 67, 75, 1)]
     [1, 2, 3, 4, 67]

@@ -9,17 +9,35 @@ from __future__ import annotations
 
 
 def share_of_chunks(recomputed: int, chunks: int) -> int:
-    """Per cent of ``chunks`` that ``recomputed`` are, rounded, halves up."""
+    """Per cent of ``chunks`` that ``recomputed`` are, rounded, halves up.
+
+    Parameters
+    ----------
+    recomputed
+        How many are.
+    chunks
+        Of how many, 1 or more.
+    """
     return (200 * recomputed + chunks) // (2 * chunks)
 
 
 def chunks_of_share(share: int, chunks: int) -> int:
     """k: how many of ``chunks`` are ``share`` per cent.
 
+    Parameters
+    ----------
+    share
+        Per cent, from 0 to 100.
+    chunks
+        Of how many, 1 or more.
+
+    Raises
+    ------
+    ValueError
+        Where no number of them is that share.
+
     >>> chunks_of_share(67, 3)
     2
-
-    Raises ``ValueError`` where no number of them is.
     """
     nearest = (2 * share * chunks + 100) // 200
     if share_of_chunks(nearest, chunks) != share:

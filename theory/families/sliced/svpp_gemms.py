@@ -35,6 +35,11 @@ def shortest_filling(pipeline: Pipeline, uncut: Program, limit: int) -> Program:
     """The order for a pipeline with cut W or uneven slices.
 
     ``uncut`` is an order of its F, I and whole W that holds at most ``limit`` units per rank.
+
+    Parameters
+    ----------
+    limit
+        Units that a rank may hold.
     """
     problem = without_messages(pipeline.problem())
     found = [uncut]

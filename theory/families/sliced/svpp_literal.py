@@ -46,6 +46,15 @@ def svpp_literal(
     """The printed generator's orders. Preconditions: loop placement, full backwards, f >= v*s.
 
     ``of_samples`` puts the bubbles of step 2 within each sample alone.
+
+    Parameters
+    ----------
+    forwards
+        f, the forwards of rank 0 before its first backward.
+    rescheduled
+        Whether step 4 is taken.
+    of_samples
+        Whether the bubbles of step 2 lie within each sample alone.
     """
     table = _Table(pipeline, forwards, of_samples=of_samples)
     if rescheduled:
@@ -57,6 +66,11 @@ def tie_breaks(pipeline: Pipeline, forwards: int) -> Iterator[Program]:
     """The rescheduled orders, one for every way to break the ties of step 4; the first is ours.
 
     Their number grows with the factorial of the microbatches: for small pipelines.
+
+    Parameters
+    ----------
+    forwards
+        f, the forwards of rank 0 before its first backward.
     """
     script: list[int] = []
     while True:

@@ -37,7 +37,13 @@ FORWARDS, BACKWARDS, WEIGHTS = range(3)  # the lists of a rank
 
 
 def slice_orders(pipeline: Pipeline, limit: int) -> Program:
-    """The orders for a pipeline in loop placement. Precondition: ``limit`` >= v*s."""
+    """The orders for a pipeline in loop placement. Precondition: ``limit`` >= v*s.
+
+    Parameters
+    ----------
+    limit
+        Slices that a rank may hold, v s or more.
+    """
     return _orders(
         pipeline.num_ranks,
         pipeline.num_microbatches,
@@ -70,6 +76,18 @@ def grouped_order(problem: Problem, sizes: list[int], limit: int) -> tuple[Progr
     """The orders for groups of these sizes, and how many ticks they take.
 
     Precondition: the pipeline's placement is a loop, and every action lasts one tick.
+
+    Parameters
+    ----------
+    sizes
+        Microbatches of each group, which add up to all.
+    limit
+        Slices that a rank may hold.
+
+    Raises
+    ------
+    ValueError
+        Where that is less than one sample needs.
     """
     run = _SliceRun(problem, sizes, limit)
     if not run.run():
@@ -82,8 +100,15 @@ def group_sizes(p: int, m: int, s: int, group: int) -> list[int]:
 
     A group needs p slots from one chunk to the next and brings one per slice; the next group fills
     the rest. Behind the last group nothing comes: where its slices fill less than half of the ring,
-    it and the one before share their microbatches evenly, the smaller share first. (Two groups of
-    2 and 1 stay as they are: shared, they wait longer for backwards of 2 ticks.)
+    it and the one before share their microbatches evenly, the smaller share first. (Two groups of 2
+    and 1 stay as they are: shared, they wait longer for backwards of 2 ticks.)
+
+    Parameters
+    ----------
+    p, m, s
+        Ranks, microbatches, and slices of a sample.
+    group
+        Microbatches of a full group.
 
     >>> group_sizes(8, 17, 1, 8)
     [8, 4, 5]

@@ -48,8 +48,19 @@ def uneven_slices(
 ) -> UnevenSlices:
     """The slices of the least T; of equals those with the shortest longest slice.
 
-    ``ticks`` is t, forward and backward together. Raises ``ValueError`` for fewer than one granule
-    and for ticks below 0.
+    Parameters
+    ----------
+    granules
+        L, the tokens of a sample in whole granules, 1 or more.
+    ranks, microbatches
+        p and m.
+    ticks
+        t, of a slice's length and of what lies before it, forward and backward together.
+
+    Raises
+    ------
+    ValueError
+        For fewer than one granule, and for ticks below 0.
     """
     if granules < 1:
         raise ValueError(f"a sample has 1 granule or more, got {granules}")
@@ -117,6 +128,13 @@ def unevenly_sliced(
 
     Its stages are alike; ``forward`` and ``backward`` are the ticks of a stage. The slices are
     those of the least T where the two are in one proportion, and good ones else.
+
+    Parameters
+    ----------
+    granules
+        L, the tokens of a sample in whole granules, 1 or more.
+    forward, backward
+        The ticks of a stage, of a slice's length and of what lies before it.
     """
     cut = uneven_slices(
         granules,
