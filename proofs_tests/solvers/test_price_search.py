@@ -21,7 +21,7 @@ from bubbleproof.verify.certificates.tick_prices import Tariff, TickPrices
 from proofs_tests.sized import sized
 from proofs_tests.solvers.exhaustive import Exhaustive, TooMuchWork
 from proofs_tests.solvers.random_problems import random_problem
-from proofs_tests.solvers.small import V_SHAPE
+from proofs_tests.solvers.small import UNEVEN, split
 from proofs_tests.verify.odd_problems import odd_problem
 
 
@@ -72,7 +72,7 @@ def test_no_program_is_made_of_what_a_microbatch_does_not_fit() -> None:
 
 def test_prices_of_a_short_horizon_are_lengthened() -> None:
     """A wave of eight ranks, split backwards: from 1,994 ticks to 2,041, by 797 of them alone."""
-    pipeline = V_SHAPE.with_changes(num_ranks=8, num_microbatches=32, capacity=12)
+    pipeline = split(8, 32, 12, UNEVEN, v=2).with_changes(placement="wave")
     claim = next(found(pipeline.problem(), 1994))
     assert claim.bound == 2041
     assert refusal(pipeline.problem(), claim) is None
