@@ -76,7 +76,13 @@ class OptionLifetimes:
         return found
 
     def of(self, stores: tuple[int, ...]) -> tuple[OptionalLifetime, ...] | None:
-        """The joint load of the stores above their base; None where it is no sum of lifetimes."""
+        """The joint load of the stores above their base; None where it is no sum of lifetimes.
+
+        Parameters
+        ----------
+        stores
+            Indices of stores.
+        """
         found: list[OptionalLifetime] = []
         for sample, changes in self._changes(stores).items():
             lifetimes = self._of_group(sample, changes)

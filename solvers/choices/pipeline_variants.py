@@ -44,7 +44,13 @@ class PipelineVariants:
         self.variants = self._tagged(whole)
 
     def chosen(self, taken: Collection[int]) -> Pipeline:
-        """The pipeline that takes exactly these options."""
+        """The pipeline that takes exactly these options.
+
+        Parameters
+        ----------
+        taken
+            Places of options in ``options``.
+        """
         options = [self.options[number] for number in sorted(taken)]
         return self.pipeline.with_changes(**self._chosen(options))
 

@@ -89,7 +89,15 @@ class Variants:
     def taken(self, options: Collection[int]) -> Problem:
         """The concrete problem in which exactly these options are taken.
 
-        Raises ``ValueError`` for two options that clash.
+        Parameters
+        ----------
+        options
+            Places of options in ``options``.
+
+        Raises
+        ------
+        ValueError
+            For two options that clash.
         """
         for clash in self.clashes:
             if len(both := sorted(set(clash) & set(options))) > 1:
@@ -109,7 +117,13 @@ class Variants:
                     yield chosen
 
     def family_of(self, option: int) -> Option | None:
-        """What the option has in common with its like for other microbatches; None for NONE."""
+        """What the option has in common with its like for other microbatches; None for NONE.
+
+        Parameters
+        ----------
+        option
+            The option's place in ``options``, or ``NONE``.
+        """
         return None if option == NONE else replace(self.options[option], microbatch=NONE)
 
     @cached_property

@@ -48,6 +48,13 @@ def greedy_programs(
     """A program for every patience, priority and in-flight limit that does not get stuck.
 
     No run begins once ``is_enough``, or ``most_tasks`` were started in all and there is a program.
+
+    Parameters
+    ----------
+    is_enough
+        Asked before each run.
+    most_tasks
+        Tasks that are started in all runs together.
     """
     setting = _Setting(problem, bounds)
     priorities = [_priority(problem, bounds, ranking) for ranking in _RANKINGS]

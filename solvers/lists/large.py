@@ -132,6 +132,11 @@ class LargeSearch:
 
         Too short a makespan is refuted in no time where a band is demanded. So the shortest that is
         not, from ``bound`` (ticks) on, is found by halving, and most of the time goes to it.
+
+        Parameters
+        ----------
+        bound
+            Ticks that no schedule is below.
         """
         for plan in islice(self.plans(), FEW):
             if self.budget.seconds and self._can_improve(plan):

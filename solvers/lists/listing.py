@@ -16,7 +16,20 @@ LISTED = 1e-5  # units of work for each task that is started
 def listed_programs(
     problem: Problem, bounds: Bounds, target: int, is_enough: Callable[[], bool]
 ) -> Iterator[tuple[str, Program]]:
-    """By priorities, then along fixed orders within the ``target`` (ticks)."""
+    """By priorities, then along fixed orders within the ``target`` (ticks).
+
+    Parameters
+    ----------
+    target
+        Ticks, such as a lower bound.
+    is_enough
+        Asked before each run.
+
+    Returns
+    -------
+    Iterator[tuple[str, Program]]
+        The name of the method and the program.
+    """
     for program in greedy_programs(problem, bounds, is_enough):
         yield "greedy", program
     for program in merged_programs(problem, target, is_enough):

@@ -54,6 +54,15 @@ def merged_programs(
 
     None where chunks share no rank, or a task occupies several resources. No run begins once
     ``is_enough``, or beyond ``most_tasks`` in all.
+
+    Parameters
+    ----------
+    target
+        Ticks, such as a lower bound.
+    is_enough
+        Asked before each run.
+    most_tasks
+        Tasks of all runs together.
     """
     stages = int(problem.actions.stage.max(initial=0)) + 1
     if stages <= problem.num_ranks or len(problem.occupancy.task) > problem.num_tasks:
@@ -73,7 +82,18 @@ def merged_programs(
 
 
 def grouped(problem: Problem, size: int) -> Ints:
-    """All tasks in an order: ``size`` microbatches at a time, stage by stage."""
+    """All tasks in an order: ``size`` microbatches at a time, stage by stage.
+
+    Parameters
+    ----------
+    size
+        Microbatches of a group, 1 or more.
+
+    Returns
+    -------
+    Ints
+        Indices of tasks.
+    """
     actions = problem.actions
     way = np.where(actions.kind == Kind.F, 1, -1)
     keys = way * actions.slice, actions.microbatch, way * actions.stage, actions.microbatch // size
@@ -82,7 +102,18 @@ def grouped(problem: Problem, size: int) -> Ints:
 
 def steady(problem: Problem, interval: Fraction) -> Ints:
     """All tasks in an order: stage g of microbatch j at time g + j ``interval``, backwards from the
-    last stage on."""
+    last stage on.
+
+    Parameters
+    ----------
+    interval
+        How many stages a microbatch is ahead of the next one, 0 or more.
+
+    Returns
+    -------
+    Ints
+        Indices of tasks.
+    """
     actions = problem.actions
     is_forward = actions.kind == Kind.F
     depth = np.where(is_forward, actions.stage, actions.stage.max() - actions.stage)
@@ -118,7 +149,15 @@ class Merging:
         return 2 * int(stage.max()) + 1 - int(here.max() + here.min()) if len(here) else 0
 
     def program(self, limit: int, target: int) -> Program | None:
-        """The merged program, or None where it gets stuck."""
+        """The merged program, or None where it gets stuck.
+
+        Parameters
+        ----------
+        limit
+            Forwards of a rank that may be in flight.
+        target
+            Ticks, such as a lower bound.
+        """
         run = _MergingRun(self, limit, target)
         return program_of_lists(self.problem, run.orders) if run.run() else None
 

@@ -44,7 +44,10 @@ def periodic_schedules(
 ) -> Iterator[Schedule]:
     """Schedules whose microbatches repeat, for the checker to judge.
 
-    ``known``: ticks per microbatch of one that is known, to be shortened.
+    Parameters
+    ----------
+    known
+        Ticks per microbatch of a schedule that is known, to be shortened; None for none.
     """
     rate = period_bound(problem, alike.order)
     for count in COUNTS:
@@ -86,7 +89,15 @@ def _longer(cycle: Cycle, ticks: int) -> Cycle:
 
 
 def repeated(starts: Ints, cycle: Cycle, alike: IdenticalClasses, ticks: int) -> Ints:
-    """Starts of all microbatches (ticks per task) from those of the first few."""
+    """Starts of all microbatches (ticks per task) from those of the first few.
+
+    Parameters
+    ----------
+    starts
+        Ticks of each task of the first few.
+    ticks
+        The period.
+    """
     few = index_order(cycle.few).groups[0]
     full = np.empty(alike.members.size, dtype=np.int64)
     for j in range(alike.num_microbatches):
@@ -96,7 +107,13 @@ def repeated(starts: Ints, cycle: Cycle, alike: IdenticalClasses, ticks: int) ->
 
 
 def cycle_of(problem: Problem, alike: IdenticalClasses, count: int) -> Cycle | None:
-    """The first ``count`` microbatches as a cycle; None where some store has another shape."""
+    """The first ``count`` microbatches as a cycle; None where some store has another shape.
+
+    Parameters
+    ----------
+    count
+        Microbatches of a cycle, 1 or more.
+    """
     few, order = first_microbatches(problem, count), alike.order
     rows = index_order(few).groups[0].tolist()
     row_of = dict(zip(alike.members[:, 0].tolist(), rows, strict=True))

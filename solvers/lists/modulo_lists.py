@@ -154,7 +154,11 @@ class ModuloLists:
     def schedules(self, *, is_brief: bool = False) -> Iterator[Schedule]:
         """Those of all turns and of the best one shortened, as they are and left-shifted.
 
-        ``is_brief``: of the first alone, which has the shortest period but for what is shortened.
+        Parameters
+        ----------
+        is_brief
+            Whether only the first turn is wanted, which has the shortest period but for what is
+            shortened.
         """
         best: Turn | None = None
         for turn in self.turns():
@@ -195,6 +199,11 @@ class ModuloLists:
         The period is made shorter by a ``SHORTER``th part; then delays are changed, one to three at
         a time, as long as the stores do not exceed their room by more, until they fit. It ends
         where as many as ``most`` tasks were placed for one period.
+
+        Parameters
+        ----------
+        most
+            Tasks that are placed for one period.
         """
         rng, delays = Random(0), [0] * len(self.ticks)
         while (

@@ -26,7 +26,13 @@ LONGEST_PERIOD = 8  # microbatches
 
 
 def first_microbatches(problem: Problem, count: int) -> Problem:
-    """The problem of the first ``count`` microbatches. Precondition: they are identical."""
+    """The problem of the first ``count`` microbatches. Precondition: they are identical.
+
+    Parameters
+    ----------
+    count
+        How many, 1 or more.
+    """
     kept = problem.actions.microbatch < count
     edges = problem.edges
     return part_of(problem, kept, kept[edges.before] & kept[edges.after], kept[problem.events.task])
@@ -70,6 +76,11 @@ def find_band(starts: Ints) -> Band | None:
     """The band of shortest period in ``starts[c, j]`` (ticks), more than two periods long.
 
     Of several it is the longest.
+
+    Parameters
+    ----------
+    starts
+        Ticks, shape (classes, microbatches).
     """
     for count in range(1, min(LONGEST_PERIOD, starts.shape[1] // 3) + 1):
         best = longest(band for band in bands(starts, count) if band.last - band.first > 2 * count)
@@ -81,7 +92,17 @@ def find_band(starts: Ints) -> Band | None:
 def stretched(starts: Ints, band: Band, microbatches: int) -> Ints:
     """Starts ``[c, j]`` for that many microbatches, periods inserted in the band.
 
-    Raises ``ValueError`` where the difference is negative or no multiple of ``band.count``.
+    Parameters
+    ----------
+    starts
+        Ticks, shape (classes, microbatches).
+    microbatches
+        How many the result has.
+
+    Raises
+    ------
+    ValueError
+        Where the difference is negative or no multiple of ``band.count``.
     """
     added, rest = divmod(microbatches - starts.shape[1], band.count)
     if added < 0 or rest:

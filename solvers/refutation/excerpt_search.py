@@ -43,7 +43,13 @@ LEAST_CAPS, MOST_CAPS = 2, 6
 def excerpts_beyond(
     known: int, problem: Problem, bounds: Bounds, prove: ProveExcerpt
 ) -> Iterator[MicrobatchWindows]:
-    """Certificates of more than ``known``, each of more than those before; often none."""
+    """Certificates of more than ``known``, each of more than those before; often none.
+
+    Parameters
+    ----------
+    known
+        A bound in ticks.
+    """
     search = ExcerptSearch.of(problem, bounds, prove)
     return iter(()) if search is None else search.certificates(known)
 
@@ -85,7 +91,13 @@ class ExcerptSearch:
         return cls(problem, bounds, prove, life, counts) if counts else None
 
     def certificates(self, known: int) -> Iterator[MicrobatchWindows]:
-        """Certificates of more than ``known``, on ever more ranks."""
+        """Certificates of more than ``known``, on ever more ranks.
+
+        Parameters
+        ----------
+        known
+            A bound in ticks.
+        """
         every = self.problem.num_ranks
         for number in (*range(FEWEST, every, STEP), every):
             ranks = _nearest(self.problem, self.life, number)
@@ -156,6 +168,17 @@ def window_counts(
     ``room`` (K) of them are in the store at once: between two windows K - 1 microbatches are in no
     window, and one of fewer than ``LEAST_CAPS`` times K says no more than a volume. They are as few
     as leaves them ``most`` microbatches or fewer on average, and as alike as can be.
+
+    Parameters
+    ----------
+    num_microbatches
+        Those of the group.
+    room
+        K, how many of them are in the store at once.
+    most
+        Microbatches of a window, on average.
+    ticks
+        What a window of so many microbatches takes.
     """
     for windows in range(1, MOST_WINDOWS + 1):
         inside = num_microbatches - (windows - 1) * (room - 1)

@@ -74,7 +74,13 @@ def _laid_out(owners: list[Chain], room: int) -> Chains:
 
 
 def avoid_overload(windows: Windows, store: Chains, homes: list[list[int]]) -> None:
-    """One pass over the tasks that acquire in the store."""
+    """One pass over the tasks that acquire in the store.
+
+    Parameters
+    ----------
+    homes
+        The resources of each task.
+    """
     state = _Store(windows, store)
     for task in store.entrants:
         if windows.failure is not None:

@@ -78,7 +78,18 @@ class PriceProgram:
         return row, column, factor
 
     def prices(self, duals: Floats) -> list[Floats]:
-        """The duals of the resource's ticks, then of each store's."""
+        """The duals of the resource's ticks, then of each store's.
+
+        Parameters
+        ----------
+        duals
+            One for each row of the program.
+
+        Returns
+        -------
+        list[Floats]
+            A price for each tick of the horizon.
+        """
         parts = 1 + len(self.stores)
         return list(duals[self._num_rows - parts * self.horizon :].reshape(parts, self.horizon))
 

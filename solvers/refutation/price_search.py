@@ -38,7 +38,13 @@ UNITS, CELLS, POWER = 4.0, 70_000, 1.8  # seconds of a program of so many cells,
 def prices_beyond(
     known: int, problem: Problem, bounds: Bounds, budget: Budget
 ) -> Iterator[TickPrices]:
-    """Certificates of more than ``known``, each of more than those before; none without HiGHS."""
+    """Certificates of more than ``known``, each of more than those before; none without HiGHS.
+
+    Parameters
+    ----------
+    known
+        A bound in ticks.
+    """
     from bubbleproof.solvers.engines.highs import has_highs
 
     if not has_highs():
@@ -58,7 +64,15 @@ class PriceSearch:
         self.place[rows] = np.arange(problem.num_tasks)
 
     def certificates(self, known: int, heads: Ints, tails: Ints) -> Iterator[TickPrices]:
-        """Certificates of more than ``known``, each of more than those before, by one rank."""
+        """Certificates of more than ``known``, each of more than those before, by one rank.
+
+        Parameters
+        ----------
+        known
+            A bound in ticks.
+        heads, tails
+            Ticks per task, shape (num_tasks,).
+        """
         rank = self._rank(heads, tails)
         if rank is None:
             return

@@ -20,6 +20,11 @@ def stretched(problem: Problem, prices: TickPrices, known: int) -> TickPrices | 
     """The prices, lengthened to prove the most they can beyond ``known`` by halving; or None.
 
     Precondition: ``known`` is a bound already, and the prices are of a horizon no longer.
+
+    Parameters
+    ----------
+    known
+        A bound in ticks that is proved already.
     """
     middle = _middle((*prices.resources, *prices.stores))
     if middle is None:
@@ -41,7 +46,15 @@ def stretched(problem: Problem, prices: TickPrices, known: int) -> TickPrices | 
 
 
 def lengthened(prices: TickPrices, middle: int, ticks: int) -> TickPrices:
-    """The prices at tick ``middle`` kept up for so many ticks more."""
+    """The prices at tick ``middle`` kept up for so many ticks more.
+
+    Parameters
+    ----------
+    middle
+        The tick whose prices are kept up.
+    ticks
+        How many more, 0 or more.
+    """
 
     def later(tariffs: Iterable[Tariff]) -> tuple[Tariff, ...]:
         return tuple(

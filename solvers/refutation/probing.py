@@ -35,7 +35,15 @@ SCORES: tuple[Score, ...] = (
 def probe(propagator: Propagator, windows: Windows, deadline: float) -> Ints | Event:
     """What refutes the windows, or earliest starts in which no two tasks overlap.
 
-    ``deadline`` is a moment of the propagator's budget. Raises ``OutOfTime``.
+    Parameters
+    ----------
+    deadline
+        A moment of the propagator's budget.
+
+    Raises
+    ------
+    OutOfTime
+        When that moment has come.
     """
     depth = len(windows.suppositions)
     for turn in count():

@@ -63,7 +63,13 @@ class TracedReplay(DrupReplay):
         return found
 
     def learn(self, literals: Iterable[Literal], number: int | None = None) -> None:
-        """From now on one of the literals holds, by lemma ``number``."""
+        """From now on one of the literals holds, by lemma ``number``.
+
+        Parameters
+        ----------
+        number
+            The place of the lemma among all clauses; None for what follows by itself.
+        """
         given = list(literals)
         open_ = [literal for literal in given if not self.is_false(literal)]
         origin = () if number is None else (-1 - number,)
@@ -149,6 +155,11 @@ def core(
     """The axioms (by their place) and the shortened lemmas that the refutation needs.
 
     None where a lemma does not follow, the lemmas refute nothing, or time is over.
+
+    Parameters
+    ----------
+    is_over
+        Whether the time is spent, asked before each lemma.
     """
     needs: list[set[int]] = [set() for _ in axioms]
     clauses = list(axioms)

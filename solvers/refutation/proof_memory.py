@@ -37,6 +37,11 @@ class Orders:
         """Not all of ``before`` end by the start of ``task`` and all of ``after`` start behind it.
 
         None where paths say so already, or where it is not true.
+
+        Parameters
+        ----------
+        task, before, after
+            Indices of tasks.
         """
         if not self.replay.ticks[task]:
             return None
@@ -55,6 +60,13 @@ class Orders:
         With x a task that starts in it after all of ``before`` and before all of ``after`` end, say
         within ``first`` and ``last``: x starts outside of these, or one of ``before`` starts after
         ``first``, or one of ``after`` ends by ``last``.
+
+        Parameters
+        ----------
+        before, after
+            Indices of tasks.
+        start
+            Ticks per task, of a schedule.
         """
         ticks = self.replay.ticks
         if not after:
@@ -87,6 +99,11 @@ def overloads(encoding: Encoding, orders: Orders, start: Ints) -> Iterator[FullS
     """What a schedule (a start per task) breaks of the other stores' capacities.
 
     Precondition: the schedule is in index order.
+
+    Parameters
+    ----------
+    start
+        Ticks per task, shape (num_tasks,).
     """
     for held in encoding.memory.held:
         groups = _groups(encoding, held)

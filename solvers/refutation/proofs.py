@@ -46,7 +46,15 @@ def refute(
     objective: Objective = "makespan",
     deadline: float,
 ) -> Drup | None:
-    """A checked certificate that the objective is ``bound`` or more, or None; see ``settle``."""
+    """A checked certificate that the objective is ``bound`` or more, or None; see ``settle``.
+
+    Parameters
+    ----------
+    bound
+        Ticks.
+    deadline
+        Seconds of ``time.perf_counter``.
+    """
     found = settle(problem, bounds, bound, objective=objective, deadline=deadline)
     if isinstance(found, Drup) and check_certificate(problem, found).ok:
         return found
@@ -67,6 +75,13 @@ def settle(
     Both are for ``verify`` to judge. None for a formula that would be too large, and when
     ``deadline`` (``time.perf_counter`` seconds) passes or the budget is spent. ``bounds`` are the
     problem's.
+
+    Parameters
+    ----------
+    bound
+        Ticks.
+    deadline
+        Seconds of ``time.perf_counter``.
     """
     encoding = Encoding(problem, bounds, objective=objective, limit=bound - 1)
     budget = replace(budget, deadline=min(deadline, budget.deadline), threads=1)

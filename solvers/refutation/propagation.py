@@ -48,6 +48,18 @@ def windows(
     Time 0 is the first start of a computation. None if there is no such schedule. A task that no
     path ties to a computation has no bounds: its window is -2**60 or to 2**60. After so many
     ``units`` of the budget windows are as far as they have shrunk.
+
+    Parameters
+    ----------
+    limit
+        The largest makespan, in ticks.
+    units
+        Work of the budget after which the windows are taken as they are.
+
+    Returns
+    -------
+    tuple[Ints, Ints] | None
+        Earliest and latest starts in ticks, of one shape (num_tasks,).
     """
     if problem.num_tasks > MOST_TASKS:
         return bounds.heads, limit - bounds.tails - problem.duration
@@ -69,6 +81,13 @@ def decide(problem: Problem, bounds: Bounds, limit: int, deadline: float) -> Dru
 
     Starts (ticks per task) are for ``verify`` to judge: not all uses of memory are reasoned about.
     Preconditions: every task runs on a rank, and the bounds are not cyclic.
+
+    Parameters
+    ----------
+    limit
+        The largest makespan, in ticks.
+    deadline
+        Seconds of ``time.perf_counter``.
     """
     if problem.num_tasks > MOST_TASKS:
         return None
@@ -88,6 +107,13 @@ def improve(problem: Problem, bounds: Bounds, upper: int | None, deadline: float
     ``upper`` (ticks) is the best known value, which no bound exceeds; ``deadline`` a moment of
     ``time.perf_counter``. Where no schedule exists and ``upper`` is None, the bound may reach
     ``longest(problem) + 1``, which proves just that. Precondition: the bounds are not cyclic.
+
+    Parameters
+    ----------
+    upper
+        The best known value in ticks, which no bound exceeds; None for none.
+    deadline
+        Seconds of ``time.perf_counter``.
     """
     return narrow(problem, bounds, upper, deadline).certificate
 
@@ -111,8 +137,14 @@ def narrow(
 ) -> PropagationResult:
     """As ``improve``, with the best schedule below ``upper`` that the search met on its way.
 
-    ``known`` is a bound that is proved already: the search goes on from there. The deadline is a
-    moment of ``budget``.
+    Parameters
+    ----------
+    upper
+        The best known value in ticks, which no bound exceeds; None for none.
+    deadline
+        A moment of ``budget``.
+    known
+        A bound that is proved already, in ticks: the search goes on from there.
     """
     if problem.num_tasks > MOST_TASKS:
         return PropagationResult(certificate=None, schedule=None)

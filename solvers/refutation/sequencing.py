@@ -22,6 +22,13 @@ def sequence(windows: Windows, tasks: Ints, *, deep: bool) -> None:
     """One pass over a resource's tasks (all of positive duration), both ways in time.
 
     ``deep`` adds edge finding.
+
+    Parameters
+    ----------
+    tasks
+        Indices of tasks of one resource, all of positive duration.
+    deep
+        Whether edge finding is tried as well.
     """
     for way in (0, 1):
         if windows.failure is None:

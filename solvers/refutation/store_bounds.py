@@ -78,6 +78,13 @@ def store_bound(
 
     Heads and tails are those of the objective, NEVER where no path leads. Precondition: the pair is
     one of ``acquiring``.
+
+    Parameters
+    ----------
+    heads, tails
+        Ticks per task, of the objective; ``NEVER`` where no path leads.
+    resource, store
+        A pair of ``acquiring``.
     """
     users = problem.occupancy.task[problem.occupancy.resource == resource]
     if min(heads[users].min(), tails[users].min()) < 0:
@@ -100,7 +107,13 @@ def store_bound(
 
 
 def volumes(problem: Problem, order: IndexOrder, heads: Ints, tails: Ints) -> Iterator[Volume]:
-    """The bounds on the makespan of all stores that have one."""
+    """The bounds on the makespan of all stores that have one.
+
+    Parameters
+    ----------
+    heads, tails
+        Ticks per task, shape (num_tasks,).
+    """
     paths = heads.tolist(), tails.tolist()
     for store in range(len(problem.stores) if problem.num_tasks <= MOST_TASKS else 0):
         bound = volume_bound(problem, order, store, *paths)

@@ -105,22 +105,58 @@ class Windows:
         self.paths[1][after].append((before, back, event))
 
     def deduce(self, reasons: Iterable[int], *steps: Lemma) -> int:
-        """The event of steps that follow from earlier events."""
+        """The event of steps that follow from earlier events.
+
+        Parameters
+        ----------
+        reasons
+            Earlier events.
+        """
         return self._event(tuple(set(reasons)), steps)
 
     def at_least(self, way: int, task: int, value: int, **proof: Any) -> Lemma:
-        """The lemma that the near end of the task's window is ``value`` or more."""
+        """The lemma that the near end of the task's window is ``value`` or more.
+
+        Parameters
+        ----------
+        way
+            0 for the earliest start, 1 for the latest end, negated.
+        task
+            The task's index.
+        value
+            Ticks.
+        """
         literal = ("<=", task, -value - self.ticks[task]) if way else (">=", task, value)
         return Lemma(literals=(literal,), **proof)
 
     def raise_(self, way: int, task: int, value: int, event: int) -> None:
-        """By the event, the near end of the task's window is ``value`` or more."""
+        """By the event, the near end of the task's window is ``value`` or more.
+
+        Parameters
+        ----------
+        way
+            0 for the earliest start, 1 for the latest end, negated.
+        task
+            The task's index.
+        value
+            Ticks.
+        event
+            What it follows from.
+        """
         if self.failure is None and value > self.bounds[way][task]:
             self._set(way, task, value, (event,))
             self.pending[way].append(task)
 
     def learn(self, before: int, after: int, event: int) -> None:
-        """By the event, ``before`` ends by the start of ``after``."""
+        """By the event, ``before`` ends by the start of ``after``.
+
+        Parameters
+        ----------
+        before, after
+            Indices of tasks.
+        event
+            What it follows from.
+        """
         if self.failure is not None or self.prior[after, before]:
             return
         self.prior[after, before] = True
@@ -177,7 +213,13 @@ class Windows:
                         heappush(queue, (rank[other], other))
 
     def suppose(self, before: int, after: int) -> None:
-        """Try the order; ``retract`` or ``refute`` ends it."""
+        """Try the order; ``retract`` or ``refute`` ends it.
+
+        Parameters
+        ----------
+        before, after
+            Indices of tasks.
+        """
         event = self._event(())
         self.suppositions.append(_Supposition(event, (before, after)))
         self.learn(before, after, event)
@@ -213,7 +255,13 @@ class Windows:
         self.learn(after, before, self._event(reasons, (opened, *steps, closed)))
 
     def explain(self, failure: Event, since: int) -> tuple[tuple[Lemma, ...], set[int]]:
-        """The steps after event ``since`` that the failure needs, and the events up to it."""
+        """The steps after event ``since`` that the failure needs, and the events up to it.
+
+        Parameters
+        ----------
+        since
+            An event; those up to it are not explained.
+        """
         needed, outside, open_ = set(), set(), list(failure.reasons)
         while open_:
             event = open_.pop()

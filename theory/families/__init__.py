@@ -117,7 +117,18 @@ def published_programs(pipeline: Pipeline) -> list[tuple[str, Program]]:
 def published_in_turn(
     pipeline: Pipeline, only: Sequence[str] = ()
 ) -> Iterator[tuple[str, Program]]:
-    """The same, each made when it is asked for; of these names where there are any."""
+    """The same, each made when it is asked for; of these names where there are any.
+
+    Parameters
+    ----------
+    only
+        Names of families; all that there are where it is empty.
+
+    Returns
+    -------
+    Iterator[tuple[str, Program]]
+        The family's name and its program of the pipeline.
+    """
     problem = pipeline.problem()
     for name, known in families().items():
         if (not only or name in only) and known.refusal(pipeline) is None:
@@ -126,6 +137,13 @@ def published_in_turn(
 
 def member(name: str, **params: int | tuple[int, ...]) -> FamilyMember:
     """The schedule of a family, by the parameters' short names.
+
+    Parameters
+    ----------
+    name
+        The family's name.
+    **params
+        Parameters by their short names, such as ``p`` and ``m``.
 
     >>> print(*member("1f1b", p=2, m=2).schedule.program.orders(2)[1])
     1F0 1B0 1F1 1B1

@@ -62,11 +62,23 @@ class EightSteps(Family):
 
     @abstractmethod
     def size_refusal(self, p: int, m: int) -> str | None:
-        """Why there is no schedule for p ranks and m microbatches, or None."""
+        """Why there is no schedule for p ranks and m microbatches, or None.
+
+        Parameters
+        ----------
+        p, m
+            Ranks and microbatches.
+        """
 
     @abstractmethod
     def orders(self, p: int, m: int) -> list[list[Action]]:
-        """The actions of each rank in order."""
+        """The actions of each rank in order.
+
+        Parameters
+        ----------
+        p, m
+            Ranks and microbatches.
+        """
 
     def refusal(self, pipeline: Pipeline) -> str | None:
         p, m = pipeline.num_ranks, pipeline.num_microbatches
@@ -99,7 +111,13 @@ class EightSteps(Family):
 
     @cache  # noqa: B019 - families are few and live as long as the process
     def choices(self, p: int, m: int) -> SplitsAndOverlaps:
-        """(split_backward, overlaps) of the pipeline: what the orders split and overlap."""
+        """(split_backward, overlaps) of the pipeline: what the orders split and overlap.
+
+        Parameters
+        ----------
+        p, m
+            Ranks and microbatches.
+        """
         table = ActionTable.from_actions(a for order in self.orders(p, m) for a in order)
         split = np.zeros((p * self.default_chunks, m), dtype=bool)
         inputs = table.is_kind(Kind.I)
@@ -166,7 +184,17 @@ class DualPipeV(EightSteps):
 
 
 def eight_steps(to_middle: int, depth: int, pairs: int) -> list[str]:
-    """The steps of a rank, such as ``F0``, ``I1``, ``F0&B1`` or ``W``; the module explains them."""
+    """The steps of a rank, such as ``F0``, ``I1``, ``F0&B1`` or ``W``; the module explains them.
+
+    Parameters
+    ----------
+    to_middle
+        How many ranks lie between this one and the middle.
+    depth
+        How many ranks lie between this one and its end of the pipeline, itself included.
+    pairs
+        How often the main step is repeated.
+    """
     main = ["F0&B1", "F1&B0"] * pairs
     if to_middle == 0:
         main[:1] = ["F0", "B1"]
@@ -188,6 +216,13 @@ def numbered_actions(steps: list[str], directions: list[tuple[int, int]]) -> lis
     """The actions of a rank; direction d runs on stage and from microbatch ``directions[d]`` on.
 
     Forwards and backwards of a direction are numbered as they come; W takes the oldest I.
+
+    Parameters
+    ----------
+    steps
+        As ``eight_steps`` gives them.
+    directions
+        For each direction the stage on this rank, and the first microbatch.
     """
     count = {(kind, d): 0 for kind in "FB" for d in (0, 1)}
     inputs: list[Action] = []

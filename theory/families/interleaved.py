@@ -81,7 +81,15 @@ def depth_first_order(pipeline: Pipeline) -> Program:
 
 
 def grouped_order(pipeline: Pipeline, sizes: Ints, *, fall: int) -> Program:
-    """Groups of ``sizes`` microbatches; warm-ups fall by ``fall`` forwards per rank."""
+    """Groups of ``sizes`` microbatches; warm-ups fall by ``fall`` forwards per rank.
+
+    Parameters
+    ----------
+    sizes
+        Microbatches of each group, which add up to all.
+    fall
+        Forwards by which a rank's warm-up is shorter than that of the rank before.
+    """
     p, m, v = pipeline.num_ranks, pipeline.num_microbatches, pipeline.num_chunks
     chunk, microbatch = passes(sizes, range(v))
     lead = (v - 1) * int(sizes[: len(sizes) - 1 or 1].max()) + 1
@@ -141,6 +149,12 @@ def _spans(pipeline: Pipeline, order: Order) -> tuple[int, int]:
 
 
 def group_sizes(p: int, m: int) -> Ints:
-    """Microbatches of each group: max(1, m div p) groups, as equal as can be, larger ones first."""
+    """Microbatches of each group: max(1, m div p) groups, as equal as can be, larger ones first.
+
+    Parameters
+    ----------
+    p, m
+        Ranks and microbatches.
+    """
     count = max(1, m // p)
     return m // count + (np.arange(count) < m % count).astype(np.int64)

@@ -32,6 +32,11 @@ from bubbleproof.theory.model.actions import Ints
 def round_slots(p: int, m: int, v: int) -> Ints:
     """The slot of each round, shape (m, v), ascending along the rounds.
 
+    Parameters
+    ----------
+    p, m, v
+        Ranks, microbatches, and chunks of a rank.
+
     >>> round_slots(2, 3, 2).tolist()
     [[0, 2], [1, 4], [3, 5]]
     """

@@ -101,6 +101,13 @@ def improved_order(
     With many microbatches the best order is taken that repeats every ``period`` microbatches, and
     periods are inserted. The larger the shape, the less is tried, and beyond some size nothing is:
     the published order stays.
+
+    Parameters
+    ----------
+    period
+        Microbatches after which an order repeats.
+    is_listed
+        Whether list schedules are tried as well as slides.
     """
     p, m = pipeline.num_ranks, pipeline.num_microbatches
     least = REPEATS[is_listed] * p

@@ -25,6 +25,13 @@ def lengthened(
 
     ``schedule`` is one of ``short``, a pipeline of one slice and whole W. Precondition: the number
     of microbatches exceeds that of ``short`` by a multiple of ``period``.
+
+    Parameters
+    ----------
+    num_microbatches
+        How many the result has, in all directions together.
+    period
+        Microbatches after which the order repeats, in all directions together.
     """
     program, problem = schedule.program, short.problem()
     directions = _rows(short, program)

@@ -37,7 +37,15 @@ class MirroredLists(NamedTuple):
 
 
 def mirrored(problem: Problem, *, is_backwards: bool, is_bidirectional: bool) -> MirroredLists:
-    """The problem for ``list_starts``, forwards or backwards in time."""
+    """The problem for ``list_starts``, forwards or backwards in time.
+
+    Parameters
+    ----------
+    is_backwards
+        Whether time is reversed.
+    is_bidirectional
+        Whether microbatches run in two directions, of which each counts its own.
+    """
     taken, given = taken_and_given(problem)
     edges, microbatch = problem.edges, problem.actions.microbatch
     half = num_downward(int(microbatch.max()) + 1)
@@ -71,6 +79,18 @@ def list_starts(given: MirroredLists, ranking: Ints, limit: int) -> Ints:
 
     Preconditions: ``limit`` is at least what one microbatch takes on any rank, and nothing is
     recomputed.
+
+    Parameters
+    ----------
+    ranking
+        The place of each task, the first to be taken least.
+    limit
+        Units that a rank may hold.
+
+    Returns
+    -------
+    Ints
+        Ticks per task.
     """
     places = ranking.tolist()
     for is_careful in (False, True):

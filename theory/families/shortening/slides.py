@@ -29,6 +29,18 @@ def slid_starts(problem: Problem, starts: Ints, limit: int) -> Ints:
 
     Preconditions: ``starts`` is a schedule, ranks are the only resources that count, and no rank
     holds more than ``limit`` units where it takes some.
+
+    Parameters
+    ----------
+    starts
+        Ticks per task.
+    limit
+        Units that a rank may hold.
+
+    Returns
+    -------
+    Ints
+        Ticks per task.
     """
     moving = _Slides(problem, limit)
     found, least = starts, int((starts + problem.duration).max())

@@ -58,16 +58,44 @@ class Cells:
         return 3 * len(self.recomputed) + sum(self.recomputed)
 
     def again(self, cell: int) -> bool:
-        """Whether a cell holds a recomputation."""
+        """Whether a cell holds a recomputation.
+
+        Parameters
+        ----------
+        cell
+            The cell's number, which may be negative.
+        """
         return self.recomputed[cell % len(self.recomputed)]
 
     def forward(self, cell: int) -> int:
-        """Start of a cell's forward on the last rank; cell 0 begins at 0."""
+        """Start of a cell's forward on the last rank; cell 0 begins at 0.
+
+        Parameters
+        ----------
+        cell
+            The cell's number, which may be negative.
+
+        Returns
+        -------
+        int
+            A moment, in units of one forward of a chunk.
+        """
         rounds, within = divmod(cell, len(self.recomputed))
         return rounds * self.period + 3 * within + sum(self.recomputed[:within])
 
     def backward(self, cell: int) -> int:
-        """Start of a cell's backward on the last rank."""
+        """Start of a cell's backward on the last rank.
+
+        Parameters
+        ----------
+        cell
+            The cell's number, which may be negative.
+
+        Returns
+        -------
+        int
+            A moment, in units of one forward of a chunk.
+        """
         return self.forward(cell) + 1 + self.again(cell)
 
 
@@ -80,7 +108,13 @@ class RoundLayout:
     backwards: tuple[int, ...]
 
     def starts(self, hops: int) -> Starts:
-        """Starts by (kind, chunk), ``hops`` ranks before the last."""
+        """Starts by (kind, chunk), ``hops`` ranks before the last.
+
+        Parameters
+        ----------
+        hops
+            Ranks between this one and the last, 0 or more.
+        """
         found: Starts = {}
         for chunk, (forth, back) in enumerate(zip(self.forwards, self.backwards, strict=True)):
             found[Kind.F, chunk] = self.cells.forward(forth - hops) + 2 * hops
@@ -90,7 +124,13 @@ class RoundLayout:
         return found
 
     def lives(self, ranks: int) -> tuple[int, int]:
-        """Units from forward to backward on rank 0: the chunks that are kept, and all."""
+        """Units from forward to backward on rank 0: the chunks that are kept, and all.
+
+        Parameters
+        ----------
+        ranks
+            p.
+        """
         found = self.starts(ranks - 1)
         lives = [found[Kind.B, c] + 2 - found[Kind.F, c] for c in range(len(self.forwards))]
         return sum(lives[sum(self.cells.recomputed) :]), sum(lives)
@@ -99,6 +139,17 @@ class RoundLayout:
 def round_starts(p: int, rank: int, *, chunks: int, recomputed: int = 0) -> Starts:
     """Starts of microbatch 0 by (kind, chunk); each later one comes ``3 chunks + recomputed`` units
     after. The first forward of rank 0 is at 0. Preconditions: 0 <= recomputed <= chunks.
+
+    Parameters
+    ----------
+    p
+        Ranks.
+    rank
+        From 0 to p - 1.
+    chunks
+        Those of a rank.
+    recomputed
+        How many of them are recomputed.
     """
     layout = _layout(p, chunks, recomputed)
     first = layout.starts(p - 1)[Kind.F, 0]
@@ -106,7 +157,13 @@ def round_starts(p: int, rank: int, *, chunks: int, recomputed: int = 0) -> Star
 
 
 def round_program(pipeline: Pipeline, recomputed: int = 0) -> Program:
-    """Each rank's tasks in the order of their starts, one round per microbatch."""
+    """Each rank's tasks in the order of their starts, one round per microbatch.
+
+    Parameters
+    ----------
+    recomputed
+        Chunks of a rank that are recomputed, the first ones.
+    """
     p, m, v = pipeline.num_ranks, pipeline.num_microbatches, pipeline.num_chunks
     index, rows = np.arange(m), []
     for rank in range(p):

@@ -55,6 +55,13 @@ class TOffload(ManyChunks):
         """The pipeline with its ``chunks`` deepest (None: all but one) off-loaded.
 
         ``numbers`` as in ``StateOffload``, each of one stage.
+
+        Parameters
+        ----------
+        chunks
+            How many of a rank's are off-loaded, the deepest; None for all but one.
+        **numbers
+            Fields of ``StateOffload``, each of one stage.
         """
         p, v = pipeline.num_ranks, pipeline.num_chunks
         first = 1 if chunks is None else v - chunks

@@ -70,6 +70,15 @@ class RecomputingFamily(ManyChunks):
         """The pipeline with its ``chunks`` shallowest (None: half) recomputed.
 
         ``kept`` and ``duration`` as in ``Recompute``.
+
+        Parameters
+        ----------
+        chunks
+            How many of a rank's are recomputed, the shallowest; None for half.
+        kept
+            Units of each activation that stay.
+        duration
+            Ticks of an R; those of its forward where None is given.
         """
         count = max(1, pipeline.num_chunks // 2) if chunks is None else chunks
         stages = tuple(range(count * pipeline.num_ranks))
@@ -128,7 +137,13 @@ def recomputed_chunks(pipeline: Pipeline) -> int:
 
 
 def with_recomputations(order: list[Action], stages: int) -> list[Action]:
-    """A rank's order with an R right before each backward of the first ``stages`` stages."""
+    """A rank's order with an R right before each backward of the first ``stages`` stages.
+
+    Parameters
+    ----------
+    stages
+        How many stages are recomputed, from stage 0 on.
+    """
     result: list[Action] = []
     for action in order:
         if action.kind is Kind.B and action.stage < stages:

@@ -56,7 +56,13 @@ class BuildingBlock:
         return len(self.forward) // 2
 
     def open_at_most(self, rank: int) -> int:
-        """The most microbatches, of both chunks, between start of F and end of I on a rank."""
+        """The most microbatches, of both chunks, between start of F and end of I on a rank.
+
+        Parameters
+        ----------
+        rank
+            From 0 to p - 1.
+        """
         spans = [
             (self.forward[g], self.backward[g] + 1) for g in (rank, 2 * self.num_ranks - 1 - rank)
         ]
@@ -72,6 +78,17 @@ def v_block(
     """The block whose passes F down, F up, I down, I up advance by ``hops`` ticks per rank.
 
     ``turns`` are the starts of F of chunk 1, I of chunk 1 and I of chunk 0 on rank 0.
+
+    Parameters
+    ----------
+    num_ranks
+        p.
+    hops
+        Ticks per rank of the passes F down, F up, I down and I up.
+    turns
+        Ticks at which F of chunk 1, I of chunk 1 and I of chunk 0 start on rank 0.
+    limit
+        Units that a rank may hold.
     """
     ranks = np.arange(num_ranks)
     f_down, f_up, i_down, i_up = hops
@@ -98,7 +115,13 @@ class RepeatedBlock(VShape):
 
     @abstractmethod
     def block(self, num_ranks: int) -> BuildingBlock:
-        """The building block for p ranks."""
+        """The building block for p ranks.
+
+        Parameters
+        ----------
+        num_ranks
+            p.
+        """
 
     def squeezed(self, pipeline: Pipeline) -> Program:
         """The block repeated for every microbatch, squeezed."""

@@ -57,7 +57,13 @@ class ZeroBubbleH2(Family):
 
 
 def counted_order(pipeline: Pipeline, *, ahead: int) -> Program:
-    """The order by its counts, with ``ahead`` forwards and delayed W per hop."""
+    """The order by its counts, with ``ahead`` forwards and delayed W per hop.
+
+    Parameters
+    ----------
+    ahead
+        Forwards per hop, 1 for ZB-H1 and 2 for ZB-H2.
+    """
     p, m = pipeline.num_ranks, pipeline.num_microbatches
     rows = []
     for rank in range(p):
@@ -68,7 +74,17 @@ def counted_order(pipeline: Pipeline, *, ahead: int) -> Program:
 
 
 def delayed_weights(m: int, *, warmup: int, delay: int) -> tuple[Ints, Ints]:
-    """(kind, microbatch) of one rank: ``warmup`` F, then I(j), W(j-delay), F(j+warmup) in turn."""
+    """(kind, microbatch) of one rank: ``warmup`` F, then I(j), W(j-delay), F(j+warmup) in turn.
+
+    Parameters
+    ----------
+    m
+        Microbatches.
+    warmup
+        Forwards before the first I.
+    delay
+        How many microbatches a W comes after its I.
+    """
     index = np.arange(m)
     # Sort keys: step j holds I, W, F in this order; warm-up forwards come before step 0 and the
     # weight gradients left over after step m-1.

@@ -51,7 +51,13 @@ class ZeroBubbleV(VShape):
 
 
 def phase_order(p: int, m: int) -> Program:
-    """The phases for max(m, 2p-1) microbatches, less those that are not there."""
+    """The phases for max(m, 2p-1) microbatches, less those that are not there.
+
+    Parameters
+    ----------
+    p, m
+        Ranks and microbatches.
+    """
     rows = []
     for rank in range(p):
         kind, chunk, microbatch = numbered(rank_steps(p, max(m, 2 * p - 1), rank))
@@ -62,7 +68,15 @@ def phase_order(p: int, m: int) -> Program:
 
 
 def rank_steps(p: int, m: int, rank: int) -> list[Step]:
-    """The steps of one rank in order. Precondition: m >= 2p-1."""
+    """The steps of one rank in order. Precondition: m >= 2p-1.
+
+    Parameters
+    ----------
+    p, m
+        Ranks and microbatches, 2 p - 1 or more.
+    rank
+        From 0 to p - 1.
+    """
     rest = p - rank
     return (
         [(_F, 0)] * (2 * rest - 1)
