@@ -19,26 +19,16 @@ from bubbleproof.reference_exec.models import hf_decoder
 from bubbleproof.reference_exec.models.hf_config import read_config
 from bubbleproof.reference_exec.models.hf_decoder import cut, hf_model, words
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
+from proofs_tests.reference_exec import model_table
 from proofs_tests.reference_exec.cases import family_case, run
+from proofs_tests.reference_exec.model_table import SIZES
 from proofs_tests.sized import sized
 
 transformers = pytest.importorskip("transformers")
 
-SIZES = {
-    "hidden_size": 16,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "num_hidden_layers": 4,
-    "intermediate_size": 24,
-    "vocab_size": 37,
-    "max_position_embeddings": 64,
-}
-CONFIGS: dict[str, dict[str, Any]] = {
-    "llama": SIZES,
+CONFIGS = {
+    **model_table.CONFIGS,
     "qwen2": {**SIZES, "use_sliding_window": True, "sliding_window": 2, "max_window_layers": 2},
-    "qwen3": {**SIZES, "head_dim": 4},
-    "mixtral": {**SIZES, "num_local_experts": 4, "num_experts_per_tok": 2},
-    "gpt2": {"n_embd": 16, "n_head": 4, "n_layer": 4, "n_positions": 64, "vocab_size": 37},
 }
 Write = Callable[..., ModelSpec]
 

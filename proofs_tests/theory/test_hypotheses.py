@@ -22,7 +22,7 @@ from bubbleproof.verify.certificates.certificate_decision import check_certifica
 from bubbleproof.verify.certificates.index_order import index_order, sure_edges
 from proofs_tests.solvers.differences import with_edges
 from proofs_tests.solvers.exhaustive import Exhaustive
-from proofs_tests.solvers.small import Task, by_hand
+from proofs_tests.solvers.small import Task, by_hand, split
 from proofs_tests.theory.test_forced_order import workspace
 
 RANKS = tuple(Resource(name=f"rank {r}", rank=r) for r in range(3))
@@ -289,16 +289,7 @@ def by_name(problem: Problem, pairs: Sequence[tuple[str, str]]) -> Edges:
 def test_what_is_released_at_the_instant_of_the_acquisition_hides_it() -> None:
     # F and I take no time: of the 2 units acquired, 1 may go at the same instant, and 1 fits. Were
     # the acquisition believed to be held by itself, not one microbatch would fit. Two W take 2.
-    pipeline = Pipeline(
-        num_ranks=1,
-        num_microbatches=2,
-        split_backward=True,
-        forward=0,
-        input_backward=0,
-        activation=2,
-        released_at_input=1,
-        capacity=1,
-    )
+    pipeline = split(1, 2, 1, (0, 0, 1), part=True)
     problem = pipeline.problem()
     assert Exhaustive(problem).optimum() == 2
     result = solve(problem, SolveOptions(threads=1))

@@ -17,7 +17,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.index_order import index_order
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.differences import DIFFERENCES, with_edges
-from proofs_tests.solvers.small import by_hand, tiny_pipelines
+from proofs_tests.solvers.small import by_hand, split, tiny_pipelines
 
 SPLIT = Pipeline(num_ranks=2, num_microbatches=3, split_backward=True)
 
@@ -107,16 +107,7 @@ def test_a_store_of_two_chunks_is_not_expressed_by_edges() -> None:
 
 def test_all_that_is_released_at_once_hides_nothing_for_an_instant() -> None:
     # F and I take no time, so 1 of 2 units may go the moment they come: room for 1 is enough.
-    pipeline = Pipeline(
-        num_ranks=1,
-        num_microbatches=2,
-        split_backward=True,
-        forward=0,
-        input_backward=0,
-        activation=2,
-        released_at_input=1,
-        capacity=1,
-    )
+    pipeline = split(1, 2, 1, (0, 0, 1), part=True)
     assert brute_force(pipeline.problem()) is not None
     assert index_order(pipeline.problem()).lifecycles == ()
 
