@@ -135,8 +135,7 @@ class PlannedCase:
 def planned_case(case: PracticeCase, limit: float = LIMIT) -> PlannedCase:
     """The case, planned in so many seconds."""
     file, began = case.file, time.perf_counter()
-    assert file.opened is not None
-    options = PlanOptions(time_limit=limit, orders=file.opened.runs.orders)
+    options = PlanOptions(time_limit=limit, orders=file.orders)
     counts = all_counted(file)
     options = options.after(time.perf_counter() - began)
     found = plan_cluster(counts, lambda one: deployed_space(file, one), options, is_lazy=True)

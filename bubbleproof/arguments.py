@@ -7,6 +7,7 @@ was given. Whole numbers may be numpy's; a flag is none.
 from __future__ import annotations
 
 import operator
+from math import inf
 from numbers import Real
 from os import PathLike, fspath
 
@@ -70,11 +71,23 @@ def whole(value: object, name: str, *, asker: str) -> int:
     raise wrong(value, name, "a whole number", asker=asker)
 
 
-def number(value: object, name: str, *, asker: str) -> float:
-    """A number, numpy's included."""
+def number(value: object, name: str, *, asker: str, unit: str = "seconds") -> float:
+    """A number of ``unit``, numpy's included."""
     if isinstance(value, Real) and not isinstance(value, bool):
         return float(value)
-    raise wrong(value, name, "a number of seconds", asker=asker)
+    raise wrong(value, name, f"a number of {unit}", asker=asker)
+
+
+def seconds_and_work(time_limit: object, work: object, *, asker: str) -> tuple[float, float | None]:
+    """The limits of a search; without seconds none beside ``work``, else 60.
+
+    >>> seconds_and_work(None, 2, asker="plan"), seconds_and_work(None, None, asker="plan")
+    ((inf, 2.0), (60.0, None))
+    """
+    units = None if work is None else number(work, "work", asker=asker, unit="units")
+    if time_limit is None:
+        return 60.0 if units is None else inf, units
+    return number(time_limit, "time_limit", asker=asker), units
 
 
 def text(value: object, name: str, *, asker: str) -> str:

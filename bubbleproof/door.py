@@ -14,6 +14,7 @@ from bubbleproof.arguments import (
     is_plan_like,
     number,
     problem_of,
+    seconds_and_work,
     text,
     whole,
     window_of,
@@ -47,7 +48,8 @@ def solve(
     *,
     objective: str = "makespan",
     within: int | None = None,
-    time_limit: float = 60.0,
+    time_limit: float | None = None,
+    work: float | None = None,
     engine: str = "auto",
     certified: bool = False,
     threads: int = 2,
@@ -64,7 +66,9 @@ def solve(
     within
         The largest value wanted, in ticks (for ``peak``: the largest makespan).
     time_limit
-        Seconds; a time-out is never called infeasible.
+        Seconds, by default 60, and no limit beside ``work``; a time-out is never called infeasible.
+    work
+        Units of work of about a second each, in place of seconds: the result repeats exactly.
     engine
         ``auto``, ``cpsat``, ``pulp``, ``z3`` or ``sat``.
     certified
@@ -89,11 +93,13 @@ def solve(
     given = problem_of(problem, asker="solve")
     if not isinstance(certified, bool):
         raise wrong(certified, "certified", "true or false", asker="solve")
+    seconds, units = seconds_and_work(time_limit, work, asker="solve")
     options = SolveOptions(
         engine=engine,
         objective=goal(objective),
         within=None if within is None else whole(within, "within", asker="solve"),
-        time_limit=number(time_limit, "time_limit", asker="solve"),
+        time_limit=seconds,
+        work=units,
         seed=whole(seed, "seed", asker="solve"),
         threads=whole(threads, "threads", asker="solve"),
         certified=certified,

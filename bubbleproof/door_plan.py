@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from bubbleproof.arguments import number, path_text, whole, wrong
+from bubbleproof.arguments import path_text, seconds_and_work, whole, wrong
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ def plan(
     placements: Sequence[str | Sequence[int]] = ("loop",),
     backward: Sequence[str | Sequence[bool]] = ("whole",),
     slices: Sequence[int] = (1,),
-    time_limit: float = 60.0,
+    time_limit: float | None = None,
+    work: float | None = None,
     threads: int = 2,
     seed: int = 1,
 ) -> Plan | NoPlanFound | ClusterPlan | NoClusterPlan:
@@ -46,7 +47,9 @@ def plan(
     backward
         ``whole``, ``split``, ``mixed``, or whether each rank splits.
     time_limit
-        Seconds in all.
+        Seconds in all, by default 60, and no limit beside ``work``.
+    work
+        Units of work in all, of about a second each, in place of seconds: the plan repeats exactly.
     threads, seed
         Of an engine.
 
@@ -76,8 +79,10 @@ def plan(
     from bubbleproof.theory.pipelines.shapes.few_candidates import few
     from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 
+    seconds, units = seconds_and_work(time_limit, work, asker="plan")
     options = PlanOptions(
-        time_limit=number(time_limit, "time_limit", asker="plan"),
+        time_limit=seconds,
+        work=units,
         threads=whole(threads, "threads", asker="plan"),
         seed=whole(seed, "seed", asker="plan"),
     )
@@ -106,13 +111,11 @@ def _of_cluster(path: str, options: PlanOptions) -> ClusterPlan | NoClusterPlan:
     from bubbleproof.planners.planning import plan_cluster
 
     file = read_cluster_file(path)
-    is_open = file.opened is not None
-    orders = file.opened.runs.orders if file.opened is not None else ()
     found = plan_cluster(
         all_counted(file),
         lambda one: deployed_space(file, one),
-        replace(options, orders=orders),
-        is_lazy=is_open,
+        replace(options, orders=file.orders),
+        is_lazy=file.is_open,
     )
     return replace(found, source=_source(path))
 

@@ -110,6 +110,12 @@ class ProblemInput:
     file: ProblemFile | None
     choices: ChoiceResult | None = None
 
+    @classmethod
+    def of(cls, file: ProblemFile) -> ProblemInput:
+        """That of a problem file."""
+        pipeline = file.pipeline
+        return cls(name=file.name, problem=pipeline.problem(), pipeline=pipeline, file=file)
+
     @property
     def has_choices(self) -> bool:
         """Whether it leaves something to the solver to choose."""
@@ -127,10 +133,7 @@ def read_problem_input(path: str) -> ProblemInput:
     if suffix == ".toml":
         from bubbleproof.formats.problem_toml import read_problem
 
-        file = read_problem(path)
-        return ProblemInput(
-            name=file.name, problem=file.pipeline.problem(), pipeline=file.pipeline, file=file
-        )
+        return ProblemInput.of(read_problem(path))
     if suffix == ".json":
         from bubbleproof.formats.schedule_json import read_schedule
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import cast
 
 from bubbleproof.commands.demand_words import read_demands, why_not
@@ -32,7 +33,6 @@ from bubbleproof.solvers.choices.solving_choices import solve_choices
 from bubbleproof.solvers.demands import Demands
 from bubbleproof.solvers.engines import require_engine
 from bubbleproof.solvers.options import Goal
-from bubbleproof.verify.candidates.cases import Cases
 
 EXIT = {
     Status.OPTIMAL: HOLDS,
@@ -83,22 +83,29 @@ def _scope(demands: Demands) -> str:
 
 def _write_files(output: SolveOutput, source: ProblemInput, result: Result) -> None:
     """Write the schedule and the certificate that are asked for and were found."""
-    proved, certificate = certified(source, result)
+    _, certificate = certified(source, result)
     schedule_target = None if result.schedule is None else output.output
     proof_target = None if certificate is None else output.certificate
     with written_together(None, schedule_target, proof_target) as (_, schedule, proof):
         if schedule_target is not None:
             write_schedule(schedule, schedule_file(source, result))
-        if proof_target is None or certificate is None:
-            pass
-        elif not isinstance(certificate, Cases):
-            write_certificate(proof, proved, certificate, name=source.name)
-        elif source.file is not None:  # cases are of what a file leaves open
-            given = source.file.pipeline, source.file.allowed
-            write_proof(proof, *given, certificate, name=source.name)
+        if proof_target is not None:
+            _write_proof(proof, source, result)
     for target in (schedule_target, proof_target):
         if target is not None and not output.json:
             say(f"wrote {target}")
+
+
+def _write_proof(path: Path, source: ProblemInput, result: Result) -> None:
+    """Write what shows the bound: of choices in each case, or on what they have in common."""
+    problem, certificate, choices = source.problem, result.certificate, source.choices
+    if choices is not None:
+        if choices.cases is not None:
+            write_proof(path, choices.asked, choices.allowed, choices.cases, name=source.name)
+            return
+        problem, certificate = choices.floor, choices.floor_certificate
+    if certificate is not None:
+        write_certificate(path, problem, certificate, name=source.name)
 
 
 def _status(result: Result, certified: bool) -> int:
@@ -168,7 +175,7 @@ def schedule_file(source: ProblemInput, result: Result) -> ScheduleFile:
     if (found := result.found) is None:
         raise ValueError(f"{source.name}: expected a schedule, got {result.status.value}")
     claimed = with_claims(found.schedule, found.measured)
-    allowed = None if source.choices is None or source.file is None else source.file.allowed
+    allowed = None if source.choices is None else source.choices.allowed
     return ScheduleFile.of(
         source.problem, claimed, pipeline=source.pipeline, name=source.name, allowed=allowed
     )

@@ -139,8 +139,7 @@ def row_of(number: int) -> PrunedRow:
 def _planned(
     file: ClusterFile, counts: Sequence[CombinationCosts], work: float
 ) -> ClusterPlan | NoClusterPlan:
-    assert file.opened is not None
-    options = PlanOptions(work=work, orders=file.opened.runs.orders)
+    options = PlanOptions(work=work, orders=file.orders)
     return plan_cluster(counts, lambda one: deployed_space(file, one), options, is_lazy=True)
 
 

@@ -26,10 +26,14 @@ from bubbleproof.verify.certificates.certificate_rule import Certificate
 class ChoiceResult:
     """``result`` holds on ``problem``, which is ``pipeline.problem()``; ``chosen`` tells in words.
 
+    Of ``asked``, the pipeline without choices, what is ``allowed`` was open.
+
     ``floor_certificate`` proves ``result.lower_bound`` on ``floor`` (``solvers.choices.variants``),
     unless ``cases`` does.
     """
 
+    asked: Pipeline
+    allowed: AllowedChoices
     result: Result
     pipeline: Pipeline
     problem: Problem
@@ -57,6 +61,8 @@ def solve_choices(
     )
     chosen = given.chosen(found.taken)
     return ChoiceResult(
+        asked=pipeline,
+        allowed=allowed,
         result=found.result,
         pipeline=chosen,
         problem=found.problem,

@@ -84,7 +84,9 @@ def _asked(request: ViewRequest, offered: Sequence[ScheduleFile]) -> ScheduleFil
     """The schedule of the shape and caps, with the orders of the request where it has any."""
     if request.family is None and request.given >= len(offered):
         raise ValueError(f"given must be below {len(offered)}, got {request.given}")
-    made = offered[request.given] if request.family is None else _member(request)
+    made = (
+        offered[request.given] if request.family is None else _member(request.family, request.words)
+    )
     if request.capacity is not None:
         made = _capped(made, request.capacity.units)
     if request.orders is None:
@@ -96,10 +98,9 @@ def _asked(request: ViewRequest, offered: Sequence[ScheduleFile]) -> ScheduleFil
     return orders_file(request.orders, problem=made.problem, pipeline=made.pipeline, name=name)
 
 
-def _member(request: ViewRequest) -> ScheduleFile:
-    assert request.family is not None
-    asked = family(request.family)
-    params = parse_parameters(request.words)
+def _member(name: str, words: Sequence[str]) -> ScheduleFile:
+    asked = family(name)
+    params = parse_parameters(words)
     shape = {"ranks": params.p, "microbatches": params.m}
     require_size(**shape, chunks=params.v or 1, slices=params.s or 1)
     actions = 2 * params.p * params.m * (params.v or 1) * (params.s or 1)
@@ -109,8 +110,8 @@ def _member(request: ViewRequest) -> ScheduleFile:
             f"{actions:,}; show draws larger ones"
         )
     found = asked.member(params)
-    name = " ".join([request.family, *request.words])
-    return ScheduleFile.of(found.problem, found.schedule, pipeline=found.pipeline, name=name)
+    told = " ".join([name, *words])
+    return ScheduleFile.of(found.problem, found.schedule, pipeline=found.pipeline, name=told)
 
 
 def _capped(made: ScheduleFile, units: int | None) -> ScheduleFile:

@@ -75,6 +75,16 @@ class ClusterFile:
     text: str = ""
     opened: OpenChoices | None = None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it lists nothing, or names a framework."""
+        return self.opened is not None
+
+    @property
+    def orders(self) -> tuple[str, ...]:
+        """The families whose orders may be run, by name; none: any order."""
+        return () if self.opened is None else self.opened.runs.orders
+
     def runs(self, one: Combination) -> bool:
         """Whether the deployment is asked for."""
         return self.opened is None or self.opened.takes(one)
