@@ -12,12 +12,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bubbleproof.costs.combinations import Combination, CombinationCosts
+from bubbleproof.planners.candidate_standing import legal_candidates
 from bubbleproof.planners.outcome import Outcome
-from bubbleproof.planners.planned import NO_FILE, Plan, PlanSource
-from bubbleproof.planners.shape_bounds import legal_shapes
+from bubbleproof.planners.planned import Plan, SearchResults
 from bubbleproof.solvers.result import Status
 from bubbleproof.theory.pipelines.shapes.plan_space import Candidate
 from bubbleproof.verify.candidates.bundle import CandidateBound, DeploymentSpace
+
+UNFIT = (Outcome.TOO_LARGE, Outcome.NOT_LEGAL, Outcome.INFEASIBLE)
+ESTIMATED = "by the estimated times"
+STATEMENTS = {
+    Status.OPTIMAL: f"optimal over these deployments and choices, {ESTIMATED}",
+    Status.FEASIBLE: "feasible: nothing shorter was found, nor excluded",
+    Status.INFEASIBLE: "infeasible: no deployment fits",
+    Status.UNKNOWN: "unknown: no schedule was found in the time given",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -72,7 +81,7 @@ class NearestDeployment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DeploymentResults:
+class DeploymentResults(SearchResults):
     """What a plan of deployments is and what is none have in common.
 
     No iteration takes less than ``lower_bound`` ticks. ``nearest`` has the deployment that would
@@ -81,15 +90,25 @@ class DeploymentResults:
     timed that may be the best; none where that is not so, or any order may be run.
     """
 
-    status: Status
     rows: tuple[DeploymentRow, ...]
     lower_bound: int
     nearest: tuple[NearestDeployment, ...]
-    seconds: float
     bundled: Mapping[str, tuple[CandidateBound, ...]]
-    reason: str = ""
-    source: PlanSource = NO_FILE
     orders: tuple[str, ...] = ()
+
+    @property
+    def statement(self) -> str:
+        """What was found, in a sentence, and what was too large to be looked at."""
+        large = [row for row in self.rows if row.status is Outcome.TOO_LARGE]
+        told = STATEMENTS[self.status]
+        if self.status is Status.FEASIBLE and self.orders:
+            told = f"the best of the orders that it runs ({', '.join(self.orders)}), {ESTIMATED}"
+        if not large:
+            return told
+        beyond = f"{len(large)} of {len(self.rows)} deployments are larger than a plan takes"
+        if self.status is Status.UNKNOWN and all(row.status in UNFIT for row in self.rows):
+            return f"unknown: {beyond} ({large[0].reason}), and no other fits; use fewer samples"
+        return f"{told}; {beyond} and were not looked at"
 
     @property
     def solved(self) -> tuple[SolvedDeployment, ...]:
@@ -122,8 +141,8 @@ class ClusterPlan(DeploymentResults):
 
 def _unseen(one: DeploymentSpace) -> tuple[CandidateBound, ...]:
     """Of one that an interrupted search did not come to."""
-    shapes, _ = legal_shapes(one.space)
-    return tuple(shape.bounded for shape in shapes)
+    legal, _ = legal_candidates(one.space)
+    return tuple(proof for each in legal for proof in each.proofs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -1,13 +1,13 @@
-"""The plan of a model on a cluster: the best deployment, pipeline and schedule together.
+"""The search of a model's deployments: the best deployment, pipeline and schedule together.
 
 1. Every combination is counted (``combinations``): one that a number forbids, or of which a single
    microbatch does not fit, is out with its reason.
-2. Every shape that the plan lists (chunks, placements, backwards) of every other one has a bound
-   within microseconds (``cluster_bound``), or no room; with the step's end it bounds the iteration.
-3. By rising bound each shape has its first look: a certified bound, and the best published order.
-   When the bounds reach the best iteration, those that are left cannot be shorter.
+2. Every shape that the plan lists (chunks, placements, backwards) of every other one is a candidate
+   and has a bound within microseconds (``cluster_bound``), or no room.
+3. By rising bound each candidate has its first look. When the bounds reach the best step, those
+   that are left cannot be shorter.
 4. Those whose bound is below the best are searched for anything shorter; what time is left goes to
-   the joint planner, on the best one.
+   the search of the best one's pipeline (``pipeline_search``).
 
 Where ``is_lazy``, which is for very many combinations, step 2 is left to step 3: a combination has
 the bound of its numbers alone (``deployment_floor``), and its shapes are made when it is its turn.
@@ -16,8 +16,8 @@ One that is never looked at is bounded away with that.
 Where the options name the orders that may be run, step 4 is left out: each shape has one order. A
 bound stays one on every order.
 
-An *iteration* is the makespan and the step's end (gradients, weights, optimizer). The answer is
-optimal over these choices where no combination's bound is below it.
+An *iteration* is a step of a deployment: the makespan and the step's end (gradients, weights,
+optimizer). The answer is optimal over these choices where no combination's bound is below it.
 
 Where ``work`` is limited, steps 3 and 4 share units of it in place of seconds, so that the answer
 is the same in every run that does not meet the time limit. Where the clock ends the search, those
@@ -33,22 +33,16 @@ from concurrent.futures import Executor
 from dataclasses import replace
 
 from bubbleproof.costs.combinations import CombinationCosts
+from bubbleproof.planners.candidate_standing import CandidateStanding
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_planned import ClusterPlan, NearestDeployment, NoClusterPlan
 from bubbleproof.planners.deployment_floor import floor_of
 from bubbleproof.planners.deployment_standing import DeploymentStanding, value_of
-from bubbleproof.planners.looks import (
-    CandidateSearch,
-    FirstSearch,
-    SearchOutcome,
-    first_look,
-    look,
-    preparation,
-)
+from bubbleproof.planners.looks import first_look, look, preparation
 from bubbleproof.planners.pipeline_search import PipelineSearch
-from bubbleproof.planners.planned import PlanOptions
+from bubbleproof.planners.plan_search import PlanSearch
+from bubbleproof.planners.planned import PlanOptions, place_of
 from bubbleproof.planners.search_budget import LEAST_WORK, SearchBudget
-from bubbleproof.planners.shape_bounds import ShapeBound
 from bubbleproof.solvers import Status
 from bubbleproof.solvers.search_state import in_turn
 from bubbleproof.theory.pipelines.limits import OversizeError
@@ -59,12 +53,16 @@ OTHERS_SHARE = 0.5  # of what is left then, for those that are not the best
 LEAST_SECONDS = 1.0  # for any search
 ONE_SHARE = 0.1  # of the seconds left, at most, for one look as long as nothing is found
 ROOM_SHARE = 0.15  # of the seconds until those of most room are looked at, if nothing is found
-TURN = 8  # shapes of a deployment in a turn
+TURN = 8  # candidates of a deployment in a turn
 SpaceOf = Callable[[CombinationCosts], PlanSpace]
 
 
-class DeploymentSearch:
-    """The steps of the module's text, within a budget; ``space_of`` gives the shapes to try."""
+class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
+    """The steps of the module's text; ``space_of`` gives the shapes to try.
+
+    Candidates are looked at in turn, each in the knowledge of the best so far; workers take part in
+    the search of the best one's pipeline.
+    """
 
     def __init__(
         self,
@@ -76,17 +74,9 @@ class DeploymentSearch:
         *,
         is_lazy: bool = False,
     ) -> None:
-        self.is_lazy = is_lazy
-        self.options, self.budget = options, budget
-        self.space_of, self.executor = space_of, executor
-        self.standings = [
-            DeploymentStanding(
-                counted=one,
-                step_end=0 if one.numbers is None else one.numbers.step_end,
-                reason="" if one.is_legal else one.reason,
-            )
-            for one in counted
-        ]
+        super().__init__(options, budget, executor)
+        self.space_of, self.is_lazy = space_of, is_lazy
+        self.standings = [DeploymentStanding.of(one) for one in counted]
 
     @property
     def all_of_it(self) -> float:
@@ -100,8 +90,13 @@ class DeploymentSearch:
 
     @property
     def best(self) -> DeploymentStanding | None:
-        found = [(one.best, one) for one in self.standings if one.best is not None]
+        found = [(place_of(one.best), one) for one in self.standings if one.best is not None]
         return min(found, key=lambda pair: pair[0], default=(None, None))[1]
+
+    @property
+    def best_value(self) -> int | None:
+        """The iteration of the best."""
+        return value_of(self.best)
 
     @property
     def open_ones(self) -> list[DeploymentStanding]:
@@ -109,14 +104,10 @@ class DeploymentSearch:
 
     def first_looks(self) -> int:
         """The first three steps alone; the least bound."""
-        in_turn((self._bound, self._look_first), self.options.stop)
+        in_turn((self._begin, self._look_first), self.options.stop)
         return min((one.bound for one in self.open_ones), default=0)
 
-    def run(self) -> ClusterPlan | NoClusterPlan:
-        in_turn((self._bound, self._look_first, self._improve), self.options.stop)
-        return self._conclude()
-
-    def _bound(self) -> None:
+    def _begin(self) -> None:
         for one in self.open_ones:
             if not self.is_lazy:
                 self._open(one)
@@ -125,20 +116,20 @@ class DeploymentSearch:
             one.rule_out()
 
     def _open(self, one: DeploymentStanding) -> None:
-        """Make its shapes, each with its bound."""
+        """Make its candidates, each with its bound."""
         try:
             space = self.space_of(one.counted)
         except ValueError as why:  # such as more microbatches than a problem may have
             is_too_large = isinstance(why, OversizeError) and not one.counted.reason
             one.refuse(str(why), is_too_large=is_too_large)
             return
-        one.find_shapes(space)
+        one.open(space)
 
     def _look_first(self) -> None:
         waiting = sorted(self.open_ones, key=lambda one: one.bound)
         again: list[DeploymentStanding] = []
         while waiting:
-            most, left = value_of(self.best), self.budget.left
+            most, left = self.best_value, self.budget.left
             used = self.all_of_it - left
             is_ended = most is not None or self.options.work is None
             is_late = is_ended and used > LOOKS_SHARE * self.all_of_it
@@ -153,7 +144,7 @@ class DeploymentSearch:
                 continue
             if most is None or one.bound < most:
                 self._look_at(one, most)
-                self._tell(one)
+                self._tell_of(one)
                 again += [] if one.is_seen else [one]
             if not waiting:
                 waiting, again = sorted(again, key=lambda one: one.bound), []
@@ -168,26 +159,24 @@ class DeploymentSearch:
         return waiting[0]
 
     def _look_at(self, one: DeploymentStanding, most: int | None) -> None:
-        """First looks at its shapes; its bound is the least of theirs.
+        """First looks at its candidates; its bound is the least of theirs.
 
-        Where shapes are made in turn, so many (``TURN``) of all kinds, and the others in a turn
+        Where candidates are made in turn, so many (``TURN``) of all kinds, and the others in a turn
         after those of the other deployments. As long as nothing is found, none may take more than
         a part of the seconds that are left.
         """
-        for shape in self._turn(one):
-            one.looked.add(shape.candidate)
-            if most is not None and one.bound_of(shape) >= most:
+        for each in self._turn(one):
+            each.is_looked_at = True
+            if most is not None and each.least >= most:
                 continue
-            within = None if most is None else most - one.step_end
-            seconds, needed = max(0.0, self.budget.preparable), preparation(shape.shaped.pipeline)
+            seconds, needed = max(0.0, self.budget.preparable), preparation(each.shaped.pipeline)
             if most is None and self.options.work is None and needed > ONE_SHARE * seconds:
                 one.is_passed_over = True
                 continue
-            asked = FirstSearch(
-                shaped=shape.shaped, most=within, seconds=seconds, orders=self.options.orders
-            )
             began = self.budget.taken
-            self._take(one, shape, seen := first_look(asked))
+            seen = first_look(self._first_asked(each, most))
+            self.budget.spend(seen.work)
+            one.take(each, seen)
             one.is_passed_over |= not seen.is_begun
             if needed <= seconds:
                 self.budget.pace.measure(needed, self.budget.taken - began)
@@ -197,17 +186,13 @@ class DeploymentSearch:
         one.is_settled = is_whole and bool(self.options.orders)
         one.rule_out()
 
-    def _turn(self, one: DeploymentStanding) -> list[ShapeBound]:
-        """The shapes of a turn, the least bound first."""
-        left = [shape for shape in one.shapes if shape.candidate not in one.looked]
+    def _turn(self, one: DeploymentStanding) -> list[CandidateStanding]:
+        """The candidates of a turn, the least bound first."""
+        left = [each for each in one.candidates if not each.is_looked_at]
         return left[:: -(-len(left) // TURN)] if self.is_lazy and left else left
 
-    def _take(self, one: DeploymentStanding, shape: ShapeBound, seen: SearchOutcome) -> None:
-        self.budget.spend(seen.work)
-        one.take(shape, seen)
-
     def _improve(self) -> None:
-        """Search where something shorter may be, then let the joint planner take the best."""
+        """Search where something shorter may be, then in the pipeline of the best alone."""
         waiting = sorted(self.open_ones, key=lambda one: one.bound)
         if self.options.work is None:  # the clock ends it: what is likely to fit comes first
             waiting.sort(key=lambda one: one.counted.needed)
@@ -217,13 +202,13 @@ class DeploymentSearch:
             self._plan(one, max(self.least, self.budget.left / len(waiting)))
         if not self.options.orders:
             self._close_others()
-        if self.best is not None and not self.best.is_planned:
+        if self.best is not None and not self.best.has_plan:
             self._plan(self.best, max(self.least, self.budget.left))
 
     def _close_others(self) -> None:
         """Of each other combination whose bound is below the best: something shorter, or none."""
         tried: list[DeploymentStanding] = []
-        while (most := value_of(self.best)) is not None:
+        while (most := self.best_value) is not None:
             waiting = self._below(most, tried)
             if not waiting or self.budget.left <= self.least:
                 return
@@ -241,45 +226,38 @@ class DeploymentSearch:
         return sorted(found, key=lambda one: one.bound)
 
     def _close(self, one: DeploymentStanding, most: int, share: float) -> None:
-        """Look for an iteration below ``most`` in its shapes that are not bounded by it."""
-        shapes = [shape for shape in one.shapes if one.bound_of(shape) < most]
-        for shape in shapes:
-            part = self.budget.part(share / len(shapes), 0.0)
-            needed = preparation(shape.shaped.pipeline)
-            if needed > self.budget.preparable:
-                continue
-            seconds, within = max(needed, part.seconds), most - one.step_end - 1
-            options = self.options.solving(seconds, part.work, within)
-            self._take(one, shape, look(CandidateSearch(shaped=shape.shaped, options=options)))
-        self._tell(one)
+        """Look for an iteration below ``most`` in its candidates that are not bounded by it."""
+        waiting = [each for each in one.candidates if each.least < most]
+        for each in waiting:
+            if self._fits(each):
+                seen = look(self._asked(each, share / len(waiting), most))
+                self.budget.spend(seen.work)
+                one.take(each, seen)
+        self._tell_of(one)
 
     def _plan(self, one: DeploymentStanding, share: float) -> None:
         """The search of its pipeline alone; out of time, what is known becomes its plan."""
         part = self.budget.part(share, LEAST_SECONDS)
         self.budget.done += share
         options = replace(self.options, tell=None)
-        known = () if one.known is None else (one.known,)
+        known = () if one.best is None else (one.best,)
         space = self.space_of(one.counted)
         one.take_plan(PipelineSearch(space, options, part, self.executor, known).run())
-        self._tell(one)
+        self._tell_of(one)
 
-    def _tell(self, one: DeploymentStanding) -> None:
-        if self.options.tell is not None:
-            best = value_of(self.best)
-            found = "no schedule yet" if one.best is None else f"{one.best.value:,} us"
-            shown = "none" if best is None else f"{best:,} us"
-            self.options.tell(
-                f"{self.budget.taken:7.2f} s  {one.counted.combination}: {found}, "
-                f"bound {one.bound:,} us; best {shown}"
-            )
+    def _tell_of(self, one: DeploymentStanding) -> None:
+        best = self.best_value
+        found = "no schedule yet" if one.best is None else f"{one.best.value:,} us"
+        shown = "none" if best is None else f"{best:,} us"
+        self._tell(f"{one.counted.combination}: {found}, bound {one.bound:,} us; best {shown}")
 
     def _conclude(self) -> ClusterPlan | NoClusterPlan:
         best = self.best
-        if best is not None and not best.is_planned:  # interrupted: what the first looks found
+        if best is not None and not best.has_plan:  # interrupted: what the first looks found
             self._plan(best, self.least)
         rows = tuple(one.row(best) for one in self.standings)
         bundled = {str(one.counted.combination): one.bundle for one in self.standings}
-        most, bounds = value_of(best), [one.bound for one in self.open_ones]
+        most, bounds = self.best_value, [one.bound for one in self.open_ones]
         unsettled = [one for one in self.open_ones if most is None or one.bound < most]
         unsettled = [one for one in unsettled if not one.is_settled]
         reason = self.budget.reason(len(unsettled), "deployment")

@@ -1,17 +1,17 @@
-"""A deployment while it is searched: its shapes with their bounds, and the best that is known."""
+"""A deployment while it is searched: its candidates, and the best that is known of them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
 from bubbleproof.costs.combinations import CombinationCosts
+from bubbleproof.planners.candidate_standing import CandidateStanding, legal_candidates
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_planned import DeploymentRow, solved_deployment
 from bubbleproof.planners.known_schedules import KnownSchedule
-from bubbleproof.planners.looks import SearchOutcome
+from bubbleproof.planners.looks import FoundSchedule, SearchOutcome
 from bubbleproof.planners.outcome import Outcome, solved_outcome, unsolved_outcome
-from bubbleproof.planners.planned import NoPlanFound, Plan
-from bubbleproof.planners.shape_bounds import ShapeBound, legal_shapes
+from bubbleproof.planners.planned import NoPlanFound, Plan, place_of
 from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
 from bubbleproof.verify.candidates.bundle import CandidateBound
@@ -19,120 +19,101 @@ from bubbleproof.verify.candidates.bundle import CandidateBound
 NO_ROOM = "does not fit: no shape has room for one microbatch"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class FoundIteration:
-    """An iteration in ticks, and the highest load of a card's memory; the less is the better.
-
-    ``candidate`` is the shape that has it.
-    """
-
-    value: int
-    peak_memory: int
-    candidate: Candidate = field(compare=False)
-
-
 @dataclass(kw_only=True, eq=False)
 class DeploymentStanding:
-    """A deployment, and what is known of its iteration (ticks).
+    """A deployment, and what is known of its step (ticks).
 
-    ``known`` is the schedule of the ``best`` iteration, ``plan`` what the search of its pipeline
-    alone found, where there was one (``is_planned``); ``reason`` tells why it is out, and is
-    empty as long as it is not. Before its shapes are made no iteration is below the ``floor``.
-    ``looked`` has its shapes that had their first look, or need none; ``is_passed_over`` tells that
-    one had no time for it. ``is_settled``: of the orders that may be run all were timed that may
-    be the best.
+    ``plan`` is what the search of its pipeline alone found, where there was one; ``reason`` tells
+    why it is out, and is empty as long as it is not. Before its candidates are made no step is
+    below the ``floor``. ``is_passed_over`` tells that one had no time for its first
+    look. ``is_settled``: of the orders that may be run all were timed that may be the best.
     """
 
     counted: CombinationCosts
     step_end: int
-    shapes: list[ShapeBound] = field(default_factory=list)
-    best: FoundIteration | None = None
-    known: KnownSchedule | None = None
+    candidates: list[CandidateStanding] = field(default_factory=list)
+    best: KnownSchedule | None = None
     plan: Plan | None = None
-    is_planned: bool = False
     reason: str = ""
     is_too_large: bool = False
     floor: int = 0
     is_opened: bool = False
     is_settled: bool = False
-    looked: set[Candidate] = field(default_factory=set)
     is_passed_over: bool = False
 
+    @classmethod
+    def of(cls, counted: CombinationCosts) -> DeploymentStanding:
+        """One of which nothing is known but its numbers."""
+        step_end = 0 if counted.numbers is None else counted.numbers.step_end
+        reason = "" if counted.is_legal else counted.reason
+        return cls(counted=counted, step_end=step_end, reason=reason)
+
     def refuse(self, why: str, *, is_too_large: bool) -> None:
-        """No candidate of it is legal."""
+        """It has no candidates."""
         if not self.counted.reason:
             self.counted = replace(self.counted, is_legal=False)
         self.is_too_large, self.reason = is_too_large, self.counted.reason or why
 
-    def find_shapes(self, space: PlanSpace) -> None:
-        """Those of its space, the least bound first."""
+    def open(self, space: PlanSpace) -> None:
+        """Make its candidates, those of its space, the least bound first."""
         self.is_opened = True
-        self.shapes, reasons = legal_shapes(space)
-        if not self.shapes:
-            large = [why for why in reasons if why.is_too_large]
-            self.is_too_large, self.reason = bool(large), str((large or reasons)[0])
+        self.candidates, reasons = legal_candidates(space, self.step_end)
+        if not self.candidates:
+            large = [why for why in reasons.values() if why.is_too_large]
+            self.is_too_large, self.reason = bool(large), str([*large, *reasons.values()][0])
             self.counted = replace(self.counted, is_legal=False)
             return
-        self.shapes.sort(key=self.bound_of)
+        self.candidates.sort(key=lambda one: one.least)
         self.rule_out()
 
     def rule_out(self) -> None:
-        """Where no shape has room."""
+        """Where no candidate has room."""
         if self.bound == NEVER:
             self.reason = self.counted.reason or NO_ROOM
 
     @property
+    def has_plan(self) -> bool:
+        """Whether the search of its pipeline alone ended with the best that is known."""
+        if self.plan is None or self.best is None:
+            return False
+        return self.plan.value + self.step_end == self.best.value
+
+    @property
     def is_seen(self) -> bool:
-        """Whether each of its shapes had its turn."""
-        return len(self.looked) == len(self.shapes)
+        """Whether each of its candidates had its turn."""
+        return all(one.is_looked_at for one in self.candidates)
 
     @property
     def bound(self) -> int:
-        """No iteration takes less; ``NEVER`` where nothing fits."""
-        return min(map(self.bound_of, self.shapes), default=self.floor)
-
-    def bound_of(self, shape: ShapeBound) -> int:
-        """The bound of an iteration of one of its shapes."""
-        return min(NEVER, shape.bounded.bound + self.step_end)
+        """No step takes less; ``NEVER`` where nothing fits."""
+        return min((one.least for one in self.candidates), default=self.floor)
 
     @property
     def bundle(self) -> tuple[CandidateBound, ...]:
         """What shows the bound of each of its candidates."""
-        return tuple(shape.bounded for shape in self.shapes)
+        return tuple(proof for one in self.candidates for proof in one.proofs)
 
-    def take(self, shape: ShapeBound, seen: SearchOutcome) -> None:
-        """What a look at one of its shapes brought."""
-        shape.take(
-            CandidateBound(
-                candidate=shape.candidate,
-                bound=seen.bound,
-                certificate=seen.certificate,
-                word=seen.word,
-            )
-        )
-        if seen.found is None:
-            return
-        peak = max(seen.found.measured.peak_memory, default=0)
-        value = seen.found.value + self.step_end
-        found = FoundIteration(value=value, peak_memory=peak, candidate=shape.candidate)
-        if self.best is None or found < self.best:
-            self.best = found
-            self.known = KnownSchedule(candidate=shape.candidate, found=seen.found)
+    def take(self, one: CandidateStanding, seen: SearchOutcome) -> None:
+        """What a look at one of its candidates brought."""
+        one.take(seen)
+        if seen.found is not None:
+            step = self._step(one.candidate, seen.found)
+            if self.best is None or place_of(step) < place_of(self.best):
+                self.best = step
+
+    def _step(self, candidate: Candidate, found: FoundSchedule) -> KnownSchedule:
+        return KnownSchedule(candidate=candidate, found=found, step_end=self.step_end)
 
     def take_plan(self, found: Plan | NoPlanFound) -> None:
         """What the search of its pipeline alone brought."""
-        self.is_planned = True
         if isinstance(found, Plan):
-            winner = found.winner
-            self.best = FoundIteration(
-                value=found.value + self.step_end,
-                peak_memory=winner.peak_memory,
-                candidate=winner.candidate,
+            self.best, self.plan = self._step(found.winner.candidate, found.winner.found), found
+        of = {one.candidate: one for one in found.judged}
+        for one in self.candidates:
+            judged = of[one.candidate]
+            one.take(
+                SearchOutcome(bound=judged.bound, certificate=judged.certificate, word=judged.word)
             )
-            self.plan = found
-        bounds = {each.candidate: each for each in found.bundle}
-        for shape in self.shapes:
-            shape.take(bounds[shape.candidate])
         if found.status is Status.INFEASIBLE:
             self.reason = "does not fit: no schedule of it does"
 
@@ -184,5 +165,5 @@ class DeploymentStanding:
 
 
 def value_of(best: DeploymentStanding | None) -> int | None:
-    """The iteration of the best so far."""
+    """The step of the best so far."""
     return None if best is None or best.best is None else best.best.value

@@ -17,10 +17,21 @@ from bubbleproof.verify.candidates.chosen import foreign_choice
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KnownSchedule:
-    """A schedule of a candidate."""
+    """A schedule of a candidate, and the ticks that its step has after the pipeline."""
 
     candidate: Candidate
     found: FoundSchedule
+    step_end: int = 0
+
+    @property
+    def value(self) -> int:
+        """What the step takes, in ticks."""
+        return self.found.value + self.step_end
+
+    @property
+    def peak_memory(self) -> int:
+        """The highest load of any rank's memory."""
+        return self.found.peak_memory
 
 
 def is_schedule_of(shaped: ShapedPipeline, found: FoundSchedule) -> bool:

@@ -61,6 +61,11 @@ class FoundSchedule:
         """The makespan in ticks."""
         return self.measured.makespan
 
+    @property
+    def peak_memory(self) -> int:
+        """The highest load of any rank's memory, in memory units."""
+        return max(self.measured.peak_memory, default=0)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SearchOutcome:

@@ -159,24 +159,40 @@ class SolvedCandidate(CandidateResult):
     has_more: bool = False
 
     @property
+    def found(self) -> FoundSchedule:
+        """Its schedule, without what it is a candidate of."""
+        return FoundSchedule(
+            pipeline=self.pipeline,
+            schedule=self.schedule,
+            measured=self.measured,
+            origin=self.origin,
+        )
+
+    @property
     def peak_memory(self) -> int:
         """The highest load of any rank's memory, in memory units."""
-        return max(self.measured.peak_memory, default=0)
+        return self.found.peak_memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CandidateResults:
-    """What a plan is and what is none have in common: every candidate of the space, in its order.
+class SearchResults:
+    """What every search for a plan ends with.
 
-    ``seconds`` were taken; ``reason`` tells of an interruption.
+    ``seconds`` were taken; ``reason`` tells of an interruption. ``source`` is the file planned.
     """
 
-    space: PlanSpace
     status: Status
-    judged: tuple[CandidateResult, ...]
     seconds: float
     reason: str = ""
     source: PlanSource = NO_FILE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CandidateResults(SearchResults):
+    """What a plan is and what is none have in common: every candidate, in the space's order."""
+
+    space: PlanSpace
+    judged: tuple[CandidateResult, ...]
 
     @property
     def lower_bound(self) -> int:

@@ -11,7 +11,7 @@ import pytest
 from bubbleproof.costs.combinations import CombinationCosts, Lists, combinations, counted
 from bubbleproof.formats.clusters.deployed_content import deployed_content
 from bubbleproof.formats.problem_toml import problem_of
-from bubbleproof.planners import Plan, PlanOptions, deployment_search, plan
+from bubbleproof.planners import Plan, PlanOptions, deployment_search, plan, plan_search
 from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
 from bubbleproof.planners.looks import CandidateSearch, SearchOutcome
 from bubbleproof.planners.outcome import Outcome
@@ -138,7 +138,7 @@ def test_a_look_has_the_time_of_its_preparation_or_is_not_begun(
 
     def limits(needed: float) -> list[float]:
         asked.clear()
-        monkeypatch.setattr(deployment_search, "preparation", lambda _: needed)
+        monkeypatch.setattr(plan_search, "preparation", lambda _: needed)
         planning._close(planning.open_ones[0], most=1 << 50, share=1.0)
         return asked
 
@@ -146,7 +146,7 @@ def test_a_look_has_the_time_of_its_preparation_or_is_not_begun(
     counts, options = all_counted(TRAINING, LISTS), PlanOptions(time_limit=PATIENCE)
     budget = SearchBudget.of(PATIENCE, None, options.stop)
     planning = deployment_search.DeploymentSearch(counts, space_of, options, budget)
-    planning._bound()
+    planning._begin()
     assert limits(0.4 * PATIENCE)
     assert min(asked) >= 0.4 * PATIENCE
     assert limits(2 * PATIENCE) == []

@@ -8,11 +8,11 @@ import pytest
 
 from bubbleproof.costs.combinations import CombinationCosts, Lists
 from bubbleproof.planners import PlanOptions
+from bubbleproof.planners.candidate_standing import legal_candidates
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_planned import ClusterPlan
 from bubbleproof.planners.deployment_floor import floor_of
 from bubbleproof.planners.planning import plan_cluster
-from bubbleproof.planners.shape_bounds import legal_shapes
 from bubbleproof.solvers import Status
 from proofs_tests.costs.cluster_cases import all_counted, with_memory
 from proofs_tests.patience import PATIENCE
@@ -33,10 +33,10 @@ def test_the_floor_is_below_every_shape(mebibytes: int) -> None:
         if one.numbers is None:
             assert floor_of(one) == 0
             continue
-        shapes, _ = legal_shapes(space_of(one))
+        legal, _ = legal_candidates(space_of(one), one.numbers.step_end)
         floors.add(floor_of(one) == NEVER)
-        for shape in shapes:
-            assert floor_of(one) <= min(NEVER, shape.bounded.bound + one.numbers.step_end)
+        for each in legal:
+            assert floor_of(one) <= each.least
     assert False in floors
 
 

@@ -92,8 +92,8 @@ def restriction_of(
         left_out=sum(not file.runs(one) for one in listed),
         value=value_of(best),
         run=""
-        if best is None or best.known is None
-        else f"{best.counted.combination}, {best.known.candidate}",
+        if best is None or best.best is None
+        else f"{best.counted.combination}, {best.best.candidate}",
         bound=min([*floors, found.value]),
     )
 
