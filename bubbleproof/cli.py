@@ -24,9 +24,9 @@ from bubbleproof.commands.options.shared_options import (
     NewSchedule,
     PlanRequest,
     ProblemPath,
+    SearchLimits,
     SearchOptions,
     SolveOutput,
-    TimeLimit,
     VerifyRequest,
     Words,
     complete_family,
@@ -72,11 +72,11 @@ def common(
 @runs("planning.run_plan.run_problem")
 def run(
     problem: Annotated[str, Argument(metavar="PROBLEM.toml")],
+    limits: SearchLimits,
     output: Annotated[
         str | None, Option("-o", help="Folder (default runs/NAME)."), Target.FOLDER
     ] = None,
     backend: Annotated[str, Option(help="Replay on virtual or gloo.")] = "gloo",
-    time_limit: TimeLimit = None,
     json: Json = False,
 ) -> None:
     """Plan (or solve), verify, draw and replay a problem; print one verdict table."""
@@ -120,7 +120,7 @@ def pareto(
 
 
 @app.command()
-@runs("planning.plan_cluster.run_any_plan")
+@runs("planning.plan.run_plan")
 def plan(
     problem: Annotated[
         str, Argument(metavar="PROBLEM.toml", help="With [plan], or [model] [cluster] [batch].")

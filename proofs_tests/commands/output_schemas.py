@@ -1,9 +1,9 @@
 """Schemas of what commands print with ``--json``: inferred from what the tests see, then kept.
 
 ``docs/reference/schemas/output/NAME-VERSION.json`` is JSON Schema (2020-12) of the object that a
-command prints; ``verify-many`` and ``claims-case`` are the other shapes of ``verify`` and
-``claims``. Every ``--json`` answer of every command's test is held against its schema. To make them
-anew, with all that the tests see:
+command prints; ``verify-many``, ``claims-case`` and ``run-deployments`` are the other shapes of
+``verify``, ``claims`` and ``run``. Every ``--json`` answer of every command's test is held against
+its schema. To make them anew, with all that the tests see:
 
     BUBBLEPROOF_SAMPLES=/tmp/samples python -m pytest proofs_tests/commands
     python -m proofs_tests.commands.output_schemas /tmp/samples
@@ -36,6 +36,7 @@ _OF_SEARCHES = {
     "certificate", "measured", "proof", "f", "layers", "peak_memory", "winner", "expected", "p95",
     "least_capacity", "microbatches", "step_end", "chosen",
 }  # fmt: skip
+_SEARCHES = ("solve", "repair", "run", "run-deployments", "plan", "pareto", "bench")
 NULLABLE = {
     "measure": {
         "makespan", "work", "idle_ratio", "idle_over_work", "idle_ticks", "rank_spans", "span_idle",
@@ -44,7 +45,7 @@ NULLABLE = {
     "diff": {"a", "b"},
     "verify": {"at", "measured"},
     "verify-many": {"at", "measured", "name"},
-    **dict.fromkeys(("solve", "repair", "run", "plan", "pareto", "bench"), _OF_SEARCHES),
+    **dict.fromkeys(_SEARCHES, _OF_SEARCHES),
 }  # fmt: skip
 ENOUGH = 5  # objects of one place, for what all of them have to be required there
 MANY_KEYS = 6  # an object of more keys, none of which is always there, is a table by names
@@ -64,6 +65,8 @@ def shape_of(words: Sequence[str], value: Json) -> str:
     name = words[0]
     if name == "verify" and "schedules" in value:
         return "verify-many"
+    if name == "run" and value.get("objective") == "iteration":
+        return "run-deployments"
     return "claims-case" if name == "claims" and "params" in value else name
 
 

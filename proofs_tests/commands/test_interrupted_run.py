@@ -34,17 +34,17 @@ def of_run() -> tuple[int, dict[str, object]]:
 
 
 def in_two_places() -> None:
-    from bubbleproof.commands import run
+    from bubbleproof.commands import run_outcome
     from bubbleproof.commands.replaying.replay import replay_given
     from bubbleproof.solvers.search import Search
 
     not_run = ("not run", "interrupted")
-    vars(run)["replay_given"] = interrupting(replay_given, 1)
+    vars(run_outcome)["replay_given"] = interrupting(replay_given, 1)
     status, row = of_run()
     assert (status, row["verdict"], row["measured"]) == (130, *not_run)
 
     replays: list[object] = []
-    vars(run)["replay_given"] = lambda *given, **_: replays.append(given)
+    vars(run_outcome)["replay_given"] = lambda *given, **_: replays.append(given)
     wrapped = interrupting(Search._finish, 1)
     setattr(Search, "_finish", wrapped)  # noqa: B010 - mypy takes no assignment to a method
     status, row = of_run()
@@ -58,7 +58,7 @@ def test_run_tells_what_it_found_and_replays_no_more() -> None:
 
 def at_the_picture_and_the_verdict() -> None:
     """A Ctrl-C in the picture, also one that compiled code lets out as an error of its own."""
-    from bubbleproof.commands import run
+    from bubbleproof.commands import run, run_outcome
     from bubbleproof.commands.replaying.replay import replay_given
     from bubbleproof.report.gantt import draw
 
@@ -68,12 +68,12 @@ def at_the_picture_and_the_verdict() -> None:
         except KeyboardInterrupt:
             raise ValueError("Invalid affine transformation matrix") from None
 
-    vars(run)["replay_given"] = lambda *_, **__: None  # no torch is needed for this
+    vars(run_outcome)["replay_given"] = lambda *_, **__: None  # no torch is needed for this
     for drawing in (interrupting(draw, 1), broken):
-        vars(run)["draw"] = drawing
+        vars(run_outcome)["draw"] = drawing
         status, row = of_run()
         assert (status, row["verdict"]) == (130, "not run")
-    vars(run)["draw"], vars(run)["replay_given"] = draw, replay_given
+    vars(run_outcome)["draw"], vars(run_outcome)["replay_given"] = draw, replay_given
     vars(run)["check_every_rule"] = interrupting(vars(run)["check_every_rule"], 1)
     status, row = of_run()
     assert (status, row["verdict"], row["measured"]) == (130, "not run", "interrupted")

@@ -322,3 +322,20 @@ def test_experts_are_spread_where_the_file_asks(command: Run, problem: Path) -> 
     answer = command("plan", problem)
     assert answer.status == 2
     assert "expert must be 1 for a model without experts, got 2" in answer.err
+
+
+@pytest.mark.torch
+def test_run_plans_draws_and_replays_the_best_deployment(
+    command: Run, problem: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    answer = command("run", problem, "-o", out, "--backend", "virtual", "--work", "0.3", "--json")
+    assert answer.status == 0, answer.err
+    found = json.loads(answer.out)
+    planned = json.loads(command("plan", problem, "--work", "0.3", "--json").out)
+    assert {key: found[key] for key in planned if key != "seconds"} == {
+        key: planned[key] for key in planned if key != "seconds"
+    }
+    assert {row["verdict"] for row in found["replay"]} == {"holds"}
+    checked = command("verify", out, "--certificate", out / "certificate.json")
+    assert checked.status == 0, checked.out + checked.err

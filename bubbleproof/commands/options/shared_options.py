@@ -104,8 +104,8 @@ class SolveOutput(OptionGroup):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlanRequest(OptionGroup):
-    """How a plan is made, and where it goes."""
+class SearchLimits(OptionGroup):
+    """How long a plan is looked for, and with what."""
 
     time_limit: Annotated[float | None, Option(help="Seconds in all.")] = None
     work: Annotated[
@@ -113,6 +113,13 @@ class PlanRequest(OptionGroup):
     ] = None
     threads: Annotated[int, Option(help="Threads of an engine.")] = 2
     seed: Annotated[int, Option(help="Seed of the engine.")] = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRequest(OptionGroup):
+    """How a plan is made, and where it goes."""
+
+    limits: SearchLimits = field(default_factory=SearchLimits)
     workers: Annotated[int, Option(help="Processes that look at candidates.")] = 1
     elsewhere: WorkersElsewhere = field(default_factory=WorkersElsewhere)
     certificate: Annotated[

@@ -36,29 +36,7 @@ COLUMNS = ("deployment", "iteration (us)", "bound (us)", "MFU", "peak", "status"
 NUMBERS = re.compile(r"[0-9][0-9.,]*")
 MOST_SHOWN = 12
 UNIT = "us"
-UNFIT = (Outcome.TOO_LARGE, Outcome.NOT_LEGAL, Outcome.INFEASIBLE)
 AnyClusterPlan = ClusterPlan | NoClusterPlan
-ESTIMATED = "by the estimated times"
-STATEMENTS = {
-    Status.OPTIMAL: f"optimal over these deployments and choices, {ESTIMATED}",
-    Status.FEASIBLE: "feasible: nothing shorter was found, nor excluded",
-    Status.INFEASIBLE: "infeasible: no deployment fits",
-    Status.UNKNOWN: "unknown: no schedule was found in the time given",
-}
-
-
-def statement(found: AnyClusterPlan) -> str:
-    """What was found, in a sentence, and what was too large to be looked at."""
-    large = [row for row in found.rows if row.status is Outcome.TOO_LARGE]
-    told = STATEMENTS[found.status]
-    if found.status is Status.FEASIBLE and found.orders:
-        told = f"the best of the orders that it runs ({', '.join(found.orders)}), {ESTIMATED}"
-    if not large:
-        return told
-    beyond = f"{len(large)} of {len(found.rows)} deployments are larger than a plan takes"
-    if found.status is Status.UNKNOWN and all(row.status in UNFIT for row in found.rows):
-        return f"unknown: {beyond} ({large[0].reason}), and no other fits; use fewer samples"
-    return f"{told}; {beyond} and were not looked at"
 
 
 def combination_rows(file: ClusterFile, found: AnyClusterPlan) -> list[tuple[str, ...]]:
@@ -136,7 +114,7 @@ def utilisation(file: ClusterFile, iteration: int) -> float:
 
 def iteration_rows(file: ClusterFile, found: AnyClusterPlan) -> list[tuple[str, str]]:
     """What to run and how good it is; or why nothing, and what would do."""
-    rows = [("status", statement(found)), ("deployments", f"{len(found.rows):,}")]
+    rows = [("status", found.statement), ("deployments", f"{len(found.rows):,}")]
     if isinstance(found, NoClusterPlan):
         for nearest in found.nearest if found.status is Status.INFEASIBLE else ():
             memory = Scale.of("bytes", nearest.memory).amount(nearest.memory)
@@ -213,7 +191,7 @@ def _deployments_to_json(file: ClusterFile, found: AnyClusterPlan) -> dict[str, 
     return {
         "name": file.name,
         "status": found.status.name,
-        "statement": statement(found),
+        "statement": found.statement,
         "objective": "iteration",
         "unit": UNIT,
         "lower_bound": None if found.lower_bound == NEVER else found.lower_bound,

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.metadata import version
 
-from bubbleproof.commands.planning.paper_results import PipelinesBeside, paper_rows
+from bubbleproof.commands.planning.paper_results import PipelinesBeside
 from bubbleproof.commands.planning.plan_results import (
     COLUMNS,
     Timed,
     candidate_rows,
-    deployed_rows,
     ranked,
-    summary_rows,
 )
 from bubbleproof.commands.verify import section_of
 from bubbleproof.formats.problem_toml import ProblemFile
@@ -33,34 +32,10 @@ def plan_report(
     file: ProblemFile,
     found: Plan,
     timed: Timed,
-    shown: PipelinesBeside | None = None,
-) -> ReportPage:
-    """The page of a plan of a problem file."""
-    rows = [*summary_rows(file, found, timed), *_paper_rows(file, shown, found.value)]
-    return _page(file, found, timed, shown, rows)
-
-
-def deployed_report(
-    file: ProblemFile, found: Plan, timed: Timed, shown: PipelinesBeside | None, best: int | None
-) -> ReportPage:
-    """The page of the plan of a deployment; ``best`` is the iteration."""
-    rows = [*deployed_rows(file, found, timed), *_paper_rows(file, shown, best)]
-    return _page(file, found, timed, shown, rows)
-
-
-def _paper_rows(
-    file: ProblemFile, shown: PipelinesBeside | None, best: int | None
-) -> list[tuple[str, str]]:
-    return paper_rows(shown, best, file.pipeline.unit)
-
-
-def _page(
-    file: ProblemFile,
-    found: Plan,
-    timed: Timed,
     shown: PipelinesBeside | None,
-    rows: list[tuple[str, str]],
+    rows: Sequence[tuple[str, str]],
 ) -> ReportPage:
+    """The page of the plan of a problem file, or of a deployment's; ``rows`` are its summary."""
     points = _points(file, found, timed)
     pipeline = file.pipeline
     parts = [

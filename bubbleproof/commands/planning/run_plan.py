@@ -1,121 +1,95 @@
-"""``bubbleproof run PROBLEM.toml`` of a file with a table ``[plan]``: plan, verify, draw, replay.
+"""``bubbleproof run PROBLEM.toml``: of a file that is planned the plan, of another its shape.
 
 The table of schedules ends with what the file's own shape gives, and then the plan. The folder
-holds, beside what a run of one shape writes, ``plan.json`` and ``certificate.json``, the proofs of
-all candidates.
+holds, beside what any run writes (``run_outcome``), what ``plan -o`` writes and
+``certificate.json``, the proofs of all candidates. Of a model on a cluster the best deployment's
+pipeline is drawn and replayed, one small process for each of its ranks.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
-from bubbleproof.commands.interrupts import is_interrupted, unless_interrupted
-from bubbleproof.commands.options.shared_options import seconds_of
-from bubbleproof.commands.options.targets import make_folder
-from bubbleproof.commands.output import (
-    BROKEN,
-    UNDECIDED,
-    counted,
-    print_json,
-    print_table,
-    print_text,
-    rule_rows,
-    say,
-    verdict_to_json,
-)
-from bubbleproof.commands.planning.plan import (
-    exit_status,
-    planned,
-    print_plan,
-    write_plan_files,
-)
-from bubbleproof.commands.planning.plan_report import own_shape, plan_report
-from bubbleproof.commands.planning.plan_results import (
-    Timed,
-    plan_to_json,
-    timed_candidates,
-)
-from bubbleproof.commands.run import (
+from bubbleproof.commands.options.shared_options import SearchLimits
+from bubbleproof.commands.output import counted, print_json
+from bubbleproof.commands.planning.cluster_answer import ClusterQuestion
+from bubbleproof.commands.planning.plan import options_of
+from bubbleproof.commands.planning.plan_answer import AskedPlan, FoundAnswer
+from bubbleproof.commands.planning.plan_report import own_shape
+from bubbleproof.commands.planning.problem_answer import ProblemQuestion
+from bubbleproof.commands.run import run_shape
+from bubbleproof.commands.run_outcome import (
     PublishedComparison,
+    RunOutcome,
+    RunRequest,
     compare,
-    not_run,
-    prepared_folder,
     print_comparison,
-    replayed_by,
-    require_run,
     rows_to_json,
-    run_shape,
 )
-from bubbleproof.formats import read_problem, write_trace
-from bubbleproof.formats.files import write_text
-from bubbleproof.formats.json_text import render_json
-from bubbleproof.formats.plans.bundle_json import write_bundle
+from bubbleproof.formats import read_problem
+from bubbleproof.formats.clusters.cluster_toml import is_cluster_file
 from bubbleproof.formats.plans.plan_folder import winner_schedule
-from bubbleproof.formats.problem_toml import ProblemFile
-from bubbleproof.planners import Plan, PlanOptions, SolvedCandidate
+from bubbleproof.planners import Plan, SolvedCandidate
 from bubbleproof.planners.outcome import Outcome
-from bubbleproof.report.extras import absent
-from bubbleproof.report.gantt import draw
-from bubbleproof.report.page import ComparisonRow, write_page
-from bubbleproof.report.table_rows import ReplayRow
+from bubbleproof.report.page import ComparisonRow
 
 
 def run_problem(
-    problem: str, output: str | None, backend: str, time_limit: float | None, json: bool
+    problem: str, limits: SearchLimits, output: str | None, backend: str, json: bool
 ) -> int:
     """Do everything with one problem file and print the table of verdicts (or one JSON object)."""
-    require_run(problem, backend)
+    request = RunRequest(problem=problem, output=output, backend=backend, json=json)
+    if is_cluster_file(problem):
+        return _run(ClusterQuestion.of(problem), [], limits, request)
     file = read_problem(problem)
     if file.plan is None:
-        return run_shape(problem, output, backend, time_limit, json)
-    where = prepared_folder(problem, output)
-    tell = (lambda _: None) if json else say
-    tell(f"{file.name}: {counted(len(file.plan.candidates()), 'candidate')}")
+        return run_shape(request, file, limits)
+    request.tell(f"{file.name}: {counted(len(file.plan.candidates()), 'candidate')}")
     compared = [compare(file, item) for item in file.compare]
-    options = PlanOptions(
-        time_limit=seconds_of(time_limit, file.time_limit),
-        tell=None if json else say,
-    )
-    found = planned(file, options)
-    timed = timed_candidates(found, file, options.time_limit)
-    if not isinstance(found, Plan):
-        if json:
-            told = {"published": rows_to_json(compared), **plan_to_json(file, found, timed)}
-            print_json(told)
+    return _run(ProblemQuestion(path=problem, file=file), compared, limits, request)
+
+
+def _run(
+    asked: AskedPlan,
+    compared: list[PublishedComparison],
+    limits: SearchLimits,
+    request: RunRequest,
+) -> int:
+    request.prepare()
+    options = options_of(limits, asked.time_limit, quiet=request.json)
+    answer = asked.answer(options)
+    if not isinstance(answer, FoundAnswer):
+        if request.json:
+            print_json({"published": rows_to_json(compared), **answer.to_json()})
         else:
-            print_comparison(file.name, [item.row for item in compared])
-            print_plan(file, found, timed)
-        return exit_status(found)
-    given = winner_schedule(file.name, found.space, found.winner)
-    given = replace(given, name=f"{file.name}, planned")
-    replayed, replay_status = not_run("interrupted"), UNDECIDED
-    if not (options.stop.is_set() or is_interrupted()):
-        tell(f"replaying it on {backend} with {counted(file.pipeline.num_ranks, 'rank')}")
-        replayed, replay_status = replayed_by(given, backend, where, quiet=json)
-    tell("writing the plan, its proofs, the picture and the page")
-    make_folder(str(where / "plan.json"))
-    rows = [*(item.row for item in compared), *_rows(file, found)]
-    write_plan_files(where, problem, file, found)
-    write_bundle(where / "certificate.json", found.space, found.bundle, name=file.name)
-    page = unless_interrupted(lambda: _write(where, file, found, timed, compared, replayed), None)
-    if json:
-        _print_json(file, found, timed, compared, replayed, page)
-    else:
-        print_comparison(file.name, rows)
-        print_plan(file, found, timed)
-        checks = rule_rows(found.verdict)
-        checks += [(f"replay: {r.quantity}", r.verdict, f"measured {r.measured}") for r in replayed]
-        print_table("verdict on the plan", ("rule", "verdict", "statement"), checks)
-        print_text(f"The folder: {where}" if page is None else f"The page: {page}")
-    statuses = (exit_status(found), replay_status)
-    return next((worst for worst in (BROKEN, UNDECIDED) if worst in statuses), 0)
+            print_comparison(answer.name, [item.row for item in compared])
+            answer.print()
+        return answer.exit_status
+
+    def write(where: Path) -> None:
+        answer.write(where)
+        for proofs in answer.proofs:
+            proofs(where / "certificate.json")
+
+    return RunOutcome(
+        name=answer.name,
+        what="plan",
+        given=winner_schedule(answer.name, answer.plan.space, answer.plan.winner),
+        verdict=answer.plan.verdict,
+        compared=compared,
+        rows=_rows(asked, answer.plan),
+        statuses=(answer.exit_status,),
+        to_json=answer.to_json,
+        print=answer.print,
+        write=write,
+        report=answer.report,
+    ).finish(request, is_stopped=options.stop.is_set())
 
 
-def _rows(file: ProblemFile, found: Plan) -> list[ComparisonRow]:
-    """What the file's own shape gives, and the plan."""
+def _rows(asked: AskedPlan, found: Plan) -> list[ComparisonRow]:
+    """What the file's own shape gives, where it tells one, and the plan."""
     rows = []
-    today = own_shape(file, found)
+    today = own_shape(asked.file, found) if isinstance(asked, ProblemQuestion) else None
     if today is not None and today is not found.winner:
         proof = f"no schedule of this shape is below {today.bound}"
         if today.status is Outcome.OPTIMAL:
@@ -128,54 +102,3 @@ def _rows(file: ProblemFile, found: Plan) -> list[ComparisonRow]:
 def _row(name: str, one: SolvedCandidate, proof: str) -> ComparisonRow:
     label = f"{name} ({one.candidate})"
     return ComparisonRow.of(label, one.pipeline.problem(), one.schedule, proof=proof)
-
-
-def _write(
-    where: Path,
-    file: ProblemFile,
-    found: Plan,
-    timed: Timed,
-    compared: list[PublishedComparison],
-    replayed: tuple[ReplayRow, ...],
-) -> str | None:
-    """Write the files beside the plan; the path of the page, where there is one."""
-    given = winner_schedule(file.name, found.space, found.winner)
-    problem, schedule = given.problem, given.timed()
-    write_text(where / "result.json", render_json(plan_to_json(file, found, timed)))
-    write_trace(where / "schedule.perfetto.json", problem, schedule)
-    if is_interrupted():
-        return None
-    if not absent(".svg"):
-        draw(problem, schedule, where / "schedule.svg", title=given.name)
-    report = plan_report(file, found, timed)
-    shown = tuple(item.section for item in compared if item.section is not None)
-    first, *others = report.sections
-    page = where / "report.html"
-    write_page(
-        page,
-        replace(
-            report,
-            comparison=(*(item.row for item in compared), *_rows(file, found)),
-            sections=(replace(first, replay=replayed), *others, *shown),
-        ),
-    )
-    return str(page)
-
-
-def _print_json(
-    file: ProblemFile,
-    found: Plan,
-    timed: Timed,
-    compared: list[PublishedComparison],
-    replayed: tuple[ReplayRow, ...],
-    page: str | None,
-) -> None:
-    print_json(
-        {
-            "published": rows_to_json(compared),
-            **plan_to_json(file, found, timed),
-            "verdict": verdict_to_json(found.verdict),
-            "replay": [row._asdict() for row in replayed],
-            "page": page,
-        }
-    )

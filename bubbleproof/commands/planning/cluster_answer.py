@@ -1,0 +1,312 @@
+"""The plan of a file that starts from ``[model] [cluster] [batch]``: deployments, and the winner.
+
+Goes through all deployments (tensor, data, pipeline, micro-batch, ZeRO level, recompute scope) and,
+of each, the shapes of ``[plan]``. The folder holds the winner's problem file (``problem.toml``, of
+the kind that ``profile`` writes, for ``plan``, ``solve`` and ``replay``), ``plan.json``,
+``schedule.json``, the page and the schedule as a PyTorch table (``schedule.csv``). ``--yours
+"tensor=4 pipeline=4 chunks=5"`` estimates a configuration of one's own beside it. The proofs are of
+all deployments, of each what bounds it or why it has no schedule; ``verify DIR --certificate FILE``
+derives the deployments anew.
+
+In JSON ``value`` and ``lower_bound`` are iterations, in microseconds: the pipeline's ``makespan``
+and the ``step_end`` (gradients, weights, optimizer). ``winner`` has ``tensor, data, pipeline,
+micro_batch, zero, scope`` beside the keys of any plan, ``candidates`` one entry for each
+deployment, ``shapes`` those of the winner's pipeline, ``times`` where the microseconds of the plan
+and of the next five go, ``yours`` the configuration of one's own. With ``--paper`` what a paper's
+planner would run (of the winner's deployment, or its own) is among the candidates; its values are
+iterations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+
+from bubbleproof.commands.output import say
+from bubbleproof.commands.planning.cluster_results import (
+    COLUMNS,
+    UNIT,
+    AnyClusterPlan,
+    cluster_plan_to_json,
+    combination_rows,
+    corners_of,
+    iteration_rows,
+    no_plan_to_json,
+    utilisation,
+)
+from bubbleproof.commands.planning.own_run import OwnRun, own_run
+from bubbleproof.commands.planning.paper_results import (
+    PipelinesBeside,
+    paper_rows,
+    paper_to_json,
+    run_to_json,
+    write_paper_schedule,
+)
+from bubbleproof.commands.planning.plan_answer import PlanAnswer, PlanTable
+from bubbleproof.commands.planning.plan_report import plan_report
+from bubbleproof.commands.planning.plan_results import Timed, deployed_rows, timed_candidates
+from bubbleproof.commands.planning.restriction import (
+    SHARE,
+    Restriction,
+    restriction_of,
+)
+from bubbleproof.commands.planning.time_table import (
+    PARTS_EXPLAINED,
+    TIME_COLUMNS,
+    DeploymentTimes,
+    deployment_times,
+    own_rows,
+    own_to_json,
+    time_rows,
+    times_to_json,
+)
+from bubbleproof.costs.combinations import CombinationCosts
+from bubbleproof.formats.clusters.cluster_deployments import all_counted
+from bubbleproof.formats.clusters.cluster_toml import (
+    ClusterFile,
+    read_cluster_file,
+)
+from bubbleproof.formats.clusters.deployed_problem import deployed_file, deployed_text
+from bubbleproof.formats.clusters.deployed_space import deployed_space
+from bubbleproof.formats.clusters.numbered_deployments import deployments
+from bubbleproof.formats.errors import about
+from bubbleproof.formats.plans.bundle_json import write_deployment_bundles
+from bubbleproof.formats.plans.plan_folder import planned_file, write_plan_folder
+from bubbleproof.formats.problem_toml import ProblemFile
+from bubbleproof.planners import PlanOptions
+from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
+from bubbleproof.planners.outcome import Outcome
+from bubbleproof.planners.planning import plan_cluster
+from bubbleproof.report.deployment_corners import deployment_corners
+from bubbleproof.report.html import paragraph, section
+from bubbleproof.report.html import table as table_of
+from bubbleproof.report.page import ReportPage
+from bubbleproof.report.plan_page import ranked_table
+from bubbleproof.theory.pipelines.shapes.nearest_shape import nearest_change
+
+LETTERS = (
+    "t, d, p: tensor, data and pipeline parallel cards; b: samples of a microbatch; c: cards that "
+    "share\na sequence; e: cards over which experts are spread; zero: level of ZeRO;\n"
+    "none, attention or full: what of a layer is recomputed"
+)
+EXPLAINED = (
+    "iteration: the pipeline's makespan and the step's end; bound: no schedule of the deployment, "
+    "whatever its shape, has a shorter one; MFU: the model's FLOPs, the attention's square whole "
+    "and nothing recomputed counted, of what the cards' dense rate would do; "
+    f"{LETTERS.replace(chr(10), ' ')}."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Told:
+    """A plan of deployments, its winner's problem and schedules, and what is told beside."""
+
+    file: ClusterFile
+    deployed: ProblemFile
+    found: ClusterPlan
+    timed: Timed
+    shown: PipelinesBeside | None
+    times: tuple[DeploymentTimes, ...]
+    yours: OwnRun | None
+    restriction: Restriction | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ClusterQuestion:
+    """A model on a cluster, and the paper's choice and one's own configuration to show beside."""
+
+    path: str
+    file: ClusterFile
+    paper: str | None = None
+    yours: str | None = None
+
+    @classmethod
+    def of(cls, path: str, paper: str | None = None, yours: str | None = None) -> ClusterQuestion:
+        """Raises ``ValueError`` for an unknown paper."""
+        if paper is not None:
+            from bubbleproof.papers.planning.planner_list import require_paper
+
+            require_paper(paper)
+        return cls(path=path, file=read_cluster_file(path), paper=paper, yours=yours)
+
+    @property
+    def time_limit(self) -> int | None:
+        """Seconds that the file gives."""
+        return self.file.time_limit
+
+    def answer(self, options: PlanOptions, executor: Executor | None = None) -> PlanAnswer:
+        """Plan it. Raises ``ValueError`` where a number forbids every deployment."""
+        file, began = self.file, perf_counter()
+        yours = None if self.yours is None else own_run(file, self.yours.split())
+        with about(self.path):
+            counts = all_counted(file)
+        options = options.after(perf_counter() - began)
+        found = plan_cluster(
+            counts,
+            lambda c: deployed_space(file, c),
+            replace(options, orders=file.orders),
+            executor=executor,
+            is_lazy=file.is_open,
+        )
+        if isinstance(found, NoClusterPlan):
+            _refuse_illegal(self.path, file, counts, found)
+            to_json = partial(no_plan_to_json, file, found)
+            return _answer(file, found, (), iteration_rows(file, found), to_json)
+        found, shown = self._joined(counts, found, options)
+        deployed = deployed_file(file, found.winner)
+        timed = timed_candidates(found.plan, deployed, options.time_limit)
+        times = deployment_times(file, counts, found)
+        left = options.time_limit - (perf_counter() - began)
+        left = max(0.0, min(SHARE * options.time_limit, left))
+        told = _Told(
+            file=file,
+            deployed=deployed,
+            found=found,
+            timed=timed,
+            shown=shown,
+            times=times,
+            yours=yours,
+            restriction=restriction_of(file, found, options, left),
+        )
+        return _found_answer(told, counts)
+
+    def _joined(
+        self, counts: Sequence[CombinationCosts], found: ClusterPlan, options: PlanOptions
+    ) -> tuple[ClusterPlan, PipelinesBeside | None]:
+        """With a paper's choice among what was found."""
+        if self.paper is None:
+            return found, None
+        from bubbleproof.commands.planning.plan_paper import joined_deployments
+
+        return joined_deployments(self.paper, self.file, counts, found, options)
+
+
+def _answer(
+    file: ClusterFile,
+    found: AnyClusterPlan,
+    tables: Sequence[PlanTable],
+    rows: Sequence[tuple[str, str]],
+    to_json: Callable[[], dict[str, object]],
+) -> PlanAnswer:
+    title, shown = f"{file.name}: deployments", combination_rows(file, found)
+    first = PlanTable(title=title, columns=COLUMNS, rows=shown, note=LETTERS)
+    return PlanAnswer(
+        name=file.name, found=found, tables=[first, *tables], rows=rows, to_json=to_json
+    )
+
+
+def _found_answer(of: _Told, counts: Sequence[CombinationCosts]) -> PlanAnswer:
+    tables = []
+    if of.times:
+        title, rows = f"{of.file.name}: where the time goes", time_rows(of.times)
+        tables = [PlanTable(title=title, columns=TIME_COLUMNS, rows=rows, note=PARTS_EXPLAINED)]
+    answer = _answer(of.file, of.found, tables, _rows(of), partial(_to_json, of))
+    answer = replace(answer, proofs=(partial(_write_proofs, of=of, counts=counts),))
+    return answer.with_plan(of.found.plan, partial(_write, of=of), partial(_report, of))
+
+
+def _rows(of: _Told) -> list[tuple[str, str]]:
+    return [
+        *iteration_rows(of.file, of.found),
+        *deployed_rows(of.deployed, of.found.plan, of.timed),
+        ("time", f"{of.found.seconds:.2f} s"),
+        *paper_rows(of.shown, of.found.value, UNIT),
+        *([] if of.restriction is None else of.restriction.rows(of.found.value)),
+        *_own_rows(of),
+    ]
+
+
+def _deployed_rows(of: _Told) -> list[tuple[str, str]]:
+    """Those of the winner's pipeline."""
+    own = deployed_rows(of.deployed, of.found.plan, of.timed)
+    return [*own, *paper_rows(of.shown, of.found.value, UNIT)]
+
+
+def _own_rows(of: _Told) -> list[tuple[str, str]]:
+    if of.yours is None:
+        return []
+    return own_rows(of.yours, of.found, utilisation(of.file, of.yours.iteration))
+
+
+def _to_json(of: _Told) -> dict[str, object]:
+    found = cluster_plan_to_json(of.file, of.deployed, of.found, of.timed)
+    found["times"] = times_to_json(of.times)
+    if of.yours is not None:
+        found["yours"] = own_to_json(of.yours, of.found, utilisation(of.file, of.yours.iteration))
+    if of.restriction is not None:
+        found["framework"] = of.restriction.to_json()
+    if of.shown is not None:
+        joint = run_to_json(of.found.value, of.found.plan.winner)
+        found["paper"] = paper_to_json(of.shown, joint)
+    return found
+
+
+def _write_proofs(path: Path, of: _Told, counts: Sequence[CombinationCosts]) -> None:
+    """The proofs of every deployment."""
+    every = deployments(of.file, counts)
+    every = every.with_space(str(of.found.winner.combination), of.found.plan.space)
+    bundles = of.found.bundles(every.deployed)
+    write_deployment_bundles(path, every, bundles, name=of.file.name)
+
+
+def _write(folder: Path, of: _Told) -> None:
+    """The winner's problem, plan, schedule and PyTorch table, and a paper's schedule."""
+    own = of.found.plan
+    plan = planned_file(
+        deployed_text(of.file, of.found.winner),
+        of.deployed,
+        own.space,
+        own.winner,
+        cluster=of.file,
+        deployment=str(of.found.winner.combination),
+    )
+    for lost in write_plan_folder(folder, plan):
+        say(lost)
+    if of.shown is not None:
+        write_paper_schedule(folder, of.deployed, of.shown)
+
+
+def _refuse_illegal(
+    problem: str, file: ClusterFile, counts: Sequence[CombinationCosts], found: NoClusterPlan
+) -> None:
+    """Raise ``ValueError`` where a number forbids every deployment, with the nearest that works."""
+    if any(row.status not in (Outcome.NOT_LEGAL, Outcome.TOO_LARGE) for row in found.rows):
+        return
+    if large := [row for row in found.rows if row.status is Outcome.TOO_LARGE]:
+        raise ValueError(
+            f"{problem}: no deployment can be planned, of {len(large)} because they are larger "
+            f"than a plan takes: {large[0].combination}: {large[0].reason}; use fewer samples"
+        )
+    is_counted = [one.numbers is not None for one in counts]
+    first, repair = is_counted.index(True) if any(is_counted) else 0, None
+    with suppress(ValueError):  # what no problem can tell, as the reason says
+        repair = nearest_change(deployed_space(file, counts[first])) if any(is_counted) else None
+    told = found.rows[first].reason + ("" if repair is None else f"; use {repair}")
+    raise ValueError(f"{problem}: no deployment can be planned: {told}")
+
+
+def _report(of: _Told) -> ReportPage:
+    report = plan_report(of.deployed, of.found.plan, of.timed, of.shown, _deployed_rows(of))
+    table = ranked_table(
+        COLUMNS, combination_rows(of.file, of.found), EXPLAINED, title="Deployments"
+    )
+    picture = deployment_corners(
+        corners_of(of.found), unit=UNIT, capacity=of.file.training.cluster.memory
+    )
+    summary = (*iteration_rows(of.file, of.found), *report.summary, *_own_rows(of))
+    parts = (table, picture, _time_section(of), *report.parts)
+    return replace(report, summary=summary, parts=parts)
+
+
+def _time_section(of: _Told) -> str:
+    """The table of where the time goes, for the page."""
+    if not of.times:
+        return ""
+    shown = table_of(TIME_COLUMNS, time_rows(of.times))
+    told = paragraph(PARTS_EXPLAINED.replace("\n", " "), css="soft")
+    return section("Where the time goes", shown, told)

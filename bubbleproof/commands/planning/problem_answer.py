@@ -1,0 +1,145 @@
+"""The plan of a problem file: its candidates, the best first, each with why it lost.
+
+What schedules take where durations spread is sampled beside. The folder holds ``plan.json`` (the
+problem file, the winner and its schedule), ``schedule.json`` and the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bubbleproof.commands.planning.paper_results import (
+    PipelinesBeside,
+    joint_to_json,
+    paper_rows,
+    paper_to_json,
+    write_paper_schedule,
+)
+from bubbleproof.commands.planning.plan_answer import PlanAnswer, PlanTable
+from bubbleproof.commands.planning.plan_report import plan_report
+from bubbleproof.commands.planning.plan_results import (
+    COLUMNS,
+    AnyPlan,
+    Timed,
+    candidate_rows,
+    plan_to_json,
+    summary_rows,
+    timed_candidates,
+    value_of,
+)
+from bubbleproof.formats import UnusableInput
+from bubbleproof.formats.plans.bundle_json import write_bundle
+from bubbleproof.formats.plans.plan_folder import planned_file, write_plan_folder
+from bubbleproof.formats.problem_toml import ProblemFile, read_problem
+from bubbleproof.planners import Plan, PlanOptions, plan
+from bubbleproof.planners.known_schedules import KnownSchedule
+from bubbleproof.planners.outcome import Outcome
+from bubbleproof.solvers import Status
+from bubbleproof.theory.pipelines.shapes.nearest_shape import nearest_change
+
+if TYPE_CHECKING:
+    from bubbleproof.papers.planning.paper_choice import PaperChoice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ProblemQuestion:
+    """A problem file with a table ``[plan]``, and the paper beside whose choice it is planned."""
+
+    path: str
+    file: ProblemFile
+    paper: str | None = None
+
+    @classmethod
+    def of(cls, path: str, paper: str | None) -> ProblemQuestion:
+        """Raises ``UnusableInput`` for a file without such a table."""
+        file = read_problem(path)
+        if file.plan is None:
+            raise UnusableInput("plan", "this table, such as chunks = [1, 2]", "nothing", path)
+        return cls(path=path, file=file, paper=paper)
+
+    @property
+    def time_limit(self) -> int | None:
+        """Seconds that the file gives."""
+        return self.file.time_limit
+
+    def answer(self, options: PlanOptions, executor: Executor | None = None) -> PlanAnswer:
+        """Plan it. Raises ``ValueError`` where a number forbids every candidate."""
+        chosen, known = self._chosen()
+        found = planned(self.file, options, executor, known)
+        _refuse_illegal(self.path, found)
+        shown = None
+        if chosen is not None:
+            from bubbleproof.commands.planning.plan_paper import joined
+
+            found, shown = joined(found, chosen, options)
+        return self._told(found, shown, options.time_limit)
+
+    def _chosen(self) -> tuple[PaperChoice | None, tuple[KnownSchedule, ...]]:
+        """What the paper's planner says, and what the search begins with."""
+        if self.paper is None:
+            return None, ()
+        from bubbleproof.commands.planning.plan_paper import chosen_by, known_to
+
+        chosen = chosen_by(self.paper, self.file)
+        return chosen, known_to(chosen)
+
+    def _told(self, found: AnyPlan, shown: PipelinesBeside | None, limit: float) -> PlanAnswer:
+        file, timed = self.file, timed_candidates(found, self.file, limit)
+        candidates = candidate_rows(file, found, timed)
+        beside = paper_rows(shown, value_of(found), file.pipeline.unit)
+        proofs = partial(write_bundle, space=found.space, bundle=found.bundle, name=file.name)
+        answer = PlanAnswer(
+            name=file.name,
+            found=found,
+            tables=[PlanTable(title=f"{file.name}: candidates", columns=COLUMNS, rows=candidates)],
+            rows=[*summary_rows(file, found, timed), *beside],
+            to_json=partial(_to_json, file, found, timed, shown),
+            proofs=() if found.status is Status.INFEASIBLE else (proofs,),
+        )
+        if not isinstance(found, Plan):
+            return answer
+        write = partial(_write, path=self.path, file=file, found=found, shown=shown)
+        report = partial(plan_report, file, found, timed, shown, answer.rows)
+        return answer.with_plan(found, write, report)
+
+
+def _to_json(
+    file: ProblemFile, found: AnyPlan, timed: Timed, shown: PipelinesBeside | None
+) -> dict[str, object]:
+    paper = {} if shown is None else {"paper": paper_to_json(shown, joint_to_json(found))}
+    return {**plan_to_json(file, found, timed), **paper}
+
+
+def _write(
+    folder: Path, path: str, file: ProblemFile, found: Plan, shown: PipelinesBeside | None
+) -> None:
+    """The plan and its schedule, and a paper's."""
+    text = Path(path).read_text(encoding="utf-8")
+    write_plan_folder(folder, planned_file(text, file, found.space, found.winner))
+    if shown is not None:
+        write_paper_schedule(folder, file, shown)
+
+
+def planned(
+    file: ProblemFile,
+    options: PlanOptions,
+    executor: Executor | None = None,
+    known: Sequence[KnownSchedule] = (),
+) -> AnyPlan:
+    """The plan of a problem file. Raises ``ValueError`` for one whose objective is no makespan."""
+    if file.plan is None or file.objective != "makespan":
+        raise ValueError(f"a plan is made for the makespan, {file.name} asks for {file.objective}")
+    return plan(file.plan, options, executor=executor, known=known)
+
+
+def _refuse_illegal(path: str, found: AnyPlan) -> None:
+    """Raise ``ValueError`` where a number forbids every candidate."""
+    if all(one.status is Outcome.NOT_LEGAL for one in found.judged):
+        nearest = nearest_change(found.space)
+        repair = "" if nearest is None else f"; use {nearest}"
+        raise ValueError(f"{path}: no candidate divides: {found.judged[0].reason}{repair}")
