@@ -1,0 +1,152 @@
+"""The table of lemmas of ``docs/guide/formal.md``: each lemma, and what shows it.
+
+    python -m proofs_tests.lemma_index
+
+reads the lemmas and their lines ``*Shown by:*`` from the page, finds each thing that they name (a
+theorem of Coq in ``proofs/``, a theorem of ``bubbleproof prove``, a test, a file of code), and
+writes the table between the marks. What is not there is an error, so that no reference outlives its
+target. ``test_lemma_index.py`` makes the table again.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from benchmarks.markdown import cell, markdown_table
+from bubbleproof.papers.theorems.theorem_library import theorems
+from proofs_tests.coq import FILES, NAMED, text_of
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "guide" / "formal.md"
+BEGIN, END = "<!-- lemma index -->\n", "<!-- end of the lemmas -->\n"
+_LEMMA = re.compile(r"^\*\*Lemma (\d+) \((.+?)\)\.\*\*", re.MULTILINE)
+_SHOWN = re.compile(r"^\*Shown by:\* (.+?)\.\n", re.MULTILINE | re.DOTALL)
+KINDS = ("coq", "z3", "test", "code")
+HEADER = ("lemma", "proved by a machine", "looked at by tests", "decided by")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownLemma:
+    """A lemma of the page: its number, its name, and what shows it by kind (``KINDS``)."""
+
+    number: int
+    name: str
+    shown_by: dict[str, tuple[str, ...]]
+
+
+def lemmas(page: str) -> list[ShownLemma]:
+    """The lemmas of a page in its order.
+
+    Raises ``ValueError`` where numbers do not go up by one, where a lemma is shown by nothing, or
+    by something of no known kind.
+    """
+    found = []
+    starts = [*_LEMMA.finditer(page)]
+    ends = [*(match.start() for match in starts[1:]), len(page)]
+    for number, (match, end) in enumerate(zip(starts, ends, strict=True), start=1):
+        if int(match[1]) != number:
+            raise ValueError(f"lemma {match[1]} ({match[2]}) stands where lemma {number} should")
+        shown = _SHOWN.search(page, match.end(), end)
+        if shown is None:
+            raise ValueError(f"lemma {number} ({match[2]}) has no line *Shown by:*")
+        found.append(ShownLemma(number=number, name=match[2], shown_by=_kinds(shown[1], number)))
+    return found
+
+
+def _kinds(text: str, number: int) -> dict[str, tuple[str, ...]]:
+    """What a line names, by kind: ``coq `a`, `b`; test `c` ``."""
+    by_kind: dict[str, tuple[str, ...]] = {}
+    for part in text.split(";"):
+        kind, names = [*part.split(maxsplit=1), ""][:2]
+        if kind not in KINDS or kind in by_kind:
+            raise ValueError(f"lemma {number}: {kind!r} must be one of {', '.join(KINDS)}, once")
+        by_kind[kind] = tuple(re.findall(r"`([^`]+)`", names))
+    return by_kind
+
+
+def missing(lemma: ShownLemma) -> list[str]:
+    """What a lemma names that is not there."""
+    is_there = {"coq": _in_coq, "z3": _in_z3, "test": _is_test, "code": _is_code}
+    return [
+        f"lemma {lemma.number}: {kind} {name}"
+        for kind, names in lemma.shown_by.items()
+        for name in names
+        if not is_there[kind](name)
+    ]
+
+
+def _in_coq(name: str) -> bool:
+    return name in _coq_names()
+
+
+@cache
+def _coq_names() -> frozenset[str]:
+    return frozenset(name for file in FILES for name in NAMED.findall(text_of(file)))
+
+
+def _in_z3(name: str) -> bool:
+    return name in theorems()
+
+
+def _is_test(name: str) -> bool:
+    path, _, test = name.partition("::")
+    return (ROOT / path).is_file() and test in _tests_of(path)
+
+
+@cache
+def _tests_of(path: str) -> frozenset[str]:
+    tree = ast.parse((ROOT / path).read_text("utf-8"))
+    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
+
+
+def _is_code(name: str) -> bool:
+    return (ROOT / name).is_file()
+
+
+def table(page: str) -> str:
+    """The section between the marks. ``ValueError`` for a reference to what is not there."""
+    found = lemmas(page)
+    if wrong := [each for lemma in found for each in missing(lemma)]:
+        raise ValueError(f"the page names what is not there: {'; '.join(wrong)}")
+    by_machine = sum(bool({"coq", "z3"} & lemma.shown_by.keys()) for lemma in found)
+    return "\n".join(
+        (
+            f"{by_machine} of {len(found)} lemmas are proved by Coq or Z3 as well as here; the others",
+            "are proved on this page alone, and tests hold them against exhaustive searches.",
+            "Made by `python -m proofs_tests.lemma_index`.\n",
+            markdown_table(HEADER, [_row(lemma) for lemma in found]),
+        )
+    )
+
+
+def _row(lemma: ShownLemma) -> tuple[str, ...]:
+    shown = lemma.shown_by
+    machine = [f"{kind} `{name}`" for kind in ("coq", "z3") for name in shown.get(kind, ())]
+    tests = [f"`{name.rpartition('/')[2]}`" for name in shown.get("test", ())]
+    code = [f"[{name.rpartition('/')[2]}](../../{name})" for name in shown.get("code", ())]
+    parts = (f"{lemma.number}, {lemma.name}", *map(", ".join, (machine, tests, code)))
+    return tuple(cell(part) for part in parts)
+
+
+def with_table(page: str) -> str:
+    """The page with its table made anew. ``ValueError`` where it has no marks."""
+    head, _, rest = page.partition(BEGIN)
+    _, mark, tail = rest.partition(END)
+    if not mark:
+        raise ValueError(f"the page must have the marks {BEGIN.strip()} and {END.strip()}")
+    return f"{head}{BEGIN}\n{table(page).rstrip()}\n\n{END}{tail}"
+
+
+def main() -> int:
+    """Write the table into the page."""
+    PAGE.write_text(with_table(PAGE.read_text("utf-8")), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
