@@ -116,9 +116,9 @@ def table(page: str) -> str:
     by_machine = sum(bool({"coq", "z3"} & lemma.shown_by.keys()) for lemma in found)
     return "\n".join(
         (
-            f"{by_machine} of {len(found)} lemmas are proved by Coq or Z3 as well as here; the",
-            "others are proved on this page alone, and tests hold them against exhaustive searches.",
-            "Made by `python -m proofs_tests.lemma_index`.\n",
+            f"{by_machine} of {len(found)} lemmas are proved by Coq or Z3 as well as here;",
+            "the others are proved on this page alone, and tests hold them against exhaustive",
+            "searches. Made by `python -m proofs_tests.lemma_index`.\n",
             markdown_table(HEADER, [_row(lemma) for lemma in found]),
         )
     )
