@@ -27,7 +27,7 @@ def test_every_lemma_has_a_test_or_a_proof_and_a_judge() -> None:
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        ("coq `packed`", "coq packed"),
+        ("coq `no_such_theorem`", "coq no_such_theorem"),
         ("z3 `no-theorem`", "z3 no-theorem"),
         ("test `proofs_tests/test_lemma_index.py::test_nothing`", "test_nothing"),
         ("test `proofs_tests/test_nowhere.py::test_nothing`", "test_nowhere"),
