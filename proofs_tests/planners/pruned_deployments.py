@@ -28,32 +28,11 @@ from bubbleproof.planners import PlanOptions
 from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
 from bubbleproof.planners.outcome import Outcome
 from bubbleproof.planners.planning import plan_cluster
+from proofs_tests.planners.small_models import TEXT
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "measured" / "pruned-deployments.md"
 EVERY_NUMBER = 20
 WORK, FORCED_WORK = 1.0, 0.05  # units; every published order is timed with either
-TEXT = """
-[model]
-family = "llama"
-layers = {layers}
-hidden = 256
-heads = 4
-feed_forward = 512
-vocabulary = 1000
-sequence = 256
-[cluster]
-cards = {cards}
-per_node = {per_node}
-flops = 1e12
-memory = "{memory} MiB"
-reserve = 0
-memory_bandwidth = "100 GB/s"
-node_link = "{link} GB/s"
-network = "{network} GB/s"
-[batch]
-samples = {samples}
-{plan}
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,9 +84,9 @@ def random_cluster(number: int) -> ClusterFile:
         layers=draw.choice((4, 6, 8)),
         cards=cards,
         per_node=draw.choice((2, 4)),
-        memory=draw.choice((24, 48, 96, 256)),
-        link=draw.choice((5, 20, 100)),
-        network=draw.choice((0.5, 2, 10)),
+        memory=f"{draw.choice((24, 48, 96, 256))} MiB",
+        link=f"{draw.choice((5, 20, 100))} GB/s",
+        network=f"{draw.choice((0.5, 2, 10))} GB/s",
         samples=draw.choice((8, 16)),
         plan='[plan]\nframework = "any"\nslices = [1]\n' if number % 2 else "",
     )

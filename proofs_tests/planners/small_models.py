@@ -17,7 +17,7 @@ vocabulary = 1000
 sequence = 256
 [cluster]
 cards = {cards}
-per_node = 4
+per_node = {per_node}
 flops = 1e12
 memory = "{memory}"
 reserve = 0
@@ -26,7 +26,6 @@ node_link = "{link}"
 network = "{network}"
 [batch]
 samples = {samples}
-[plan]
 {plan}
 """
 
@@ -48,11 +47,12 @@ def small_file(
         TEXT.format(
             layers=layers,
             cards=cards,
+            per_node=4,
             memory=memory,
             link=link,
             network=network,
             samples=samples,
-            plan=plan,
+            plan=f"[plan]\n{plan}",
         )
     )
     return read_cluster_file(path)

@@ -20,6 +20,7 @@ from proofs_tests.solvers.small import (
     WIDE,
     by_hand,
     prefetch,
+    split,
 )
 
 
@@ -88,17 +89,7 @@ def test_exact_stores_need_no_constraint_but_their_edges(monkeypatch: pytest.Mon
 def test_families_together_suffice_on_each_kind_of_memory() -> None:
     small = [
         Pipeline(num_ranks=1, num_microbatches=2, num_chunks=2, capacity=2),
-        Pipeline(
-            num_ranks=2,
-            num_microbatches=2,
-            split_backward=True,
-            activation=2,
-            released_at_input=1,
-            capacity=3,
-            forward=1,
-            input_backward=2,
-            weight_backward=3,
-        ),
+        split(2, 2, 3, (1, 2, 3), part=True),
         Pipeline(
             num_ranks=1,
             num_microbatches=3,

@@ -26,20 +26,12 @@ from bubbleproof.verify.certificates.certificate_rule import (
 )
 from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindows
 from proofs_tests.patience import PATIENCE
+from proofs_tests.solvers.small import UNEVEN, split
 
 
 def split_loop(num_microbatches: int, num_ranks: int = 4, capacity: int = 3) -> Problem:
     """F, I and W of 10, 11 and 8 ticks, messages of 1."""
-    return Pipeline(
-        num_ranks=num_ranks,
-        num_microbatches=num_microbatches,
-        split_backward=True,
-        forward=10,
-        input_backward=11,
-        weight_backward=8,
-        latency=1,
-        capacity=capacity,
-    ).problem()
+    return split(num_ranks, num_microbatches, capacity, UNEVEN).problem()
 
 
 def proving(seconds: float) -> ProveExcerpt:

@@ -27,6 +27,7 @@ from proofs_tests.solvers.small import (
     MIXED,
     RANK_AND_LINK,
     TWO_CHUNKS,
+    UNEVEN,
     WIDE,
     by_hand,
     offloading,
@@ -271,18 +272,7 @@ def test_a_problem_of_too_many_ticks_is_given_up() -> None:
 @pytest.mark.parametrize("is_stopped", [True, False])
 def test_the_budget_is_kept(is_stopped: bool) -> None:
     """A problem that takes minutes ends after the deadline, or after ``stop``."""
-    hard = Pipeline(
-        num_ranks=8,
-        num_microbatches=24,
-        split_backward=True,
-        latency=1,
-        capacity=16,
-        forward=10,
-        input_backward=11,
-        weight_backward=8,
-        activation=2,
-        released_at_input=1,
-    ).problem()
+    hard = split(8, 24, 16, UNEVEN, part=True).problem()
     encoding = Encoding(hard, lower_bounds(hard), limit=837)
     stop = threading.Event()
     limit = time.perf_counter() + (FOREVER if is_stopped else 1)

@@ -26,7 +26,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
 from proofs_tests.judged import accepted
 from proofs_tests.patience import PATIENCE
-from proofs_tests.solvers.small import tiny_pipelines
+from proofs_tests.solvers.small import UNEVEN, split, tiny_pipelines
 
 
 @given(tiny_pipelines(least=1), st.integers(1, 3))
@@ -118,16 +118,7 @@ def test_large_m_is_checked_in_full_and_near_its_bound(p: int, cap: int, most: i
 
 
 def test_a_thousand_microbatches_with_split_backwards_are_optimal_by_a_certificate() -> None:
-    problem = Pipeline(
-        num_ranks=4,
-        num_microbatches=1024,
-        split_backward=True,
-        latency=1,
-        capacity=4,
-        forward=10,
-        input_backward=11,
-        weight_backward=8,
-    ).problem()
+    problem = split(4, 1024, 4, UNEVEN).problem()
     result = solve(problem, SolveOptions(time_limit=PATIENCE))
     assert (result.status, result.proof) == (Status.OPTIMAL, ProofOrigin.CERTIFICATE)
     assert result.makespan == 29747

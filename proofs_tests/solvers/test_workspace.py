@@ -15,6 +15,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.index_order import index_order
 from proofs_tests.solvers.exhaustive import Exhaustive
+from proofs_tests.solvers.small import UNIT, split
 
 FILE = """
 ranks = 2
@@ -75,14 +76,7 @@ def assert_solved(problem: Problem) -> None:
 def test_workspace_costs_time() -> None:
     # F holds 2, of which I gives 1 back, and W holds 2 of its own: 3 units, which is all there is.
     # So no second microbatch is on a rank while a W runs, and rank 0 waits for rank 1's backward.
-    plain = Pipeline(
-        num_ranks=2,
-        num_microbatches=2,
-        split_backward=True,
-        activation=2,
-        released_at_input=1,
-        capacity=3,
-    )
+    plain = split(2, 2, 3, UNIT, part=True)
     held = plain.with_changes(weight_workspace=2)
     free, bound = Exhaustive(plain.problem()).optimum(), Exhaustive(held.problem()).optimum()
     assert free is not None

@@ -28,7 +28,7 @@ from bubbleproof.verify import Rule, check
 from proofs_tests.patience import FOREVER, PATIENCE, ended
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.engine_case import lenient
-from proofs_tests.solvers.small import RANK_AND_LINK, by_hand, prefetch
+from proofs_tests.solvers.small import RANK_AND_LINK, by_hand, prefetch, split
 
 MODELS: dict[str, tuple[Engine, type[Model]]] = {
     "z3": (z3_difference.search, Z3Model),
@@ -38,17 +38,7 @@ ENGINES: list[Engine] = [z3_difference.search, pulp_milp.search, pulp_milp.searc
 LATE = Pipeline(num_ranks=2, num_microbatches=2, forward=2, backward=4, latency=3).problem()
 WIDE = Pipeline(num_ranks=2, num_microbatches=3).problem()
 TWO_CHUNKS = Pipeline(num_ranks=1, num_microbatches=2, num_chunks=2, capacity=2).problem()
-IN_PARTS = Pipeline(
-    num_ranks=2,
-    num_microbatches=2,
-    split_backward=True,
-    activation=2,
-    released_at_input=1,
-    capacity=3,
-    forward=1,
-    input_backward=2,
-    weight_backward=3,
-).problem()
+IN_PARTS = split(2, 2, 3, (1, 2, 3), part=True).problem()
 MIXED = Pipeline(
     num_ranks=2,
     num_microbatches=2,

@@ -20,7 +20,7 @@ from bubbleproof.verify.certificates.drup_replay import DrupReplay
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from proofs_tests.patience import in_time
 from proofs_tests.solvers.plain_model import optimum
-from proofs_tests.solvers.small import by_hand, tiny_pipelines
+from proofs_tests.solvers.small import UNEVEN, by_hand, split, tiny_pipelines
 
 # Two ranks, two microbatches, tF = 1, tB = 2: 9 ticks; 1F0 at 1, then 6 ticks of work, then 0B1.
 PROBLEM = Pipeline(num_ranks=2, num_microbatches=2).problem()
@@ -177,18 +177,7 @@ def test_foreign_objectives_and_ranks_are_refused() -> None:
     )
 
 
-TIGHT = Pipeline(
-    num_ranks=4,
-    num_microbatches=8,
-    split_backward=True,
-    forward=10,
-    input_backward=11,
-    weight_backward=8,
-    latency=1,
-    activation=2,
-    released_at_input=1,
-    capacity=8,
-)
+TIGHT = split(4, 8, 8, UNEVEN, part=True)
 
 
 def test_what_a_proof_rests_on_must_be_there() -> None:

@@ -26,7 +26,7 @@ from bubbleproof.verify.certificates.one_store import OneStore
 from proofs_tests.sized import sized
 from proofs_tests.solvers.exhaustive import Exhaustive, TooMuchWork
 from proofs_tests.solvers.random_problems import random_problem
-from proofs_tests.solvers.small import by_hand
+from proofs_tests.solvers.small import by_hand, split
 
 ROWS = range(4)
 # Rank 0 runs four F and four B of 2 ticks. B_j starts 6 ticks after the end of F_j, F_j holds 1
@@ -107,16 +107,7 @@ def test_the_bound_of_a_long_pipeline_in_closed_form() -> None:
     v p forwards of its own. So it is idle for (p - 1) tI: m v (tF + tI + tW) + (p - 1) tI.
     """
     p, v, m = 4, 3, 16
-    pipeline = Pipeline(
-        num_ranks=p,
-        num_microbatches=m,
-        num_chunks=v,
-        split_backward=True,
-        forward=10,
-        input_backward=11,
-        weight_backward=9,
-        capacity=p * v,
-    )
+    pipeline = split(p, m, p * v, (10, 11, 9), v=v)
     problem = pipeline.problem()
     certificate = lower_bounds(problem).best
     assert isinstance(certificate, OneStore)
