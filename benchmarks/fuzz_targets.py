@@ -18,7 +18,8 @@ from pathlib import Path
 
 from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.serving.judged_view import JudgedView, judged_view
-from bubbleproof.commands.serving.view_request import read_request
+from bubbleproof.commands.serving.offered_schedules import OfferedFile
+from bubbleproof.commands.serving.view_request import ViewRequest, read_request
 from bubbleproof.door_files import read
 from bubbleproof.formats import (
     ScheduleFile,
@@ -173,22 +174,23 @@ def _paged(given: ScheduleFile) -> str:
 def _asked(path: str) -> JudgedView | None:
     """A question of ``serve``'s page, judged where it is of one digit a parameter (quick)."""
     text = Path(path).read_bytes().decode(errors="replace")  # the server refuses other bytes
-    question = read_request(text)
+    question = read_request(text, ViewRequest)
     if any(len(value) > 1 for value in question.parameters.values()):
         return None
     return judged_view(question, [_small()])
 
 
 @cache
-def _small() -> ScheduleFile:
-    return read_schedule_input(["1f1b", "p=2", "m=3"])
+def _small() -> OfferedFile:
+    return OfferedFile(given=read_schedule_input(["1f1b", "p=2", "m=3"]))
 
 
 def _questions() -> list[bytes]:
-    orders = judged_view(read_request('{"family": null}'), [_small()]).told["orders"]
+    orders = judged_view(read_request('{"family": null}', ViewRequest), [_small()]).told["orders"]
     asked: list[dict[str, object]] = [
         {"family": None, "given": 0, "orders": orders, "capacity": {"units": 2}},
         {"family": "zb-h1", "parameters": {"p": "2", "m": "4", "tI": "1"}, "capacity": None},
+        {"family": None, "changes": {"forward": 2, "backward": [3, 3], "latency": 1}},
         {"family": "pipemesh", "parameters": {"p": "2", "m": "4", "v": "2", "e": "4", "d": "4"}},
     ]
     return [json.dumps(each).encode() for each in asked]

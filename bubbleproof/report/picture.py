@@ -50,7 +50,10 @@ class Picture:
         return f"<Picture of {self.title or repr(self.schedule)}: str() is a grid, save() a file>"
 
     def beside(self, *others: Picture) -> Picture:
-        """These schedules as well, on one time axis."""
+        """These as well, on one time axis. Raises ``TypeError`` for what is no picture."""
+        for other in others:
+            if not isinstance(other, Picture):
+                raise TypeError(f"beside: expected what show gives, got {type(other).__name__}")
         return replace(self, others=(*self.others, *others))
 
     @property

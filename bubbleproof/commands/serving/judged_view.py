@@ -1,4 +1,4 @@
-"""A request of the page of ``serve``, answered: the schedule, every rule's verdict, its page.
+"""A request of the page of ``serve``, answered: the schedule, every rule's verdict, its picture.
 
 The orders are a family's, the given schedule's, or those that somebody dragged; each action starts
 as early as its order lets it, and where the orders come to a standstill, what runs until then is
@@ -13,26 +13,37 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bubbleproof.commands.output import rule_rows, status_of
-from bubbleproof.commands.serving.view_request import MOST_ACTIONS, ViewRequest
+from bubbleproof.commands.serving.offered_schedules import OfferedSchedule, retimed
+from bubbleproof.commands.serving.pipeline_changes import ChangesLayout, require_shown
+from bubbleproof.commands.serving.view_request import CapacityLayout, ViewRequest
 from bubbleproof.commands.show import page_of, standstill_of
 from bubbleproof.formats import ScheduleFile, write_schedule, write_table, write_trace
 from bubbleproof.formats.held.held_orders import orders_file
-from bubbleproof.report.page import render
+from bubbleproof.report.headline import headline
+from bubbleproof.report.page import ComparisonRow, render
+from bubbleproof.report.viewer.schedule_data import Json
+from bubbleproof.report.viewer.viewer_parts import ViewedSchedule
 from bubbleproof.theory.families import family, parse_parameters
+from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.limits import require_size
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.programs.standstill import Standstill
 from bubbleproof.verify.every_rule import check_every_rule
+from bubbleproof.verify.verdict import Verdict
 
 MOST_CHIPS = 600  # actions that are offered one by one
-FILES = ("schedule.json", "schedule.csv", "schedule.perfetto.json")
+FILES = ("schedule.json", "schedule.csv", "schedule.html", "schedule.perfetto.json")
+_MEASURES = ("makespan", "idle_ratio", "idle_over_work", "span_idle", "peaks")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JudgedView:
-    """The answer: a page, what the script is told of it (``told``), and the schedule."""
+    """The answer: the schedule, how far it runs, its verdict, and what is told of it (``told``)."""
 
     given: ScheduleFile
-    page: str
+    drawn: Schedule
+    stopped: Standstill | None
+    verdict: Verdict
     told: dict[str, object]
 
     def file(self, name: str) -> bytes:
@@ -40,6 +51,9 @@ class JudgedView:
 
         Raises ``ValueError`` in one line where the format cannot say it.
         """
+        if name == "schedule.html":
+            report = page_of(self.given, self.drawn, self.stopped, self.verdict)
+            return render(report).encode()
         with TemporaryDirectory() as folder:
             path = Path(folder) / name
             if name == "schedule.json":
@@ -52,43 +66,66 @@ class JudgedView:
             return path.read_bytes()
 
 
-def judged_view(request: ViewRequest, offered: Sequence[ScheduleFile]) -> JudgedView:
-    """Judge what is asked for; ``offered`` are the schedules that the command was given.
+def judged_view(request: ViewRequest, offered: Sequence[OfferedSchedule]) -> JudgedView:
+    """Judge what is asked for, of the schedules that are ``offered``.
 
     Raises ``ValueError`` in one line for what cannot be judged: parameters that a family does not
     take, orders of no actions, a shape of too many actions.
     """
-    given = _asked(request, offered)
+    given = asked_schedule(request, offered)
     stopped, why = standstill_of(given)
     drawn = given.timed() if stopped is None else stopped.schedule
     verdict = check_every_rule(given.to_judge)
-    report = page_of(given, drawn, stopped, verdict)
+    before = [] if not request.beside else [_as_given(request, offered)]
     told: dict[str, object] = {
         "name": given.name,
         "status": status_of(verdict),
-        "headline": report.headline,
+        "headline": headline(given.problem, drawn, pipeline=given.pipeline, stopped=stopped),
         "standstill": why,
+        "measures": _measures(given, drawn) if stopped is None else [],
         "rules": rule_rows(verdict),
         "violations": [str(each) for each in verdict.violations[:3]],
         "capacity": _capacity(given.pipeline),
         "has_pipeline": given.pipeline is not None,
         "resources": [each.name for each in given.problem.resources],
         "num_actions": len(given.program),
-        "orders": _orders(given) if len(given.program) <= MOST_CHIPS else None,
+        "orders": order_texts(given) if len(given.program) <= MOST_CHIPS else None,
         "files": [name for name in FILES if stopped is None or "perfetto" not in name],
+        "schedules": [_content(given, drawn, stopped), *before],
     }
-    return JudgedView(given=given, page=render(report), told=told)
+    return JudgedView(given=given, drawn=drawn, stopped=stopped, verdict=verdict, told=told)
 
 
-def _asked(request: ViewRequest, offered: Sequence[ScheduleFile]) -> ScheduleFile:
-    """The schedule of the shape and caps, with the orders of the request where it has any."""
+def _as_given(request: ViewRequest, offered: Sequence[OfferedSchedule]) -> dict[str, Json]:
+    """The picture of the same schedule before anything was dragged."""
+    plain = asked_schedule(request.model_copy(update={"orders": None}), offered)
+    stopped, _ = standstill_of(plain)
+    return _content(plain, plain.timed() if stopped is None else stopped.schedule, stopped)
+
+
+def _content(given: ScheduleFile, drawn: Schedule, stopped: Standstill | None) -> dict[str, Json]:
+    shown = ViewedSchedule(name=given.name, problem=given.problem, schedule=drawn, stopped=stopped)
+    return shown.content
+
+
+def _measures(given: ScheduleFile, drawn: Schedule) -> list[tuple[str, str]]:
+    row = ComparisonRow.of(given.name, given.problem, drawn)
+    return [(name, getattr(row, name)) for name in _MEASURES]
+
+
+def asked_schedule(request: ViewRequest, offered: Sequence[OfferedSchedule]) -> ScheduleFile:
+    """The schedule of the numbers and caps, with the orders of the request where it has any.
+
+    Raises ``ValueError`` in one line for what there is no schedule of.
+    """
     if request.family is None and request.given >= len(offered):
         raise ValueError(f"given must be below {len(offered)}, got {request.given}")
-    made = (
-        offered[request.given] if request.family is None else _member(request.family, request.words)
-    )
+    if request.family is None:
+        made = offered[request.given].made(request.changes)
+    else:
+        made = _member(request.family, request.words, request.changes)
     if request.capacity is not None:
-        made = _capped(made, request.capacity.units)
+        made = _capped(made, request.capacity)
     if request.orders is None:
         return made
     count, asked = len(made.problem.resources), len(request.orders)
@@ -98,36 +135,37 @@ def _asked(request: ViewRequest, offered: Sequence[ScheduleFile]) -> ScheduleFil
     return orders_file(request.orders, problem=made.problem, pipeline=made.pipeline, name=name)
 
 
-def _member(name: str, words: Sequence[str]) -> ScheduleFile:
+def _member(name: str, words: Sequence[str], changes: ChangesLayout | None) -> ScheduleFile:
     asked = family(name)
     params = parse_parameters(words)
     shape = {"ranks": params.p, "microbatches": params.m}
     require_size(**shape, chunks=params.v or 1, slices=params.s or 1)
-    actions = 2 * params.p * params.m * (params.v or 1) * (params.s or 1)
-    if actions > MOST_ACTIONS:
-        raise ValueError(
-            f"a page that answers at once takes {MOST_ACTIONS:,} actions at most, got "
-            f"{actions:,}; show draws larger ones"
-        )
+    require_shown(2 * params.p * params.m * (params.v or 1) * (params.s or 1))
     found = asked.member(params)
     told = " ".join([name, *words])
-    return ScheduleFile.of(found.problem, found.schedule, pipeline=found.pipeline, name=told)
+    made = ScheduleFile.of(found.problem, found.schedule, pipeline=found.pipeline, name=told)
+    return made if changes is None else retimed(made, changes)
 
 
-def _capped(made: ScheduleFile, units: int | None) -> ScheduleFile:
+def _capped(made: ScheduleFile, capacity: CapacityLayout) -> ScheduleFile:
     """The same orders where each rank holds so much."""
     if made.pipeline is None:
         raise ValueError("a capacity is that of a pipeline, and this problem was built by hand")
-    pipeline = made.pipeline.with_changes(capacity=units)
+    units = capacity.units
+    caps = tuple(units) if isinstance(units, list) else units
+    pipeline = made.pipeline.with_changes(capacity=caps)
     return replace(made, problem=pipeline.problem(), pipeline=pipeline)
 
 
-def _capacity(pipeline: Pipeline | None) -> int | None:
-    """What each rank holds, where that is one number."""
-    held = set() if pipeline is None else {*pipeline.capacities}
-    return next(iter(held)) if len(held) == 1 else None
+def _capacity(pipeline: Pipeline | None) -> int | list[int | None] | None:
+    """What each rank holds: one number, None for no limit, or a list where they differ."""
+    held = [] if pipeline is None else [*pipeline.capacities]
+    if len(set(held)) > 1:
+        return held
+    return held[0] if held else None
 
 
-def _orders(given: ScheduleFile) -> list[list[str]]:
+def order_texts(given: ScheduleFile) -> list[list[str]]:
+    """The actions of each resource as text."""
     rows = given.program.orders(len(given.problem.resources))
     return [[str(action) for action in row] for row in rows]

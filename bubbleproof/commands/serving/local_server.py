@@ -8,7 +8,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from bubbleproof.commands.output import refuse
 from bubbleproof.commands.serving.request_guard import Unwelcome
-from bubbleproof.commands.serving.server_answers import HEADERS, ServerAnswer, ServerAnswers
+from bubbleproof.commands.serving.server_answers import (
+    HEADERS,
+    QUESTIONS,
+    ServerAnswer,
+    ServerAnswers,
+)
 
 LOOPBACK = "127.0.0.1"
 PATIENCE = 30.0  # seconds that a connection may be silent
@@ -44,9 +49,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _question(self) -> ServerAnswer:
         answers = self.server.answers
         name, is_trace = answers.guard.admit(self.path, self._given)
-        if is_trace or name != "judge":
+        if is_trace or name not in QUESTIONS:
             raise Unwelcome(HTTPStatus.NOT_FOUND, f"no POST of {name[:40]!r}")
-        return answers.verdict(self.rfile.read(answers.guard.admit_question(self._given)))
+        return answers.question(name, self.rfile.read(answers.guard.admit_question(self._given)))
 
     @property
     def _given(self) -> dict[str, str]:

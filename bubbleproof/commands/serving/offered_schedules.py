@@ -1,51 +1,118 @@
-"""What the page of ``serve`` begins with: the schedules of the command's words, and its controls.
+"""What the page of ``serve`` begins with: the schedules of the command's words, and what it opens.
 
-The words are a schedule file, a family with parameters, or a problem file. A problem file offers
-the orders of every published family that takes its pipeline, the shortest one that is right first.
+The words are a schedule file, the folder of a plan or a run, a family with parameters, or a problem
+file. A problem file offers the orders of every published family that takes its pipeline, the
+shortest one that is right first, then the families that take it in another shape only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
-from bubbleproof.commands.inputs import read_problem_input, read_schedule_input
-from bubbleproof.formats import ScheduleFile
+from bubbleproof.commands.inputs import read_schedule_input
+from bubbleproof.commands.serving.pipeline_changes import ChangesLayout, changed
+from bubbleproof.formats import ScheduleFile, read_problem
 from bubbleproof.formats.timed_table import timed
-from bubbleproof.theory.families import (
-    Family,
-    FamilyParameters,
-    families,
-    parse_parameters,
-    published_programs,
-)
-from bubbleproof.theory.families.parameters import SEQUENCES
+from bubbleproof.theory.families import families, family
 from bubbleproof.theory.model.measures import measure
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.programs.messages_in_programs import with_messages_in_order
 from bubbleproof.verify.every_rule import check_every_rule
 
-_SHORT = ("v", "s", "f", "R", *SEQUENCES)  # in the order in which a page shows them
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OfferedFile:
+    """The orders of a file, which are those of its shape."""
+
+    given: ScheduleFile
+    has_shape: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        return self.given.name
+
+    @property
+    def pipeline(self) -> Pipeline | None:
+        return self.given.pipeline
+
+    def made(self, changes: ChangesLayout | None = None) -> ScheduleFile:
+        """The schedule where ticks or links are others. Raises ``ValueError`` as ``retimed``."""
+        return self.given if changes is None else retimed(self.given, changes)
+
+    def renamed(self, name: str) -> Self:
+        """Under another name."""
+        return replace(self, given=replace(self.given, name=name))
 
 
-def offered_schedules(words: Sequence[str], dialect: str | None = None) -> list[ScheduleFile]:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OfferedFamily:
+    """A family's order of a problem's pipeline, whose shape may be changed."""
+
+    name: str
+    family: str
+    pipeline: Pipeline
+    has_shape: ClassVar[bool] = True
+
+    def made(self, changes: ChangesLayout | None = None) -> ScheduleFile:
+        """The family's schedule of the pipeline, with some numbers changed.
+
+        Raises ``ValueError`` in one line for changes that there is no schedule of.
+        """
+        wanted = self.pipeline if changes is None else changed(self.pipeline, changes)
+        known = family(self.family)
+        if (why := known.refusal(wanted)) is not None:
+            raise ValueError(f"{self.family}: {why}")
+        problem = wanted.problem()
+        program = with_messages_in_order(problem, known.program(wanted))
+        made = ScheduleFile(problem=problem, program=program, pipeline=wanted, name=self.name)
+        return timed(made)
+
+    def renamed(self, name: str) -> Self:
+        """Under another name."""
+        return replace(self, name=name)
+
+
+OfferedSchedule = OfferedFile | OfferedFamily
+
+
+def retimed(given: ScheduleFile, changes: ChangesLayout) -> ScheduleFile:
+    """The same orders where ticks or links are others.
+
+    Raises ``ValueError`` in one line for another shape, and for a problem without a pipeline.
+    """
+    if changes.of_shape:
+        names = " and ".join(changes.of_shape)
+        raise ValueError(f"{names}: the orders of {given.name} are those of its own shape")
+    if given.pipeline is None:
+        raise ValueError(f"{given.name} is of a problem built by hand, which has no such numbers")
+    pipeline = changed(given.pipeline, changes)
+    made = ScheduleFile(
+        problem=pipeline.problem(), program=given.program, pipeline=pipeline, name=given.name
+    )
+    return timed(made)
+
+
+def offered_schedules(words: Sequence[str], dialect: str | None = None) -> list[OfferedSchedule]:
     """Every schedule that the words offer; the page begins with the first.
 
     Raises ``ValueError`` in one line for words that name none.
     """
     if not words[0].lower().endswith(".toml"):
-        return [read_schedule_input(words, dialect=dialect)]
+        return [OfferedFile(given=read_schedule_input(words, dialect=dialect))]
     if len(words) > 1:
         raise ValueError(f"expected nothing after the problem {words[0]}, got {words[1]!r}")
-    problem = read_problem_input(words[0])
-    pipeline = problem.pipeline
-    made = [
-        timed(ScheduleFile(problem=problem.problem, program=program, pipeline=pipeline, name=name))
-        for name, program in (() if pipeline is None else published_programs(pipeline))
-    ]
-    if not made:
+    pipeline = read_problem(words[0]).pipeline
+    offers = [OfferedFamily(name=name, family=name, pipeline=pipeline) for name in families()]
+    fitting = [one for one in offers if family(one.family).refusal(pipeline) is None]
+    if not fitting:
         raise ValueError(
             f"{words[0]}: no published family takes this problem as it is; give serve a schedule "
             "of it, as solve writes one with -o schedule.json"
         )
-    return sorted(made, key=_badness)
+    others = [one.renamed(f"{one.name} (in another shape)") for one in offers if one not in fitting]
+    return [*sorted(fitting, key=lambda one: _badness(one.made())), *others]
 
 
 def _badness(given: ScheduleFile) -> tuple[bool, int]:
@@ -54,37 +121,3 @@ def _badness(given: ScheduleFile) -> tuple[bool, int]:
         return True, 0
     is_right = check_every_rule(given.to_judge).ok
     return not is_right, measure(given.problem, given.schedule).makespan
-
-
-def controls(words: Sequence[str], offered: Sequence[ScheduleFile]) -> dict[str, object]:
-    """What the page may be asked for, and what it begins with (JSON)."""
-    is_family = words[0] in families()
-    first = parse_parameters(words[1:]) if is_family else FamilyParameters(p=4, m=8)
-    return {
-        "families": {
-            name: {"fields": _fields(family), "values": _values(family, first)}
-            for name, family in families().items()
-        },
-        "family": words[0] if is_family else None,
-        "given": [] if is_family else [each.name for each in offered],
-    }
-
-
-def _fields(family: Family) -> list[str]:
-    ticks = ("tF", "tI", "tW") if family.is_split else ("tF", "tB")
-    return ["p", "m", *(name for name in _SHORT if name in family.options), *ticks]
-
-
-def _values(family: Family, first: FamilyParameters) -> dict[str, str]:
-    """The first parameters as far as the family takes them; what is left out is its own."""
-    found = {"p": first.p, "m": first.m, "tF": first.tF}
-    if family.is_split:
-        found["tI"], found["tW"] = first.split_ticks if first.tB is None else (1, 1)
-    else:
-        found["tB"] = first.full_ticks
-    words = {name: str(value) for name, value in found.items()}
-    for name in family.options:
-        value = getattr(first, name)
-        if value is not None:
-            words[name] = ",".join(map(str, value)) if name in SEQUENCES else str(value)
-    return words

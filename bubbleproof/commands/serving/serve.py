@@ -12,11 +12,12 @@ from urllib.parse import quote
 
 from bubbleproof.commands.output import refuse
 from bubbleproof.commands.serving.local_server import LocalServer
-from bubbleproof.commands.serving.offered_schedules import controls, offered_schedules
+from bubbleproof.commands.serving.offered_schedules import offered_schedules
 from bubbleproof.commands.serving.request_guard import RequestGuard
+from bubbleproof.commands.serving.served_controls import controls
 from bubbleproof.commands.serving.served_views import ServedViews
 from bubbleproof.commands.serving.server_answers import PERFETTO, ServerAnswers
-from bubbleproof.report.served.served_page import served_page
+from bubbleproof.report.served.served_page import framed_page, served_page
 
 PORT, HIGHEST_PORT = 9001, 65535
 WORDS = ("1f1b", "p=4", "m=8")
@@ -43,7 +44,8 @@ def made_server(words: Sequence[str], port: int | None, dialect: str | None = No
     trace = guard.trace_address
     perfetto = f"{PERFETTO}/#!/?url={quote(trace, safe='')}" if guard.port == PORT else None
     page = served_page({**controls(words, offered), "trace": trace, "perfetto": perfetto})
-    server.answers = ServerAnswers(guard=guard, views=ServedViews(offered), page=page)
+    views = ServedViews(offered)
+    server.answers = ServerAnswers(guard=guard, views=views, page=page, frame=framed_page())
     return server
 
 

@@ -1,7 +1,7 @@
 """What a page of ``serve`` has asked for and been shown: the last views, each under its number.
 
-One question is judged at a time, whichever thread asks. A view stays while its page or files may
-still be fetched: the last ``KEPT``.
+One question is judged at a time, whichever thread asks; the solver works beside it. A view stays
+while its files may still be fetched: the last ``KEPT``. What is opened is offered from then on.
 """
 
 from __future__ import annotations
@@ -9,29 +9,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 from threading import Lock
 
-from bubbleproof.commands.serving.judged_view import JudgedView, judged_view
-from bubbleproof.commands.serving.view_request import read_request
-from bubbleproof.formats import ScheduleFile
+from bubbleproof.commands.serving.judged_view import JudgedView, asked_schedule, judged_view
+from bubbleproof.commands.serving.offered_schedules import OfferedSchedule
+from bubbleproof.commands.serving.opened_file import opened_schedules
+from bubbleproof.commands.serving.served_controls import offer
+from bubbleproof.commands.serving.solving_job import SolvingJob
+from bubbleproof.commands.serving.view_request import (
+    FileRequest,
+    SolveRequest,
+    ViewRequest,
+    read_request,
+)
 
 KEPT = 16
+MOST_OFFERED = 200
 
 
 class ServedViews:
     """The views of one server, whose page begins with what is ``offered``."""
 
-    def __init__(self, offered: Sequence[ScheduleFile]) -> None:
+    def __init__(self, offered: Sequence[OfferedSchedule]) -> None:
         self._offered = tuple(offered)
         self._views: dict[int, JudgedView] = {}
         self._number = 0
         self._lock = Lock()
+        self._job: SolvingJob | None = None
 
     def judge(self, text: str) -> dict[str, object]:
         """Answer a question (JSON): what is told of the view, and its ``number``.
 
-        Raises ``ValueError`` in one line for what cannot be judged.
+        Raises ``ValueError`` in one line for what cannot be judged, as the others do.
         """
         with self._lock:
-            view = judged_view(read_request(text), self._offered)
+            view = judged_view(read_request(text, ViewRequest), self._offered)
             self._number += 1
             self._views[self._number] = view
             self._views.pop(self._number - KEPT, None)
@@ -40,3 +50,35 @@ class ServedViews:
     def view(self, number: int) -> JudgedView:
         """The view of that number. Raises ``KeyError`` for one that is not kept."""
         return self._views[number]
+
+    def open(self, text: str) -> dict[str, object]:
+        """Offer the schedules of a file: where they begin in the list, and the controls of each."""
+        with self._lock:
+            found = opened_schedules(read_request(text, FileRequest))
+            if len(self._offered) + len(found) > MOST_OFFERED:
+                raise ValueError(f"at most {MOST_OFFERED} schedules are offered; start serve anew")
+            first = len(self._offered)
+            self._offered += tuple(found)
+            return {"first": first, "offers": [offer(one) for one in found]}
+
+    def solve(self, text: str) -> dict[str, object]:
+        """Begin to look for a shorter schedule; how far that is."""
+        with self._lock:
+            asked = read_request(text, SolveRequest)
+            given = asked_schedule(asked.view, self._offered)
+            self.stop()
+            self._job = SolvingJob(given, asked.seconds)
+            return self._job.told()
+
+    def progress(self) -> dict[str, object]:
+        """How far the solver is. Raises ``ValueError`` where none was asked to begin."""
+        if self._job is None:
+            raise ValueError("nothing is being solved")
+        return self._job.told()
+
+    def stop(self) -> dict[str, object]:
+        """End the solver's work, where there is any, with what it has."""
+        if self._job is None:
+            return {}
+        self._job.stop()
+        return self._job.told()

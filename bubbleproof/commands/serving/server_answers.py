@@ -1,13 +1,15 @@
 """What the server of ``serve`` answers, without a socket: a request in, status and bytes out.
 
-Under the page's token: ``/`` the page, ``judge`` (POST) a question's verdict, ``view?n=`` the page
-of a view, ``schedule.json?n=`` and ``schedule.csv?n=`` its files. Under the trace's token:
+Under the page's token: ``/`` the page, ``frame`` the viewer in it, and the files of a view
+(``schedule.json?n=`` and its like); by POST ``judge`` a question's verdict, ``open`` what a file
+offers, ``solve``, ``progress`` and ``stop`` the solver. Under the trace's token:
 ``schedule.perfetto.json?n=``, the one answer that a page from elsewhere (Perfetto's) may read. What
 cannot be judged is answered with ``{"refused": line}``.
 
 No answer is kept by the browser, sets a cookie or loads anything from elsewhere: each page names
-the hashes of its own scripts (Content-Security-Policy), and a view runs without an origin of its
-own, so that nothing in a schedule's text could ask in the page's name.
+the hashes of its own scripts (Content-Security-Policy), and the frame runs without an origin of its
+own, so that nothing in a schedule's text could ask in the page's name. It gets schedules as
+messages from the page alone.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ _SHARED = {  # with Perfetto's page alone
     "Vary": "Origin",
 }
 _JSON, _HTML = "application/json; charset=utf-8", "text/html; charset=utf-8"
-_KINDS = {".csv": "text/csv; charset=utf-8", ".json": _JSON}
+_KINDS = {".csv": "text/csv; charset=utf-8", ".json": _JSON, ".html": _HTML}
+QUESTIONS = ("judge", "open", "solve", "progress", "stop")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,11 +85,12 @@ def _hash(script: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerAnswers:
-    """The answers of one server; ``page`` is what its address shows."""
+    """The answers of one server; ``page`` is what its address shows, ``frame`` what is in it."""
 
     guard: RequestGuard
     views: ServedViews
     page: str
+    frame: str
 
     def answer(self, method: str, path: str, headers: Mapping[str, str]) -> ServerAnswer:
         """The answer of a request without a body. Raises ``Unwelcome`` where there is none."""
@@ -96,17 +100,22 @@ class ServerAnswers:
             return self._trace(method, name, split.query)
         if method == "GET" and name == "":
             return ServerAnswer.of_page(self.page, _OF_PAGE + "frame-ancestors 'none'")
-        if method == "GET" and name == "view":
-            page = self._view(split.query).page
-            return ServerAnswer.of_page(page, _OF_VIEW + "frame-ancestors 'self'")
+        if method == "GET" and name == "frame":
+            return ServerAnswer.of_page(self.frame, _OF_VIEW + "frame-ancestors 'self'")
         if method == "GET" and name in FILES:
             return self._file(name, split.query)
         raise Unwelcome(HTTPStatus.NOT_FOUND, f"no {method} of {name[:40]!r}")
 
-    def verdict(self, body: bytes) -> ServerAnswer:
-        """The answer of a question that was admitted."""
+    def question(self, name: str, body: bytes) -> ServerAnswer:
+        """The answer of a question, one of ``QUESTIONS``, that was admitted."""
+        views = self.views
         try:
-            return ServerAnswer.of_json(self.views.judge(body.decode()))
+            if name in ("progress", "stop"):
+                return ServerAnswer.of_json(
+                    views.progress() if name == "progress" else views.stop()
+                )
+            work = {"judge": views.judge, "open": views.open, "solve": views.solve}[name]
+            return ServerAnswer.of_json(work(body.decode()))
         except (ValueError, OverflowError, MemoryError) as error:
             line = " ".join(str(error).split()) or "more than the memory here"
             return ServerAnswer.refused(line, HTTPStatus.UNPROCESSABLE_ENTITY)
@@ -123,7 +132,11 @@ class ServerAnswers:
             body = self._view(query).file(name)
         except ValueError as error:
             return ServerAnswer.refused(str(error), HTTPStatus.UNPROCESSABLE_ENTITY)
-        shown = {"Content-Disposition": f'attachment; filename="{name}"', **shared}
+        shown = {
+            "Content-Disposition": f'attachment; filename="{name}"',
+            "Content-Security-Policy": "sandbox",  # whoever opens it here after all
+            **shared,
+        }
         return ServerAnswer(kind=_KINDS[name[name.rindex(".") :]], body=body, headers=shown)
 
     def _trace(self, method: str, name: str, query: str) -> ServerAnswer:

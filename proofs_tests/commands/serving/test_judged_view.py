@@ -9,16 +9,17 @@ import pytest
 
 from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.serving.judged_view import FILES, JudgedView, judged_view
-from bubbleproof.commands.serving.offered_schedules import controls, offered_schedules
-from bubbleproof.commands.serving.view_request import read_request
+from bubbleproof.commands.serving.offered_schedules import OfferedFile, offered_schedules
+from bubbleproof.commands.serving.served_controls import controls
+from bubbleproof.commands.serving.view_request import ViewRequest, read_request
 from bubbleproof.theory.families import families
 from bubbleproof.verify.every_rule import check_every_rule
 
-GIVEN = [read_schedule_input(["1f1b", "p=2", "m=3"])]
+GIVEN = [OfferedFile(given=read_schedule_input(["1f1b", "p=2", "m=3"]))]
 
 
 def view(**asked: object) -> JudgedView:
-    return judged_view(read_request(json.dumps({"family": None, **asked})), GIVEN)
+    return judged_view(read_request(json.dumps({"family": None, **asked}), ViewRequest), GIVEN)
 
 
 def rows(*orders: str) -> list[list[str]]:
@@ -57,6 +58,74 @@ def test_a_capacity_is_the_checkers() -> None:
     assert "memory" in str(tight["violations"])
 
 
+def test_caps_differ_between_ranks() -> None:
+    """1F1B holds p - r activations on rank r: 2 and 1."""
+    tight, enough = (view(capacity={"units": units}).told for units in ([2, 0], [2, 1]))
+    assert (tight["status"], enough["status"]) == (1, 0)
+    assert "memory of rank 1" in str(tight["violations"])
+    assert enough["capacity"] == [2, 1]
+
+
+def test_links_and_ticks_are_changed_and_the_orders_kept() -> None:
+    """1F1B of 2 ranks, 3 microbatches, F 2 and B 3, each message 1 late: rank 1 runs F0 3-5 and
+    B0 5-8, rank 0 then B0 9-12 and F2 12-14, rank 1 F2 15-17 and B2 17-20, rank 0 B2 21-24."""
+    told = view(changes={"forward": 2, "backward": [3, 3], "latency": 1}).told
+    assert str(told["headline"]).startswith("24 ticks")
+    assert told["orders"] == view().told["orders"]
+    with pytest.raises(ValueError, match="ranks: the orders of 1f1b p=2 m=3 are those of its own"):
+        view(changes={"ranks": 4})
+
+
+PROBLEM = """ranks = 2
+microbatches = 4
+[durations]
+forward = 1
+backward = 2
+[memory]
+capacity = 2
+"""
+
+
+def test_every_number_of_a_problem_is_changed(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(PROBLEM)
+    offered = offered_schedules([str(tmp_path / "a.toml")])
+    names = [each.name for each in offered]
+    shown = controls([str(tmp_path / "a.toml")], offered)["given"]
+    assert isinstance(shown, list)
+    wanted = {"ranks": "2", "microbatches": "4", "chunks": "1", "forward": "1", "backward": "2"}
+    assert shown[0]["numbers"] == {**wanted, "latency": "0"}
+
+    def told(name: str, **changes: object) -> dict[str, object]:
+        asked = {"family": None, "given": names.index(name), "changes": changes}
+        return judged_view(read_request(json.dumps(asked), ViewRequest), offered).told
+
+    assert str(told("1f1b")["headline"]).startswith("15 ticks")  # (4 + 2 - 1) * 3
+    wider = told("1f1b", ranks=3, microbatches=8, forward=2)
+    assert str(wider["headline"]).startswith("40 ticks")  # (8 + 3 - 1) * (2 + 2)
+    assert wider["resources"] == ["rank 0", "rank 1", "rank 2"]
+    assert wider["status"] == 1  # rank 0 would hold 3, and has room for 2
+    chunks = told("interleaved", chunks=2)
+    assert str(chunks["orders"]).count("3F") == 4  # the fourth stage
+    for changes, line in (
+        ({"chunks": 2}, "1f1b"),
+        ({"forward": [1, 2, 3]}, "forward"),
+        ({"ranks": 0}, "ranks"),
+        ({"ranks": 4000, "microbatches": 4000}, "4000000 actions"),
+        ({"ranks": 400, "microbatches": 400}, "200,000 actions"),
+        ({"rank": 3}, "did you mean 'ranks'"),
+    ):
+        with pytest.raises(ValueError, match=r"\A.*\Z") as error:
+            told("1f1b", **changes)
+        assert line in str(error.value)
+
+
+def test_the_order_as_given_is_drawn_beside_on_request() -> None:
+    orders = rows("0F0 0F1 0F2 0B0 0B1 0B2", "1F0 1B0 1F1 1B1 1F2 1B2")
+    shown = view(orders=orders, beside=True).told["schedules"]
+    assert isinstance(shown, list)
+    assert [one["name"] for one in shown] == ["1f1b p=2 m=3, reordered", "1f1b p=2 m=3"]
+
+
 @pytest.mark.parametrize("name", sorted(families()))
 def test_the_controls_of_every_family_are_its_parameters(name: str) -> None:
     """What the controls begin with is a schedule of each family."""
@@ -64,13 +133,16 @@ def test_the_controls_of_every_family_are_its_parameters(name: str) -> None:
     family = settings["families"][name]
     assert set(family["values"]) <= set(family["fields"])
     given = {"family": name, "parameters": family["values"]}
-    assert judged_view(read_request(json.dumps(given)), GIVEN).told["num_actions"] != 0
+    assert judged_view(read_request(json.dumps(given), ViewRequest), GIVEN).told["num_actions"] != 0
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_is_what_was_judged(tmp_path: Path, name: str) -> None:
     content = view(capacity={"units": 2}).file(name)
     (tmp_path / name).write_bytes(content)
+    if name == "schedule.html":
+        assert b"every rule holds" in content or b"holds" in content
+        return
     if name == "schedule.perfetto.json":
         events = json.loads(content)["traceEvents"]
         assert sum(event["ph"] == "X" for event in events) >= 12  # 2 ranks, 3 F and 3 B each
@@ -110,5 +182,5 @@ def test_a_problem_offers_its_published_orders_the_best_first(tmp_path: Path) ->
 )
 def test_a_question_that_cannot_be_judged_is_refused_in_one_line(asked: str, told: str) -> None:
     with pytest.raises(ValueError, match=r"\A.*\Z") as error:
-        judged_view(read_request(asked), GIVEN)
+        judged_view(read_request(asked, ViewRequest), GIVEN)
     assert told in str(error.value)

@@ -86,9 +86,11 @@ def test_it_listens_on_this_machine_alone(server: LocalServer) -> None:
         ("GET", "/wrong-token/", {}, 404),
         ("GET", "judge", {}, 404),  # a question is a POST
         ("GET", "../../etc/passwd", {}, 404),
-        ("GET", "view?n=999", {}, 404),
-        ("GET", "view?n=-1", {}, 404),
-        ("GET", "view", {}, 404),
+        ("GET", "frame", {}, 200),
+        ("GET", "schedule.json?n=999", {}, 404),
+        ("GET", "schedule.json?n=-1", {}, 404),
+        ("GET", "schedule.json", {}, 404),
+        ("GET", "solve", {}, 404),
         ("POST", "judge", {}, 200),
         ("POST", "judge", {"Origin": "http://127.0.0.1:PORT"}, 200),
         ("POST", "judge", {"Origin": "http://evil.example"}, 403),
@@ -97,7 +99,10 @@ def test_it_listens_on_this_machine_alone(server: LocalServer) -> None:
         ("POST", "judge", {"Content_Type": "text/plain"}, 415),  # what a foreign form may send
         ("POST", "judge", {"Content_Length": "99999999"}, 413),
         ("POST", "judge", {"Content_Length": "-1"}, 411),
-        ("POST", "view", {}, 404),
+        ("POST", "frame", {}, 404),
+        ("POST", "open", {"Origin": "http://evil.example"}, 403),
+        ("POST", "solve", {"Origin": "null"}, 403),
+        ("POST", "stop", {"Content_Type": "text/plain"}, 415),
         ("POST", "/wrong-token/judge", {}, 404),
         ("PUT", "judge", {}, 501),
     ],
@@ -112,7 +117,7 @@ def test_who_is_answered(
 
 
 def test_no_answer_sets_a_cookie_or_is_kept(server: LocalServer) -> None:
-    for path in ("", f"view?n={judged(server)}", "nothing"):
+    for path in ("", "frame", f"schedule.html?n={judged(server)}", "nothing"):
         headers = ask(server, "GET", path).headers
         assert "Set-Cookie" not in headers
         assert headers["Cache-Control"] == "no-store"
@@ -122,7 +127,7 @@ def test_no_answer_sets_a_cookie_or_is_kept(server: LocalServer) -> None:
 
 def test_a_page_runs_its_own_scripts_alone(server: LocalServer) -> None:
     """The policy names the hash of every script on the page, and nothing is loaded."""
-    for path in ("", f"view?n={judged(server)}"):
+    for path in ("", "frame"):
         reply = ask(server, "GET", path)
         policy = reply.headers["Content-Security-Policy"]
         scripts = re.findall(r"<script>(.*?)</script>", reply.text, re.DOTALL)
@@ -131,7 +136,7 @@ def test_a_page_runs_its_own_scripts_alone(server: LocalServer) -> None:
             assert b64encode(sha256(script.encode()).digest()).decode() in policy
         assert policy.startswith("default-src 'none'; script-src 'sha256-")
         assert not re.search(r"""(src|href)=["']?(https?:)?//""", reply.text)
-    assert "sandbox allow-scripts;" in policy  # of a view: it has no origin of its own
+    assert "sandbox allow-scripts;" in policy  # of the frame: it has no origin of its own
 
 
 def test_perfetto_may_read_the_trace_and_nothing_else(server: LocalServer) -> None:
@@ -157,18 +162,78 @@ def test_a_bad_question_is_refused_in_one_line(server: LocalServer, question: st
     assert "\n" not in told["refused"]
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("a.csv", "0F0,0B0\n", None),
+        ("a.toml", "ranks = 2\nmicrobatches = 2\ndurations = {forward = 1, backward = 2}", None),
+        ("../../etc/a.json", "{}", "../../etc/a.json: format: expected"),
+        ("a.csv", "", "a.csv: expected a row per rank"),
+        ("a.exe", "", "a.exe: expected a file ending in .json .csv .toml"),
+        ("a.toml", "ranks = 2\nmicrobatches = 2", "a.toml: durations"),
+    ],
+)
+def test_a_file_is_opened_or_refused_under_its_name(
+    server: LocalServer, name: str, text: str, told: str | None
+) -> None:
+    reply = ask(server, "POST", "open", json.dumps({"name": name, "text": text}))
+    found = json.loads(reply.text)
+    if told is not None:
+        assert (reply.status, found["refused"][: len(told)]) == (422, told)
+        assert "\n" not in found["refused"]
+        return
+    assert found["offers"][0]["name"].startswith("a")
+    number = judged(server, json.dumps({"family": None, "given": found["first"]}))
+    kept = ask(server, "GET", f"schedule.json?n={number}").text
+    assert json.loads(kept)["format"] == "bubbleproof/schedule"
+
+
+def test_the_solver_is_begun_followed_and_ended(server: LocalServer) -> None:
+    """GPipe's order of two ranks and three microbatches takes 12 ticks, as the best does: rank 1
+    begins at 1, works 9, and B2 of rank 0 takes 2 more."""
+    view = {"family": "gpipe", "parameters": {"p": "2", "m": "3"}}
+    begun = ask(server, "POST", "solve", json.dumps({"view": view, "seconds": 20}))
+    assert json.loads(begun.text)["running"] in (True, False)
+    job = server.answers.views._job
+    assert job is not None
+    job.wait()
+    told = json.loads(ask(server, "POST", "progress", "{}").text)
+    assert (told["running"], told["best"], told["bound"]) == (False, 12, 12)
+    assert "no schedule is better" in told["said"]
+    found = {**view, "orders": told["orders"]}
+    answer = json.loads(ask(server, "POST", "judge", json.dumps(found)).text)
+    assert answer["status"] == 0
+    assert answer["headline"].startswith("12 ticks")
+    assert ask(server, "POST", "stop", "{}").status == 200
+
+
+def test_what_cannot_be_solved_is_told(server: LocalServer) -> None:
+    """Two ranks with no memory hold nothing."""
+    view = {"family": "gpipe", "parameters": {"p": "2", "m": "3"}, "capacity": {"units": 0}}
+    ask(server, "POST", "solve", json.dumps({"view": view, "seconds": 20}))
+    job = server.answers.views._job
+    assert job is not None
+    job.wait()
+    told = json.loads(ask(server, "POST", "progress", "{}").text)
+    assert told["orders"] is None
+    assert told["said"].startswith("infeasible: no schedule exists")
+    for seconds in (0, 601, "x"):
+        asked = json.dumps({"view": view, "seconds": seconds})
+        assert "seconds" in ask(server, "POST", "solve", asked).text
+
+
 def test_bytes_that_are_no_text_are_refused(server: LocalServer) -> None:
-    assert server.answers.verdict(b"\xff\xfe").status == 422
+    assert server.answers.question("judge", b"\xff\xfe").status == 422
 
 
 def test_the_last_views_stay(server: LocalServer) -> None:
     first = judged(server)
-    assert ask(server, "GET", f"view?n={first}").status == 200
+    assert ask(server, "GET", f"schedule.csv?n={first}").status == 200
     for _ in range(KEPT - 1):
         judged(server)
-    assert ask(server, "GET", f"view?n={first}").status == 200
+    assert ask(server, "GET", f"schedule.csv?n={first}").status == 200
     judged(server)
-    assert ask(server, "GET", f"view?n={first}").status == 404
+    assert ask(server, "GET", f"schedule.csv?n={first}").status == 404
 
 
 def test_a_fault_of_ours_is_told_as_one(

@@ -16,7 +16,7 @@ function keptOf({ view, chosen, found, foundAt }) {
 }
 
 function restoreView(view, kept) {
-  view.shown = view.schedules.filter((_, number) => kept.shown[number]);
+  view.shown = view.schedules.filter((_, number) => kept.shown[number] ?? true); // one more is shown
   if (!view.shown.length) { view.shown = view.schedules.slice(0, 1); }
   view.whole();
   if (!kept.isWhole) { view.show(kept.from, kept.to); }

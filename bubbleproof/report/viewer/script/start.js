@@ -29,7 +29,7 @@ addEventListener("beforeprint", () => {
 addEventListener("afterprint", () => everyViewer(darkness.matches));
 darkness.addEventListener("change", () => everyViewer(darkness.matches));
 
-const began = Promise.all([...document.querySelectorAll(".viewer")].map(begin)).then(() => {
+const began = Promise.all([...document.querySelectorAll(".viewer[data-schedules]")].map(begin)).then(() => {
   everyViewer(darkness.matches);
 });
 window.bubbleproof = { viewers, began };
