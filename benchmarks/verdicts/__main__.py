@@ -1,0 +1,71 @@
+"""A verdict on every generator of schedules that can be had here.
+
+    python -m benchmarks.verdicts [ARCHIVE ...] [--grid reduced|page|every] [--workers N]
+        [--scheduler ADDRESS] [--keep FILE] [--only TEXT] [--write docs/measured]
+
+The schedule classes of the installed torch, Megatron-LM's orders (written from their definition),
+our families, and of a wheel or source archive of DeepSpeed its instruction schedules: each at every
+size of the grid is judged by every rule and under every semantics (``judged``). ``--keep`` appends
+each verdict to a file and takes those there as done, so that a sweep which was interrupted goes on;
+``--scheduler`` gives the work to the workers of a ``dask.distributed`` scheduler, which must have
+the archives at the same paths.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, TextColumn
+
+from benchmarks.verdicts.judged import Judged
+from benchmarks.verdicts.pages import EXAMPLES, ROWS, Sweep, examples_page, page, rows
+from benchmarks.verdicts.smallest import smallest
+from benchmarks.verdicts.sweep import sweep, wanted
+from bubbleproof.formats.files import write_text
+from bubbleproof.parallel import open_executor
+
+
+def main(
+    archives: Annotated[list[Path] | None, typer.Argument(help="Of DeepSpeed.")] = None,
+    grid: Annotated[str, typer.Option(help="reduced, page or every.")] = "reduced",
+    workers: int | None = None,
+    scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler.")] = None,
+    keep: Annotated[Path | None, typer.Option(help="Append to this file, go on from it.")] = None,
+    only: Annotated[str, typer.Option(help="Generators whose source and name hold this.")] = "",
+    write: Annotated[Path | None, typer.Option(help="Write pages and rows here.")] = None,
+) -> None:
+    """Sweep, and write or print the page; see the module's text."""
+    given = tuple(archives or ())
+    items = wanted(grid, given, only)
+    columns = (*Progress.get_default_columns(), TextColumn("{task.fields[what]}"))
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    with open_executor(workers, address=scheduler) as executor, bar as progress:
+        task = progress.add_task("judging", total=len(items), what="")
+
+        def advance(count: int, last: Judged | None) -> None:
+            what = "" if last is None else f"{last.source} {last.name} p={last.p} m={last.m}"
+            progress.update(task, advance=count, what=what)
+
+        found = sweep(items, executor, keep, advance)
+    names = [path.name for path in given]
+    words = [*names, f"--grid {grid}", *([f"--only '{only}'"] if only else [])]
+    made = Sweep(
+        found=found,
+        smallest=smallest(found, given),
+        archives=given,
+        command=f"python -m benchmarks.verdicts {' '.join(words)} --write docs/measured",
+    )
+    if write is None:
+        sys.stdout.write(page(made))
+        return
+    write_text(write / "verdicts.md", page(made))
+    write_text(write / EXAMPLES, examples_page(made))
+    write_text(write / ROWS, rows(found))
+
+
+if __name__ == "__main__":
+    typer.run(main)

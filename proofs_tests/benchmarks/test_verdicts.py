@@ -1,0 +1,229 @@
+"""The verdicts on generators: what they say against other routes, the sweep, and its pages."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from benchmarks.verdicts.archives import loaded, named
+from benchmarks.verdicts.deepspeed_generators import actions_of
+from benchmarks.verdicts.generated import (
+    BEFORE_USE,
+    OWN,
+    UNBATCHED,
+    Generated,
+    Generator,
+    NotGenerated,
+    with_late_receives,
+)
+from benchmarks.verdicts.judged import CROSSED, FOLLOW, MATCHES, SAME, STUCK, communication, judge
+from benchmarks.verdicts.megatron_generators import megatron_generators
+from benchmarks.verdicts.our_generators import our_generators
+from benchmarks.verdicts.pages import Sweep, examples_page, page, rows
+from benchmarks.verdicts.smallest import smallest
+from benchmarks.verdicts.sweep import HEAD, grid, kept, sweep, wanted
+from bubbleproof.theory.families import member
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.programs.lowering import lower
+from bubbleproof.verify import Semantics, check_communication
+from proofs_tests.sized import sized
+from proofs_tests.verify.implied_semantics import proof
+
+PAGES = Path(__file__).parents[2] / "docs" / "measured"
+OURS = {each.name: each for each in our_generators()}
+MEGATRON = {each.name: each for each in megatron_generators()}
+LOOPED = MEGATRON["interleaved v=2"]
+
+
+def judged_fully(problem: Problem, program: Program) -> dict[Semantics, str]:
+    """Every semantics by the checker itself, none left out."""
+    decisions = check_communication(problem, program, tuple(Semantics)).decisions
+    told = {}
+    for semantics, decision in zip(Semantics, decisions, strict=True):
+        first = next((v.message for d in decisions for v in d.violations), "")
+        message = decision.violations[0].message if decision.violations else first
+        word = STUCK if message.startswith("deadlock") else CROSSED
+        told[semantics] = MATCHES if decision.ok else word
+    return told
+
+
+def test_what_is_not_judged_again_is_proved_to_follow() -> None:
+    for strict, others in FOLLOW.items():
+        assert all(each is strict or proof(strict, each) for each in others)
+    for each, other in SAME.items():
+        assert proof(each, other)
+        assert proof(other, each)
+
+
+@pytest.mark.parametrize("name", sized(("1f1b", "bfs"), full=tuple(OURS)))
+def test_the_shortcut_says_what_the_checker_says(name: str) -> None:
+    made = OURS[name].make(3, 4) if name not in ("dualpipe",) else OURS[name].make(4, 8)
+    for program in made.placed.values():
+        assert communication(made.problem, program) == judged_fully(made.problem, program)
+
+
+def test_megatron_shows_each_kind_of_wrong() -> None:
+    """Batches of two ranks cross, as Megatron's own arguments refuse; three do not."""
+    for p, m, word in ((2, 4, CROSSED), (3, 6, MATCHES)):
+        made = LOOPED.make(p, m)
+        assert communication(made.problem, made.placed[OWN])[Semantics.BATCHED] == word
+        unbatched = communication(made.problem, made.placed[UNBATCHED])
+        assert unbatched[Semantics.RANK_PARITY] == MATCHES
+        assert judged_fully(made.problem, made.placed[OWN])[Semantics.BATCHED] == word
+
+
+@pytest.mark.parametrize(
+    ("p", "m", "v"), sized(((3, 6, 2),), full=((2, 4, 2), (4, 8, 4), (5, 15, 2)))
+)
+def test_megatrons_order_is_that_of_its_paper(p: int, m: int, v: int) -> None:
+    """Another route to the same order: the family ``interleaved`` where p divides m, and 1F1B."""
+    looped = MEGATRON[f"interleaved v={v}"].make(p, m)
+    family = member("interleaved", p=p, m=m, v=v)
+    assert looped.order.orders(p) == family.schedule.program.orders(p)
+    plain = MEGATRON["1F1B"].make(p, m)
+    assert plain.order.orders(p) == member("1f1b", p=p, m=m).schedule.program.orders(p)
+
+
+def test_megatron_refuses_what_it_refuses() -> None:
+    for p, m in ((1, 4), (4, 3), (4, 6)):
+        with pytest.raises(NotGenerated):
+            LOOPED.make(p, m)
+
+
+def test_receives_stand_right_before_what_reads_them() -> None:
+    made = member("1f1b", p=2, m=2)
+    late = with_late_receives(made.problem, lower(made.problem, made.schedule))
+    # rank 0 receives the gradient of microbatch 0 only after F1, which stands before B0
+    assert [str(a) for a in late.orders(2)[0]] == (
+        ["0F0", "0SEND_F0", "0F1", "0SEND_F1", "0RECV_B0", "0B0", "0RECV_B1", "0B1"]
+    )
+    assert [str(a) for a in late.orders(2)[1]] == (
+        ["1RECV_F0", "1F0", "1B0", "1SEND_B0", "1RECV_F1", "1F1", "1B1", "1SEND_B1"]
+    )
+    found = communication(made.problem, late)
+    # 0SEND_F1 waits for 1RECV_F1, which stands behind 1SEND_B0, which waits for 0RECV_B0
+    assert (found[Semantics.BUFFERED], found[Semantics.RENDEZVOUS]) == (MATCHES, STUCK)
+
+
+DEEPSPEED = """
+class ForwardPass: phase = None
+class BackwardPass: phase = None
+class SendActivation:
+    def __init__(self, phase=None): self.phase = phase
+class RecvGrad: phase = 1
+class CommitP2P: pass
+class OptimizerStep: pass
+from ..utils import word
+"""
+
+
+def test_instructions_are_numbered_by_kind_and_phase() -> None:
+    utils = ModuleType("utils")
+    utils.word = "given"  # type: ignore[attr-defined]  # a stand-in
+    module = loaded(DEEPSPEED, "a.b.c", {"a.utils": utils})
+    assert module.word == "given"
+    blocking = [module.ForwardPass(), module.SendActivation(), module.ForwardPass()]
+    told = [str(a) for a in actions_of([*blocking, module.OptimizerStep()], 1, 4)]
+    assert told == ["1F0", "1SEND_F0", "1F1"]
+    queued = [module.SendActivation(0), module.RecvGrad(), module.ForwardPass()]
+    told = [str(a) for a in actions_of([*queued, module.CommitP2P()], 1, 4)]
+    # what is queued comes where it is committed; phase 1 of rank 1 of 4 is stage 6
+    assert told == ["1F0", "1SEND_F0", "6RECV_B0", "1WAIT_SEND_F0"]
+
+
+def test_archives_are_named() -> None:
+    assert named(Path("x/deepspeed-0.19.8.tar.gz")) == ("deepspeed", "0.19.8")
+    assert named(Path("torch-2.6.0-cp311-none-any.whl")) == ("torch", "2.6.0")
+    with pytest.raises(ValueError, match="is no archive"):
+        named(Path("deepspeed.zip"))
+
+
+def test_a_case_is_measured_and_bounded() -> None:
+    found = judge(OURS["1f1b"], 3, 4)
+    # (m + p - 1)(tF + tB) = 6 * 3, and rank 0 holds p
+    assert (found.makespan, found.shortest, found.bound, found.peak) == (18, 18, 18, 3)
+    hanayo = judge(OURS["hanayo v=4"], 2, 3)
+    assert hanayo.bound is not None
+    assert hanayo.shortest is not None
+    assert hanayo.bound <= hanayo.shortest
+    assert judge(LOOPED, 4, 3).refused
+
+
+def test_a_broken_order_is_told_by_rule() -> None:
+    def make(p: int, m: int) -> Generated:
+        made = member("gpipe", p=p, m=m)
+        program = made.schedule.program
+        return Generated(problem=made.problem, order=program.without(0), placed={})
+
+    found = judge(Generator(name="short", source="test", make=make), 2, 2)
+    assert found.broken[0] == "complete"
+    assert (found.makespan, found.placed) == (None, ())
+
+
+def test_a_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
+    keep, heard = tmp_path / "kept.jsonl", [0]
+    items = [each for each in wanted("reduced", (), "bubbleproof gpipe") if each.p == 2]
+
+    def advance(count: int, _last: object) -> None:
+        heard[0] += count
+
+    whole = sweep(items, None, keep, advance)
+    assert heard == [len(items)]
+    lines = keep.read_text("utf-8").splitlines(keepends=True)
+    assert lines[0].strip() == HEAD
+    keep.write_text("".join(lines[:3]) + lines[3][:40], "utf-8")  # cut short in the third verdict
+    assert len(kept(keep)) == 2
+    assert sweep(items, None, keep, advance) == whole
+    assert len(keep.read_text("utf-8").splitlines()) == 1 + len(items)
+    keep.write_text("{}\n", "utf-8")
+    with pytest.raises(ValueError, match="no verdicts of this version"):
+        kept(keep)
+
+
+def test_grids() -> None:
+    assert set(grid("reduced")) <= set(grid("every"))
+    assert set(grid("page")) <= set(grid("every"))
+    assert (max(p for p, _ in grid("page")), max(m for _, m in grid("page"))) == (16, 64)
+    with pytest.raises(ValueError, match="got 'most'"):
+        list(grid("most"))
+
+
+def test_pages_lead_from_each_red_cell_to_its_counterexample() -> None:
+    items = [each for each in wanted("reduced", (), "Megatron") if (each.p, each.m) == (2, 4)]
+    found = sweep(items, None, None, lambda _count, _last: None)
+    made = Sweep(found=found, smallest=smallest(found, ()), archives=(), command="x")
+    text, told = page(made), examples_page(made)
+    _require_links(text, told)
+    assert "[crossed 1](verdict-examples.md#" in text
+    assert "but for `interleaved v=2` of Megatron" in text
+    assert "is sent as" in told  # the checker's own words
+    lines = rows(found).splitlines()
+    assert len(lines) == 1 + 3 * len(items)  # three placements each
+    assert all(line.count(",") == lines[0].count(",") for line in lines)
+
+
+def _require_links(text: str, told: str) -> None:
+    wanted_anchors = set(re.findall(r"\(verdict-examples\.md#([^)]+)\)", text))
+    anchors = re.findall(r'<a id="([^"]+)">', told)
+    assert wanted_anchors
+    assert len(anchors) == len(set(anchors))
+    assert wanted_anchors <= set(anchors)
+
+
+def test_the_written_pages_are_whole() -> None:
+    text = (PAGES / "verdicts.md").read_text("utf-8")
+    _require_links(text, (PAGES / "verdict-examples.md").read_text("utf-8"))
+    header, *lines = (PAGES / "verdicts.csv").read_text("utf-8").splitlines()
+    placements = header.split(",").index("placement")
+    again = sized(("bubbleproof,1f1b,4,",), full=("bubbleproof,", "Megatron-core 0.16.1,"))
+    mine = [line for line in lines if line.startswith(again)]
+    assert any(line.split(",")[placements] == BEFORE_USE for line in mine)
+    made = [
+        judge((MEGATRON if source.startswith("M") else OURS)[name], int(p), int(m))
+        for source, name, p, m in dict.fromkeys(tuple(line.split(",")[:4]) for line in mine)
+    ]
+    assert rows(made).splitlines()[1:] == mine
