@@ -44,6 +44,9 @@ receiver. **Bold** is what the generator's own runtime has. *rendezvous*, *rank-
 for programs that are posted in batches, which our families' and torch's are not. Of torch's `1F1B`
 and `GPipe` it is the table that is judged, from which they do not train
 ([assumptions](pytorch-tables.md)); torchtitan builds torch's classes and has no rows of its own.
+Tables of other versions of torch: [2.6](pytorch-tables-2.6.md), [2.15](pytorch-tables-2.15.md).
+Megatron-LM refuses the interleaved order on two ranks without overlapped messages
+(`megatron/training/arguments.py`): its batches cross there.
 
 {right}
 """

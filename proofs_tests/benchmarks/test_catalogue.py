@@ -1,0 +1,86 @@
+"""The catalogue of families is what its command writes, and shows no formula that fails."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.catalogue import standing_formulas
+from benchmarks.catalogue.__main__ import row
+from benchmarks.catalogue.family_page import draw, page, shown
+from benchmarks.catalogue.standing_formulas import CLAIMS, formulas, theorem_rows
+from bubbleproof.papers.claims.registry import claims
+from bubbleproof.papers.theorems.theorem_library import theorems
+from bubbleproof.theory.families import families
+from proofs_tests.sized import sized
+
+FOLDER = Path(__file__).parents[2] / "docs" / "catalogue"
+REDUCED = ("1f1b", "adapipe")  # with formulas and theorems; with neither
+
+
+@pytest.mark.parametrize("name", sized(REDUCED, full=tuple(families())))
+def test_a_page_is_what_the_command_writes(name: str) -> None:
+    assert (FOLDER / f"{name}.md").read_text("utf-8") == page(name)
+
+
+def test_every_family_has_its_page_and_its_line() -> None:
+    text = (FOLDER / "index.md").read_text("utf-8")
+    listed = re.findall(r"^\| \[`([\w-]+)`\]\(([\w-]+)\.md\)", text, re.MULTILINE)
+    assert listed == [(name, name) for name in families()]
+    files = {path.stem for path in FOLDER.glob("*.md")}
+    assert files == {*families(), "index"}
+    assert {path.stem for path in (FOLDER / "pictures").glob("*.svg")} == {*families()}
+
+
+@pytest.mark.parametrize("name", sized(REDUCED, full=tuple(families())))
+def test_a_line_of_the_index_is_what_the_command_writes(name: str) -> None:
+    line = "| " + " | ".join(map(str, row(name))) + " |"
+    assert line in (FOLDER / "index.md").read_text("utf-8").splitlines()
+
+
+@pytest.mark.parametrize("name", sized(("gpipe",), full=tuple(families())))
+def test_a_picture_is_what_the_command_draws(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    draw(families()[name], tmp_path)
+    made = (tmp_path / "pictures" / f"{name}.svg").read_bytes()
+    assert made == (FOLDER / "pictures" / f"{name}.svg").read_bytes()
+
+
+def test_what_the_formulas_name_is_there() -> None:
+    assert CLAIMS.keys() <= families().keys()
+    assert {each for names in CLAIMS.values() for each in names} <= claims(None).keys()
+    told = {row[0] for name in families() for row in theorem_rows(name)}
+    assert told <= set(theorems())
+    assert {"1f1b", "zb-h1-durations", "svpp-w"} <= told
+    assert [row[0] for row in theorem_rows("svpp")] == ["svpp", "svpp-largest", "svpp-few-slices"]
+
+
+def test_a_formula_that_fails_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "field.gpipe.peak"
+    claim = claims(None)[name]
+    wrong = replace(claim.readings[0], predicted=lambda at: at["m"] + 1)
+    false = replace(claim, readings=(wrong,))
+    monkeypatch.setattr(standing_formulas, "claims", lambda _: {name: false})
+    monkeypatch.setitem(standing_formulas.CLAIMS, "gpipe", (name,))
+    with pytest.raises(ValueError, match=r"field\.gpipe\.peak does not stand at p="):
+        formulas("gpipe")
+
+
+def test_both_sides_of_a_formula_are_shown() -> None:
+    ((claim, _, sizes), *_) = formulas("gpipe")
+    assert claim.id == "field.gpipe.makespan"
+    for each in sizes:
+        at = dict(word.split("=") for word in each.at.split())
+        p, m, forward, backward = (int(at[key]) for key in ("p", "m", "tF", "tB"))
+        # GPipe section 2.3: (m + p - 1)(tF + tB)
+        assert each.predicted == each.measured == (m + p - 1) * (forward + backward)
+
+
+def test_what_is_drawn_is_small_and_named() -> None:
+    for family in families().values():
+        made, words = shown(family)
+        assert words.startswith(f"{family.name} p=")
+        assert made.pipeline.num_ranks == 4
