@@ -182,10 +182,11 @@ def _sections() -> list[tuple[str, str, str]]:
 
 
 def _theorems(name: str) -> str:
-    rows = [(f"`{theorem}`", sizes, by) for theorem, sizes, by in theorem_rows(name)]
+    rows = [(f"`{theorem}`", sizes) for theorem, sizes in theorem_rows(name)]
     if not rows:
         return "No theorem is about this family alone; [what is proved](../guide/formal.md).\n"
     lead = (
-        "`bubbleproof prove THEOREM` proves one; assumptions in [formal.md](../guide/formal.md).\n"
+        "`bubbleproof prove THEOREM` proves one. By what, and what is assumed:\n"
+        "[formal.md](../guide/formal.md).\n"
     )
-    return f"{lead}\n{markdown_table(('theorem', 'sizes', 'proved by'), rows)}"
+    return f"{lead}\n{markdown_table(('theorem', 'sizes'), rows)}"

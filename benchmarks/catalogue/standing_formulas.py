@@ -92,8 +92,8 @@ def _evaluated(name: str, reading: Reading, at: Params) -> Evaluated:
     return Evaluated(at=size, predicted=predicted, measured=measured)
 
 
-def theorem_rows(family: str) -> list[tuple[str, str, str]]:
-    """(theorem, sizes, proved by) about the family's schedules, as the guide's index has them.
+def theorem_rows(family: str) -> list[tuple[str, str]]:
+    """(theorem, sizes) about the family's schedules, as the guide's index has them.
 
     Those are the theorems of its name, or of it and a suffix.
     """
@@ -102,7 +102,7 @@ def theorem_rows(family: str) -> list[tuple[str, str, str]]:
         cells = [each.strip() for each in line.strip("|").split(" | ")]
         name = cells[0].strip("` ")
         if line.startswith("| `") and len(cells) > SHOWN and _family_of(name) == family:
-            rows.append((name, cells[1], cells[2]))
+            rows.append((name, cells[1]))
     return rows
 
 
