@@ -7,6 +7,7 @@ was given. Whole numbers may be numpy's; a flag is none.
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from math import inf
 from numbers import Real
 from os import PathLike, fspath
@@ -88,6 +89,13 @@ def seconds_and_work(time_limit: object, work: object, *, asker: str) -> tuple[f
     if time_limit is None:
         return 60.0 if units is None else inf, units
     return number(time_limit, "time_limit", asker=asker), units
+
+
+def size(value: object, name: str, read: Callable[[str], int], *, asker: str) -> int | None:
+    """A number of bytes, or a text that ``read`` knows the bytes of; None for None."""
+    if value is None:
+        return None
+    return read(value) if isinstance(value, str) else whole(value, name, asker=asker)
 
 
 def text(value: object, name: str, *, asker: str) -> str:

@@ -15,6 +15,7 @@ from bubbleproof.arguments import (
     number,
     problem_of,
     seconds_and_work,
+    size,
     text,
     whole,
     window_of,
@@ -54,6 +55,7 @@ def solve(
     certified: bool = False,
     threads: int = 2,
     seed: int = 1,
+    memory: int | str | None = None,
 ) -> Result:
     """The best schedule of a problem, and how good it is.
 
@@ -75,6 +77,9 @@ def solve(
         Spend the time limit on a certificate where an engine's word is all there is.
     threads, seed
         Of the engine.
+    memory
+        What an engine may take: bytes, or a text such as ``"4 GiB"``. One that needs more is lost,
+        which ``losses`` of the result tell.
 
     Returns
     -------
@@ -86,6 +91,7 @@ def solve(
     TypeError, ValueError
         For what is no problem, or for an option of another type or out of range.
     """
+    from bubbleproof.formats.sizes_and_rates import bytes_of
     from bubbleproof.solvers import SolveOptions
     from bubbleproof.solvers import solve as search
     from bubbleproof.solvers.options import goal
@@ -103,6 +109,7 @@ def solve(
         seed=whole(seed, "seed", asker="solve"),
         threads=whole(threads, "threads", asker="solve"),
         certified=certified,
+        memory=size(memory, "memory", bytes_of, asker="solve"),
     )
     return search(given, options, _published(problem))
 

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from bubbleproof.arguments import path_text, seconds_and_work, whole, wrong
+from bubbleproof.arguments import path_text, seconds_and_work, size, whole, wrong
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def plan(
     work: float | None = None,
     threads: int = 2,
     seed: int = 1,
+    memory: int | str | None = None,
 ) -> Plan | NoPlanFound | ClusterPlan | NoClusterPlan:
     """The best pipeline over shapes and choices, and how good it is.
 
@@ -52,6 +53,8 @@ def plan(
         Units of work in all, of about a second each, in place of seconds: the plan repeats exactly.
     threads, seed
         Of an engine.
+    memory
+        What an engine may take: bytes, or a text such as ``"4 GiB"``.
 
     Returns
     -------
@@ -74,6 +77,7 @@ def plan(
     """
     from bubbleproof.formats import read_problem
     from bubbleproof.formats.clusters.cluster_toml import is_cluster_file
+    from bubbleproof.formats.sizes_and_rates import bytes_of
     from bubbleproof.planners import PlanOptions
     from bubbleproof.planners import plan as search
     from bubbleproof.theory.pipelines.shapes.few_candidates import few
@@ -85,6 +89,7 @@ def plan(
         work=units,
         threads=whole(threads, "threads", asker="plan"),
         seed=whole(seed, "seed", asker="plan"),
+        memory=size(memory, "memory", bytes_of, asker="plan"),
     )
     if isinstance(problem, Pipeline):
         space = PlanSpace(

@@ -1,8 +1,8 @@
 """What Linux has and other systems lack, each asked for here alone, with what serves instead.
 
-macOS tells no cores of a process; Windows besides has no signals to hold back, no server to fork
-processes from, and no SIGINT for a program that runs. (``socket`` options that a system lacks are
-left out where they are set: ``reference_exec.drivers.wire``.)
+macOS tells no cores of a process and limits no memory of one; Windows besides has no signals to
+hold back, no server to fork processes from, and no SIGINT for a program that runs. (``socket``
+options that a system lacks are left out where they are set: ``reference_exec.drivers.wire``.)
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import multiprocessing
 import os
 import signal
 import subprocess
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 
 
 def num_cores() -> int:
@@ -63,3 +64,39 @@ def ask_to_end(process: subprocess.Popen[bytes]) -> None:
 def has_fork_server() -> bool:
     """Whether processes can be forked from a server that has loaded what they need."""
     return "forkserver" in multiprocessing.get_all_start_methods()
+
+
+def has_memory_limits() -> bool:
+    """Whether the memory of a process can be limited."""
+    return sys.platform == "linux"
+
+
+def limit_memory(size: int | None, process: int = 0) -> None:
+    """Let a process, this one unless told, have so many bytes of its own; None: as many as it may.
+
+    What is beyond is not there for it: Python raises ``MemoryError``, libraries fail or abort.
+    Counted is what it may write to (Linux's RLIMIT_DATA), not what is reserved or read from files.
+    Where memory cannot be limited (``has_memory_limits``) nothing happens.
+    """
+    if not has_memory_limits():
+        return
+    import resource
+
+    _, most = resource.prlimit(process, resource.RLIMIT_DATA)
+    wanted = resource.RLIM_INFINITY if size is None else size
+    if most != resource.RLIM_INFINITY:
+        wanted = most if wanted == resource.RLIM_INFINITY else min(wanted, most)
+    with suppress(ProcessLookupError):
+        resource.prlimit(process, resource.RLIMIT_DATA, (wanted, most))
+
+
+def offer_to_be_killed_first() -> None:
+    """Where a system out of memory kills a process, let it be this one before its caller."""
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
+        score.write("500")
+
+
+def after_fork(call: Callable[[], None]) -> None:
+    """Have something called in every process that is forked from this one."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=call)

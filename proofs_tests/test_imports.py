@@ -25,7 +25,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "platforms": set(),
     "parallel": {"platforms"},
     "faults": set(),
-    "solvers": {"theory", "verify", "parallel", "platforms", "faults"},
+    "engine_process": {"platforms"},
+    "solvers": {"theory", "verify", "parallel", "platforms", "faults", "engine_process"},
     "costs": {"theory"},
     "planners": {"theory", "verify", "solvers", "parallel", "costs"},
     "reference_exec": {"theory", "verify", "platforms"},
@@ -36,6 +37,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "commands": {
         "theory", "papers", "verify", "solvers", "planners", "reference_exec", "formats", "report",
         "parallel", "platforms", "faults", "costs", "hand_over", "traces", "version", "suggestions",
+        "engine_process",
     },
     "version": set(),
     "reference_exec.__main__": {"__main__"},  # the command as torchrun starts it

@@ -18,6 +18,7 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
+from bubbleproof.engine_process.loss import EngineLoss, EngineLostError, LossKind
 from bubbleproof.faults import FaultError
 from bubbleproof.formats import UnusableInput, read_schedule, write_schedule
 from bubbleproof.formats.schedule_file import ScheduleFile
@@ -40,6 +41,7 @@ ERRORS = (
     Deadlock(["0F0", "1B0"]),
     InvalidSchedule(check_whole(SMALL.problem, WRONG)),
     FaultError("z3", "the bound 12", "the checker accepts a schedule of 11"),
+    EngineLostError(EngineLoss(who="cpsat", kind=LossKind.KILLED)),
     NotLegalError("4 does not divide 6", is_too_large=True),
 )
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf
+from typing import cast
 
 from bubbleproof.solvers.bounds import Bounds, lower_bounds
 from bubbleproof.solvers.engines import has_sat
+from bubbleproof.solvers.engines.apart import apart
 from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.engines.interruption import run_interruptibly
 from bubbleproof.solvers.refutation.excerpt_search import (
@@ -20,6 +22,7 @@ from bubbleproof.solvers.refutation.price_search import prices_beyond
 from bubbleproof.solvers.refutation.propagation import narrow
 from bubbleproof.solvers.search_state import SearchState
 from bubbleproof.solvers.starts import schedule_of_starts
+from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.verify.certificates.certificate import Drup
@@ -112,19 +115,22 @@ class BoundSearch(SearchState):
         claim = self.claimed.bound
         if self.problem.num_tasks > MOST_REFUTED or not has_sat():
             return
-        from bubbleproof.solvers.refutation.proofs import settle
-
         budget = self.whole.until(self.whole.after(seconds))
-        found = run_interruptibly(
-            lambda: settle(
-                self.problem, self.provable, claim, objective=self.objective, budget=budget
-            ),
-            self.options.stop,
-        )
+        found = run_interruptibly(partial(self._settled, claim, budget), self.options.stop)
         if found is None or isinstance(found, Drup):
             self._accept(found, "sat")
         else:  # starts that stay below the claim, unless the checker refuses them
             self._try_schedule("sat", schedule_of_starts(self.problem, found))
+
+    def _settled(self, claim: int, budget: Budget) -> Drup | Ints | None:
+        """What ``settle`` finds, in a process of its own where memory is limited."""
+        from bubbleproof.solvers.refutation.proofs import settle
+
+        given, named = (self.problem, self.provable, claim), {"objective": self.objective}
+        if budget.memory is None:
+            return settle(*given, objective=self.objective, budget=budget)
+        found = apart(f"{settle.__module__}:settle", given, budget, "sat", named)
+        return cast("Drup | Ints | None", found)
 
     def _accept(self, certificate: Certificate | None, who: str) -> None:
         """Keep a certificate that proves more, if its checker accepts it.

@@ -18,11 +18,13 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Literal, get_args
 
+from bubbleproof.engine_process.loss import size_text
 from bubbleproof.parallel import MAX_WORKERS
 from bubbleproof.solvers.engines import require_engine
 
 Goal = Literal["makespan", "span_idle", "makespan-then-peak", "peak"]
 COUNTED = ("auto", "cpsat", "sat")  # engines whose work is counted
+LEAST_MEMORY = 64 << 20  # bytes: with less no engine can be loaded
 OBJECTIVES: tuple[Goal, ...] = get_args(Goal)
 
 
@@ -45,6 +47,13 @@ def goal(name: str) -> Goal:
     raise ValueError(f"objective must be one of {' '.join(OBJECTIVES)}, got {name!r}")
 
 
+def require_memory(memory: int | None) -> None:
+    """Raise ``ValueError`` for so few bytes that no engine can be loaded."""
+    if memory is not None and memory < LEAST_MEMORY:
+        least = size_text(LEAST_MEMORY)
+        raise ValueError(f"memory must be {least} or more, got {size_text(memory)}")
+
+
 Progress = Callable[[str, int | None, int, float], None]
 
 
@@ -59,6 +68,8 @@ class SolveOptions:
     ``auto`` calls an engine (CP-SAT) only when the bounds leave a gap. ``progress`` is called with
     (who, best value or None, lower bound, seconds) whenever something improves. ``within`` is the
     largest value wanted (for ``peak``, the largest makespan): beyond it there is no schedule.
+    ``memory`` (bytes) is what each engine may take, in a process of its own; one that needs more is
+    lost, and the result's ``losses`` say so.
     ``certified``: an engine's word is not enough, and the time limit is used to replace it.
     Setting ``stop`` from another thread, or Ctrl-C, ends the search with what it has.
     """
@@ -71,6 +82,7 @@ class SolveOptions:
     seed: int = 1
     threads: int = 2
     certified: bool = False
+    memory: int | None = None
     progress: Progress | None = None
     stop: threading.Event = field(default_factory=threading.Event)
 
@@ -92,6 +104,7 @@ class SolveOptions:
             raise ValueError(f"seed must be 0 to 2**31 - 1, got {self.seed}")
         if self.threads < 1:
             raise ValueError(f"threads must be 1 or more, got {self.threads}")
+        require_memory(self.memory)
         if self.threads > MAX_WORKERS:
             raise ValueError(f"threads must be {MAX_WORKERS} or less, got {self.threads}")
 

@@ -28,6 +28,7 @@ from bubbleproof.solvers.demands import Demands
 from bubbleproof.solvers.encoding import Encoding
 from bubbleproof.solvers.engines import Budget
 from bubbleproof.solvers.engines.cpsat import CpSatModel, run
+from bubbleproof.solvers.engines.cpsat_solver import CpSatSolver
 from bubbleproof.solvers.engines.engine import EngineOutcome
 from bubbleproof.solvers.engines.interruption import run_interruptibly
 from bubbleproof.solvers.gate import BoundClaim, schedule_from
@@ -308,9 +309,9 @@ class _RepairModel(CpSatModel):
 
     def search(self, budget: Budget) -> tuple[EngineOutcome, frozenset[PlaceInOrder]]:
         """What CP-SAT answers, and the places kept in the schedule it found, if any."""
-        solver = cp_model.CpSolver()
+        solver = CpSatSolver()
         outcome = run(self, budget, solver)
         if outcome.start is None:
             return outcome, frozenset()
-        kept = frozenset(place for place, keep in self.keeps.items() if solver.boolean_value(keep))
+        kept = frozenset(place for place, keep in self.keeps.items() if solver.value(keep))
         return outcome, kept

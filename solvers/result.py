@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from bubbleproof.engine_process.loss import EngineLoss
 from bubbleproof.faults import FaultError
 from bubbleproof.solvers.options import Goal
 from bubbleproof.theory.model.measures import Measures
@@ -66,6 +67,7 @@ class Result:
     ``work`` is what was done, in units of about a second, as far as it is counted.
     ``origin`` names who found the schedule; ``reason`` explains INFEASIBLE, UNKNOWN where it is
     not for want of time, and an interruption, and tells of certificates that were refused;
+    ``losses``: the engines that gave no answer, and why; the reason tells of them as well.
     ``is_claimed``: INFEASIBLE by an engine's word.
     Raises ``FaultError`` for a value below the best bound, an OPTIMAL above it, and a status that
     says that there is a schedule (or none) where it is not so.
@@ -83,6 +85,7 @@ class Result:
     objective: Goal = "makespan"
     peak_bound: PeakBound | None = None
     is_claimed: bool = False
+    losses: tuple[EngineLoss, ...] = ()
 
     def __repr__(self) -> str:
         proof = "" if self.proof is None else f" ({self.proof.value})"

@@ -12,6 +12,7 @@ before stands.
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import ClassVar
 
+from bubbleproof.platforms import has_memory_limits
 from bubbleproof.solvers.encoding import Objective
 from bubbleproof.solvers.engines.engine import Budget, ReportProgress
 from bubbleproof.solvers.gate import BoundClaim, refusal, value_of
@@ -61,6 +63,7 @@ def whole_of(options: SolveOptions) -> Budget:
         seed=options.seed,
         threads=options.threads,
         stop=options.stop,
+        memory=options.memory,
     )
 
 
@@ -264,7 +267,10 @@ class SearchState:
         is_claimed
             Whether an engine's word is all that INFEASIBLE rests on.
         """
-        best = self.best
+        best, losses = self.best, tuple(dict.fromkeys(self.whole.losses))
+        told = [str(loss) for loss in losses]
+        if self.options.memory is not None and not has_memory_limits():
+            told.append(f"{sys.platform} limits no memory of a process: engines had no limit")
         return Result(
             status=status,
             found=None if best is None else best.found,
@@ -274,7 +280,8 @@ class SearchState:
             origin="" if best is None else best.origin,
             seconds=time.perf_counter() - self.began,
             work=self.work,
-            reason="; ".join(line for line in (reason, *self.refusals) if line),
+            reason="; ".join(line for line in (reason, *self.refusals, *told) if line),
             objective=self.objective,
             is_claimed=is_claimed,
+            losses=losses,
         )

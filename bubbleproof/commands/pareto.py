@@ -65,7 +65,8 @@ def run_pareto(
     source = read_problem_input(problem)
     if source.has_choices:
         raise ValueError(f"{problem}: pareto takes no [choices]")
-    options = SolveOptions(time_limit=time_limit, threads=1)
+    memory = None if source.file is None else source.file.memory
+    options = SolveOptions(time_limit=time_limit, threads=1, memory=memory)
 
     def tell(cap: int, result: Result) -> None:
         say(f"peak <= {cap}: {result.status.name.lower()}, makespan {result.makespan}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bubbleproof.commands.inputs import ProblemInput
 from bubbleproof.commands.output import counted, measures_to_json
+from bubbleproof.engine_process.loss import EngineLoss
 from bubbleproof.solvers import ProofOrigin, Result, Status
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.candidates.cases import Cases
@@ -129,7 +130,13 @@ def result_to_json(source: ProblemInput, result: Result) -> dict[str, object]:
         "chosen": None if source.choices is None else list(source.choices.chosen),
         "measured": None if result.measured is None else measures_to_json(result.measured),
         "seconds": round(result.seconds, 3),
+        **({"losses": [_loss_to_json(loss) for loss in result.losses]} if result.losses else {}),
     }
+
+
+def _loss_to_json(loss: EngineLoss) -> dict[str, object]:
+    """An engine that gave no answer: its name, why, and the sentence for people."""
+    return {"engine": loss.who, "kind": loss.kind.name, "statement": str(loss)}
 
 
 def _certificate_to_json(

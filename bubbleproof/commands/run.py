@@ -42,7 +42,11 @@ def run_shape(request: RunRequest, asked: ProblemFile, limits: SearchLimits) -> 
     request.tell(f"{source.name}: {counted(tasks, 'task')} on {counted(ranks, 'rank')}")
     compared = [compare(asked, item) for item in asked.compare]
     search = SearchOptions(
-        time_limit=limits.time_limit, work=limits.work, threads=limits.threads, seed=limits.seed
+        time_limit=limits.time_limit,
+        work=limits.work,
+        threads=limits.threads,
+        seed=limits.seed,
+        memory=limits.memory,
     )
     options = options_for(source, search, quiet=request.json)
     source, result = solve_input(source, options)

@@ -12,6 +12,7 @@ from bubbleproof.commands.options.shared_options import (
     DemandOptions,
     SearchOptions,
     SolveOutput,
+    memory_of,
     seconds_of,
 )
 from bubbleproof.commands.options.targets import written_together
@@ -130,6 +131,7 @@ def options_for(
         seed=search.seed,
         threads=search.threads,
         certified=search.certified,
+        memory=memory_of(search.memory, file.memory if file else None),
         progress=None if quiet else _report,
     )
 

@@ -81,6 +81,7 @@
     objective = "makespan"       # or "span_idle", "makespan-then-peak", "peak"
     within = 500                 # ticks: the largest value wanted; for "peak", the largest makespan
     time_limit = 60              # seconds
+    memory = "4 GiB"             # what an engine may take, which then has a process of its own
 
 Memory is counted in ``memory_unit``; where that is ``bytes``, a string may carry a unit (B kB MB
 GB TB KiB MiB GiB TiB). Every number is whole. An unknown key is an error. The schema is
@@ -129,7 +130,8 @@ class ProblemFile:
 
     ``has_split_ticks`` tells whether the ticks of I and W were given; without them the pipeline
     cannot be compared with families that split the backward, and ``compare`` names none of those.
-    ``time_limit`` is in seconds. ``allowed`` is what a solver may choose, None for nothing.
+    ``time_limit`` is in seconds, ``memory`` of an engine in bytes. ``allowed`` is what a solver may
+    choose, None for nothing.
     ``plan`` are other shapes to try, ``rank_by`` and ``spread`` how to list what comes of them.
     ``paper`` has the tables of the papers' planners, by name.
     """
@@ -142,6 +144,7 @@ class ProblemFile:
     objective: str
     within: int | None
     time_limit: int | None
+    memory: int | None = None
     allowed: AllowedChoices | None = None
     plan: PlanSpace | None = None
     rank_by: str = "nominal"
@@ -212,6 +215,7 @@ def problem_of(content: Mapping[str, object], *, name: str) -> ProblemFile:
         objective=layout.solve.objective,
         within=layout.solve.within,
         time_limit=layout.solve.time_limit,
+        memory=layout.solve.memory_bytes,
         allowed=allowed,
         plan=space,
         rank_by=plan.rank_by,

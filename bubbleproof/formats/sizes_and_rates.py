@@ -49,6 +49,15 @@ def _size(text: str, info: ValidationInfo[Units]) -> int:
     if info.context.memory_unit != "bytes":
         expected = 'a whole number (units need memory_unit = "bytes")'
         raise UnusableInput("", expected, quoted(text))
+    return bytes_of(text)
+
+
+def bytes_of(text: str) -> int:
+    """The bytes of a text such as ``80 GiB``. Raises ``UnusableInput`` for what is no such text.
+
+    >>> bytes_of("4 GiB")
+    4294967296
+    """
     match = _SIZE.fullmatch(text)
     if match is None or match[2] not in _UNITS:
         raise UnusableInput("", 'a size such as "80 GiB"', quoted(text))
@@ -76,6 +85,7 @@ def _rate(given: int | str, info: ValidationInfo[Units]) -> int | Fraction:
 
 
 Text = Annotated[str, AfterValidator(_size)]  # read as bytes
+SizeInBytes = Annotated[str, AfterValidator(bytes_of)]  # read as bytes, whatever the file counts in
 Size = Whole | Text
 NaturalSize = Natural | Text
 Rate = Annotated[Natural | str, AfterValidator(_rate)]  # read as memory units per tick

@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 
 from bubbleproof.planners.looks import FoundSchedule
 from bubbleproof.planners.outcome import Outcome, OutcomeReason
-from bubbleproof.solvers.options import SolveOptions
+from bubbleproof.solvers.options import SolveOptions, require_memory
 from bubbleproof.solvers.result import Status
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.schedule import Schedule
@@ -37,7 +37,7 @@ STATEMENTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanOptions:
-    """How to plan: seconds in all, threads of an engine, its seed.
+    """How to plan: seconds in all, threads of an engine, its seed, the bytes that it may take.
 
     ``work`` limits what is done, in units of about a second each: status, bounds and schedules are
     then the same in every run with as many threads, with workers or without, that does not meet the
@@ -52,6 +52,7 @@ class PlanOptions:
     work: float | None = None
     threads: int = 2
     seed: int = 1
+    memory: int | None = None
     tell: Told | None = None
     stop: threading.Event = field(default_factory=threading.Event)
     orders: tuple[str, ...] = ()
@@ -63,6 +64,7 @@ class PlanOptions:
             raise ValueError(f"work must be above 0 units, got {self.work}")
         if self.threads < 1:
             raise ValueError(f"threads must be 1 or more, got {self.threads}")
+        require_memory(self.memory)
         if not 0 <= self.seed < 1 << 31:
             raise ValueError(f"seed must be 0 to 2**31 - 1, got {self.seed}")
 
@@ -75,6 +77,7 @@ class PlanOptions:
             work=work,
             threads=self.threads,
             seed=self.seed,
+            memory=self.memory,
             within=within,
             stop=self.stop,
         )

@@ -24,14 +24,22 @@ _SEARCHES = {
     "pulp-cbc": ("pulp_milp", "search_with_cbc"),
 }
 ENGINES = tuple(_SEARCHES)
+# Engines whose whole search may have a process of its own, and whether it has where it is large.
+# CP-SAT's models are sent there one by one, CBC is a program; sat stops wherever it is asked to.
+_APART = {"sat": False, "z3": True, "pulp": True}
 _EXTRAS = {"sat": ("pysat", "python-sat"), "z3": ("z3", "z3-solver")}  # module, distribution
 
 
 def engine(name: str) -> Engine:
     """The search of the engine called ``name``; raises ``KeyError`` for an unknown one."""
     module, search = _SEARCHES[name]
-    found: Engine = getattr(import_module(f"{__name__}.{module}"), search)
-    return found
+    if name not in _APART:
+        found: Engine = getattr(import_module(f"{__name__}.{module}"), search)
+        return found
+    from bubbleproof.solvers.engines.apart import ApartEngine
+
+    function, is_heavy = f"{__name__}.{module}:{search}", _APART[name]
+    return ApartEngine(name=name, function=function, is_heavy=is_heavy)
 
 
 def has_sat() -> bool:

@@ -11,7 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bubbleproof.platforms import ask_to_end
+from bubbleproof.engine_process.loss import loss_of
+from bubbleproof.platforms import ask_to_end, limit_memory
 from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.engines.milp import MilpSolution, Values
 from bubbleproof.solvers.engines.pulp_alone import pulp
@@ -50,19 +51,29 @@ def minimize(program: pulp.LpProblem, known: Values | None, budget: Budget) -> M
 
 
 def _wait_for(command: list[str], folder: str, budget: Budget) -> None:
-    """Run the command; at the end of the budget ask it to finish, and in the end make it."""
-    process = subprocess.Popen(
-        command,
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    """Run the command; at the end of the budget ask it to finish, and in the end make it.
+
+    Where it crashes or is killed, the budget's ``losses`` tell of it.
+    """
+    errors = Path(folder, "errors.txt")
+    with errors.open("wb") as stderr:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+            start_new_session=True,
+        )
+    if budget.memory is not None:
+        limit_memory(budget.memory, process.pid)
     try:
         while budget.seconds > 0:
             with suppress(subprocess.TimeoutExpired):
-                process.wait(POLL)
+                if process.wait(POLL) < 0:
+                    said = errors.read_text("utf-8", "replace")
+                    loss = loss_of("CBC", process.returncode, said, budget.memory)
+                    budget.losses.append(loss)
                 return
         ask_to_end(process)
         with suppress(subprocess.TimeoutExpired):

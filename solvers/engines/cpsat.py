@@ -14,13 +14,11 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from bubbleproof.solvers.encoding import Encoding
-from bubbleproof.solvers.engines.engine import Budget, EngineOutcome, Model, ReportProgress
-from bubbleproof.solvers.engines.interruption import watching
+from bubbleproof.solvers.engines.cpsat_solver import CpSatSolver
+from bubbleproof.solvers.engines.engine import Budget, EngineOutcome, Model
 from bubbleproof.solvers.memory_rules import LimitedStore
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
-
-FOUND = (cp_model.OPTIMAL, cp_model.FEASIBLE)
 
 
 class CpSatModel(Model):
@@ -105,19 +103,6 @@ class CpSatModel(Model):
             self.model.add_hint(variable, value)
 
 
-class _Reporter(cp_model.CpSolverSolutionCallback):
-    def __init__(self, report: ReportProgress) -> None:
-        super().__init__()
-        self.report = report
-
-    def on_solution_callback(self) -> None:
-        self.report(round(self.objective_value), _rounded_up(self.best_objective_bound))
-
-
-def _rounded_up(bound: float) -> int:
-    return int(np.ceil(bound - 1e-6))
-
-
 def search(encoding: Encoding, hint: Ints | None, budget: Budget) -> EngineOutcome:
     """The best starts within the limit that CP-SAT finds in the time given."""
     if encoding.is_hopeless:
@@ -130,48 +115,14 @@ def search(encoding: Encoding, hint: Ints | None, budget: Budget) -> EngineOutco
     return run(model, budget)
 
 
-def run(
-    model: CpSatModel, budget: Budget, solver: cp_model.CpSolver | None = None
-) -> EngineOutcome:
+def run(model: CpSatModel, budget: Budget, solver: CpSatSolver | None = None) -> EngineOutcome:
     """Search a model that is complete, objective included; ``solver`` keeps the values found."""
-    solver = solver or cp_model.CpSolver()
-    status, bound = solve_model(model.model, solver, budget)
-    if status == cp_model.INFEASIBLE:
+    solver = solver or CpSatSolver()
+    solver.solve(model.model, budget)
+    if solver.is_refuted:
         return EngineOutcome(bound=model.encoding.limit + 1, is_refuted=True)
-    if status not in FOUND:
-        return EngineOutcome(bound=bound)
-    return EngineOutcome(start=values(solver, model.start), bound=bound)
-
-
-def solve_model(
-    model: cp_model.CpModel, solver: cp_model.CpSolver, budget: Budget
-) -> tuple[cp_model.CpSolverStatus, int]:
-    """The status within the budget, and the bound on the objective.
-
-    Raises ``ValueError`` where CP-SAT refuses a model, as it does numbers that are too large.
-    """
-    solver.parameters.max_time_in_seconds = budget.seconds
-    solver.parameters.num_workers = budget.threads
-    if budget.is_counted:
-        left = max(0.0, budget.work - budget.meter.units)
-        most = solver.parameters.max_deterministic_time
-        solver.parameters.max_deterministic_time = min(most, left)
-        solver.parameters.interleave_search = budget.threads > 1
-    solver.parameters.random_seed = budget.seed
-    callback = None if budget.report is None else _Reporter(budget.report)
-    solver.parameters.catch_sigint_signal = False  # the caller watches for Ctrl-C
-    with watching(budget, solver.stop_search):
-        status = solver.solve(model, callback)
-    budget.meter.spend(solver.response_proto.deterministic_time)
-    if status == cp_model.MODEL_INVALID:
-        why = " ".join(model.validate().split())
-        raise ValueError(f"cpsat cannot take this problem, choose another engine: {why}")
-    return status, 0 if status == cp_model.INFEASIBLE else _rounded_up(solver.best_objective_bound)
-
-
-def values(solver: cp_model.CpSolver, variables: Sequence[cp_model.IntVar]) -> Ints:
-    """What a solver found."""
-    return np.array([solver.value(variable) for variable in variables], dtype=np.int64)
+    start = solver.values(model.start) if solver.is_found else None
+    return EngineOutcome(start=start, bound=solver.bound)
 
 
 def add_reservoir(

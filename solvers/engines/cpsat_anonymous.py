@@ -42,6 +42,7 @@ from bubbleproof.solvers.choices.choices_symmetry import class_of_task
 from bubbleproof.solvers.choices.variants import Option
 from bubbleproof.solvers.engines.choices_frame import Choice, Frame
 from bubbleproof.solvers.engines.cpsat_choices import ChoicesModel, search_with
+from bubbleproof.solvers.engines.cpsat_solver import CpSatSolver
 from bubbleproof.solvers.engines.engine import UNLIMITED, Budget
 from bubbleproof.solvers.engines.sorted_loads import Series, SortedLoads, closure
 from bubbleproof.solvers.identical import identical
@@ -332,7 +333,7 @@ class AnonymousModel(ChoicesModel):
         for task in self.frame.always[compute[self.frame.always]].tolist():
             self.model.add(self.goal >= self.end(task))
 
-    def outcome(self, solver: cp_model.CpSolver, bound: int) -> Choice:
+    def outcome(self, solver: CpSatSolver, bound: int) -> Choice:
         """The bound alone: the times belong to no microbatch."""
         del solver
         return Choice(bound=bound)

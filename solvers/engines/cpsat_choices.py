@@ -19,7 +19,8 @@ from bubbleproof.solvers.choices.choices_symmetry import Symmetry, order_edges
 from bubbleproof.solvers.choices.option_lifetimes import OptionalLifetime, OptionLifetimes
 from bubbleproof.solvers.encoding import longest_makespan
 from bubbleproof.solvers.engines.choices_frame import Choice, Frame, is_anchored
-from bubbleproof.solvers.engines.cpsat import FOUND, add_reservoir, solve_model, values
+from bubbleproof.solvers.engines.cpsat import add_reservoir
+from bubbleproof.solvers.engines.cpsat_solver import CpSatSolver
 from bubbleproof.solvers.engines.engine import UNLIMITED, Budget, OutOfTimeError
 from bubbleproof.solvers.starts import rows
 from bubbleproof.theory.model.actions import NONE
@@ -223,10 +224,10 @@ class ChoicesModel:
                 if options[task] != NONE:
                     rule.only_enforce_if(self.option[options[task]])
 
-    def outcome(self, solver: cp_model.CpSolver, bound: int) -> Choice:
+    def outcome(self, solver: CpSatSolver, bound: int) -> Choice:
         """What the solver's values stand for."""
         return Choice(
-            start=values(solver, self.start),
+            start=solver.values(self.start),
             taken=tuple(o for o, taken in enumerate(self.option) if solver.value(taken)),
             bound=bound,
         )
@@ -236,14 +237,14 @@ def run_model(model: ChoicesModel, budget: Budget) -> Choice:
     """Minimize a model that is complete."""
     if model.is_hopeless:
         return Choice(bound=model.frame.limit + 1, is_refuted=True)
-    solver = cp_model.CpSolver()
+    solver = CpSatSolver()
     model.model.minimize(model.goal)
-    status, bound = solve_model(model.model, solver, budget)
-    if status == cp_model.INFEASIBLE:
+    solver.solve(model.model, budget)
+    if solver.is_refuted:
         return Choice(bound=model.frame.limit + 1, is_refuted=True)
-    if status not in FOUND:
-        return Choice(bound=bound)
-    return model.outcome(solver, bound)
+    if not solver.is_found:
+        return Choice(bound=solver.bound)
+    return model.outcome(solver, solver.bound)
 
 
 def search_with(kind: type[ChoicesModel], frame: Frame, budget: Budget) -> Choice:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from ortools.sat.python import cp_model
 
-from bubbleproof.solvers.engines.cpsat import FOUND, solve_model, values
+from bubbleproof.solvers.engines.cpsat_solver import CpSatSolver
 from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.memory_rules import Lifetime, LimitedStore
 from bubbleproof.solvers.starts import rows
@@ -132,12 +132,12 @@ def search(
         return None
     model = PeriodicModel(cycle, ticks, span)
     model.build()
-    solver = cp_model.CpSolver()
+    solver = CpSatSolver()
     solver.parameters.linearization_level = 0
     solver.parameters.max_deterministic_time = work
     if known is not None:
         model.model.minimize(model.span)
         for start, value in zip(model.start, known.tolist(), strict=True):
             model.model.add_hint(start, value)
-    status, _ = solve_model(model.model, solver, budget)
-    return values(solver, model.start) if status in FOUND else None
+    solver.solve(model.model, budget)
+    return solver.values(model.start) if solver.is_found else None

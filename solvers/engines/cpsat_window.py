@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from ortools.sat.python import cp_model
 
-from bubbleproof.solvers.engines.cpsat import FOUND, solve_model
+from bubbleproof.solvers.engines.cpsat_solver import CpSatSolver
 from bubbleproof.solvers.engines.engine import Budget
 
 FOREVER = -1  # instead of a task: beyond the window
@@ -126,12 +126,12 @@ def search(window: Window, budget: Budget, work: float, *, limit: int | None) ->
     model.build()
     if limit is None:
         model.minimize_sum()
-    solver = cp_model.CpSolver()
+    solver = CpSatSolver()
     solver.parameters.max_deterministic_time = work
     solver.parameters.linearization_level = 0
     solver.parameters.use_dynamic_precedence_in_disjunctive = True
     solver.parameters.use_disjunctive_constraint_in_cumulative = False
-    status, _ = solve_model(model.model, solver, budget)
-    if status in FOUND:
+    solver.solve(model.model, budget)
+    if solver.is_found:
         return WindowResult(start=[solver.value(start) for start in model.start])
-    return WindowResult(is_refuted=status == cp_model.INFEASIBLE)
+    return WindowResult(is_refuted=solver.is_refuted)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Generic, Protocol, TypeVar
 
+from bubbleproof.engine_process.loss import EngineLoss
 from bubbleproof.solvers.encoding import Encoding, TaskMoment
 from bubbleproof.solvers.starts import rows
 from bubbleproof.theory.model.actions import Ints
@@ -54,6 +55,9 @@ class Budget:
     Where work is limited the budget ends once ``meter`` shows ``work`` units, and the deadline is
     that of the whole search: every step then does the same in every run that meets no deadline.
     Setting ``stop`` ends the search early with what it has. ``report`` hears of improvements.
+    ``keep`` hears the starts of better schedules where an engine tells them before its end.
+    ``memory`` (bytes) is what each engine may take, in a process of its own; those that were lost
+    are added to ``losses``.
     """
 
     deadline: float
@@ -63,6 +67,9 @@ class Budget:
     stop: threading.Event = field(default_factory=threading.Event)
     work: float = inf
     meter: Meter = field(default_factory=Meter)
+    memory: int | None = None
+    keep: Callable[[Ints], None] | None = None
+    losses: list[EngineLoss] = field(default_factory=list)
 
     @property
     def seconds(self) -> float:

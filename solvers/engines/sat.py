@@ -70,6 +70,8 @@ class _Search:
                 self.best = checked_value(self.encoding, self.start)
                 if self.best is None:
                     raise FaultError("sat", "a schedule", "the checker refuses it")
+                if self.budget.keep is not None:
+                    self.budget.keep(self.start)
             elif found is not None:
                 self.bound = (limit // model.size + 1) * model.size
         return found

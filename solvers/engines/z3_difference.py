@@ -144,7 +144,9 @@ class _Bisection:
             middle = self._next()
             try:
                 answer = self._probe(middle)
-            except z3.Z3Exception:
+            except z3.Z3Exception as error:
+                if "out of memory" in str(error):
+                    raise MemoryError from error
                 if self.budget.seconds:
                     raise
                 break  # an interruption that met z3 outside of its search
@@ -190,3 +192,5 @@ class _Bisection:
         if value >= self.high:
             raise FaultError("z3", f"a schedule of less than {self.high}", f"its value is {value}")
         self.best, self.high = start, value
+        if self.budget.keep is not None:
+            self.budget.keep(start)

@@ -193,9 +193,8 @@ class LargeSearch:
 
         ``work`` bounds the deterministic seconds, which no other job on the machine changes.
         """
-        from ortools.sat.python.cp_model import CpSolver
-
         from bubbleproof.solvers.engines.cpsat import CpSatModel, run
+        from bubbleproof.solvers.engines.cpsat_solver import CpSatSolver
 
         short = first_microbatches(self.problem, plan.microbatches)
         bounds = lower_bounds(short)
@@ -211,7 +210,7 @@ class LargeSearch:
             for task, later in zip(row[: -band.count], row[band.count :], strict=True):
                 model.model.add(model.start[later] == model.start[task] + band.ticks)
         model.model.minimize(model.goal)
-        solver = CpSolver()
+        solver = CpSatSolver()
         solver.parameters.max_deterministic_time = work
         outcome = run(model, replace(budget, report=None), solver)
         if outcome.start is None:

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import inf
+from typing import cast
 
 import numpy as np
 
 from bubbleproof.solvers.bounds import Bounds
+from bubbleproof.solvers.engines.apart import apart
 from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.refutation.lone_microbatch import LoneMicrobatch, lone_microbatch
 from bubbleproof.solvers.refutation.price_program import Floats, PriceProgram
@@ -142,8 +144,6 @@ class PriceSearch:
         most_units: float = inf,
     ) -> tuple[float, TickPrices] | None:
         """z, and the prices that show it; None out of time or beyond reach."""
-        from bubbleproof.solvers.engines.highs_duals import maximize_last
-
         kept = sum(len(part.kept) for part in parts)
         if not kept or horizon * (kept + 1 + len(stores)) > MOST_COLUMNS:
             return None
@@ -153,7 +153,7 @@ class PriceSearch:
         if units > most_units or self.budget.now() + units > self.budget.after(inf):
             return None
         self.budget.meter.spend(units)
-        if (found := maximize_last(program.num_columns, rows, most, self.budget)) is None:
+        if (found := self._maximized(program.num_columns, rows, most)) is None:
             return None
         sold, *held = program.prices(found[1])
         return found[0], TickPrices(
@@ -161,6 +161,18 @@ class PriceSearch:
             stores=tuple(_tariff(store, each) for store, each in zip(stores, held, strict=True)),
             bound=horizon + 1,
         )
+
+    def _maximized(
+        self, columns: int, rows: tuple[Ints, Ints, Floats], most: Floats
+    ) -> tuple[float, Floats] | None:
+        """What HiGHS finds, in a process of its own where memory is limited."""
+        from bubbleproof.solvers.engines.highs_duals import maximize_last
+
+        given = columns, rows, most
+        if self.budget.memory is None:
+            return maximize_last(*given, self.budget)
+        found = apart(f"{maximize_last.__module__}:maximize_last", given, self.budget, "HiGHS")
+        return cast("tuple[float, Floats] | None", found)
 
 
 def _longest(parts: list[LoneMicrobatch]) -> int:

@@ -34,6 +34,7 @@ ProblemPath = Annotated[str, Argument(metavar="PROBLEM", help="FILE.toml or FILE
 Json = Annotated[bool, Option("--json", help="One JSON object on standard output.")]
 Dialect = Annotated[str | None, Option(help="Dialect of a PyTorch table: new or old.")]
 TimeLimit = Annotated[float | None, Option(help="Seconds for the exact engine.")]
+Memory = Annotated[str | None, Option(help='What an engine may take, such as "4 GiB".')]
 NewSchedule = Annotated[str | None, Option("-o", help="Write the schedule (.json)."), Target.FILE]
 
 
@@ -47,6 +48,19 @@ def seconds_of(asked: float | None, in_file: int | None, work: float | None = No
         return inf
     said = in_file if asked is None else asked
     return DEFAULT_TIME_LIMIT if said is None else said
+
+
+def memory_of(asked: str | None, in_file: int | None) -> int | None:
+    """The bytes that an engine may take: what is asked for, else the file's.
+
+    >>> memory_of("1 GiB", None), memory_of(None, 5)
+    (1073741824, 5)
+    """
+    if asked is None:
+        return in_file
+    from bubbleproof.formats.sizes_and_rates import bytes_of
+
+    return bytes_of(asked)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +82,7 @@ class SearchOptions(OptionGroup):
     ] = None
     seed: Annotated[int, Option(help="Seed of the engine.")] = 1
     threads: Annotated[int, Option(help="Threads of the engine.")] = 2
+    memory: Memory = None
     certified: Annotated[bool, Option(help="Take no engine's word for an optimum.")] = False
 
 
@@ -113,6 +128,7 @@ class SearchLimits(OptionGroup):
     ] = None
     threads: Annotated[int, Option(help="Threads of an engine.")] = 2
     seed: Annotated[int, Option(help="Seed of the engine.")] = 1
+    memory: Memory = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

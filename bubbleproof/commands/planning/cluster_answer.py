@@ -139,6 +139,11 @@ class ClusterQuestion:
         """Seconds that the file gives."""
         return self.file.time_limit
 
+    @property
+    def memory(self) -> int | None:
+        """The bytes that an engine may take, of the file."""
+        return self.file.memory
+
     def answer(self, options: PlanOptions, executor: Executor | None = None) -> PlanAnswer:
         """Plan it. Raises ``ValueError`` where a number forbids every deployment."""
         file, began = self.file, perf_counter()

@@ -12,7 +12,12 @@ from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 
 from bubbleproof.commands.heartbeat import heartbeat
-from bubbleproof.commands.options.shared_options import PlanRequest, SearchLimits, seconds_of
+from bubbleproof.commands.options.shared_options import (
+    PlanRequest,
+    SearchLimits,
+    memory_of,
+    seconds_of,
+)
 from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import print_json, say
 from bubbleproof.commands.planning.cluster_answer import ClusterQuestion
@@ -29,7 +34,7 @@ def run_plan(problem: str, request: PlanRequest) -> int:
     if certificate is not None and not certificate.endswith(".json"):
         raise ValueError(f"the certificate's file must end in .json, got {certificate!r}")
     asked = _question(problem, request)
-    options = options_of(request.limits, asked.time_limit, quiet=request.json)
+    options = options_of(request.limits, asked, quiet=request.json)
     with _workers_of(request) as executor, heartbeat(options) as telling:
         answer = asked.answer(telling, executor)
     _write(answer, request)
@@ -67,13 +72,14 @@ def _write(answer: PlanAnswer, request: PlanRequest) -> None:
         say(f"wrote {output}")
 
 
-def options_of(limits: SearchLimits, in_file: int | None, *, quiet: bool) -> PlanOptions:
+def options_of(limits: SearchLimits, asked: AskedPlan, *, quiet: bool) -> PlanOptions:
     """How to plan, as the command line or the file says."""
     return PlanOptions(
-        time_limit=seconds_of(limits.time_limit, in_file, limits.work),
+        time_limit=seconds_of(limits.time_limit, asked.time_limit, limits.work),
         work=limits.work,
         threads=limits.threads,
         seed=limits.seed,
+        memory=memory_of(limits.memory, asked.memory),
         tell=None if quiet else say,
     )
 

@@ -112,5 +112,8 @@ class AskedPlan(Protocol):
     @property
     def time_limit(self) -> int | None: ...
 
+    @property
+    def memory(self) -> int | None: ...
+
     def answer(self, options: PlanOptions, executor: Executor | None = None) -> PlanAnswer:
         """Raises ``ValueError`` where a number forbids everything, with the nearest that works."""

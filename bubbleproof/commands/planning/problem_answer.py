@@ -67,6 +67,11 @@ class ProblemQuestion:
         """Seconds that the file gives."""
         return self.file.time_limit
 
+    @property
+    def memory(self) -> int | None:
+        """The bytes that an engine may take, of the file."""
+        return self.file.memory
+
     def answer(self, options: PlanOptions, executor: Executor | None = None) -> PlanAnswer:
         """Plan it. Raises ``ValueError`` where a number forbids every candidate."""
         chosen, known = self._chosen()

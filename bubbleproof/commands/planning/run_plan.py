@@ -56,7 +56,7 @@ def _run(
     request: RunRequest,
 ) -> int:
     request.prepare()
-    options = options_of(limits, asked.time_limit, quiet=request.json)
+    options = options_of(limits, asked, quiet=request.json)
     answer = asked.answer(options)
     if not isinstance(answer, FoundAnswer):
         if request.json:

@@ -58,7 +58,7 @@ MOST_SHARES = 64  # so many microseconds are little of what a layer takes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterFile:
-    """What such a file says; ``time_limit`` in seconds. ``plan`` has the shapes of a pipeline.
+    """What such a file says; ``time_limit`` in seconds, ``memory`` of an engine in bytes.
 
     ``plan`` has them as they are told, ``shapes`` as they are read; ``text`` is all of the file.
     ``opened`` is what a file leaves open that lists nothing, or names a framework; None where all
@@ -72,6 +72,7 @@ class ClusterFile:
     plan: Mapping[str, object]
     shapes: ClusterPlanLayout
     time_limit: int | None
+    memory: int | None = None
     text: str = ""
     opened: OpenChoices | None = None
 
@@ -167,6 +168,7 @@ def cluster_file_of_text(text: str, *, name: str, framework: str | None = None) 
         plan=_shapes(layout.plan),
         shapes=layout.plan,
         time_limit=layout.solve.time_limit,
+        memory=layout.solve.memory_bytes,
         text=text,
         opened=opened,
     )

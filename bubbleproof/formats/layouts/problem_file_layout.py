@@ -16,7 +16,7 @@ from bubbleproof.formats.errors import UnusableInput, quoted, values_at
 from bubbleproof.formats.layouts.choices_layout import ChoicesLayout
 from bubbleproof.formats.layouts.paper_layout import PaperLayout
 from bubbleproof.formats.layouts.plan_layout import LayersLayout, PlanLayout
-from bubbleproof.formats.sizes_and_rates import NaturalSize, Rate, Size
+from bubbleproof.formats.sizes_and_rates import NaturalSize, Rate, Size, SizeInBytes
 from bubbleproof.formats.validation import Count, Layout, Natural, NaturalRows, RankPair
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.pipelines.stage_numbers import Ticks, grid, stage_ticks, weight_rows
@@ -102,6 +102,13 @@ class SolveLayout(Layout):
     """Largest value wanted, in ticks; for the objective "peak", the largest makespan."""
     time_limit: Count | None = None
     """Seconds."""
+    memory: SizeInBytes | None = None
+    """What an engine may take, such as "4 GiB"; it then has a process of its own."""
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """The limit in bytes."""
+        return None if self.memory is None else int(self.memory)
 
 
 class ProblemFileLayout(Layout):

@@ -1,0 +1,157 @@
+"""The inside of an engine's process: it does one call after another, and ends with its caller.
+
+Calls and the request to stop come on standard input, answers go out on standard output; what the
+engines themselves print goes to standard error. A thread reads, so that a stop is heard while an
+engine runs, and the end of the input, which is the end of the caller however that came, ends the
+process at once.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from importlib import import_module
+from threading import Event, Lock, Thread
+from typing import IO
+
+from bubbleproof.engine_process.frames import packed, read_frame
+from bubbleproof.platforms import limit_memory, offer_to_be_killed_first
+
+STOP = "stop"
+TOLD, DONE, RAISED, WITHOUT_MEMORY = "told", "done", "raised", "without memory"
+POLL = 0.05  # seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preparation:
+    """A module that the next call is going to need."""
+
+    module: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineCall:
+    """What to call, ``module:name``, with which arguments; ``seconds`` and bytes it may take."""
+
+    function: str
+    arguments: tuple[object, ...]
+    seconds: float
+    memory: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallInside:
+    """A call as the function sees it, which gets this before its arguments.
+
+    ``deadline`` is of ``time.perf_counter``; ``tell`` sends a value to the caller.
+    """
+
+    deadline: float
+    tell: Callable[[object], None]
+    stop: Event = field(default_factory=Event)
+
+    @property
+    def seconds(self) -> float:
+        """What is left, 0 or more; nothing once the caller has asked to stop."""
+        return 0.0 if self.stop.is_set() else max(0.0, self.deadline - time.perf_counter())
+
+    @contextmanager
+    def watching(self, halt: Callable[[], None]) -> Iterator[None]:
+        """While the block runs, call ``halt`` (which may be more than once) when it is to end."""
+        over = Event()
+
+        def watch() -> None:
+            while not over.wait(POLL):
+                if not self.seconds:
+                    halt()
+
+        watcher = Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watcher.join()
+
+
+class _Server:
+    def __init__(self, given: IO[bytes], answers: IO[bytes]) -> None:
+        self.given, self.answers, self.writing = given, answers, Lock()
+        self.wanted: queue.SimpleQueue[tuple[EngineCall | Preparation, Event]] = queue.SimpleQueue()
+
+    def read(self) -> None:
+        """Take in calls and stops until the caller has gone."""
+        stop = Event()
+        try:
+            while True:
+                value = read_frame(self.given)
+                if value == STOP:
+                    stop.set()
+                elif isinstance(value, EngineCall | Preparation):
+                    stop = Event()
+                    self.wanted.put((value, stop))
+        except MemoryError:
+            os.write(2, b"MemoryError\n")
+        finally:
+            os._exit(1)
+
+    def say(self, what: str, value: object = None) -> None:
+        """Send one answer."""
+        data = packed((what, value))
+        with self.writing:
+            self.answers.write(data)
+            self.answers.flush()
+
+    def serve(self) -> None:
+        """Do what is wanted, one after another."""
+        while True:
+            wanted, stop = self.wanted.get()
+            if isinstance(wanted, EngineCall):
+                self.answer(wanted, stop)
+            else:
+                with suppress(ImportError):  # the call will say so
+                    import_module(wanted.module)
+
+    def answer(self, call: EngineCall, stop: Event) -> None:
+        """Do one call; whatever it raises is the answer."""
+        deadline = time.perf_counter() + call.seconds
+        inside = CallInside(deadline=deadline, tell=lambda value: self.say(TOLD, value), stop=stop)
+        limit_memory(call.memory)
+        try:
+            module, _, name = call.function.partition(":")
+            what, value = DONE, getattr(import_module(module), name)(inside, *call.arguments)
+        except MemoryError:
+            what, value = WITHOUT_MEMORY, None
+        except Exception as error:  # handed to the caller
+            what, value = RAISED, _portable(error)
+        limit_memory(None)
+        self.say(what, value)
+
+
+def _portable(error: Exception) -> Exception:
+    """The error as it can be sent, with where it was raised."""
+    error.add_note("in the engine's process:\n" + "".join(traceback.format_exception(error)))
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:  # of whatever kind: the error is not ours
+        return RuntimeError(repr(error))
+    return error
+
+
+def main() -> None:
+    """Serve until the caller ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the caller's, which asks to stop
+    offer_to_be_killed_first()
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    server = _Server(sys.stdin.buffer, answers)
+    Thread(target=server.read, daemon=True).start()
+    server.serve()
