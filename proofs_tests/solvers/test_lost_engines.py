@@ -39,7 +39,7 @@ limited = pytest.mark.skipif(not has_memory_limits(), reason="memory cannot be l
 
 def away(monkeypatch: pytest.MonkeyPatch, function: str) -> None:
     """Send every model of CP-SAT to a process that does this instead."""
-    monkeypatch.setattr(cpsat_solver, "AWAY", 0.0)
+    monkeypatch.setattr(cpsat_solver, "AWAY", -1.0)  # seconds; also where none are left
     monkeypatch.setattr(cpsat_solver, "SOLVE", f"{GONE}:{function}")
 
 
