@@ -226,9 +226,7 @@ def _rows(one: PlannedCase) -> list[tuple[str, ...]]:
     rows = []
     if one.plan is not None and one.parts is not None:
         winner = one.plan.plan.winner
-        held = winner.peak_memory
-        if one.plan.winner.numbers is not None:
-            held += one.plan.winner.numbers.beside
+        held = winner.peak_memory + one.plan.winner.numbers.beside
         name = f"{one.plan.winner.combination} v={winner.candidate.chunks}"
         if winner.candidate.slices > 1:
             name += f" s={winner.candidate.slices}"

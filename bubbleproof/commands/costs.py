@@ -29,7 +29,7 @@ from typing import Any
 from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, say
 from bubbleproof.costs import Deployment, Flops, ModelCosts, Transformer, known_model, model_costs
-from bubbleproof.costs.combinations import Combination, counted
+from bubbleproof.costs.combinations import Combination, CombinationCosts, counted
 from bubbleproof.costs.deployment import COUNTS
 from bubbleproof.formats.clusters.cluster_toml import SIZES, has_cluster, read_cluster_file
 from bubbleproof.formats.clusters.deployed_problem import deployed_text
@@ -73,7 +73,7 @@ def _write(model: str, output: str, at: Deployment) -> str:
     fixed = Combination(**{name: getattr(at, name) for name in SIZES})
     training = replace(file.training, deployment=at)
     one = counted(training, fixed)
-    if one.reason and not one.is_legal:
+    if not isinstance(one, CombinationCosts):
         raise ValueError(f"{model}: {one.reason}")
     if not one.reason:
         text = deployed_text(replace(file, training=training), one)

@@ -10,6 +10,7 @@ only adds to a rank).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from itertools import product
 from math import prod
@@ -80,17 +81,28 @@ class Lists:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CombinationCosts:
-    """A combination and its numbers, or the ``reason`` why it has none or cannot run.
+    """A combination and its numbers.
 
-    ``needed`` bytes of a card let it run one microbatch at a time.
+    ``needed`` bytes of a card let it run one microbatch at a time; the ``reason`` tells where a
+    card has less.
     """
 
     combination: Combination
+    numbers: ClusterLayers
+    microbatches: int
+    needed: int
     reason: str = ""
-    is_legal: bool = True
-    numbers: ClusterLayers | None = None
-    microbatches: int = 0
-    needed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForbiddenCombination:
+    """A combination that a number forbids, and the ``reason``."""
+
+    combination: Combination
+    reason: str
+
+
+AnyCount = CombinationCosts | ForbiddenCombination
 
 
 def combinations(training: TrainingJob, lists: Lists) -> tuple[Combination, ...]:
@@ -146,24 +158,24 @@ def _nearest(cards: int, tensor: tuple[int, ...], pipeline: tuple[int, ...], lis
     return f"cards = {found} and data = [{found // min(s for s in sizes if found % s == 0)}]"
 
 
-def counted(training: TrainingJob, combination: Combination) -> CombinationCosts:
+def counted(training: TrainingJob, combination: Combination) -> AnyCount:
     """The combination with its numbers and bound, or why not."""
     each = combination.data * combination.micro_batch
     if training.samples % each:
-        return _illegal(
-            combination,
+        why = (
             f"{training.samples} samples are not divisible by data x micro_batch = {each}; use "
-            f"samples = {max(1, round(training.samples / each)) * each}",
+            f"samples = {max(1, round(training.samples / each)) * each}"
         )
+        return ForbiddenCombination(combination=combination, reason=why)
     if why := _no_stages(training, combination):
-        return _illegal(combination, why)
+        return ForbiddenCombination(combination=combination, reason=why)
     at = training.deployment.with_changes(**combination.to_json())
     try:
         numbers = cluster_layers(
             training.model, at, training.cluster, training.kinds, training.shares
         )
     except ValueError as error:
-        return _illegal(combination, str(error))
+        return ForbiddenCombination(combination=combination, reason=str(error))
     needed = min(_held(numbers.layers, cut) for cut in numbers.cuts) + numbers.beside
     fits = needed <= training.cluster.memory
     return CombinationCosts(
@@ -173,6 +185,11 @@ def counted(training: TrainingJob, combination: Combination) -> CombinationCosts
         microbatches=training.samples // each,
         needed=needed,
     )
+
+
+def legal(counts: Iterable[AnyCount]) -> list[CombinationCosts]:
+    """Those that no number forbids."""
+    return [one for one in counts if isinstance(one, CombinationCosts)]
 
 
 def _held(layers: Layers, cut: Cut) -> int:
@@ -197,7 +214,3 @@ def _no_stages(training: TrainingJob, combination: Combination) -> str:
 def _full(needed: int, memory: int) -> str:
     unit, size = ("GiB", 1 << 30) if memory >= 1 << 30 else ("MiB", 1 << 20)
     return f"does not fit: one microbatch needs {needed / size:.1f} of {memory / size:.1f} {unit}"
-
-
-def _illegal(combination: Combination, why: str) -> CombinationCosts:
-    return CombinationCosts(combination=combination, reason=why, is_legal=False)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bubbleproof.costs.combinations import Combination, CombinationCosts
+from bubbleproof.costs.combinations import Combination, CombinationCosts, ForbiddenCombination
 from bubbleproof.planners.candidate_standing import legal_candidates
 from bubbleproof.planners.outcome import Outcome
 from bubbleproof.planners.planned import Plan, SearchResults
@@ -54,6 +54,17 @@ class SolvedDeployment(DeploymentRow):
     value: int
     peak_memory: int
     candidate: Candidate
+
+
+def forbidden_row(one: ForbiddenCombination) -> DeploymentRow:
+    """That of a combination that a number forbids."""
+    return DeploymentRow(
+        combination=one.combination,
+        status=Outcome.NOT_LEGAL,
+        reason=one.reason,
+        bound=0,
+        on_card=0,
+    )
 
 
 def solved_deployment(

@@ -21,8 +21,6 @@ from bubbleproof.theory.pipelines.shapes.layer_cuts import LayerPart, Layers
 def floor_of(one: CombinationCosts) -> int:
     """No iteration of the deployment takes less ticks; ``NEVER`` where none fits."""
     numbers, ranks = one.numbers, one.combination.pipeline
-    if numbers is None:
-        return 0
     if _held(numbers) > ranks * numbers.capacity:
         return NEVER
     ticks = sum(part.forward + part.backward for part in _parts(numbers.layers))

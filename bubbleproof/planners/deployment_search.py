@@ -32,10 +32,15 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 
-from bubbleproof.costs.combinations import CombinationCosts
+from bubbleproof.costs.combinations import AnyCount, CombinationCosts
 from bubbleproof.planners.candidate_standing import CandidateStanding
 from bubbleproof.planners.case_proofs import NEVER
-from bubbleproof.planners.cluster_planned import ClusterPlan, NearestDeployment, NoClusterPlan
+from bubbleproof.planners.cluster_planned import (
+    ClusterPlan,
+    NearestDeployment,
+    NoClusterPlan,
+    forbidden_row,
+)
 from bubbleproof.planners.deployment_floor import floor_of
 from bubbleproof.planners.deployment_standing import DeploymentStanding, value_of
 from bubbleproof.planners.looks import first_look, look, preparation
@@ -66,7 +71,7 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
 
     def __init__(
         self,
-        counted: Sequence[CombinationCosts],
+        counted: Sequence[AnyCount],
         space_of: SpaceOf,
         options: PlanOptions,
         budget: SearchBudget,
@@ -76,7 +81,13 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
     ) -> None:
         super().__init__(options, budget, executor)
         self.space_of, self.is_lazy = space_of, is_lazy
-        self.standings = [DeploymentStanding.of(one) for one in counted]
+        self.rows = [
+            DeploymentStanding(counted=one)
+            if isinstance(one, CombinationCosts)
+            else forbidden_row(one)
+            for one in counted
+        ]
+        self.standings = [one for one in self.rows if isinstance(one, DeploymentStanding)]
 
     @property
     def all_of_it(self) -> float:
@@ -255,7 +266,9 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
         best = self.best
         if best is not None and not best.has_plan:  # interrupted: what the first looks found
             self._plan(best, self.least)
-        rows = tuple(one.row(best) for one in self.standings)
+        rows = tuple(
+            one.row(best) if isinstance(one, DeploymentStanding) else one for one in self.rows
+        )
         bundled = {str(one.counted.combination): one.bundle for one in self.standings}
         most, bounds = self.best_value, [one.bound for one in self.open_ones]
         unsettled = [one for one in self.open_ones if most is None or one.bound < most]
@@ -290,8 +303,7 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
 
     def _nearest(self) -> tuple[NearestDeployment, ...]:
         """The deployment that runs on the smallest card, where one does at all."""
-        found = [one.counted for one in self.standings]
-        legal = [one for one in found if one.needed and one.is_legal]
+        legal = [one.counted for one in self.standings if one.is_legal]
         return tuple(
             NearestDeployment(combination=one.combination, memory=one.needed)
             for one in sorted(legal, key=lambda one: one.needed)[:1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from bubbleproof.costs.combinations import CombinationCosts
 from bubbleproof.planners.candidate_standing import CandidateStanding, legal_candidates
@@ -30,28 +30,20 @@ class DeploymentStanding:
     """
 
     counted: CombinationCosts
-    step_end: int
     candidates: list[CandidateStanding] = field(default_factory=list)
     best: KnownSchedule | None = None
     plan: Plan | None = None
     reason: str = ""
+    is_legal: bool = True
     is_too_large: bool = False
     floor: int = 0
     is_opened: bool = False
     is_settled: bool = False
     is_passed_over: bool = False
 
-    @classmethod
-    def of(cls, counted: CombinationCosts) -> DeploymentStanding:
-        """One of which nothing is known but its numbers."""
-        step_end = 0 if counted.numbers is None else counted.numbers.step_end
-        reason = "" if counted.is_legal else counted.reason
-        return cls(counted=counted, step_end=step_end, reason=reason)
-
     def refuse(self, why: str, *, is_too_large: bool) -> None:
         """It has no candidates."""
-        if not self.counted.reason:
-            self.counted = replace(self.counted, is_legal=False)
+        self.is_legal = bool(self.counted.reason)
         self.is_too_large, self.reason = is_too_large, self.counted.reason or why
 
     def open(self, space: PlanSpace) -> None:
@@ -61,7 +53,7 @@ class DeploymentStanding:
         if not self.candidates:
             large = [why for why in reasons.values() if why.is_too_large]
             self.is_too_large, self.reason = bool(large), str([*large, *reasons.values()][0])
-            self.counted = replace(self.counted, is_legal=False)
+            self.is_legal = False
             return
         self.candidates.sort(key=lambda one: one.least)
         self.rule_out()
@@ -70,6 +62,11 @@ class DeploymentStanding:
         """Where no candidate has room."""
         if self.bound == NEVER:
             self.reason = self.counted.reason or NO_ROOM
+
+    @property
+    def step_end(self) -> int:
+        """What follows the pipeline in every step, in ticks."""
+        return self.counted.numbers.step_end
 
     @property
     def has_plan(self) -> bool:
@@ -121,7 +118,7 @@ class DeploymentStanding:
         """What became of this one alone."""
         if self.is_too_large:
             return Outcome.TOO_LARGE
-        if not self.counted.is_legal:
+        if not self.is_legal:
             return Outcome.NOT_LEGAL
         if self.reason:
             return Outcome.INFEASIBLE
@@ -153,7 +150,7 @@ class DeploymentStanding:
             bound=self.bound,
             on_card=self.counted.needed,
         )
-        if self.best is None or self.counted.numbers is None:
+        if self.best is None:
             return row
         return solved_deployment(
             row,

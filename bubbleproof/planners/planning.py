@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Executor
 
-from bubbleproof.costs.combinations import CombinationCosts
+from bubbleproof.costs.combinations import AnyCount
 from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
 from bubbleproof.planners.deployment_search import DeploymentSearch, SpaceOf
 from bubbleproof.planners.known_schedules import KnownSchedule
@@ -42,7 +42,7 @@ def plan(
 
 
 def plan_cluster(
-    counted: Sequence[CombinationCosts],
+    counted: Sequence[AnyCount],
     space_of: SpaceOf,
     options: PlanOptions | None = None,
     *,

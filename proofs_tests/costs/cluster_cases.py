@@ -6,13 +6,7 @@ from dataclasses import replace
 
 from bubbleproof.costs import Deployment, transformer
 from bubbleproof.costs.cluster import Cluster
-from bubbleproof.costs.combinations import (
-    CombinationCosts,
-    Lists,
-    TrainingJob,
-    combinations,
-    counted,
-)
+from bubbleproof.costs.combinations import AnyCount, Lists, TrainingJob, combinations, counted
 from bubbleproof.costs.times.cards import Card
 from bubbleproof.costs.times.constants import starts
 
@@ -45,6 +39,6 @@ def with_memory(memory: int) -> TrainingJob:
     return replace(TRAINING, cluster=CARDS.with_changes(card=card))
 
 
-def all_counted(training: TrainingJob, lists: Lists) -> list[CombinationCosts]:
+def all_counted(training: TrainingJob, lists: Lists) -> list[AnyCount]:
     """Every combination, with its numbers."""
     return [counted(training, each) for each in combinations(training, lists)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.costs.combinations import CombinationCosts
+from bubbleproof.costs.combinations import ForbiddenCombination, legal
 from bubbleproof.formats.clusters.cluster_deployments import all_counted
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
 from bubbleproof.formats.clusters.deployed_content import deployed_content
@@ -55,7 +55,7 @@ def file_of(plan: str = "", samples: int = 512) -> ClusterFile:
 )
 def test_the_space_is_what_the_problem_file_tells(plan: str, samples: int) -> None:
     file = file_of(plan, samples)
-    counts = [one for one in all_counted(file) if one.numbers is not None]
+    counts = legal(all_counted(file))
     assert counts
     for one in counts:
         told = outcome(lambda one=one: deployed_file(file, one).plan)
@@ -64,8 +64,7 @@ def test_the_space_is_what_the_problem_file_tells(plan: str, samples: int) -> No
 
 def test_the_text_of_the_problem_says_the_same() -> None:
     file = file_of(SHAPES)
-    counts = [one for one in all_counted(file) if one.combination.pipeline == 4]
-    one = next(one for one in counts if one.numbers is not None)
+    one = next(one for one in legal(all_counted(file)) if one.combination.pipeline == 4)
     told = problem_file_of_text(deployed_text(file, one), name=file.name)
     assert told == deployed_file(file, one)
 
@@ -73,8 +72,7 @@ def test_the_text_of_the_problem_says_the_same() -> None:
 @pytest.mark.parametrize("value", [-1, 1 << 53])
 def test_a_number_that_no_file_tells_is_refused_by_its_place(value: int) -> None:
     file = file_of()
-    one = next(one for one in all_counted(file) if one.numbers is not None)
-    assert one.numbers is not None
+    one, *_ = legal(all_counted(file))
     numbers = replace(one.numbers, capacity=value)
     content = deployed_content(numbers, ranks=1, microbatches=1, name="small")
     for make in (
@@ -84,9 +82,7 @@ def test_a_number_that_no_file_tells_is_refused_by_its_place(value: int) -> None
         assert str(outcome(make)).startswith("memory.capacity: expected a whole number")
 
 
-def test_a_combination_without_numbers_has_no_problem() -> None:
-    file = file_of()
-    none: CombinationCosts = next(iter(all_counted(file_of("[plan]\nzero = [0]", samples=7))))
-    assert none.numbers is None
-    with pytest.raises(ValueError, match="not divisible"):
-        deployed_space(file, none)
+def test_a_combination_that_a_number_forbids_has_a_reason_and_no_numbers() -> None:
+    none = next(iter(all_counted(file_of("[plan]\nzero = [0]", samples=7))))
+    assert isinstance(none, ForbiddenCombination)
+    assert "not divisible" in none.reason

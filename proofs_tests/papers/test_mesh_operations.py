@@ -31,6 +31,7 @@ def at(training: TrainingJob, scope: str = "none", data: int = 2) -> Combination
         training,
         Combination(tensor=1, data=data, pipeline=4 // data, micro_batch=1, zero=1, scope=scope),
     )
+    assert isinstance(found, CombinationCosts)
     assert not found.reason
     return found
 

@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.costs.combinations import Combination, CombinationCosts, combinations, counted
+from bubbleproof.costs.combinations import (
+    Combination,
+    CombinationCosts,
+    combinations,
+    counted,
+    legal,
+)
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.clusters.deployed_space import deployed_space
 from bubbleproof.papers.planning.paper_deployments import (
@@ -43,7 +49,8 @@ def file_of(tmp_path: Path, memory: int) -> ClusterFile:
 
 
 def counts_of(file: ClusterFile) -> list[CombinationCosts]:
-    return [counted(file.training, one) for one in combinations(file.training, file.lists)]
+    listed = combinations(file.training, file.lists)
+    return legal(counted(file.training, one) for one in listed)
 
 
 def chosen(paper: str, file: ClusterFile) -> PaperDeployment | None:
@@ -58,7 +65,7 @@ def by_hand(one: CombinationCosts) -> tuple[int, bool] | None:
     min(4, m), with transfers 3; two transfers of A_0 within a forward and a backward.
     """
     numbers = one.numbers
-    if numbers is None or one.reason or one.combination.zero != 1:
+    if one.reason or one.combination.zero != 1:
         return None
     parts = [numbers.layers.stage((1, 1, 1, 1), stage) for stage in range(4)]
     forward, backward = max(p.forward for p in parts), max(p.backward for p in parts)
@@ -112,7 +119,7 @@ def test_mepipe_takes_the_least_of_table_3(tmp_path: Path) -> None:
     assert found is not None
     hand = []
     for one in counts_of(file):
-        if one.numbers is None or one.reason or one.combination.zero != 1:
+        if one.reason or one.combination.zero != 1:
             continue
         parts = [one.numbers.layers.stage((1, 1, 1, 1), stage) for stage in range(4)]
         slots = one.microbatches + 3  # v = s = 1
@@ -136,9 +143,10 @@ def enumerated_grid(file: ClusterFile) -> dict[tuple[int, ...], int]:
         one = Combination(
             tensor=1, data=d, pipeline=p, micro_batch=1, zero=1, scope="none", context=c
         )
-        numbers = counted(training, one).numbers
-        if numbers is None:
+        costs = counted(training, one)
+        if not isinstance(costs, CombinationCosts):
             continue
+        numbers = costs.numbers
         cut = (8 // (p * v),) * (p * v)
         parts = [numbers.layers.stage(cut, stage) for stage in range(p * v)]
         if any(
@@ -185,8 +193,7 @@ def test_context_parallelism_divides_a_samples_memory_and_exchanges_its_heads(
         one = Combination(
             tensor=1, data=d, pipeline=4, micro_batch=1, zero=1, scope="none", context=c
         )
-        numbers = counted(training, one).numbers
-        assert numbers is not None
+        (numbers,) = (each.numbers for each in legal([counted(training, one)]))
         kept[c] = numbers.layers.layer.activation
         forward[c] = numbers.layers.layer.forward
         states[c] = numbers.layers.layer.static

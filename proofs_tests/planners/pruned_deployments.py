@@ -20,7 +20,7 @@ from pathlib import Path
 from random import Random
 
 from benchmarks.markdown import markdown_table
-from bubbleproof.costs.combinations import Combination, CombinationCosts
+from bubbleproof.costs.combinations import AnyCount, Combination
 from bubbleproof.formats.clusters.cluster_deployments import all_counted
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
 from bubbleproof.formats.clusters.deployed_space import deployed_space
@@ -116,13 +116,13 @@ def row_of(number: int) -> PrunedRow:
 
 
 def _planned(
-    file: ClusterFile, counts: Sequence[CombinationCosts], work: float
+    file: ClusterFile, counts: Sequence[AnyCount], work: float
 ) -> ClusterPlan | NoClusterPlan:
     options = PlanOptions(work=work, orders=file.orders)
     return plan_cluster(counts, lambda one: deployed_space(file, one), options, is_lazy=True)
 
 
-def _forced(file: ClusterFile, one: CombinationCosts) -> int | None:
+def _forced(file: ClusterFile, one: AnyCount) -> int | None:
     """The iteration of the deployment by itself, None where it has no schedule."""
     found = _planned(file, [one], FORCED_WORK)
     return found.value if isinstance(found, ClusterPlan) else None

@@ -8,7 +8,14 @@ from threading import Event
 
 import pytest
 
-from bubbleproof.costs.combinations import CombinationCosts, Lists, combinations, counted
+from bubbleproof.costs.combinations import (
+    CombinationCosts,
+    ForbiddenCombination,
+    Lists,
+    combinations,
+    counted,
+    legal,
+)
 from bubbleproof.formats.clusters.deployed_content import deployed_content
 from bubbleproof.formats.problem_toml import problem_of
 from bubbleproof.planners import Plan, PlanOptions, deployment_search, plan, plan_search
@@ -27,7 +34,6 @@ SHAPES = {"chunks": [1, 2], "backward": ["whole", "split"]}
 
 
 def space_of(one: CombinationCosts) -> PlanSpace:
-    assert one.numbers is not None
     content = deployed_content(
         one.numbers,
         ranks=one.combination.pipeline,
@@ -49,14 +55,13 @@ def test_nothing_is_lost_by_pruning(mebibytes: int, layers: int) -> None:
     training = with_memory(mebibytes << 20)
     model, kinds = training.model.with_changes(layers=layers), ("even", "balanced")
     counts = all_counted(replace(training, model=model, kinds=kinds), LISTS)
-    assert all(one.is_legal for one in counts if one.combination.micro_batch == 1)
+    assert all(one in legal(counts) for one in counts if one.combination.micro_batch == 1)
     found = plan_cluster(counts, space_of, PlanOptions(time_limit=PATIENCE))
     alone = {}
-    for one in counts:
-        if one.is_legal and one.numbers is not None:
-            each = plan(space_of(one), PlanOptions(time_limit=PATIENCE))
-            if isinstance(each, Plan):
-                alone[one.combination] = each.value + one.numbers.step_end
+    for one in legal(counts):
+        each = plan(space_of(one), PlanOptions(time_limit=PATIENCE))
+        if isinstance(each, Plan):
+            alone[one.combination] = each.value + one.numbers.step_end
     assert found.status is Status.OPTIMAL
     assert isinstance(found, ClusterPlan)
     assert found.value == min(alone.values())
@@ -70,7 +75,7 @@ def test_nothing_is_lost_by_pruning(mebibytes: int, layers: int) -> None:
 
 def test_what_does_not_fit_has_no_schedule() -> None:
     """By the joint planner's own word, which does not know the combination's count."""
-    counts = [one for one in all_counted(with_memory(88 << 20), LISTS) if one.is_legal]
+    counts = legal(all_counted(with_memory(88 << 20), LISTS))
     full = [one for one in counts if one.reason]
     assert full
     for one in full:
@@ -124,7 +129,7 @@ def test_reasons_name_the_number() -> None:
     shallow = replace(TRAINING, model=TRAINING.model.with_changes(layers=6))
     told = counted(shallow, one)
     assert told.reason == "pipeline must divide layers 6, got 4; use pipeline = 2"
-    assert not told.is_legal
+    assert isinstance(told, ForbiddenCombination)
 
 
 def test_a_look_has_the_time_of_its_preparation_or_is_not_begun(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bubbleproof.costs.combinations import CombinationCosts, Lists
+from bubbleproof.costs.combinations import AnyCount, Lists, legal
 from bubbleproof.planners import PlanOptions
 from bubbleproof.planners.candidate_standing import legal_candidates
 from bubbleproof.planners.case_proofs import NEVER
@@ -21,7 +21,7 @@ from proofs_tests.planners.test_cluster_planning import LISTS, space_of
 MORE = replace(LISTS, zero=(0, 1, 2, 3), scope=("none", "attention", "full"))
 
 
-def counts_of(mebibytes: int, lists: Lists = MORE) -> list[CombinationCosts]:
+def counts_of(mebibytes: int, lists: Lists = MORE) -> list[AnyCount]:
     return all_counted(with_memory(mebibytes << 20), lists)
 
 
@@ -29,13 +29,10 @@ def counts_of(mebibytes: int, lists: Lists = MORE) -> list[CombinationCosts]:
 def test_the_floor_is_below_every_shape(mebibytes: int) -> None:
     """Of some it is what is known, of some without room it says so: neither is empty."""
     floors = set()
-    for one in counts_of(mebibytes):
-        if one.numbers is None:
-            assert floor_of(one) == 0
-            continue
-        legal, _ = legal_candidates(space_of(one), one.numbers.step_end)
+    for one in legal(counts_of(mebibytes)):
+        standings, _ = legal_candidates(space_of(one), one.numbers.step_end)
         floors.add(floor_of(one) == NEVER)
-        for each in legal:
+        for each in standings:
             assert floor_of(one) <= each.least
     assert False in floors
 

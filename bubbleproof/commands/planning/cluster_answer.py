@@ -65,7 +65,7 @@ from bubbleproof.commands.planning.time_table import (
     time_rows,
     times_to_json,
 )
-from bubbleproof.costs.combinations import CombinationCosts
+from bubbleproof.costs.combinations import AnyCount, legal
 from bubbleproof.formats.clusters.cluster_deployments import all_counted
 from bubbleproof.formats.clusters.cluster_toml import (
     ClusterFile,
@@ -181,7 +181,7 @@ class ClusterQuestion:
         return _found_answer(told, counts)
 
     def _joined(
-        self, counts: Sequence[CombinationCosts], found: ClusterPlan, options: PlanOptions
+        self, counts: Sequence[AnyCount], found: ClusterPlan, options: PlanOptions
     ) -> tuple[ClusterPlan, PipelinesBeside | None]:
         """With a paper's choice among what was found."""
         if self.paper is None:
@@ -205,7 +205,7 @@ def _answer(
     )
 
 
-def _found_answer(of: _Told, counts: Sequence[CombinationCosts]) -> PlanAnswer:
+def _found_answer(of: _Told, counts: Sequence[AnyCount]) -> PlanAnswer:
     tables = []
     if of.times:
         title, rows = f"{of.file.name}: where the time goes", time_rows(of.times)
@@ -251,7 +251,7 @@ def _to_json(of: _Told) -> dict[str, object]:
     return found
 
 
-def _write_proofs(path: Path, of: _Told, counts: Sequence[CombinationCosts]) -> None:
+def _write_proofs(path: Path, of: _Told, counts: Sequence[AnyCount]) -> None:
     """The proofs of every deployment."""
     every = deployments(of.file, counts)
     every = every.with_space(str(of.found.winner.combination), of.found.plan.space)
@@ -277,7 +277,7 @@ def _write(folder: Path, of: _Told) -> None:
 
 
 def _refuse_illegal(
-    problem: str, file: ClusterFile, counts: Sequence[CombinationCosts], found: NoClusterPlan
+    problem: str, file: ClusterFile, counts: Sequence[AnyCount], found: NoClusterPlan
 ) -> None:
     """Raise ``ValueError`` where a number forbids every deployment, with the nearest that works."""
     if any(row.status not in (Outcome.NOT_LEGAL, Outcome.TOO_LARGE) for row in found.rows):
@@ -287,10 +287,10 @@ def _refuse_illegal(
             f"{problem}: no deployment can be planned, of {len(large)} because they are larger "
             f"than a plan takes: {large[0].combination}: {large[0].reason}; use fewer samples"
         )
-    is_counted = [one.numbers is not None for one in counts]
-    first, repair = is_counted.index(True) if any(is_counted) else 0, None
+    told_of, repair = [*legal(counts)[:1]], None
     with suppress(ValueError):  # what no problem can tell, as the reason says
-        repair = nearest_change(deployed_space(file, counts[first])) if any(is_counted) else None
+        repair = nearest_change(deployed_space(file, told_of[0])) if told_of else None
+    first = counts.index(told_of[0]) if told_of else 0
     told = found.rows[first].reason + ("" if repair is None else f"; use {repair}")
     raise ValueError(f"{problem}: no deployment can be planned: {told}")
 

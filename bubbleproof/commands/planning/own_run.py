@@ -15,7 +15,7 @@ from bubbleproof.commands.planning.time_parts import TimeParts, time_parts
 from bubbleproof.costs.cluster_layers import ClusterLayers
 from bubbleproof.costs.combinations import Combination, CombinationCosts, counted
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
-from bubbleproof.formats.clusters.deployed_space import numbers_of, space_of_layers
+from bubbleproof.formats.clusters.deployed_space import space_of_layers
 from bubbleproof.planners.looks import FirstSearch, FoundSchedule, first_look
 from bubbleproof.theory.pipelines.shapes.plan_space import Candidate
 from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError, shaped
@@ -59,7 +59,7 @@ def own_run(file: ClusterFile, words: Sequence[str]) -> OwnRun:
     told = _told(words)
     chunks, at = int(told.pop("chunks", 1)), _combination(file, told)
     one = counted(file.training, at)
-    if one.numbers is None:
+    if not isinstance(one, CombinationCosts):
         raise ValueError(f"yours {at}: {one.reason}")
     has_room = one.numbers.capacity >= 0  # beside weights and their state
     found = list(_found(file, one, one.numbers, chunks)) if has_room else []
@@ -74,12 +74,11 @@ def own_run(file: ClusterFile, words: Sequence[str]) -> OwnRun:
             f"and {one.microbatches} microbatches; use chunks = 1"
         )
     candidate, schedule = min(found, key=lambda each: each[1].value)
-    numbers = numbers_of(one)
     return OwnRun(
         combination=at,
         candidate=candidate,
-        iteration=schedule.value + numbers.step_end,
-        on_card=max(schedule.measured.peak_memory) + numbers.beside,
+        iteration=schedule.value + one.numbers.step_end,
+        on_card=max(schedule.measured.peak_memory) + one.numbers.beside,
         fits=fits,
         parts=time_parts(
             file.training, one, schedule.pipeline, candidate.layers or (), schedule.value

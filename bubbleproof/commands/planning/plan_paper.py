@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from bubbleproof.commands.planning.paper_results import PipelinesBeside
 from bubbleproof.commands.planning.plan_results import AnyPlan
-from bubbleproof.costs.combinations import CombinationCosts
+from bubbleproof.costs.combinations import AnyCount, CombinationCosts, legal
 from bubbleproof.formats import UnusableInput
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.clusters.deployed_space import deployed_space
@@ -70,7 +70,7 @@ def joined(
 def joined_deployments(
     name: str,
     file: ClusterFile,
-    counts: Sequence[CombinationCosts],
+    counts: Sequence[AnyCount],
     found: ClusterPlan,
     options: PlanOptions,
 ) -> tuple[ClusterPlan, PipelinesBeside]:
@@ -86,7 +86,7 @@ def joined_deployments(
             return found, PipelinesBeside(chosen=_nothing(name, NO_MESH), value=None)
         at, chosen = mesh, _mesh_choice(file, mesh)
         has_collectives = chosen.run is not None and chosen.run.pipeline.choices.sharding
-        if at.numbers is not None and has_collectives:
+        if has_collectives:
             inside = at.numbers.step_end - at.numbers.rest_end
     elif not chooses_deployments(name):
         given = deployed_input(name, deployed_space(file, at), file.training, at)
@@ -102,18 +102,17 @@ def joined_deployments(
     if at is not found.winner:
         plan_of = plan(deployed_space(file, at), replace(options.at_most(FEW), tell=None))
     joint, shown = joined(plan_of, chosen, options, inside)
-    later = 0 if at.numbers is None else at.numbers.step_end - inside
+    later = at.numbers.step_end - inside
     if shown.value is not None:
         shown = replace(shown, value=shown.value + later)
     return (with_plan(found, at, joint, inside) if isinstance(joint, Plan) else found), shown
 
 
-def _mesh_deployment(
-    counts: Sequence[CombinationCosts], at: CombinationCosts
-) -> CombinationCosts | None:
+def _mesh_deployment(counts: Sequence[AnyCount], at: CombinationCosts) -> CombinationCosts | None:
     """The winner's deployment under ZeRO-1, where PipeMesh begins; None where it is not listed."""
     wanted = replace(at.combination, zero=1)
-    return next((one for one in counts if one.combination == wanted and not one.reason), None)
+    fitting = (one for one in legal(counts) if not one.reason)
+    return next((one for one in fitting if one.combination == wanted), None)
 
 
 def _mesh_choice(file: ClusterFile, at: CombinationCosts) -> PaperChoice:

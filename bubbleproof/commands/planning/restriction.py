@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bubbleproof.costs.combinations import CombinationCosts, combinations
+from bubbleproof.costs.combinations import CombinationCosts, combinations, legal
 from bubbleproof.formats.clusters.cluster_deployments import all_counted
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
 from bubbleproof.formats.clusters.deployed_space import deployed_space
@@ -77,7 +77,7 @@ def restriction_of(
         return None
     free = cluster_file_of_text(file.text, name=file.name, framework=ANY)
     listed = combinations(free.training, free.lists)
-    counts = [one for one in all_counted(free) if one.numbers is not None]
+    counts = legal(all_counted(free))
     floors = [floor_of(one) for one in counts]
     work = None if options.work is None else SHARE * options.work
     budget = SearchBudget.of(seconds, work, options.stop)

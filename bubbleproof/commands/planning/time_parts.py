@@ -27,7 +27,6 @@ from dataclasses import dataclass, fields
 
 from bubbleproof.costs.cluster_layers import ClusterLayers, cluster_layers
 from bubbleproof.costs.combinations import CombinationCosts, TrainingJob
-from bubbleproof.formats.clusters.deployed_space import numbers_of
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut
 
@@ -84,7 +83,7 @@ def time_parts(
     training: TrainingJob, one: CombinationCosts, pipeline: Pipeline, cut: Cut, makespan: int
 ) -> TimeParts:
     """The parts of a deployment's iteration, whose pipeline has this cut and makespan."""
-    numbers = numbers_of(one)
+    numbers = one.numbers
     whole = _loads(numbers, pipeline, cut)
     rank = max(whole, key=lambda each: whole[each])
     alone = _loads(_numbers(training, one, OF_TENSOR | OF_OTHERS), pipeline, cut)[rank]

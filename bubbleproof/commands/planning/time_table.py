@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from bubbleproof.commands.planning.own_run import OwnRun, changed
 from bubbleproof.commands.planning.time_parts import TimeParts, time_parts
-from bubbleproof.costs.combinations import CombinationCosts
+from bubbleproof.costs.combinations import AnyCount, CombinationCosts, legal
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
-from bubbleproof.formats.clusters.deployed_space import deployed_space, numbers_of
+from bubbleproof.formats.clusters.deployed_space import deployed_space
 from bubbleproof.planners.cluster_planned import ClusterPlan, SolvedDeployment
 from bubbleproof.theory.pipelines.shapes.shaping import shaped
 
@@ -46,10 +46,10 @@ class DeploymentTimes:
 
 
 def deployment_times(
-    file: ClusterFile, counts: Sequence[CombinationCosts], found: ClusterPlan
+    file: ClusterFile, counts: Sequence[AnyCount], found: ClusterPlan
 ) -> tuple[DeploymentTimes, ...]:
     """The plan's times first, then those of the next in turn."""
-    of = {one.combination: one for one in counts}
+    of = {one.combination: one for one in legal(counts)}
     solved = [row for row in found.solved if not row.candidate.beside]
     nearest = sorted(solved, key=lambda row: row.value)[: 1 + NEXT]
     return tuple(_times(file, of[row.combination], row) for row in nearest)
@@ -57,7 +57,7 @@ def deployment_times(
 
 def _times(file: ClusterFile, one: CombinationCosts, row: SolvedDeployment) -> DeploymentTimes:
     pipeline = shaped(deployed_space(file, one), row.candidate).pipeline
-    makespan = row.value - numbers_of(one).step_end
+    makespan = row.value - one.numbers.step_end
     return DeploymentTimes(
         name=f"{row.combination}, {row.candidate}",
         parts=time_parts(file.training, one, pipeline, row.candidate.layers or (), makespan),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bubbleproof.costs.combinations import CombinationCosts, combinations, counted
+from bubbleproof.costs.combinations import AnyCount, CombinationCosts, combinations, counted, legal
 from bubbleproof.formats.clusters.deployed_space import deployed_space
 from bubbleproof.formats.errors import values_at
 from bubbleproof.verify.candidates.bundle import DeploymentSpace
@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # the file has been read
     from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 
 
-def all_counted(file: ClusterFile) -> list[CombinationCosts]:
+def all_counted(file: ClusterFile) -> list[AnyCount]:
     """Every combination of the file with its numbers, or why it has none."""
     with values_at("plan"):
         listed = combinations(file.training, file.lists)
@@ -27,13 +27,11 @@ def all_counted(file: ClusterFile) -> list[CombinationCosts]:
 
 
 def deployed_spaces(
-    file: ClusterFile, counts: Sequence[CombinationCosts]
+    file: ClusterFile, counts: Sequence[AnyCount]
 ) -> list[tuple[CombinationCosts, DeploymentSpace]]:
     """Those that no number forbids. ``counts`` are ``all_counted`` of the file."""
     found = []
-    for one in counts:
-        if one.numbers is None:
-            continue
+    for one in legal(counts):
         try:
             space = deployed_space(file, one)
         except ValueError:  # such as more microbatches than a problem may have

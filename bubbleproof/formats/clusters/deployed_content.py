@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bubbleproof.costs.cluster_layers import ClusterLayers
 from bubbleproof.costs.combinations import CombinationCosts, TrainingJob
-from bubbleproof.formats.clusters.deployed_space import MEMORY_UNIT, UNIT, numbers_of, part_values
+from bubbleproof.formats.clusters.deployed_space import MEMORY_UNIT, UNIT, part_values
 from bubbleproof.formats.printable import harmless
 
 if TYPE_CHECKING:  # files are read elsewhere
@@ -53,7 +53,7 @@ def deployed_problem(file: ClusterFile, one: CombinationCosts) -> dict[str, obje
     """The content of the problem file of one deployment of a cluster file."""
     training, at = file.training, one.combination
     return deployed_content(
-        numbers_of(one),
+        one.numbers,
         ranks=at.pipeline,
         microbatches=one.microbatches,
         name=file.name,

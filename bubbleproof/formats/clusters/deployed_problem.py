@@ -5,13 +5,12 @@ from __future__ import annotations
 from bubbleproof.costs.combinations import CombinationCosts
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.clusters.deployed_content import deployed_problem, model_name
-from bubbleproof.formats.clusters.deployed_space import numbers_of
 from bubbleproof.formats.problem_toml import ProblemFile, problem_of, problem_text
 
 
 def deployed_text(file: ClusterFile, one: CombinationCosts) -> str:
     """The problem file of one deployment of a cluster file."""
-    later = numbers_of(one).step_end
+    later = one.numbers.step_end
     training, at, model = file.training, one.combination, model_name(file.training)
     shared = f", each sample on {at.context} cards" if at.context > 1 else ""
     shared += f", experts over {at.expert} replicas" if at.expert > 1 else ""

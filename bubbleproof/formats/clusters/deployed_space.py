@@ -33,7 +33,7 @@ def deployed_space(file: ClusterFile, one: CombinationCosts) -> PlanSpace:
 
     Raises ``ValueError`` as ``problem_of`` does, such as for more microbatches than a problem has.
     """
-    numbers, shapes, ranks = numbers_of(one), file.shapes_of(one), one.combination.pipeline
+    numbers, shapes, ranks = one.numbers, file.shapes_of(one), one.combination.pipeline
     return space_of_layers(numbers, shapes, ranks=ranks, microbatches=one.microbatches)
 
 
@@ -74,13 +74,6 @@ def _refuse_untold(numbers: ClusterLayers) -> None:
     for key, value in told.items():
         if not 0 <= value <= LARGEST:
             raise UnusableInput(key, f"a whole number of 0 to {LARGEST}", str(value))
-
-
-def numbers_of(one: CombinationCosts) -> ClusterLayers:
-    """Those of a combination that no number forbids. Raises ``ValueError`` for another."""
-    if one.numbers is None:
-        raise ValueError(one.reason)
-    return one.numbers
 
 
 def part_values(part: LayerPart) -> dict[str, int]:

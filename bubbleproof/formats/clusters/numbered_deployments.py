@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bubbleproof.costs.combinations import CombinationCosts
+from bubbleproof.costs.combinations import AnyCount
 from bubbleproof.formats.clusters.cluster_deployments import deployed_spaces
 from bubbleproof.formats.clusters.deployed_content import deployed_problem
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
@@ -32,7 +32,7 @@ class Deployments:
         return replace(self, deployed=tuple(found))
 
 
-def deployments(file: ClusterFile, counts: Sequence[CombinationCosts]) -> Deployments:
+def deployments(file: ClusterFile, counts: Sequence[AnyCount]) -> Deployments:
     """Those that no number forbids. ``counts`` are ``all_counted`` of the file."""
     found, digest = deployed_spaces(file, counts), hashlib.sha256()
     for one, deployed in found:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from bubbleproof.costs.combinations import CombinationCosts, TrainingJob
+from bubbleproof.costs.combinations import CombinationCosts, TrainingJob, legal
 from bubbleproof.formats.clusters.cluster_deployments import all_counted
 from bubbleproof.formats.clusters.cluster_toml import (
     ClusterFile,
@@ -159,7 +159,8 @@ def _anew_in(file: ClusterFile, plan: PlanFile, space: PlanSpace, papers: PaperP
     alone = replace(space, others=())
 
     def anew(name: str) -> Pipeline:
-        counts = (one for one in all_counted(file) if str(one.combination) == plan.deployment)
+        every = legal(all_counted(file))
+        counts = (one for one in every if str(one.combination) == plan.deployment)
         at = next(counts, None)
         if at is None:
             raise ValueError(f"{plan.deployment} is no deployment of {file.name}")

@@ -26,7 +26,7 @@ def with_plan(
     ``inside`` is taken off the cost and the bound of what stands beside in ``joint``. That is the
     winner where it takes less than what was found, or is a plan of the same deployment.
     """
-    later = 0 if at.numbers is None else at.numbers.step_end
+    later = at.numbers.step_end
     value, name = joint.value + later, str(at.combination)
     if value >= found.value and at is not found.winner:
         return found
@@ -76,7 +76,7 @@ def _row(
             value=value,
             peak_memory=joint.winner.peak_memory,
             candidate=joint.winner.candidate,
-            beside=0 if at.numbers is None else at.numbers.beside,
+            beside=at.numbers.beside,
         )
     if row.combination == found.winner.combination:
         return replace(row, reason=f"longer than the plan, {at.combination}")

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from bubbleproof.costs.cluster import Cluster
-from bubbleproof.costs.combinations import CombinationCosts, TrainingJob
+from bubbleproof.costs.combinations import AnyCount, CombinationCosts, TrainingJob, legal
 from bubbleproof.papers.bpipe.bpipe_planner import predicted_ticks as of_bpipe
 from bubbleproof.papers.mepipe.mepipe_planner import predicted_ticks as of_mepipe
 from bubbleproof.papers.pipemesh.mesh_operations import mesh_table
@@ -44,7 +44,7 @@ class PaperDeployment:
     @property
     def step_end(self) -> int:
         """Ticks after the pipeline."""
-        return 0 if self.counted.numbers is None else self.counted.numbers.step_end
+        return self.counted.numbers.step_end
 
 
 def chooses_deployments(paper: str) -> bool:
@@ -53,7 +53,7 @@ def chooses_deployments(paper: str) -> bool:
 
 
 def deployment_of(
-    paper: str, counts: Sequence[CombinationCosts], space_of: PaperSpaceOf, cluster: Cluster
+    paper: str, counts: Sequence[AnyCount], space_of: PaperSpaceOf, cluster: Cluster
 ) -> PaperDeployment | None:
     """The deployment of the least count, among equals the first; None where nothing fits."""
     found = _predictions(paper, counts, space_of, cluster)
@@ -61,10 +61,10 @@ def deployment_of(
 
 
 def _predictions(
-    paper: str, counts: Sequence[CombinationCosts], space_of: PaperSpaceOf, cluster: Cluster
+    paper: str, counts: Sequence[AnyCount], space_of: PaperSpaceOf, cluster: Cluster
 ) -> Iterator[PaperDeployment]:
     levels = {one.combination.zero for one in counts}
-    for one in counts:
+    for one in legal(counts):
         is_out = 1 in levels and one.combination.zero != 1
         if one.reason or is_out or not _is_even(one):
             continue
@@ -77,8 +77,8 @@ def _predictions(
 
 
 def _is_even(one: CombinationCosts) -> bool:
-    """Whether it has numbers, and all stages have as many layers, as in the papers."""
-    return one.numbers is not None and one.numbers.layers.number % one.combination.pipeline == 0
+    """Whether all stages have as many layers, as in the papers."""
+    return one.numbers.layers.number % one.combination.pipeline == 0
 
 
 def with_transfers(given: PaperInput, one: CombinationCosts, cluster: Cluster) -> PaperInput:
