@@ -47,33 +47,30 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RankWork:
+class RankClaim:
+    """A claim because of what ``rank`` computes or holds; the three kinds below say which."""
+
+    rank: int
+    bound: int
+    objective: str = "makespan"
+
+
+class RankWork(RankClaim):
     """Claims ``makespan >= bound`` because of what ``rank`` computes."""
 
-    rank: int
-    bound: int
-    objective: str = "makespan"
+    __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankMemory:
+class RankMemory(RankClaim):
     """Claims ``makespan >= bound`` because of what ``rank`` holds, and for how long."""
 
-    rank: int
-    bound: int
-    objective: str = "makespan"
+    __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoRoom:
+class NoRoom(RankClaim):
     """Claims that there is no schedule, hence any ``bound``, because of what ``rank`` holds."""
 
-    rank: int
-    bound: int
-    objective: str = "makespan"
-
-
-RankClaim = RankWork | RankMemory | NoRoom
+    __slots__ = ()
 
 
 def refusal_of(pipeline: Pipeline, allowed: AllowedChoices | None, claim: RankClaim) -> str | None:
