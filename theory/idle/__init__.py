@@ -6,6 +6,7 @@ cause; ``critical_path(problem, schedule)`` leads from the first start to the la
 
 from bubbleproof.theory.idle.critical_path import PathStep as PathStep
 from bubbleproof.theory.idle.critical_path import critical_path as critical_path
+from bubbleproof.theory.idle.critical_path import critical_tasks as critical_tasks
 from bubbleproof.theory.idle.idle_causes import IdleCause as IdleCause
 from bubbleproof.theory.idle.idle_causes import IdleStretch as IdleStretch
 from bubbleproof.theory.idle.idle_causes import IdleStretches as IdleStretches

@@ -37,32 +37,46 @@ class PathStep:
     late: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CriticalTask:
+    """A task of a critical path, by its index in the problem; otherwise as ``PathStep``."""
+
+    task: int
+    after: str
+    lag: int
+    late: int
+
+
 def critical_path(problem: Problem, schedule: Schedule) -> tuple[PathStep, ...]:
     """The steps of a critical path in order of time; none of an empty schedule.
 
     Raises ``ValueError`` where a rank does two things at once.
     """
     rows = timed_rows(problem, schedule)
-    if not len(rows.computed):
-        return ()
-    room, task, steps = room_of(rows), rows.last_task, list[PathStep]()
-    seen: set[int] = set()
-    while task != NONE and task not in seen:
-        seen.add(task)
-        before, after, lag, late = _held_by(rows, room, task)
-        steps.append(
-            PathStep(
-                action=problem.label(task),
-                resource=problem.resources[rows.homes[task][0]].name,
-                start=int(rows.start[task]),
-                end=int(rows.end[task]),
-                after=after,
-                lag=lag,
-                late=late,
-            )
+    return tuple(
+        PathStep(
+            action=problem.label(step.task),
+            resource=problem.resources[rows.homes[step.task][0]].name,
+            start=int(rows.start[step.task]),
+            end=int(rows.end[step.task]),
+            after=step.after,
+            lag=step.lag,
+            late=step.late,
         )
+        for step in critical_tasks(rows)
+    )
+
+
+def critical_tasks(rows: TimedRows) -> list[CriticalTask]:
+    """The tasks of a critical path in order of time, without their words."""
+    if not len(rows.computed):
+        return []
+    room, task, found = room_of(rows), rows.last_task, dict[int, CriticalTask]()
+    while task != NONE and task not in found:
+        before, after, lag, late = _held_by(rows, room, task)
+        found[task] = CriticalTask(task=task, after=after, lag=lag, late=late)
         task = before
-    return tuple(reversed(steps))
+    return [*found.values()][::-1]
 
 
 def _held_by(rows: TimedRows, room: Room, task: int) -> tuple[int, str, int, int]:

@@ -262,7 +262,7 @@ class ActionTable:
 
         What a stage does as a whole has no slices: of collectives it is their number.
         """
-        return bool(((self.slice > 0) & ~self.is_kind(*STAGE_KINDS)).any())
+        return bool(self.slice.any() and self.slice[~self.is_kind(*STAGE_KINDS)].any())
 
     def label(self, row: int) -> str:
         """The text form of one row, with slices written out when the table has any.

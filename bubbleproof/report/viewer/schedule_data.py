@@ -28,9 +28,10 @@ from bubbleproof.report.bars import Bars
 from bubbleproof.report.palette import CAUSES, WORDS, darker, fill, text_on
 from bubbleproof.report.timeline import Timeline
 from bubbleproof.report.viewer.column_blob import ColumnBlob, packed_lines
-from bubbleproof.theory.idle import IdleStretches, idle_stretches
+from bubbleproof.theory.idle import IdleStretches, critical_tasks, idle_stretches
 from bubbleproof.theory.idle.idle_causes import CAUSES as KNOWN_CAUSES
 from bubbleproof.theory.idle.idle_causes import MEANINGS
+from bubbleproof.theory.idle.timed_rows import timed_rows
 from bubbleproof.theory.model.actions import NONE, Ints, Kind
 from bubbleproof.theory.model.measures import known_rows
 from bubbleproof.theory.model.memory import memory_profile
@@ -199,9 +200,10 @@ def _columns(bars: Bars, sort: Ints, idle: IdleStretches | None, sorts: int) -> 
 
 def _path(problem: Problem, rows: _Rows, idle: IdleStretches | None) -> Ints:
     """The rows of a critical path by time; none where idle time has no causes."""
-    steps = () if idle is None else idle.critical_path
-    row_of = rows.row_of(problem.num_tasks)
-    return row_of[[problem.task(step.action) for step in steps]] if steps else np.zeros(0, np.int64)
+    steps = [] if idle is None else critical_tasks(timed_rows(problem, idle.schedule))
+    tasks = np.array([step.task for step in steps], dtype=np.int64)
+    path: Ints = rows.row_of(problem.num_tasks)[tasks]
+    return path
 
 
 def _add_inputs(blob: ColumnBlob, problem: Problem, rows: _Rows) -> None:
