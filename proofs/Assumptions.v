@@ -2,7 +2,8 @@
    context", and would name each axiom and each unfinished proof. *)
 
 From Bubbleproof Require Import Definitions Stores AllRules Starts Exchange Packing
-  Pipeline OneF1B GPipe OneMachine Peaks BPipe WaitGraph Semantics Lowered.
+  Pipeline OneF1B GPipe Instances OneMachine PricesSound InOrder FreeEdges Peaks BPipe WaitGraph
+  Semantics Lowered.
 
 Print Assumptions check_complete_iff.
 Print Assumptions check_placed_iff.
@@ -33,6 +34,12 @@ Print Assumptions valid_1f1b.
 Print Assumptions optimal_1f1b.
 Print Assumptions valid_gpipe.
 Print Assumptions optimal_gpipe.
+Print Assumptions check_spans_iff.
+Print Assumptions rows_are_a_plan.
+Print Assumptions rows_lie.
+Print Assumptions heads_hold.
+Print Assumptions tails_hold.
+Print Assumptions one_machine_bound.
 Print Assumptions one_machine_sound.
 Print Assumptions peak_1f1b.
 Print Assumptions peak_gpipe.
@@ -47,3 +54,8 @@ Print Assumptions falling_ends.
 Print Assumptions one_order_ends.
 Print Assumptions every_valid_schedule_ends.
 Print Assumptions pipeline_never_stuck.
+Print Assumptions prices_sound.
+Print Assumptions in_order_of_groups.
+Print Assumptions memory_edge_kept.
+Print Assumptions free_edges.
+Print Assumptions one_machine_on_the_problem.

@@ -95,20 +95,26 @@ Definition first_start (rows : schedule T) (t : T) : Z :=
   | None => 0
   end.
 
+(* A row of a task at any of its resources starts when its first row does. *)
+Lemma listed_at : forall rows, complete T p rows -> placed T p rows ->
+  forall t r, In t (tasks _ p) -> In r (homes _ p t) ->
+  exists x, In x rows /\ task _ x = t /\ place _ x = r /\ first_start rows t = start _ x.
+Proof.
+  intros rows (C & _ & _) (_ & P) t r It Ir.
+  specialize (C t r It Ir). apply in_map_iff in C as (x & E & Ix).
+  unfold site in E. injection E as Er Et. exists x. repeat split; try assumption.
+  unfold first_start. destruct (find _ rows) as [y|] eqn:F.
+  - apply find_some in F as [Iy Ey]. apply same_task_iff in Ey.
+    apply P; [exact Iy | exact Ix | congruence].
+  - apply (find_none _ _ F) in Ix. cbn in Ix.
+    rewrite (proj2 (same_task_iff _ _ _ _) Et) in Ix. discriminate.
+Qed.
+
 Theorem valid_is_timed : (forall t, In t (tasks _ p) -> homes _ p t <> []) ->
   forall rows first last,
   valid T p rows -> within T p rows first last -> timed (first_start rows) first last.
 Proof.
-  intros H rows first last ((C1 & C2 & C3) & (P1 & P2) & (D1 & D2) & X) W.
-  assert (L : forall t r, In t (tasks _ p) -> In r (homes _ p t) ->
-    exists x, In x rows /\ task _ x = t /\ place _ x = r /\ first_start rows t = start _ x).
-  { intros t r It Ir. specialize (C1 t r It Ir). apply in_map_iff in C1 as (x & E & Ix).
-    unfold site in E. injection E as Er Et. exists x. repeat split; try assumption.
-    unfold first_start. destruct (find _ rows) as [y|] eqn:F.
-    - apply find_some in F as [Iy Ey]. apply same_task_iff in Ey.
-      apply P2; [exact Iy | exact Ix | congruence].
-    - apply (find_none _ _ F) in Ix. cbn in Ix.
-      rewrite (proj2 (same_task_iff _ _ _ _) Et) in Ix. discriminate. }
+  intros H rows first last (C & P & (D1 & D2) & X) W. assert (L := listed_at rows C P).
   assert (S : forall t, In t (tasks _ p) ->
     exists x, In x rows /\ task _ x = t /\ first_start rows t = start _ x).
   { intros t It. destruct (homes _ p t) as [|r rest] eqn:E; [destruct (H t It E)|].

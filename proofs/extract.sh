@@ -5,9 +5,14 @@
 set -eu
 folder=$1
 mkdir -p "$folder"
-cp judge.ml Definitions.v Stores.v AllRules.v Packing.v Starts.v OneMachine.v Extraction.v "$folder"
+files="Definitions Stores AllRules Packing Starts SortedStarts Exchange Instances OneMachine PriceTables
+  PricePayments Prices Groups InOrder Lifecycles FreeEdges Extraction"
+cp judge.ml "$folder"
+for file in $files; do
+  cp "$file.v" "$folder"
+done
 cd "$folder"
-for file in Definitions Stores AllRules Packing Starts OneMachine Extraction; do
+for file in $files; do
   coqc -q -Q . Bubbleproof "$file.v"
 done
 ocamlopt -w -a checker.mli checker.ml judge.ml -o judge

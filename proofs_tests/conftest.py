@@ -67,6 +67,15 @@ def pytest_collection() -> Generator[None, object, object]:
         hide_what_is_old()
 
 
+@pytest.fixture(scope="session")
+def coq_library(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """Where the proofs of ``proofs/`` are compiled, once a session; what each file prints."""
+    from proofs_tests.coq import compiled
+
+    folder = tmp_path_factory.mktemp("proofs")
+    return folder, compiled(folder)
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _little_to_look_through() -> None:
     """Nor what earlier tests have loaded: each replay has the collector look through everything."""

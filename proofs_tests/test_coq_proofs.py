@@ -17,7 +17,7 @@ import bubbleproof as bp
 from bubbleproof.papers.theorems.theorem_library import theorems
 from bubbleproof.theory.pipelines.pipeline_problem import problem_of
 from bubbleproof.verify.spec import EventRow, plain_problem, plain_schedule
-from proofs_tests.coq import FILES, NAMED, PROOFS, THEOREM, answer, compiled, needs_coq, text_of
+from proofs_tests.coq import FILES, NAMED, PROOFS, THEOREM, answer, needs_coq, text_of
 from proofs_tests.sized import sized
 
 PAGE = (PROOFS.parent / "docs" / "guide" / "formal.md").read_text("utf-8")
@@ -37,7 +37,35 @@ MUTANTS = {
     "GPipe faster by one": ("GPipe.v", LENGTH, f"{LENGTH} - 1"),
     "a certificate's claim raised by one": ("OneMachine.v", BUSY, f"{BUSY[:-2]} + 1)."),
     "tasks counted twice": ("OneMachine.v", "distinct (crowd c) (Map.empty unit) &&", "true &&"),
-    "an edge that is no task's": ("OneMachine.v", "if known k a && known k b", "if known k b"),
+    "an edge that is no task's": ("Instances.v", "if known k a && known k b", "if known k b"),
+    "prices that prove one tick more": (
+        "PricesSound.v",
+        "least_makespan c <= last - first.",
+        "least_makespan c < last - first.",
+    ),
+    "the least of a row a tick later": ("PriceTables.v", "(i <= j)%nat ->", "(i <= j + 1)%nat ->"),
+    "a store's change paid a tick late": (
+        "PriceTables.v",
+        "later m i x = total m - total (firstn (Z.to_nat (x - i)) m)",
+        "later m i x = total m - total (firstn (Z.to_nat (x - i + 1)) m)",
+    ),
+    "tasks of a class that differ": (
+        "Groups.v",
+        "ticks k t =? ticks k c",
+        "ticks k t =? ticks k t",
+    ),
+    "an edge of one microbatch, not found in the next": ("Groups.v", "Nat.ltb (S j) n", "false"),
+    "events of no task": ("InOrder.v", "well_stored (index_of l) stores &&", "true &&"),
+    "more held within a life": (
+        "Lifecycles.v",
+        "kept_at_least f <= level j now.",
+        "kept_at_least f < level j now.",
+    ),
+    "a memory edge a tick later": (
+        "FreeEdges.v",
+        "In (a, b, lag) (all_memory_edges stores lives) ->\n  s a + ticks k a + lag <= s b.",
+        "In (a, b, lag) (all_memory_edges stores lives) ->\n  s a + ticks k a + lag < s b.",
+    ),
     "a later start asked for": (
         "Definitions.v",
         "finish x + lag <=? start y",
@@ -100,14 +128,14 @@ MUTANTS = {
 SIZES = [(1, 1, 3, 5), (3, 2, 1, 2), (2, 5, 4, 1), (4, 6, 2, 3)]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("proofs")
+@pytest.fixture
+def folder(coq_library: tuple[Path, dict[str, str]]) -> Path:
+    return coq_library[0]
 
 
-@pytest.fixture(scope="module")
-def printed(folder: Path) -> dict[str, str]:
-    return compiled(folder)
+@pytest.fixture
+def printed(coq_library: tuple[Path, dict[str, str]]) -> dict[str, str]:
+    return coq_library[1]
 
 
 @needs_coq

@@ -11,11 +11,15 @@ import pytest
 import bubbleproof as bp
 from bubbleproof.formats.coq.coq_theorem import MOST_TASKS, coq_theorem
 from bubbleproof.formats.problem_toml import problem_file_of_text
+from bubbleproof.solvers import SolveOptions, solve
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline_problem import problem_of
 from bubbleproof.verify.certificates.one_machine import OneMachine, one_machine_refusal
-from proofs_tests.coq import answer, compiled, needs_coq
+from bubbleproof.verify.certificates.tick_prices import prices_refusal
+from proofs_tests.coq import answer, needs_coq
+from proofs_tests.verify.test_tick_prices import rented
+from proofs_tests.verify.test_volume import queue
 
 TOML = """
 ranks = 3
@@ -30,6 +34,12 @@ activation = 1
 Solved = tuple[Problem, Schedule, OneMachine]
 
 
+@pytest.fixture
+def folder(coq_library: tuple[Path, dict[str, str]]) -> Path:
+    """Where the proofs are compiled."""
+    return coq_library[0]
+
+
 @pytest.fixture(scope="module")
 def solved() -> Solved:
     pipeline = problem_file_of_text(TOML, name="small").pipeline
@@ -40,29 +50,60 @@ def solved() -> Solved:
 
 
 @needs_coq
-def test_coq_accepts_what_the_checkers_accept_and_no_more(tmp_path: Path, solved: Solved) -> None:
-    compiled(tmp_path)
+def test_coq_accepts_what_the_checkers_accept_and_no_more(folder: Path, solved: Solved) -> None:
     problem, schedule, certificate = solved
     text = coq_theorem(problem, schedule, certificate)
-    done = answer(tmp_path, "Optimal", text)
+    done = answer(folder, "Optimal", text)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Closed under the global context") == 4
     raised = replace(certificate, bound=certificate.bound + 1)
     twice = replace(certificate, tasks=certificate.tasks + certificate.tasks[:1])
     for claim in (raised, twice):
         assert one_machine_refusal(problem, claim) is not None
-        assert answer(tmp_path, "Wrong", coq_theorem(problem, schedule, claim)).returncode
+        assert answer(folder, "Wrong", coq_theorem(problem, schedule, claim)).returncode
     moved = schedule.start.copy()
     moved[-1] -= 1  # before its input, or onto another task
     early = replace(schedule, start=moved)
     assert not bp.check(problem, early).ok
-    assert answer(tmp_path, "Early", coq_theorem(problem, early, certificate)).returncode
+    assert answer(folder, "Early", coq_theorem(problem, early, certificate)).returncode
+    unlike = re.sub(
+        r"(Definition all_tasks : table := \[\n  \()1%positive, \((\d+)",
+        r"\g<1>1%positive, (1\g<2>",
+        text,
+    )
+    assert unlike != text  # one microbatch takes longer than the others of its group
+    assert answer(folder, "Unlike", unlike).returncode
+    free = re.search(r"all_edges .*?:= \[\n(.*?)\]\.", text, re.DOTALL)
+    own = re.search(r"own_edges .*?:= \[\n(.*?)\]\.", text, re.DOTALL)
+    assert free is not None
+    assert own is not None
+    added = sorted({*free[1].split(";\n")} - {*own[1].split(";\n")})
+    later = text.replace(added[0], added[0].replace(", 0)", ", 1)"))
+    assert later != text  # an edge that identical microbatches do not allow
+    assert answer(folder, "Later", later).returncode
     full = re.sub(r"Store positive 0 \(Some 3\)", "Store positive 0 (Some 2)", text)
     assert full != text  # the schedule needs all 3 units of some rank
-    assert answer(tmp_path, "Full", full).returncode
+    assert answer(folder, "Full", full).returncode
     claims_less = re.sub(r"rows (\d+) (\d+)\.", lambda m: f"rows {m[1]} {int(m[2]) - 1}.", text)
     assert claims_less != text
-    assert answer(tmp_path, "Less", claims_less).returncode
+    assert answer(folder, "Less", claims_less).returncode
+
+
+@needs_coq
+def test_prices_are_a_theorem_about_the_problem_itself(folder: Path) -> None:
+    """Four uses of 10 ticks pay 40; of a store for two 19 ticks sell 38 (``test_tick_prices``)."""
+    problem = queue(4, 2)
+    schedule = solve(problem, SolveOptions(threads=1)).schedule
+    assert schedule is not None
+    done = answer(folder, "Sold", coq_theorem(problem, schedule, rented(20)))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("Closed under the global context") == 4
+    assert "all_edges" not in (folder / "Sold.v").read_text()
+    for claim in (rented(21), rented(20, 0)):
+        assert prices_refusal(problem, claim) is not None
+        assert answer(folder, "Wrong", coq_theorem(problem, schedule, claim)).returncode
+    roomier = coq_theorem(queue(4, 3), schedule, rented(20))
+    assert answer(folder, "Roomier", roomier).returncode
 
 
 def test_what_coq_has_no_words_for_is_refused(

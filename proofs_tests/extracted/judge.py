@@ -11,17 +11,18 @@ import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from bubbleproof.formats.coq.coq_theorem import edges_in_order
+from bubbleproof.formats.coq.coq_words import Edge, certificate_edges, changes_of, homes_of
+from bubbleproof.formats.coq.free_edges import free_words
+from bubbleproof.formats.coq.price_list import forest_text, waits_of
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.verify.certificates.one_machine import OneMachine
+from bubbleproof.verify.certificates.tick_prices import Tariff, TickPrices
 
 PROOFS = Path(__file__).resolve().parents[2] / "proofs"
 SECONDS = 600  # for one call
-Edge = tuple[int, int, int]
 
 
 def missing() -> str | None:
@@ -58,30 +59,15 @@ def answers(program: Path, words: Iterable[str]) -> list[str]:
     return done.stdout.split()
 
 
-def own_edges(problem: Problem) -> list[Edge]:
-    """The problem's precedences: before, after, lag."""
-    edges = problem.edges
-    columns = edges.before.tolist(), edges.after.tolist(), edges.lag.tolist()
-    return list(zip(*columns, strict=True))
-
-
-def certificate_edges(problem: Problem) -> list[Edge]:
-    """These and what identical microbatches and memory allow, in an order for one pass."""
-    return edges_in_order(problem)
-
-
 def problem_words(problem: Problem, edges: Sequence[Edge]) -> str:
     """The problem with these edges."""
-    return " ".join(map(str, ("P", *_tasks(problem), *_edges(edges), *_stores(problem))))
+    numbers = problem.num_ranks, *_tasks(problem), *_edges(edges), *_stores(problem)
+    return " ".join(map(str, ("P", *numbers)))
 
 
 def _tasks(problem: Problem) -> Iterator[int]:
-    homes: list[list[int]] = [[] for _ in range(problem.num_tasks)]
-    occupancy = problem.occupancy
-    for task, place in zip(occupancy.task.tolist(), occupancy.resource.tolist(), strict=True):
-        homes[task].append(place)
     yield problem.num_tasks
-    for ticks, home in zip(problem.duration.tolist(), homes, strict=True):
+    for ticks, home in zip(problem.duration.tolist(), homes_of(problem), strict=True):
         yield from (ticks, len(home), *home)
 
 
@@ -92,17 +78,17 @@ def _edges(edges: Sequence[Edge]) -> Iterator[int]:
 
 
 def _stores(problem: Problem) -> Iterator[int]:
-    found: list[list[tuple[int, int, int]]] = [[] for _ in problem.stores]
-    events = problem.events
-    columns = events.task, events.at_end, events.store, events.delta
-    for task, at_end, store, delta in np.stack(columns, axis=1).tolist():
-        found[store].append((task + 1, at_end, delta))
     yield len(problem.stores)
-    for store, changes in zip(problem.stores, found, strict=True):
+    for store, changes in zip(problem.stores, changes_of(problem), strict=True):
         capacity = () if store.capacity is None else (store.capacity,)
         yield from (store.base, len(capacity), *capacity, len(changes))
-        for change in changes:
-            yield from change
+        for task, at_end, delta in changes:
+            yield from (task + 1, at_end, delta)
+
+
+def edges_words(problem: Problem) -> str:
+    """All edges that certificates use, with what justifies those that are not the problem's."""
+    return " ".join(map(str, ("F", *free_words(problem), *_edges(certificate_edges(problem)))))
 
 
 def schedule_words(problem: Problem, schedule: Schedule) -> str:
@@ -121,3 +107,27 @@ def certificate_words(certificate: OneMachine, head: int, tail: int) -> str:
     tasks = [task + 1 for task in certificate.tasks]
     numbers = certificate.resource, len(tasks), *tasks, head, tail, certificate.bound
     return " ".join(map(str, ("C", *numbers)))
+
+
+def forests_words(problem: Problem) -> str:
+    """The longest paths of each microbatch, which certificates by prices need."""
+
+    def tree(task: int, kids: str, beside: str) -> str:
+        return f"{task + 1} {kids} {beside}"
+
+    forests = [forest_text(waits, "0", tree) for waits in waits_of(problem)]
+    return " ".join((str(len(forests)), *forests))
+
+
+def price_words(certificate: TickPrices, forests: str) -> str:
+    """The certificate by prices."""
+    tariffs = *_tariffs(certificate.resources), *_tariffs(certificate.stores)
+    return " ".join(map(str, ("M", *tariffs, forests, certificate.bound)))
+
+
+def _tariffs(tariffs: Sequence[Tariff]) -> Iterator[int]:
+    yield len(tariffs)
+    for tariff in tariffs:
+        yield from (tariff.of, len(tariff.steps))
+        for step in tariff.steps:
+            yield from step

@@ -25,7 +25,7 @@ from proofs_tests.sized import sized
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "measured" / "three-checkers.md"
 # two tasks on resource 0, of 2 and 3 ticks, the second after the first; a store of at most 1, which
 # the first fills at its start and the second empties at its end
-PROBLEM = "P 2  2 1 0  3 1 0  1 1 2 0  1 0 1 1 2 1 0 1 2 1 -1"
+PROBLEM = "P 9 2  2 1 0  3 1 0  1 1 2 0  1 0 1 1 2 1 0 1 2 1 -1"
 BY_HAND = {
     "S 2  0 1 0  0 2 2": "11111",
     "S 2  0 1 0  0 2 1": "11001",  # too early for its input, and on top of it
@@ -36,9 +36,9 @@ BY_HAND = {
     "S 3  0 1 0  0 2 2  0 3 9": "00111",  # task 3 is none
     "S 2  0 1 9223372036854775808  0 2 9223372036854775810": "11111",  # 2**63 and 2 more
     "S 2  0 1 9223372036854775808  0 2 9223372036854775809": "11001",
-    "P 1  2 1 0  0  1 0 1 1 1 1 0 2 S 1  0 1 0": "11110",  # two units where one fits
-    "P 1  2 1 0  0  1 0 0 1 1 0 -1 S 1  0 1 0": "11110",  # below 0
-    "P 1  2 1 0  0  1 5 1 4 0 S 1  0 1 0": "11110",  # the base load alone
+    "P 9 1  2 1 0  0  1 0 1 1 1 1 0 2 S 1  0 1 0": "11110",  # two units where one fits
+    "P 9 1  2 1 0  0  1 0 0 1 1 0 -1 S 1  0 1 0": "11110",  # below 0
+    "P 9 1  2 1 0  0  1 5 1 4 0 S 1  0 1 0": "11110",  # the base load alone
     f"{PROBLEM} C 0 2 1 2 0 0 5": "1",
     "C 0 2 1 2 0 0 6": "0",
     "C 0 1 2 2 0 5": "1",  # task 2 alone, which 2 ticks lead to
@@ -46,6 +46,15 @@ BY_HAND = {
     "C 0 2 1 1 0 0 4": "0",  # twice
     "C 1 2 1 2 0 0 5": "0",  # another resource
     "C 0 0 0 0 0": "0",  # no task
+    # two tasks that are two microbatches, in order for being alike; of 2 ticks and 3 they are not
+    "P 9 2  2 1 0  2 1 0  0  0  F 1 1 2 1 2  0  1 1 2 0  C 0 1 2 2 0 4": "1",
+    "P 9 2  2 1 0  3 1 0  0  0  F 1 1 2 1 2  0  1 1 2 0  C 0 1 2 2 0 4": "0",
+    "P 9 2  2 1 0  2 1 0  0  0  F 0  0  1 1 2 0  C 0 1 2 2 0 4": "0",  # no group is named
+    # a price of 1 a tick: two tasks of 2 ticks pay 4, of 3 ticks for sale, and of 4
+    "P 9 2  2 1 0  2 1 0  0  0  M 1 0 1 0 1  0  2 1 0 0 2 0 0  4": "1",
+    "M 1 0 1 0 1  0  2 1 0 0 2 0 0  5": "0",
+    "M 1 0 1 0 1  0  2 1 0 0 1 0 0  4": "0",  # one task pays twice
+    "M 1 0 1 0 -1  0  2 1 0 0 2 0 0  4": "0",  # a price below 0
 }
 
 
@@ -81,7 +90,7 @@ def test_a_checker_that_differs_is_found_out(
     schedules, certificates = Agreement(), CertificateAgreement()
     compare(schedules, program, with_mutants(random_specimens(5), 9))
     assert any("extracted" in line for line in schedules.wrong)
-    place = "proofs_tests.extracted.two_certificates.certificate_edges"
+    place = "proofs_tests.extracted.judge.certificate_edges"
     monkeypatch.setattr(place, lambda _: [])
     compare_certificates(certificates, program, list(family_specimens(2))[:2], each=0)
     assert certificates.wrong

@@ -17,13 +17,14 @@ from pathlib import Path
 from random import Random
 from time import perf_counter
 
+from bubbleproof.formats.coq.coq_words import own_edges
 from bubbleproof.theory.families import families
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.verify.check import findings
 from bubbleproof.verify.finding import Finding, Rule
 from proofs_tests.cases import shapes
-from proofs_tests.extracted.judge import answers, own_edges, problem_words, schedule_words
+from proofs_tests.extracted.judge import answers, problem_words, schedule_words
 from proofs_tests.verify.mutations import OPERATORS
 from proofs_tests.verify.plain import breaches_of
 from proofs_tests.verify.random_schedules import random_specimen

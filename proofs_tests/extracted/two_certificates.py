@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
+from bubbleproof.formats.coq.coq_words import own_edges
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.one_machine import (
     OneMachine,
@@ -21,8 +22,8 @@ from bubbleproof.verify.certificates.one_machine import (
 )
 from proofs_tests.extracted.judge import (
     answers,
-    certificate_edges,
     certificate_words,
+    edges_words,
     problem_words,
 )
 from proofs_tests.verify.tables import Specimen
@@ -118,7 +119,7 @@ def _compare_claims(
     agreement: CertificateAgreement, program: Path, name: str, specimen: Specimen, claims: Claims
 ) -> None:
     problem, schedule = specimen.problem, specimen.schedule()
-    words = [problem_words(problem, certificate_edges(problem))]
+    words = [problem_words(problem, own_edges(problem)), edges_words(problem)]
     paths = paths_of(problem)
     words += [certificate_words(one, *least_of(paths, one.tasks)) for _, one in claims]
     ends = schedule.start + problem.duration[problem.locate(schedule.program.actions)]

@@ -181,7 +181,7 @@ class Market:
         Follows the module: latest tasks first, each adds the least payment of itself and all that
         follows it to that of the task it waits for longest.
         """
-        part = _Part(self.problem, tasks)
+        part = MicrobatchPart(self.problem, tasks)
         total, added = 0, dict[int, Ints]()
         for row in reversed(range(len(tasks))):
             task, ticks = int(tasks[row]), part.ticks[row]
@@ -227,7 +227,7 @@ class Market:
                 yield int(events.delta[row]), bool(events.at_end[row]), sums
 
 
-class _Part:
+class MicrobatchPart:
     """The tasks of one microbatch by rows, with heads and tails (ticks) among them alone."""
 
     def __init__(self, problem: Problem, tasks: Ints) -> None:

@@ -1,0 +1,156 @@
+"""Groups of identical microbatches and what they do to stores, in the words of ``proofs/``.
+
+``proofs/FreeEdges.v`` checks that edges may be asked for beside a problem's own. It is told the
+groups as lists of classes, and of each lifecycle the classes that it begins and finishes with, its
+stops, and by which paths of precedences these are forced (``verify.certificates.index_order``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from bubbleproof.formats.coq.coq_words import Edge, changes_of, list_text, task_text
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.verify.certificates.chains import Lifecycle, LifecycleMoment, in_order
+from bubbleproof.verify.certificates.index_order import IndexOrder, index_order
+
+T = TypeVar("T")
+Row = tuple[int, ...]  # a class: its tasks by microbatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LifeStop:
+    """A change of ``delta`` units when a task of ``row`` starts or ends, forced by a path.
+
+    ``via`` are the classes on the path from the stop before.
+    """
+
+    via: tuple[Row, ...]
+    row: Row
+    at_end: bool
+    delta: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Life:
+    """What each microbatch of a group does to a ``store`` (index)."""
+
+    store: int
+    begins: Row
+    acquired: int
+    stops: tuple[LifeStop, ...]  # the last of them is where it finishes
+
+
+def groups_of(problem: Problem) -> list[list[Row]]:
+    """The groups of the problem, as lists of classes."""
+    return [[tuple(row) for row in group.tolist()] for group in index_order(problem).groups]
+
+
+def lives_of(problem: Problem) -> list[Life]:
+    """The lifecycles of all groups."""
+    order = index_order(problem)
+    events = changes_of(problem)
+    return [_life(problem, order, life, events[life.store]) for life in order.lifecycles]
+
+
+def _life(problem: Problem, order: IndexOrder, life: Lifecycle, events: list[Edge]) -> Life:
+    chain = next(each for each in order.chains[life.store] if each[0][0][0] == life.first)
+    moments: list[tuple[LifecycleMoment, int]] = []
+    for (task, at_end), _ in chain:
+        deltas = [delta for owner, late, delta in events if (owner, bool(late)) == (task, at_end)]
+        moments += (((task, at_end), delta) for delta in deltas)
+    row_of = {task: tuple(row.tolist()) for task, row in order.row_of.items()}
+    before, stops = life.first, list[LifeStop]()
+    for (task, at_end), delta in moments[1:]:
+        via = tuple(row_of[each] for each in _between(problem, before, task))
+        stops.append(LifeStop(via=via, row=row_of[task], at_end=at_end, delta=delta))
+        before = task
+    return Life(
+        store=life.store,
+        begins=row_of[life.first],
+        acquired=moments[0][1],
+        stops=tuple(stops),
+    )
+
+
+def _between(problem: Problem, first: int, later: int) -> list[int]:
+    """The tasks on the longest path between two of one stage, slice and microbatch."""
+    actions, edges = problem.actions, problem.edges
+    columns = actions.stage, actions.slice, actions.microbatch
+    alike = np.logical_and.reduce([column == column[first] for column in columns])
+    inside = alike[edges.before] & alike[edges.after]
+    rows = np.stack([edges.before, edges.after, edges.lag], axis=1)[inside].tolist()
+    before, after = [row[0] for row in rows], [row[1] for row in rows]
+    place = {task: at for at, task in enumerate(in_order(problem.num_tasks, before, after))}
+    path: dict[int, tuple[int, int]] = {first: (0, first)}  # ticks, and the task before
+    for task, behind, lag in sorted(rows, key=lambda row: place[row[0]]):
+        if task in path:
+            ticks = path[task][0] + int(problem.duration[task]) + lag
+            if behind not in path or ticks > path[behind][0]:
+                path[behind] = ticks, task
+    found, at = list[int](), later
+    while at != first and at in path:
+        at = path[at][1]
+        found.append(at)
+    return found[-2::-1] if found else []
+
+
+def groups_text(problem: Problem) -> str:
+    """The groups as a list."""
+    return ";\n  ".join(list_text(map(_row, group)) for group in groups_of(problem))
+
+
+def lives_text(problem: Problem) -> str:
+    """The lifecycles as a list."""
+    return ";\n  ".join(map(_life_text, lives_of(problem)))
+
+
+def _life_text(life: Life) -> str:
+    *middle, last = life.stops
+    stops = (
+        f"Stop {list_text(map(_row, stop.via))} {_row(stop.row)} "
+        f"{'true' if stop.at_end else 'false'} ({stop.delta})"
+        for stop in middle
+    )
+    return (
+        f"Life {life.store}%nat {_row(life.begins)} ({life.acquired}) {list_text(stops)} "
+        f"{_row(last.row)} {list_text(map(_row, last.via))} ({last.delta})"
+    )
+
+
+def _row(row: Row) -> str:
+    return list_text(map(task_text, row))
+
+
+def free_words(problem: Problem) -> Iterator[int]:
+    """Groups and lifecycles as numbers, for the extracted checker."""
+    groups, lives = groups_of(problem), lives_of(problem)
+    yield len(groups)
+    for group in groups:
+        yield from _many(group, _row_words)
+    yield len(lives)
+    for life in lives:
+        *middle, last = life.stops
+        yield from (life.store, *_row_words(life.begins), life.acquired)
+        yield from _many(middle, _stop_words)
+        yield from (*_row_words(last.row), *_many(last.via, _row_words), last.delta)
+
+
+def _many(items: Sequence[T], words: Callable[[T], Iterator[int]]) -> Iterator[int]:
+    yield len(items)
+    for item in items:
+        yield from words(item)
+
+
+def _row_words(row: Row) -> Iterator[int]:
+    yield len(row)
+    yield from (task + 1 for task in row)
+
+
+def _stop_words(stop: LifeStop) -> Iterator[int]:
+    yield from _many(stop.via, _row_words)
+    yield from (*_row_words(stop.row), int(stop.at_end), stop.delta)

@@ -1,0 +1,403 @@
+(* The checker of `Prices.v` is sound: a price list that it accepts bounds the makespan of every
+   schedule that keeps the rules and the capacities of the stores. *)
+
+Require Import ZArith Lia List Bool FMapPositive.
+From Bubbleproof Require Import Definitions Stores Starts Packing Instances PriceTables
+  PricePayments Prices.
+Import ListNotations.
+Open Scope Z_scope.
+
+Lemma part_is_member : forall fs t,
+  (exists n, Map.find t (parted fs) = Some n) <-> In t (concat (map flat fs)).
+Proof.
+  intros fs t. unfold parted. set (pairs := concat (map (fun _ => map _ _) _)). assert (E : map fst pairs = concat (map flat fs)).
+  { unfold pairs. generalize 0%nat. induction fs as [|f fs IH]; intros n; [reflexivity|]. cbn.
+    rewrite map_app, map_map, IH. f_equal. apply map_id. }
+  rewrite <- E. clear. induction pairs as [|[u n] l IH]; cbn.
+  - rewrite Map.gempty. split; [intros [n E]; discriminate | intros []].
+  - destruct (Pos.eq_dec t u) as [->|D].
+    + rewrite Map.gss. split; [left; reflexivity | intros _; exists n; reflexivity].
+    + rewrite Map.gso by exact D. rewrite IH. split; [right; assumption|].
+      intros [X|I]; [congruence | exact I].
+Qed.
+
+Section Sound.
+
+Variables (l : table) (es inner : list (edge positive)) (stores : list (store positive)).
+Variables (counts : Z -> bool) (s : positive -> Z) (first last h : Z).
+Let k := index_of l.
+Hypothesis V : plan k es stores s.
+Hypothesis L : lies k counts s first last.
+Hypothesis Short : last - first <= h.
+Hypothesis Inner : incl inner es.
+Let hs := heads l counts inner.
+Let ts := tails l counts inner.
+Let u t := s t - first.
+
+Variables (rs : list Z) (css : list (Map.t changes)) (mus lams : list prices).
+Let nodes_of := shape k (arcs_of inner) hs ts rs css.
+Definition occupied t := map (fun r => existsb (Z.eqb r) (sites k t)) rs.
+Definition pay (t : positive) (x : Z) :=
+  toll (occupied t) mus (ticks k t) x + all_moved (map (changes_at t) css) lams (ticks k t) x.
+Definition paid_by (ts : list positive) := total (map (fun t => pay t (u t)) ts).
+
+Lemma node_true : forall parent t n, node_of k (arcs_of inner) hs ts rs css parent t = Some n ->
+  known k t = true /\ 0 <= head n /\ 0 <= long n /\ head n <= u t /\
+  u t - head n < Z.of_nat (room_of h n) /\ (forall x, pay_node mus lams n x = pay t x) /\
+  0 <= ticks k t /\
+  forall a, parent = Some a -> known k a = true -> u a + wait n <= u t.
+Proof.
+  intros parent t n H. unfold node_of in H.
+  destruct (Map.find t hs) as [low|] eqn:Hd; [|discriminate].
+  destruct (Map.find t ts) as [up|] eqn:Tl; [|discriminate].
+  destruct (match parent with None => _ | Some a => _ end) as [w|] eqn:Par; [|discriminate].
+  destruct (known k t) eqn:K; [|discriminate]. cbn [andb] in H.
+  destruct ((0 <=? ticks k t) && (0 <=? low) && (0 <=? up)) eqn:B; [|discriminate].
+  rewrite !andb_true_iff, !Z.leb_le in B. injection H as <-. cbn.
+  pose proof (heads_hold l es stores counts s first last V L inner Inner t low Hd K).
+  pose proof (tails_hold l es stores counts s first last V L inner Inner t up Tl K).
+  fold k in H0. unfold u, room_of. cbn. repeat split; try lia.
+  intros a -> Ka. destruct (lag_of (arcs_of inner) a t) as [lag|] eqn:G; [|discriminate].
+  injection Par as <-. apply lag_is_edge, Inner in G.
+  pose proof (kept k es stores s V a t lag G Ka K). lia.
+Qed.
+
+Definition sheets := map sheet_of.
+
+Lemma node_value : forall parent t n kids a,
+  node_of k (arcs_of inner) hs ts rs css parent t = Some n ->
+  (forall first n, first <= u t -> u t - first < Z.of_nat n ->
+    nth (Z.to_nat (u t - first)) (added (sheets mus) (sheets lams) h a first n) 0 <=
+    paid_by (flat kids)) ->
+  let vals := zip Z.add (own (sheets mus) (sheets lams) h n)
+    (added (sheets mus) (sheets lams) h a (head n) (room_of h n)) in
+  length vals = room_of h n /\ (Z.to_nat (u t - head n) < room_of h n)%nat /\
+  nth (Z.to_nat (u t - head n)) vals 0 <= pay t (u t) + paid_by (flat kids).
+Proof.
+  intros parent t n kids a H Kids vals.
+  destruct (node_true parent t n H) as (_ & Hd & Lo & From & To & Pay & _).
+  destruct (shows_own mus lams h n Hd Lo) as [Len Own]. fold sheets in Len, Own.
+  assert (E : length vals = room_of h n).
+  { unfold vals. rewrite zip_length; rewrite Len; [|rewrite added_length]; reflexivity. }
+  split; [exact E|]. split; [lia|]. unfold vals. rewrite zip_nth.
+  - specialize (Kids (head n) (room_of h n) From To).
+    rewrite Own by lia. rewrite Z2Nat.id by lia.
+    replace (head n + (u t - head n)) with (u t) by lia. rewrite Pay. lia.
+  - rewrite Len, added_length. reflexivity.
+  - rewrite Len. lia.
+Qed.
+
+Lemma added_least : forall f a sh, nodes_of (Some a) f = Some sh -> known k a = true ->
+  forall from n, from <= u a -> u a - from < Z.of_nat n ->
+  nth (Z.to_nat (u a - from)) (added (sheets mus) (sheets lams) h sh from n) 0 <=
+  paid_by (flat f).
+Proof.
+  induction f as [|t kids IHk next IHn]; intros a sh Sh Ka from n From To; cbn in Sh.
+  - injection Sh as <-. cbn [added]. rewrite nth_repeat. apply Z.le_refl.
+  - fold nodes_of in Sh.
+    destruct (node_of k (arcs_of inner) hs ts rs css (Some a) t) as [m|] eqn:N; [|discriminate].
+    destruct (nodes_of (Some t) kids) as [kids'|] eqn:Kids; [|discriminate].
+    destruct (nodes_of (Some a) next) as [next'|] eqn:Next; [|discriminate].
+    injection Sh as <-. destruct (node_true _ _ _ N) as (Kt & _ & _ & Ft & _ & _ & _ & Wait).
+    specialize (Wait a eq_refl Ka).
+    destruct (node_value (Some a) t m kids kids' N (IHk t kids' Kids Kt)) as (E & J & Vt).
+    cbn [added flat]. rewrite zip_nth.
+    + specialize (IHn a next' Next Ka from n From To).
+      pose proof (shifted_least _ (from + wait m - head m) n (Z.to_nat (u a - from))
+        (Z.to_nat (u t - head m)) ltac:(lia) (eq_ind_r (fun x => (_ < x)%nat) J E) ltac:(lia)) as S.
+      unfold paid_by in *. cbn [map total]. rewrite map_app, total_app. lia.
+    + unfold shifted. rewrite window_length, added_length. reflexivity.
+    + unfold shifted. rewrite window_length. lia.
+Qed.
+
+Lemma least_is_least : forall f sh, nodes_of None f = Some sh ->
+  match least (sheets mus) (sheets lams) h sh with
+  | Some low => low <= paid_by (flat f)
+  | None => False
+  end.
+Proof.
+  induction f as [|t kids IHk next IHn]; intros sh Sh; cbn in Sh.
+  - injection Sh as <-. apply Z.le_refl.
+  - fold nodes_of in Sh.
+    destruct (node_of k (arcs_of inner) hs ts rs css None t) as [m|] eqn:N; [|discriminate].
+    destruct (nodes_of (Some t) kids) as [kids'|] eqn:Kids; [|discriminate].
+    destruct (nodes_of None next) as [next'|] eqn:Next; [|discriminate].
+    injection Sh as <-. destruct (node_true _ _ _ N) as (Kt & _).
+    destruct (node_value None t m kids kids' N (added_least kids t kids' Kids Kt)) as (E & J & Vt).
+    cbn [least]. set (vals := zip Z.add _ _) in *.
+    pose proof (lows_least vals 0 (Z.to_nat (u t - head m)) ltac:(lia) ltac:(lia)) as Low.
+    pose proof (lows_length vals) as LL. destruct (lows vals) as [|low more]; [cbn in LL; lia|].
+    specialize (IHn next' eq_refl).
+    destruct (least (sheets mus) (sheets lams) h next') as [rest|]; [|exact IHn].
+    cbn [nth] in Low. unfold paid_by in *. cbn [flat map total]. rewrite map_app, total_app. lia.
+Qed.
+
+Lemma paid_is_least : forall fs seen sum,
+  (forall f x, In (f, x) seen -> x = least (sheets mus) (sheets lams) h f) ->
+  match paid (sheets mus) (sheets lams) h (map (nodes_of None) fs) seen sum with
+  | None => True
+  | Some None => False
+  | Some (Some all) => all <= sum + paid_by (concat (map flat fs))
+  end.
+Proof.
+  induction fs as [|f fs IH]; intros seen sum Seen; cbn [map paid]; [cbn; lia|].
+  destruct (nodes_of None f) as [sh|] eqn:Sh; [|exact I].
+  assert (Fnd : forall seen, (forall f x, In (f, x) seen -> x = least (sheets mus) (sheets lams) h f) ->
+    match find_shape sh seen with
+    | Some x => x = least (sheets mus) (sheets lams) h sh | None => True end).
+  { clear. induction seen as [|[g x] seen IH]; intros H; cbn; [exact I|].
+    destruct (same_forest sh g) as [->|D]; [apply H; left; reflexivity|].
+    apply IH. intros f y J. apply H. right. exact J. }
+  specialize (Fnd seen Seen). pose proof (least_is_least f sh Sh) as Low.
+  assert (Go : forall now seen', now = least (sheets mus) (sheets lams) h sh ->
+    (forall f x, In (f, x) seen' -> x = least (sheets mus) (sheets lams) h f) ->
+    match (match now with
+      | None => match paid (sheets mus) (sheets lams) h (map (nodes_of None) fs) seen' sum with
+                | None => None | Some _ => Some None end
+      | Some low => paid (sheets mus) (sheets lams) h (map (nodes_of None) fs) seen' (sum + low)
+      end) with
+    | None => True
+    | Some None => False
+    | Some (Some all) => all <= sum + paid_by (flat f ++ concat (map flat fs))
+    end).
+  { intros now seen' -> S. destruct (least _ _ h sh) as [low|]; [|destruct Low].
+    specialize (IH seen' (sum + low) S).
+    destruct (paid _ _ h _ seen' (sum + low)) as [[all|]|]; [|exact IH|exact I].
+    unfold paid_by in *. rewrite map_app, total_app. lia. }
+  destruct (find_shape sh seen) as [x|]; [apply Go; [exact Fnd | exact Seen]|].
+  apply Go; [reflexivity|]. intros g x [[= <- <-]|J]; [reflexivity | apply Seen, J].
+Qed.
+
+(* ---- No more is paid than there is for sale. ---- *)
+
+Variable nodes : list positive.
+Hypothesis Once : NoDup nodes.
+Hypothesis Fine : forall t, In t nodes -> known k t = true /\ 0 <= ticks k t.
+
+Lemma one_resource : forall r m, (forall q, In q m -> 0 <= q) ->
+  total (map (fun t => if existsb (Z.eqb r) (sites k t)
+    then upto m (u t + ticks k t) - upto m (u t) else 0) nodes) <= total m.
+Proof.
+  intros r m P. set (has t := existsb (Z.eqb r) (sites k t)).
+  set (here := filter has nodes).
+  set (s' t := upto m (u t)). set (d' t := upto m (u t + ticks k t) - upto m (u t)).
+  replace (total _) with (busy positive d' here).
+  2: { unfold here. clear. induction nodes as [|t ns IH]; [reflexivity|]. cbn. unfold has, d' in *.
+       destruct (existsb _ _); cbn; rewrite IH; lia. }
+  destruct (upto_within m 0 P) as [_ T]. assert (T0 : 0 <= total m) by (apply total_is, P).
+  destruct here as [|x rest] eqn:Here; [exact T0|]. rewrite <- Here in *.
+  rewrite <- (Z.sub_0_r (total m)).
+  apply (packing positive s' d'); [rewrite Here; discriminate | apply NoDup_filter, Once | |].
+  - intros t I. apply filter_In in I as [I _]. destruct (Fine t I) as [_ D].
+    unfold between, s', d'. pose proof (upto_within m (u t) P).
+    pose proof (upto_within m (u t + ticks k t) P).
+    pose proof (upto_grows m (u t) (u t + ticks k t) P ltac:(lia)). lia.
+  - intros t w It Iw D. apply filter_In in It as [It Rt]. apply filter_In in Iw as [Iw Rw].
+    apply existsb_exists in Rt as (r1 & Rt & E1). apply existsb_exists in Rw as (r2 & Rw & E2).
+    apply Z.eqb_eq in E1, E2. subst r1 r2. destruct (Fine t It) as [Kt _], (Fine w Iw) as [Kw _].
+    assert (A := turns k es stores s V t w r Kt Kw D Rt Rw). unfold apart in A.
+    unfold disjoint, s', d', u. destruct A as [A|A]; [left|right].
+    + pose proof (upto_grows m (s t - first + ticks k t) (s w - first) P ltac:(lia)). lia.
+    + pose proof (upto_grows m (s w - first + ticks k w) (s t - first) P ltac:(lia)). lia.
+Qed.
+
+Lemma tolls_sold : forall ms rs, (forall m q, In m ms -> In q m -> 0 <= q) ->
+  total (map (fun t => toll (map (fun r => existsb (Z.eqb r) (sites k t)) rs) ms
+    (ticks k t) (u t)) nodes) <= resource_sales ms.
+Proof.
+  unfold resource_sales. induction ms as [|m ms IH]; intros qs P; cbn [map total].
+  - rewrite total_zeros; [apply Z.le_refl|]. intros t. destruct qs; reflexivity.
+  - assert (Pm : forall q, In q m -> 0 <= q) by (intros q I; apply (P m); [left|]; auto).
+    assert (Ps : forall m' q, In m' ms -> In q m' -> 0 <= q)
+      by (intros m' q I; apply P; right; exact I).
+    destruct qs as [|r qs].
+    + specialize (IH [] Ps). rewrite total_zeros in * by reflexivity.
+      pose proof (total_is m Pm). lia.
+    + cbn [map toll]. rewrite total_plus. specialize (IH qs Ps). pose proof (one_resource r m Pm).
+      lia.
+Qed.
+
+(* A store's load, tick by tick. *)
+Section OneStore.
+Variable evs : list (event positive).
+Variable m : prices.
+Hypothesis P : forall q, In q m -> 0 <= q.
+
+Definition worth (e : event positive) := delta _ e * later m 0 (moment_of k s e - first).
+
+Fixpoint weighed (m : prices) (i : Z) :=
+  match m with [] => 0 | q :: rest => q * held k s (first + i) evs + weighed rest (i + 1) end.
+
+Lemma by_tick : forall n i,
+  total (map (fun e => delta _ e * later n i (moment_of k s e - first)) evs) = weighed n i.
+Proof.
+  induction n as [|q n IH]; intros i; cbn [later weighed].
+  - clear. induction evs as [|e rest IH]; [reflexivity|]. cbn [map total]. rewrite IH. lia.
+  - rewrite <- IH. clear. induction evs as [|e rest IH]; cbn [map total held]; [lia|].
+    rewrite IH. destruct (Z.leb_spec (moment_of k s e - first) i),
+      (Z.leb_spec (moment_of k s e) (first + i)); lia.
+Qed.
+
+Lemma weighed_most : forall most, (forall now, held k s now evs <= most) ->
+  total (map worth evs) <= most * total m.
+Proof.
+  intros most B. unfold worth. rewrite by_tick. generalize 0. revert P. clear - B.
+  induction m as [|q n IH]; intros P i; cbn [weighed total]; [lia|].
+  specialize (IH (fun x I => P x (or_intror I)) (i + 1)). specialize (B (first + i)).
+  pose proof (P q (or_introl eq_refl)). nia.
+Qed.
+
+End OneStore.
+
+Variable of : Map.t nat.
+Hypothesis Of : forall t, (exists n, Map.find t of = Some n) <-> In t nodes.
+
+Lemma changes_sold : forall m, (forall q, In q m -> 0 <= q) -> forall evs,
+  total (map (fun t => moved (changes_at t (changes_of evs)) m (ticks k t) (u t)) nodes) +
+  unavoidable of evs m <= total (map (worth m) evs).
+Proof.
+  intros m P. induction evs as [|e evs IH].
+  - rewrite total_zeros; [cbn; lia|]. intros t. unfold changes_at. cbn. rewrite Map.gempty.
+    reflexivity.
+  - set (x := worth m e). set (g t := moved (changes_at t (changes_of evs)) m (ticks k t) (u t)).
+    assert (X : x = delta _ e * (total m - upto m (moment_of k s e - first))).
+    { unfold x, worth. rewrite later_is, Z.sub_0_r. reflexivity. }
+    replace (total (map (fun t => moved (changes_at t (changes_of (e :: evs))) m (ticks k t) (u t))
+      nodes)) with (total (map (fun t => if Pos.eq_dec t (owner _ e) then x + g t else g t) nodes)).
+    + rewrite add_once by exact Once. fold g in IH. cbn [map total unavoidable]. fold x.
+      destruct (in_dec Pos.eq_dec (owner _ e) nodes) as [J|J].
+      * apply Of in J as [n ->]. lia.
+      * destruct (Map.find (owner _ e) of) as [n|] eqn:F; [destruct J; apply Of; eauto|].
+        enough (Z.min 0 (delta _ e) * total m <= x) by lia. rewrite X.
+        pose proof (upto_within m (moment_of k s e - first) P). nia.
+    + f_equal. apply map_ext. intros t. rewrite changes_first.
+      destruct (Pos.eq_dec t (owner _ e)) as [->|D]; [|reflexivity].
+      cbn [moved]. unfold g. rewrite X. unfold moment_of, u.
+      replace (s (owner _ e) - first + (if at_end _ e then ticks k (owner _ e) else 0)) with
+        (s (owner _ e) + (if at_end _ e then ticks k (owner _ e) else 0) - first) by lia.
+      reflexivity.
+Qed.
+
+Lemma stores_sold : forall sts lams, (forall st, In st sts -> In st stores) ->
+  (forall st, In st sts -> exists c, capacity _ st = Some c /\ base _ st <= c) ->
+  (forall m q, In m lams -> In q m -> 0 <= q) ->
+  total (map (fun t => all_moved (map (changes_at t)
+    (map (fun st => changes_of (events _ st)) sts)) lams (ticks k t) (u t)) nodes) +
+  all_unavoidable of sts lams <= store_sales sts lams.
+Proof.
+  induction sts as [|st sts IH]; intros ms In_ Cap P; cbn [map all_moved all_unavoidable store_sales].
+  - rewrite total_zeros by reflexivity. cbn. lia.
+  - destruct ms as [|m ms]; [rewrite total_zeros by reflexivity; cbn; lia|].
+    rewrite total_plus. specialize (IH ms (fun x I => In_ x (or_intror I))
+      (fun x I => Cap x (or_intror I)) (fun x q I => P x q (or_intror I))).
+    assert (Pm := fun q => P m q (or_introl eq_refl)).
+    pose proof (changes_sold m Pm (events _ st)) as Sold.
+    destruct (Cap st (or_introl eq_refl)) as (c & C & B).
+    pose proof (weighed_most (events _ st) m Pm (c - base _ st)) as Most.
+    unfold room_in. rewrite C. enough (forall now, held k s now (events _ st) <= c - base _ st).
+    { specialize (Most H). fold (worth m) in Most. lia. }
+    intros now. pose proof (room k es stores s V st now (In_ st (or_introl eq_refl))) as [_ R].
+    rewrite C in R. lia.
+Qed.
+End Sound.
+
+Lemma stores_are : forall stores tariffs sts, stores_of stores tariffs = Some sts ->
+  (forall st, In st sts -> In st stores) /\
+  (forall st, In st sts -> exists c, capacity _ st = Some c /\ base _ st <= c).
+Proof.
+  intros stores. induction tariffs as [|x l IH]; intros sts H; cbn in H.
+  - injection H as <-. split; intros st [].
+  - destruct (nth_error stores (Z.to_nat (priced x))) as [st|] eqn:N; [|discriminate].
+    destruct (stores_of stores l) as [more|]; [|discriminate].
+    destruct (capacity _ st) as [c|] eqn:C; [|discriminate].
+    destruct ((0 <=? priced x) && (base _ st <=? c)) eqn:B; [|discriminate].
+    injection H as <-. apply andb_true_iff in B as [_ B]. apply Z.leb_le in B.
+    destruct (IH more eq_refl) as [I J]. split; intros w [<-|K]; eauto.
+    apply nth_error_In in N. exact N.
+Qed.
+
+Lemma prices_are : forall h tariffs ms, prices_of h tariffs = Some ms ->
+  forall m q, In m ms -> In q m -> 0 <= q.
+Proof.
+  intros h. induction tariffs as [|x l IH]; intros ms H m q Im Iq; cbn in H.
+  - injection H as <-. destruct Im.
+  - destruct (expand 0 0 0 h (steps x)) as [n|]; [|discriminate].
+    destruct (prices_of h l) as [more|]; [|discriminate].
+    destruct (not_negative n) eqn:N; [|discriminate]. injection H as <-.
+    destruct Im as [<-|Im]; [|exact (IH more eq_refl m q Im Iq)].
+    unfold not_negative in N. rewrite forallb_forall in N. apply Z.leb_le, N, Iq.
+Qed.
+
+Lemma shapes_fine : forall k m hs ts rs css f parent sh, shape k m hs ts rs css parent f = Some sh ->
+  forall t, In t (flat f) -> known k t = true /\ 0 <= ticks k t.
+Proof.
+  intros k m hs ts rs css. induction f as [|t kids IHk next IHn]; intros parent sh H u I;
+    [destruct I|]. cbn in H.
+  destruct (node_of k m hs ts rs css parent t) as [n|] eqn:N; [|discriminate].
+  destruct (shape k m hs ts rs css (Some t) kids) as [a|] eqn:A; [|discriminate].
+  destruct (shape k m hs ts rs css parent next) as [b|] eqn:B; [|discriminate].
+  cbn in I. destruct I as [<-|I].
+  - unfold node_of in N. destruct (Map.find t hs); [|discriminate].
+    destruct (Map.find t ts); [|discriminate].
+    destruct (match parent with None => _ | Some a => _ end); [|discriminate].
+    destruct (known k t); [|discriminate]. cbn [andb] in N.
+    destruct (Z.leb_spec 0 (ticks k t)); [split; [reflexivity|lia] | discriminate].
+  - apply in_app_or in I as [I|I]; eauto.
+Qed.
+
+Lemma all_shaped : forall mus lams h shapes seen sum all,
+  paid mus lams h shapes seen sum = Some all -> forall x, In x shapes -> x <> None.
+Proof.
+  intros mus lams h. induction shapes as [|[f|] shapes IH]; intros seen sum all H x I;
+    [destruct I| |discriminate]. destruct I as [<-|I]; [discriminate|]. cbn [paid] in H.
+  destruct (find_shape f seen) as [[low|]|].
+  - exact (IH _ _ _ H x I).
+  - destruct (paid mus lams h shapes seen sum) eqn:E; [|discriminate]. exact (IH _ _ _ E x I).
+  - destruct (least mus lams h f) as [low|]; [exact (IH _ _ _ H x I)|].
+    destruct (paid mus lams h shapes _ sum) eqn:E; [|discriminate]. exact (IH _ _ _ E x I).
+Qed.
+
+(* The checker is sound: what it accepts bounds the makespan of every right schedule. *)
+Theorem prices_sound : forall counts l es stores c, check_prices counts l es stores c = true ->
+  forall rows first last,
+    valid positive (instance l es) rows ->
+    in_memory positive Pos.eq_dec (instance l es) stores rows ->
+    spans counts (instance l es) rows first last -> least_makespan c <= last - first.
+Proof.
+  intros counts l es stores c H rows first last R M S. unfold check_prices in H.
+  rewrite !andb_true_iff in H. destruct H as [[[[[_ W] Once] _] _] H].
+  assert (V := rows_are_a_plan l es stores W rows R M).
+  assert (L := rows_lie l es rows R counts first last S).
+  set (s := first_start positive Pos.eq_dec rows) in *. set (k := index_of l) in *.
+  set (h := least_makespan c - 1) in *. apply distinct_is_once in Once as [Once _].
+  destruct (Z_le_gt_dec (least_makespan c) (last - first)) as [Done|Short]; [exact Done|exfalso].
+  assert (Sh : last - first <= h) by (unfold h; lia). clear Short.
+  set (inner := filter _ es) in *. assert (In_ : incl inner es)
+    by (intros e I; apply filter_In in I; apply I).
+  destruct (prices_of h (of_resources c)) as [mus|] eqn:Mus; [|discriminate].
+  destruct (prices_of h (of_stores c)) as [lams|] eqn:Lams; [|discriminate].
+  destruct (stores_of stores (of_stores c)) as [sts|] eqn:Sts; [|discriminate].
+  set (css := map (fun st => changes_of (events _ st)) sts) in *.
+  set (rs := map priced (of_resources c)) in *.
+  pose proof (paid_is_least l es inner stores counts s first last h V L Sh In_ rs css mus lams
+    (parts c) [] 0 (fun f x I => match I with end)) as Paid.
+  fold k in Paid. unfold sheets in Paid.
+  set (shapes := map (shape k _ _ _ rs css None) (parts c)) in *.
+  pose proof (all_shaped (map sheet_of mus) (map sheet_of lams) h shapes [] 0) as All.
+  destruct (paid _ _ h shapes [] 0) as [[sum|]|]; [|exact Paid|discriminate].
+  specialize (All _ eq_refl). apply Z.ltb_lt in H.
+  set (nodes := concat (map flat (parts c))) in *.
+  assert (Fine : forall t, In t nodes -> known k t = true /\ 0 <= ticks k t).
+  { intros t I. apply in_concat in I as (ts & I & J). apply in_map_iff in I as (f & <- & I).
+    specialize (All (shape k _ _ _ rs css None f) (in_map _ _ _ I)).
+    destruct (shape k _ _ _ rs css None f) as [sh|] eqn:E; [|destruct All; reflexivity].
+    exact (shapes_fine _ _ _ _ _ _ f None sh E t J). }
+  destruct (stores_are stores _ sts Sts) as [Is Cap].
+  pose proof (tolls_sold l es stores s first V nodes Once Fine mus rs
+    (prices_are h _ mus Mus)) as Tolls.
+  pose proof (stores_sold l es stores s first V nodes Once (parted (parts c))
+    (part_is_member (parts c)) sts lams Is Cap (prices_are h _ lams Lams)) as Moves.
+  fold k in Tolls, Moves. fold css in Moves. unfold paid_by, pay in Paid.
+  rewrite total_plus in Paid. unfold occupied in Paid. fold k in Paid.
+  cbv beta in Tolls, Moves. lia.
+Qed.
