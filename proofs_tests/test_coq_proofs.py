@@ -280,8 +280,8 @@ def test_the_hypotheses_of_the_exchange_can_hold(folder: Path, printed: dict[str
 
 
 def section(title: str) -> str:
-    """A section of the page, without its heading."""
-    return PAGE.split(f"\n## {title}\n")[1].split("\n## ")[0]
+    """A section of the page, numbered or not, without its heading."""
+    return re.split(rf"\n## (?:\d+\. )?{title}\n", PAGE)[1].split("\n## ")[0]
 
 
 def test_the_page_names_what_there_is() -> None:
