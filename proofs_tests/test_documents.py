@@ -2,7 +2,8 @@
 
 Every ``$ bubbleproof ...`` line of a ``console`` block is run at the repository's root, page by
 page and in order, and every ``>>>`` line of a ``python`` block; what they print must be what stands
-below. They run in this process: to load the program anew takes longer than most commands.
+below. They run in this process: to load the program anew takes longer than most commands. Pages
+that have files to save are followed in a folder of their own (``test_followed_pages.py``).
 Floating-point rounding differs between processors, so numbers such as ``1.0e-15`` are compared as
 ``<small>``, and times such as ``0.30 s`` as ``<seconds>``. What a page quotes of a report must
 stand there. ``python -m proofs_tests.test_documents`` writes the current output into them.
@@ -25,11 +26,14 @@ import pytest
 
 import bubbleproof
 from bubbleproof.cli import main
+from proofs_tests.followed_pages import is_followed
 from proofs_tests.shown import PYTHON, normal, session
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-PAGES = (README, *sorted((ROOT / "docs").glob("*/*.md")))
+ALL = (README, *sorted((ROOT / "docs").glob("*/*.md")))
+FOLLOWED = tuple(page for page in ALL if is_followed(page.read_text("utf-8")))  # another file's
+PAGES = tuple(page for page in ALL if page not in FOLLOWED)
 PLAIN = {"NO_COLOR": "1", "COLUMNS": "120"}
 MOST_BYTES = 6 * 1024  # of the README
 BLOCK = re.compile(r"```console\n\$ (bubbleproof [^\n]*)\n(.*?)```", re.DOTALL)
@@ -56,12 +60,12 @@ BLOCKS = [block for page in PAGES for block in blocks(page)]
 QUOTES = [match for page in PAGES for match in QUOTE.finditer(page.read_text("utf-8"))]
 
 
-def output(command: str) -> str:
+def output(command: str, folder: Path = ROOT) -> str:
     """What the command writes on standard output; it must not be unusable input (status 2)."""
     words = ["bubbleproof", *shlex.split(command)[1:]]
     out, err = StringIO(), StringIO()
     with (
-        chdir(ROOT),
+        chdir(folder),
         patch.dict(os.environ, PLAIN),
         patch.object(sys, "argv", words),
         redirect_stdout(out),
@@ -133,7 +137,7 @@ def test_a_page_quotes_the_reports(match: re.Match[str]) -> None:
     assert match[0] == match[1] + quotation(match[3], is_grid=bool(match[2])) + match[4]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", ALL, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     lost = [
         target
