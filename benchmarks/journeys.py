@@ -19,10 +19,10 @@ import shutil
 import statistics
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import time
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -130,8 +130,18 @@ def environment(folder: Path, wheel: Path, *, lends_torch: bool) -> tuple[Enviro
     subprocess.run([str(python), *words], check=True, capture_output=True, env=_plain())
     if lends_torch:
         [packages] = home.glob("lib/python*/site-packages")
-        (packages / "lent.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+        (packages / "lent.pth").write_text(f"{_home_of_torch()}\n", encoding="utf-8")
     return Environment(python=python, folder=here), time.perf_counter() - began
+
+
+def _home_of_torch() -> Path:
+    """The folder of packages that has torch, be it this environment's own or one that it uses."""
+    found = find_spec("torch")
+    if found is None or found.origin is None:
+        raise ModuleNotFoundError(
+            "torch is lent from the environment that runs this, which has none"
+        )
+    return Path(found.origin).parents[1]
 
 
 def followed(at: Environment, page: str) -> tuple[int, float]:

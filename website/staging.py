@@ -56,7 +56,7 @@ def stage(folder: Path, made: Mapping[str, str] | None = None, root: Path = ROOT
 def _stands_alone(place: str) -> bool:
     """Whether a made page stands in the navigation by itself, not below another."""
     folder = PurePosixPath(place).parent.name
-    return place == "api/index.md" or (folder in ("claims", "theorems") and place.endswith(".md"))
+    return place.endswith("/index.md") or (folder == "claims" and place.endswith(".md"))
 
 
 def _files(paths: Iterable[str], root: Path, folder: Path) -> dict[str, str]:
