@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
+from functools import _lru_cache_wrapper
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -45,6 +46,7 @@ class _Watcher:
 
 def built_in(reading: Reading, params: Params) -> Built | None:
     """The last schedule that the measurement of a case builds; None where it builds none."""
+    _forget()
     watcher, before = _Watcher(), sys.getprofile()
     with without_memories():
         sys.setprofile(watcher.note)
@@ -56,6 +58,15 @@ def built_in(reading: Reading, params: Params) -> Built | None:
         member = made(*watcher.asked[-1])
         return member.problem, member.schedule
     return watcher.built[-1] if watcher.built else None
+
+
+def _forget() -> None:
+    """Empty what the papers' modules remember: a result that is remembered builds nothing."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("bubbleproof.papers."):
+            for value in list(vars(module).values()):
+                if isinstance(value, _lru_cache_wrapper):
+                    value.cache_clear()
 
 
 def drawn_case(reading: Reading, params: Params) -> str | None:
