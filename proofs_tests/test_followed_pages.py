@@ -83,6 +83,15 @@ def test_a_page_that_is_followed_shows_what_is_printed(page: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("page", FOLLOWED, ids=lambda page: page.stem)
+def test_a_reader_sees_what_each_file_is_called(page: Path) -> None:
+    """The mark is a comment, which nobody sees: the name stands above it."""
+    text = page.read_text("utf-8")
+    for step in steps_of(text):
+        if step.kind is StepKind.FILE:
+            assert f"\n`{step.name}`\n\n<!-- saved as {step.name} -->\n" in text
+
+
+@pytest.mark.parametrize("page", FOLLOWED, ids=lambda page: page.stem)
 def test_every_file_of_a_page_is_used_below(page: Path) -> None:
     """By a command or a line that names it, or by a file that does."""
     steps = steps_of(page.read_text("utf-8"))

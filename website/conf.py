@@ -1,6 +1,7 @@
 """What Sphinx is told; ``website.staging`` makes the pages that it reads."""
 
 from importlib.util import find_spec
+from typing import Any, get_type_hints
 
 from bubbleproof.version import package_version
 
@@ -46,3 +47,17 @@ html_theme_options = {
     "search_bar_text": "Search these pages",
 }
 html_sidebars: dict[str, list[str]] = {"index": [], "search": []}
+
+
+def _plain_hints(app: object, thing: Any, is_method: bool) -> None:
+    """Let a signature show types without what our readers of files attach to them."""
+    del app, is_method
+    try:
+        thing.__annotations__ = get_type_hints(thing)
+    except (AttributeError, NameError, TypeError):
+        return  # named for annotations alone: shown as they are written
+
+
+def setup(app: Any) -> None:
+    """What Sphinx calls first."""
+    app.connect("autodoc-before-process-signature", _plain_hints)
