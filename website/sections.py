@@ -87,7 +87,8 @@ SECTIONS = (
                 "Judging",
                 _of(
                     "measured",
-                    "pytorch-tables pytorch-tables-2.6 pytorch-tables-2.15 semantics spin "
+                    "verdicts verdict-examples pytorch-tables pytorch-tables-2.6 "
+                    "pytorch-tables-2.15 semantics spin "
                     "agreement injected-faults hangs mutants spec-sweep sweep fuzz "
                     "three-checkers coq",
                 ),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from os.path import normpath, relpath
 from pathlib import Path, PurePosixPath
 
@@ -17,6 +17,7 @@ PICTURES = (".svg", ".png")
 OUTSIDE = ("http://", "https://", "mailto:")
 _LINK = re.compile(r"(?P<code>`+[^`]*`+)|(?P<open>\]\()(?P<target>[^()\s]+)(?=\))")
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
+_PLACE = re.compile(r'<a id="([\w.-]+)"></a>')
 _GONE = "](gone"
 _FORGIVEN = re.compile(r"\[([^\]]*)\]\(gone\)")
 _SINGLE = {
@@ -65,9 +66,13 @@ class LinkStager:
     def staged(self, text: str, page: str) -> str:
         """The text of a page of the repository with its links as the site has them."""
         return "".join(
-            line if is_code else _FORGIVEN.sub(r"\1", _LINK.sub(partial(self._staged, page), line))
-            for line, is_code in lines_and_code(text)
+            line if is_code else self._line(line, page) for line, is_code in lines_and_code(text)
         )
+
+    def _line(self, line: str, page: str) -> str:
+        if _PLACE.fullmatch(line.strip()):
+            return _PLACE.sub(r"(\1)=", line)  # a target, in the words of MyST
+        return _FORGIVEN.sub(r"\1", _LINK.sub(partial(self._staged, page), line))
 
     def _staged(self, page: str, match: re.Match[str]) -> str:
         target = match["target"]
@@ -82,6 +87,8 @@ class LinkStager:
             return _GONE
         if anchor and anchor not in self._headings(found):
             self.broken.append(f"{page}: {target}, a heading that is not there")
+        if anchor and anchor in _places((self.root / found).read_text("utf-8")):
+            return f"](#{anchor}"  # Sphinx knows such a place by its name alone
         here = PurePosixPath(place_of(page)).parent
         return f"]({relpath(self._place(found), here)}{mark}{anchor}"
 
@@ -93,8 +100,9 @@ class LinkStager:
         return place_of(found) if found.endswith(PICTURES) else shown_place(found)
 
     def _headings(self, found: str) -> frozenset[str]:
-        """The anchors of a page's headings."""
-        return anchors((self.root / found).read_text("utf-8"))
+        """The anchors of a page: its headings', and those that it sets."""
+        text = (self.root / found).read_text("utf-8")
+        return anchors(text) | _places(text)
 
     def refuse_broken(self) -> None:
         """Raise ``BrokenLinkError`` where links lead nowhere."""
@@ -113,6 +121,7 @@ def lines_and_code(text: str) -> Iterator[tuple[str, bool]]:
             fence = "" if fence else found[1]
 
 
+@cache
 def anchors(text: str) -> frozenset[str]:
     """What links call the headings of a page.
 
@@ -125,3 +134,9 @@ def anchors(text: str) -> frozenset[str]:
         if line.startswith("#") and not is_code
     )
     return frozenset(re.sub(r"[^\w\- ]", "", head).replace(" ", "-") for head in heads)
+
+
+@cache
+def _places(text: str) -> frozenset[str]:
+    """The names of the places that a page sets by itself."""
+    return frozenset(_PLACE.findall(text))

@@ -86,6 +86,18 @@ def test_headings_are_called_as_on_the_web() -> None:
     assert anchors("# A `b` c\n```\n# no\n```\n## 2. D, e: f\n") == {"a-b-c", "2-d-e-f"}
 
 
+def test_a_page_may_set_places_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text('# A\n\n<a id="x-1"></a>\n\n## Other\n')
+    links = LinkStager(tmp_path)
+    assert links.staged('<a id="x-1"></a>\n', "docs/a.md") == "(x-1)=\n"
+    assert links.staged("[t](a.md#x-1)", "docs/b.md") == "[t](#x-1)"
+    assert links.staged("[t](a.md#other)", "docs/b.md") == "[t](a.md#other)"
+    links.refuse_broken()
+    links.staged("[t](a.md#x-2)", "docs/b.md")
+    assert links.broken == ["docs/b.md: a.md#x-2, a heading that is not there"]
+
+
 def test_every_public_name_has_its_page() -> None:
     pages = api_pages()
     for name in bubbleproof.__all__:
