@@ -77,7 +77,10 @@ def _files(paths: Iterable[str], root: Path, folder: Path) -> dict[str, str]:
 
 
 def _index(each: Placed, tree: Mapping[str, str]) -> str:
-    """A section's first page: what it is, and a line for each of its pages."""
+    """A section's first page: its own where it has one, or what it is and a line a page."""
+    if own := tree.get(place := f"{each.section.key}/index.md"):
+        pages = [page for group in each.groups for page in group.pages if place_of(page) != place]
+        return f"{own}\n{chr(10).join(_toctree(Group('', tuple(pages))))}\n"
     lines = [f"# {each.section.title}", "", each.section.text, ""]
     for group in each.groups:
         lines += [f"## {group.title}", ""] if group.title else []
