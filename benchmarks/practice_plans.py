@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.markdown import CLOCK, markdown_table, put_out
-from bubbleproof.commands.planning.cluster_results import teraflops
 from bubbleproof.commands.planning.own_run import OwnRun, changed, own_run
 from bubbleproof.commands.planning.restriction import restriction_of
-from bubbleproof.commands.planning.time_parts import TimeParts, time_parts
+from bubbleproof.costs.time_parts import TimeParts, time_parts
+from bubbleproof.costs.utilisation import teraflops
 from bubbleproof.formats.clusters.cluster_deployments import all_counted
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
 from bubbleproof.formats.clusters.deployed_space import deployed_space
@@ -119,7 +119,9 @@ class PlannedCase:
         """By both conventions, in percent."""
         cluster = self.file.training.cluster
         rate = cluster.card.tflops["fp8"] if cluster.products == "fp8" else cluster.card.half_tflops
-        both = (teraflops(self.file, iteration, half=half) / rate for half in (False, True))
+        both = (
+            teraflops(self.file.training, iteration, half=half) / rate for half in (False, True)
+        )
         return " / ".join(f"{100 * each:.1f}" for each in both) + " %"
 
     @property

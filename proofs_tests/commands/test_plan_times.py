@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.commands.planning.own_run import OwnRun, own_run
-from bubbleproof.commands.planning.time_parts import TimeParts
+from bubbleproof.costs.time_parts import TimeParts
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.small_cluster import SMALL

@@ -37,7 +37,6 @@ from bubbleproof.commands.planning.cluster_results import (
     corners_of,
     iteration_rows,
     no_plan_to_json,
-    utilisation,
 )
 from bubbleproof.commands.planning.own_run import OwnRun, own_run
 from bubbleproof.commands.planning.paper_results import (
@@ -66,6 +65,7 @@ from bubbleproof.commands.planning.time_table import (
     times_to_json,
 )
 from bubbleproof.costs.combinations import AnyCount, legal
+from bubbleproof.costs.utilisation import utilisation
 from bubbleproof.formats.clusters.cluster_deployments import all_counted
 from bubbleproof.formats.clusters.cluster_toml import (
     ClusterFile,
@@ -235,14 +235,16 @@ def _deployed_rows(of: _Told) -> list[tuple[str, str]]:
 def _own_rows(of: _Told) -> list[tuple[str, str]]:
     if of.yours is None:
         return []
-    return own_rows(of.yours, of.found, utilisation(of.file, of.yours.iteration))
+    return own_rows(of.yours, of.found, utilisation(of.file.training, of.yours.iteration))
 
 
 def _to_json(of: _Told) -> dict[str, object]:
     found = cluster_plan_to_json(of.file, of.deployed, of.found, of.timed)
     found["times"] = times_to_json(of.times)
     if of.yours is not None:
-        found["yours"] = own_to_json(of.yours, of.found, utilisation(of.file, of.yours.iteration))
+        found["yours"] = own_to_json(
+            of.yours, of.found, utilisation(of.file.training, of.yours.iteration)
+        )
     if of.restriction is not None:
         found["framework"] = of.restriction.to_json()
     if of.shown is not None:

@@ -1,8 +1,4 @@
-"""The plan of a model on a cluster for people and for programs: deployments, and the winner.
-
-MFU (model FLOPs utilisation): the FLOPs of the model's products in a step, the attention's square
-whole and nothing recomputed counted, over what the cards' dense 16-bit rate would do in that time.
-"""
+"""The plan of a model on a cluster for people and for programs: deployments, and the winner."""
 
 from __future__ import annotations
 
@@ -15,9 +11,7 @@ from bubbleproof.commands.planning.plan_results import (
     plan_to_json,
     winner_to_json,
 )
-from bubbleproof.costs import layer_flops, layer_operations, operation_flops
-from bubbleproof.costs.deployment import Deployment
-from bubbleproof.costs.layer_flops import head_flops
+from bubbleproof.costs.utilisation import teraflops, utilisation
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners.case_proofs import NEVER
@@ -99,17 +93,10 @@ def corners_of(found: ClusterPlan) -> list[Corner]:
 def _utilisation(file: ClusterFile, row: DeploymentRow) -> str:
     """In percent; where there is a bound alone, at most so much."""
     if isinstance(row, SolvedDeployment):
-        return f"{100 * utilisation(file, row.value):.1f} %"
+        return f"{100 * utilisation(file.training, row.value):.1f} %"
     if row.bound in (0, NEVER):
         return ""
-    return f"<= {100 * utilisation(file, row.bound):.1f} %"
-
-
-def utilisation(file: ClusterFile, iteration: int) -> float:
-    """The model's FLOPs, a part of what the cards' dense rate would do: that of their products."""
-    cluster = file.training.cluster
-    rate = cluster.card.tflops["fp8"] if cluster.products == "fp8" else cluster.card.half_tflops
-    return teraflops(file, iteration) / rate
+    return f"<= {100 * utilisation(file.training, row.bound):.1f} %"
 
 
 def iteration_rows(file: ClusterFile, found: AnyClusterPlan) -> list[tuple[str, str]]:
@@ -128,32 +115,14 @@ def iteration_rows(file: ClusterFile, found: AnyClusterPlan) -> list[tuple[str, 
         ("of it after the pipeline", ticks(found.step_end, UNIT)),
         (
             "model FLOPs per card",
-            f"{teraflops(file, found.value):.1f} TFLOPS, "
-            f"{100 * utilisation(file, found.value):.1f} % of its rate (MFU)",
+            f"{teraflops(file.training, found.value):.1f} TFLOPS, "
+            f"{100 * utilisation(file.training, found.value):.1f} % of its rate (MFU)",
         ),
     ]
 
 
 def _bound_name(found: ClusterPlan) -> str:
     return "no order at all below" if found.orders else "no iteration below"
-
-
-def teraflops(file: ClusterFile, iteration: int, *, half: bool = False) -> float:
-    """Model FLOPs of a step per card and second, nothing recomputed counted, in 10^12.
-
-    The attention's square is counted whole, or ``half``, which is what lies below the diagonal.
-    """
-    training = file.training
-    model, plain = training.model, Deployment(sequence=training.deployment.sequence)
-    one = layer_flops(model, plain) * model.layers + head_flops(model, plain)
-    step = float(one.forward + one.input_backward + one.weight_backward)
-    if half:
-        squares = [
-            operation_flops(each, model, plain) for each in layer_operations(model) if each.scores
-        ]
-        each = sum(float(s.forward + s.input_backward + s.weight_backward) for s in squares)
-        step -= model.layers * each / 2
-    return step * training.samples / training.cluster.cards / iteration / 1e6
 
 
 def no_plan_to_json(file: ClusterFile, found: NoClusterPlan) -> dict[str, object]:
@@ -177,7 +146,7 @@ def cluster_plan_to_json(
         **_deployments_to_json(file, found),
         "value": found.value,
         "winner": {**found.winner.combination.to_json(), **winner},
-        "mfu": round(utilisation(file, found.value), 4),
+        "mfu": round(utilisation(file.training, found.value), 4),
         "least_capacity": None,
         "makespan": found.plan.value,
         "step_end": found.step_end,

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bubbleproof.commands.planning.time_parts import TimeParts, time_parts
 from bubbleproof.costs.cluster_layers import ClusterLayers
 from bubbleproof.costs.combinations import Combination, CombinationCosts, counted
+from bubbleproof.costs.time_parts import TimeParts, time_parts
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.clusters.deployed_space import space_of_layers
 from bubbleproof.planners.looks import FirstSearch, FoundSchedule, first_look

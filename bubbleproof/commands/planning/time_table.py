@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bubbleproof.commands.planning.own_run import OwnRun, changed
-from bubbleproof.commands.planning.time_parts import TimeParts, time_parts
 from bubbleproof.costs.combinations import AnyCount, CombinationCosts, legal
+from bubbleproof.costs.time_parts import TimeParts, time_parts
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.clusters.deployed_space import deployed_space
 from bubbleproof.planners.cluster_planned import ClusterPlan, SolvedDeployment

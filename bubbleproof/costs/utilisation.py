@@ -1,0 +1,37 @@
+"""MFU, model FLOPs utilisation: what of the cards' rate a step does.
+
+The FLOPs of the model's products in a step, nothing recomputed counted, over what the cards' dense
+rate would do in that time: that of their products.
+"""
+
+from __future__ import annotations
+
+from bubbleproof.costs.combinations import TrainingJob
+from bubbleproof.costs.deployment import Deployment
+from bubbleproof.costs.flops import operation_flops
+from bubbleproof.costs.layer_flops import head_flops, layer_flops
+from bubbleproof.costs.operations import layer_operations
+
+
+def utilisation(training: TrainingJob, iteration: int) -> float:
+    """The part of the cards' dense rate, where a step takes so many microseconds."""
+    cluster = training.cluster
+    rate = cluster.card.tflops["fp8"] if cluster.products == "fp8" else cluster.card.half_tflops
+    return teraflops(training, iteration) / rate
+
+
+def teraflops(training: TrainingJob, iteration: int, *, half: bool = False) -> float:
+    """Model FLOPs of a step per card and second, nothing recomputed counted, in 10^12.
+
+    The attention's square is counted whole, or ``half``, which is what lies below the diagonal.
+    """
+    model, plain = training.model, Deployment(sequence=training.deployment.sequence)
+    one = layer_flops(model, plain) * model.layers + head_flops(model, plain)
+    step = float(one.forward + one.input_backward + one.weight_backward)
+    if half:
+        squares = [
+            operation_flops(each, model, plain) for each in layer_operations(model) if each.scores
+        ]
+        each = sum(float(s.forward + s.input_backward + s.weight_backward) for s in squares)
+        step -= model.layers * each / 2
+    return step * training.samples / training.cluster.cards / iteration / 1e6
