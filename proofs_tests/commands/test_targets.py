@@ -20,13 +20,14 @@ from proofs_tests.costs.measured_cases import B200
 
 # The options of text that name nothing to write. Whoever adds one says so here, or marks it.
 OTHERS = {
-    "run": {"problem", "backend"},
+    "run": {"problem", "backend", "memory"},
     "solve": {
         "problem", "engine", "objective", "require", "forbid", "keep", "keep_ranks",
+        "memory",
     },
     "repair": {"schedule", "problem", "dialect"},
-    "pareto": {"problem", "cluster"},
-    "plan": {"problem", "cluster", "paper", "yours"},
+    "pareto": {"problem", "cluster", "scheduler"},
+    "plan": {"problem", "cluster", "paper", "yours", "memory", "scheduler"},
     "bench": {"problems", "engine"},
     "verify": {"schedule", "problem", "comm", "certificate", "dialect", "runtime"},
     "measure": {"family", "parameters"},
@@ -48,7 +49,7 @@ OTHERS = {
     "hang": {"dumps", "schedule"},
     "trace": {"files", "schedule", "names"},
     "prove": {"theorems"},
-    "claims": {"names", "at", "paper", "cluster"},
+    "claims": {"names", "at", "paper", "cluster", "scheduler"},
 }  # fmt: skip
 
 # How each command that writes is called with a target; its inputs are missing, which comes later.

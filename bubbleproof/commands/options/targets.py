@@ -8,6 +8,7 @@ Options that name it are marked (``target_marks``), and the door of every comman
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,6 +17,8 @@ from tempfile import TemporaryDirectory
 from bubbleproof.commands.options.target_marks import Target
 from bubbleproof.formats.errors import UnusableInput, about
 from bubbleproof.formats.files import os_reason, write_bytes
+from bubbleproof.parallel import postponed
+from bubbleproof.platforms import sync_folder
 
 
 def require_targets(targets: Iterable[tuple[Target, str]]) -> None:
@@ -91,14 +94,18 @@ def written_together(folder: str | None, *files: str | None) -> Iterator[tuple[P
             for path, name in names.items():
                 error.subject = error.subject.replace(path, name)
             raise
+        moves: list[tuple[Path, str]] = []
         if folder is not None:
             make_folder(str(Path(folder) / "file"))
-            for each in sorted(new_folder.iterdir()):
-                _put(each, str(Path(folder) / each.name))
+            moves += [(new, str(Path(folder) / new.name)) for new in sorted(new_folder.iterdir())]
         for new, file in zip(new_files, files, strict=True):
             if file is not None and new.exists():
                 make_folder(file)
-                _put(new, file)
+                moves.append((new, file))
+        before = temporary / "before"
+        before.mkdir()
+        with postponed():  # a Ctrl-C between two of them waits for the others
+            _put_all(moves, before)
 
 
 @contextmanager
@@ -111,6 +118,27 @@ def _beside(folder: Path | None) -> Iterator[Path]:
         raise UnusableInput("", expected, os_reason(error), str(folder)) from None
     with temporary as name:
         yield Path(name)
+
+
+def _put_all(moves: Iterable[tuple[Path, str]], before: Path) -> None:
+    """Put each new file in its place; where one cannot be, what was there before is put back."""
+    done: list[tuple[Path, str]] = []
+    try:
+        for number, (new, target) in enumerate(moves):
+            kept = before / str(number)
+            if os.path.lexists(target):
+                shutil.copy2(target, kept)
+            done.append((kept, target))
+            _put(new, target)
+    except BaseException:
+        for kept, target in reversed(done):
+            if kept.exists():
+                _put(kept, target)
+            else:
+                Path(target).unlink(missing_ok=True)
+        raise
+    for folder in {os.path.dirname(os.path.realpath(target)) for _, target in done}:
+        sync_folder(folder)
 
 
 def _put(new: Path, target: str) -> None:
