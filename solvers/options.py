@@ -48,7 +48,18 @@ def goal(name: str) -> Goal:
 
 
 def require_memory(memory: int | None) -> None:
-    """Raise ``ValueError`` for so few bytes that no engine can be loaded."""
+    """Raise ``ValueError`` for so few bytes that no engine can be loaded.
+
+    Parameters
+    ----------
+    memory
+        Bytes; None for no limit.
+
+    Raises
+    ------
+    ValueError
+        For fewer than an engine needs to be loaded.
+    """
     if memory is not None and memory < LEAST_MEMORY:
         least = size_text(LEAST_MEMORY)
         raise ValueError(f"memory must be {least} or more, got {size_text(memory)}")

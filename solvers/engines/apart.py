@@ -56,6 +56,15 @@ def apart(
 
     It gets the arguments and the ``budget`` by that name, as far as a budget can be told. None
     where it is lost: then the budget's ``losses`` tell why.
+
+    Parameters
+    ----------
+    function
+        ``module:name`` of what is called.
+    who
+        The engine's name, for what is told of a loss.
+    named
+        Arguments by name, besides the budget.
     """
     given = BudgetGiven(
         seed=budget.seed,
@@ -94,7 +103,15 @@ def called(
     named: Mapping[str, object],
     given: BudgetGiven,
 ) -> tuple[object, float]:
-    """In the other process: the function's answer, and the units of work that it took."""
+    """In the other process: the function's answer, and the units of work that it took.
+
+    Parameters
+    ----------
+    function
+        ``module:name`` of what is called.
+    named
+        Arguments by name, besides the budget.
+    """
 
     def report(value: int | None, bound: int | None) -> None:
         inside.tell(ProgressReport(value=value, bound=bound))

@@ -130,5 +130,11 @@ def is_long(parameters: helper.SatParameters, budget: Budget) -> bool:
 
 
 def rounded_up(bound: float) -> int:
-    """A bound as the whole number that it shows; 0 for none."""
+    """A bound as the whole number that it shows; 0 for none.
+
+    Parameters
+    ----------
+    bound
+        Ticks; -inf where there is none.
+    """
     return int(np.ceil(bound - 1e-6)) if bound > -inf else 0
