@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bubbleproof.arguments import is_plan_like, pair_of, problem_of, told
+from bubbleproof.theory.families import Family
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -50,6 +51,9 @@ def held(given: object, schedule: object, *, asker: str) -> tuple[object, object
     Raises ``TypeError`` for what is none of the forms that are taken, ``ValueError`` in one line
     for content that is not usable.
     """
+    if isinstance(given, Family):
+        called = f"family({given.name!r})(p=4, m=8)"
+        raise TypeError(f"{asker}: a family has a schedule where it has parameters, as {called}")
     if schedule is None:
         if is_plan_like(given) or isinstance(getattr(given, "problem", None), Problem):
             return given, None

@@ -17,6 +17,7 @@ import typer
 
 from bubbleproof.commands.interrupts import interruptions
 from bubbleproof.commands.output import BROKEN, HOLDS, INTERRUPTED, refuse
+from bubbleproof.commands.usage_words import file_line, usage_line
 from bubbleproof.faults import FaultError
 from bubbleproof.suggestions import with_suggestion
 
@@ -45,10 +46,11 @@ def _guarded(call: Callable[[], object], noted: list[int]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN
     except typer.TyperException as error:
-        return refuse(error.format_message())
+        return refuse(usage_line(error.format_message()))
     except (ValueError, OSError, FaultError) as error:
         _trace()
-        return refuse(with_suggestion(str(error)))
+        said = file_line(error) if isinstance(error, OSError) else str(error)
+        return refuse(with_suggestion(said))
     except OverflowError as error:
         _trace()
         return refuse(f"a number is too large to count with: {error}")

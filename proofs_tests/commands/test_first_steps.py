@@ -96,6 +96,10 @@ def test_a_shell_completes_commands_and_families(shell: str, words: str, told: s
         (("verify", "1f1b", "p=2", "m=2", "--comm", "bufered"), "(did you mean 'buffered'?)"),
         (("bench", "--engine", "cpsta"), "(did you mean 'cpsat'?)"),
         (("measure", "1f1b", "p=2", "m=2", "--jso"), "Possible options: --json"),
+        (("verify", "1f1b", "p=2", "microbatches=3"), "got 'microbatches=3'; write m=3"),
+        (("verify", "1f1b", "--p", "2"), "--p; parameters are written without dashes, as p=4"),
+        (("diff", "1f1b", "p=2", "m=2", "gpipe"), "go in quotes, as '1f1b p=4 m=8'"),
+        (("show", "1f1b", "p=2", "m=2", "--width", "x"), "'--width': expected a number"),
     ],
 )
 def test_a_misspelt_word_names_the_nearest(command: Run, words: tuple[str, ...], told: str) -> None:
@@ -108,6 +112,21 @@ def test_a_misspelt_word_names_the_nearest(command: Run, words: tuple[str, ...],
 def test_a_refusal_that_lists_nothing_near_stays_as_it_is() -> None:
     for line in ("x must be one of a, b, got 'qqqq'", "expected a file, found none"):
         assert with_suggestion(line) == line
+
+
+def test_a_file_that_is_not_there_is_named_first(command: Run, tmp_path: Path) -> None:
+    answer = command("trace", str(tmp_path / "none"))
+    assert answer.status == 2
+    assert answer.err.splitlines()[-1] == f"bubbleproof: {tmp_path}/none: no such file or directory"
+
+
+def test_the_door_says_how_to_write_what_was_meant() -> None:
+    with pytest.raises(ValueError, match=r"no parameter ranks; .*; write p=2$"):
+        bp.family("1f1b")(ranks=2, m=2)
+    with pytest.raises(TypeError, match=r"check: a family has .* as family\('1f1b'\)\(p=4, m=8\)"):
+        bp.check(bp.family("1f1b"))
+    with pytest.raises(TypeError, match="beside: expected what show gives, got int"):
+        bp.show("1f1b p=2 m=2").beside(3)  # type: ignore[arg-type]  # mistaken
 
 
 def test_the_door_names_the_nearest_too() -> None:

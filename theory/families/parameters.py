@@ -18,6 +18,8 @@ SEQUENCES = ("e", "d")
 TICKS = ("tF", "tB", "tI", "tW")
 LONGEST_NUMBER, LONGEST_SEQUENCE_NUMBER = 15, 9  # digits
 NAMES = (*COUNTS, *SHARES, *SEQUENCES, *TICKS)
+LONG_NAMES = {"forward": "tF", "backward": "tB", "input": "tI", "weight": "tW"}
+LONG_NAMES |= {"ranks": "p", "microbatches": "m", "chunks": "v", "slices": "s"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,11 +99,18 @@ def parse_parameters(tokens: Iterable[str]) -> FamilyParameters:
     for token in tokens:
         key, equals, value = token.partition("=")
         if not equals or key not in NAMES:
-            raise ValueError(f"expected key=value with a key of {' '.join(NAMES)}, got {token!r}")
+            known = f"key=value with a key of {' '.join(NAMES)}"
+            raise ValueError(f"expected {known}, got {token!r}{_meant(key, value or '...')}")
         if key in given:
             raise ValueError(f"parameter {key} is given twice")
         given[key] = _value(key, value)
     return make_parameters(given)
+
+
+def _meant(word: str, value: object) -> str:
+    """How to write what a word of another place (a pipeline's, a problem file's) names here."""
+    short = LONG_NAMES.get(word.removeprefix("num_"))
+    return f"; write {short}={value}" if short else ""
 
 
 def make_parameters(given: Mapping[str, int | tuple[int, ...]]) -> FamilyParameters:
@@ -119,7 +128,8 @@ def make_parameters(given: Mapping[str, int | tuple[int, ...]]) -> FamilyParamet
     """
     for name, value in given.items():
         if name not in NAMES:
-            raise ValueError(f"no parameter {name}; the parameters are {' '.join(NAMES)}")
+            known = f"the parameters are {' '.join(NAMES)}"
+            raise ValueError(f"no parameter {name}; {known}{_meant(name, value)}")
         parts = value if isinstance(value, tuple) else (value,)
         is_sequence = isinstance(value, tuple)
         if is_sequence is not (name in SEQUENCES) or not all(isinstance(p, int) for p in parts):
