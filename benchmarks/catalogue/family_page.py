@@ -166,19 +166,19 @@ def _rows() -> list[Row]:
 
 def _anchor(row: Row, placement: str, semantics: str) -> str:
     """The section of the counterexample: the one whose heading and sentence name all of it."""
-    size = f"`{row['generator']}` at p={row['p']} m={row['m']}"
-    for anchor, heading, sentence in _sections():
+    size = f"`{row['generator']}` at p={row['p']} m={row['m']},"
+    for heading, sentence in _sections():
         told = re.split(r", under |, |:$", sentence)
-        is_placed = f"*{placement}*" in sentence
-        if heading.endswith(size) and row["source"] in heading and is_placed and semantics in told:
-            return anchor
-    raise LookupError(f"no counterexample of {size}, {placement}, {semantics}")
+        is_his = heading.startswith(row["source"]) and sentence.startswith(size)
+        if is_his and f"*{placement}*" in sentence and semantics in told:
+            return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+    raise LookupError(f"no counterexample of {size} {placement}, {semantics}")
 
 
 @cache
-def _sections() -> list[tuple[str, str, str]]:
+def _sections() -> list[tuple[str, str]]:
     text = SUMMARY.read_text("utf-8")
-    return re.findall(r'<a id="([^"]+)"></a>\n\n## ([^\n]+)\n\n([^\n]+)\n', text)
+    return re.findall(r"^## ([^\n]+)\n\n([^\n]+)\n", text, re.MULTILINE)
 
 
 def _theorems(name: str) -> str:

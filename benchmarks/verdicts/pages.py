@@ -215,8 +215,7 @@ def examples_page(sweep: Sweep) -> str:
         under = f", under {', '.join(each.semantics)}" if each.semantics else ""
         where = "the order" if each.placement == ORDER else f"messages placed *{each.placement}*"
         parts.append(
-            f'<a id="{each.anchor}"></a>\n\n'
-            f"## {each.source} `{each.name}` at p={each.p} m={each.m}\n\n"
+            f"## {each.heading}\n\n`{each.name}` at p={each.p} m={each.m}, "
             f"{where}{under}:\n\n```text\n{each.text}\n```\n"
         )
     return "\n".join(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,11 +30,14 @@ class Smallest:
     text: str
 
     @property
+    def heading(self) -> str:
+        """Of its section; no other has it."""
+        return " ".join([self.source, self.name, self.placement, *self.semantics[:1]])
+
+    @property
     def anchor(self) -> str:
-        """A name for links, of letters, digits and hyphens."""
-        words = [self.source, self.name, self.placement, *self.semantics[:1]]
-        kept = "".join(c.lower() if c.isalnum() else "-" for c in " ".join(words))
-        return "-".join(part for part in kept.split("-") if part)
+        """What links call the heading."""
+        return re.sub(r"[^\w\- ]", "", self.heading.lower()).replace(" ", "-")
 
 
 def smallest(found: Sequence[Judged], archives: tuple[Path, ...]) -> list[Smallest]:
