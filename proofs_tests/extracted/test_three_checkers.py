@@ -10,6 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from proofs_tests.extracted.damaged_certificates import (
+    DamagedAgreement,
+    compare_damaged,
+)
+from proofs_tests.extracted.damaged_certificates import page as damaged_page
 from proofs_tests.extracted.judge import answers, built, missing, needs_judge
 from proofs_tests.extracted.three_checkers import (
     Agreement,
@@ -80,6 +85,16 @@ def test_the_three_checkers_agree(program: Path) -> None:
     assert min(schedules.broken.values()) >= 10
     assert len(schedules.broken) == 5  # every rule
     assert certificates.true < certificates.accepted < certificates.true + certificates.damaged
+
+
+@needs_judge
+def test_damaged_certificates_are_judged_alike(program: Path) -> None:
+    agreement = DamagedAgreement()
+    compare_damaged(agreement, program, sized(300, full=100_000), each=sized(20, full=200))
+    assert agreement.wrong == []
+    assert set(agreement.looked_at) == {"one resource", "prices"}
+    assert 0 < agreement.accepted.total() < agreement.looked_at.total()
+    assert "no disagreement" in damaged_page("here", agreement)
 
 
 @needs_judge

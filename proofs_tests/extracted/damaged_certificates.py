@@ -1,0 +1,217 @@
+"""Certificates of small problems, true and damaged, by ``verify`` and by Coq's extracted checkers.
+
+    python -m proofs_tests.extracted.damaged_certificates --count 1000000 --seconds 600 [--write F]
+
+Of random problems there are certificates of one resource and by prices, true ones and such as claim
+too much; they are damaged in one way or two, by ``proofs_tests.verify.tampered``. Both checkers
+must accept the same. Coq's is told the problem's own precedences, and finds for itself that the
+edges which index order and memory allow may be asked for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+from benchmarks.markdown import cell, markdown_table
+from bubbleproof.formats.coq.coq_words import own_edges
+from bubbleproof.reference_exec.evidence.machine_versions import this_machine
+from bubbleproof.solvers.bounds import lower_bounds
+from bubbleproof.solvers.engines.engine import Budget
+from bubbleproof.solvers.refutation.price_search import prices_beyond
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.verify.certificates.certificate_rule import refusal
+from bubbleproof.verify.certificates.one_machine import OneMachine, users_of
+from bubbleproof.verify.certificates.tick_prices import TickPrices
+from proofs_tests.extracted.judge import (
+    answers,
+    built,
+    certificate_words,
+    edges_words,
+    forests_words,
+    missing,
+    price_words,
+    problem_words,
+)
+from proofs_tests.extracted.two_certificates import Paths, least_of, paths_of
+from proofs_tests.solvers.random_problems import random_problem
+from proofs_tests.verify.tampered import damaged
+from proofs_tests.verify.test_tick_prices import random_prices
+
+LISTED = 20  # disagreements
+EACH = 200  # damaged forms of a certificate
+AT_ONCE = 20  # problems in one call
+MOST_TICKS = 10_000  # of a bound by prices: Coq's lists of ticks fill the stack of a long one
+KINDS = {OneMachine: "one resource", TickPrices: "prices"}
+Claim = OneMachine | TickPrices
+Given = tuple[Problem, list[Claim]]
+
+
+@dataclass(slots=True, kw_only=True)
+class DamagedAgreement:
+    """Certificates by kind, how many both accept, seconds of both checkers, disagreements."""
+
+    looked_at: Counter[str] = field(default_factory=Counter)
+    accepted: Counter[str] = field(default_factory=Counter)
+    ours: float = 0.0
+    coqs: float = 0.0
+    problems: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+
+def compare_damaged(
+    agreement: DamagedAgreement,
+    program: Path,
+    count: int,
+    *,
+    each: int = EACH,
+    seed: int = 0,
+    seconds: float = float("inf"),
+) -> None:
+    """``count`` certificates, or as many as there is time for."""
+    deadline = time.perf_counter() + seconds
+    batch, left = list[Given](), count - agreement.looked_at.total()
+    for given in _given(each, seed):
+        batch.append((given[0], given[1][:left]))
+        left -= len(batch[-1][1])
+        if len(batch) == AT_ONCE or left <= 0 or time.perf_counter() > deadline:
+            _compare_batch(agreement, program, batch)
+            batch = []
+        if left <= 0 or time.perf_counter() > deadline:
+            return
+
+
+def _given(each: int, seed: int) -> Iterator[Given]:
+    number = seed
+    while True:
+        rng, number = Random(f"{number} damaged"), number + 1
+        problem = random_problem(rng)
+        bounds = lower_bounds(problem)
+        if not bounds.is_cyclic:
+            true = list(_certificates(rng, problem, bounds.best.bound))
+            yield problem, [claim for one in true for claim in _forms(rng, problem, one, each)]
+
+
+def _certificates(rng: Random, problem: Problem, bound: int) -> Iterator[Claim]:
+    """All tasks of a resource, prices that a search finds, and prices at random."""
+    resource = rng.randrange(len(problem.resources))
+    if len(users := users_of(problem, resource)):
+        tasks = tuple(users.tolist())
+        head, tail = least_of(paths_of(problem), tasks)
+        work = int(problem.duration[list(tasks)].sum())
+        yield OneMachine(resource=resource, tasks=tasks, bound=head + work + tail)
+    budget = Budget(deadline=time.perf_counter() + 1)
+    yield from prices_beyond(max(1, bound - 3), problem, lower_bounds(problem), budget)
+    yield random_prices(rng, problem, rng.randint(1, bound + 1))
+
+
+def _forms(rng: Random, problem: Problem, one: Claim, each: int) -> Iterator[Claim]:
+    for _ in range(each):
+        form = one
+        for _ in range(rng.choice((0, 1, 1, 2))):
+            changed = damaged(rng, problem, form)
+            form = changed if isinstance(changed, Claim) else form
+        bound = form.bound + rng.choice((-1, 0, 0, 1, 1, 2))
+        if isinstance(form, OneMachine) or bound <= MOST_TICKS:
+            yield replace(form, bound=bound)
+
+
+def _compare_batch(agreement: DamagedAgreement, program: Path, batch: list[Given]) -> None:
+    words: list[str] = []
+    for problem, claims in batch:
+        words += (problem_words(problem, own_edges(problem)), edges_words(problem))
+        paths, forests = paths_of(problem), forests_words(problem)
+        words += (_words(claim, paths, forests) for claim in claims)
+    begun = time.perf_counter()
+    bits = iter(answers(program, words))
+    agreement.coqs += time.perf_counter() - begun
+    agreement.problems += len(batch)
+    for problem, claims in batch:
+        for claim in claims:
+            _judge(agreement, problem, claim, next(bits) == "1")
+
+
+def _words(claim: Claim, paths: Paths, forests: str) -> str:
+    if isinstance(claim, TickPrices):
+        return price_words(claim, forests)
+    return certificate_words(claim, *least_of(paths, claim.tasks))
+
+
+def _judge(agreement: DamagedAgreement, problem: Problem, claim: Claim, coqs: bool) -> None:
+    kind = KINDS[type(claim)]
+    if claim.objective != "makespan":  # Coq's is about the makespan alone
+        return
+    begun = time.perf_counter()
+    ours = refusal(problem, claim) is None
+    agreement.ours += time.perf_counter() - begun
+    agreement.looked_at[kind] += 1
+    agreement.accepted[kind] += ours and coqs
+    if ours != coqs:
+        agreement.wrong.append(f"{kind}: verify {ours}, Coq's {coqs}: {problem!r} {claim}")
+
+
+def page(head: str, agreement: DamagedAgreement) -> str:
+    """The page as Markdown."""
+    total, wrong = agreement.looked_at.total(), agreement.wrong
+    said = f"{len(wrong)} disagreements, listed below" if wrong else "no disagreement"
+    rows = [(kind, agreement.looked_at[kind], agreement.accepted[kind]) for kind in KINDS.values()]
+    speed = [
+        (name, f"{seconds:.1f}", f"{1000 * seconds / max(1, total):.2f}")
+        for name, seconds in (
+            ("`verify/certificates`", agreement.ours),
+            ("extracted by Coq", agreement.coqs),
+        )
+    ]
+    return "\n".join(
+        (
+            "# Damaged certificates by two checkers\n",
+            f"Generated by {head}; not edited.\n",
+            f"{total} certificates of {agreement.problems} random problems, nearly all damaged:",
+            f"{said}. Coq's checkers are those of `proofs/FreeEdges.v` with `OneMachine.v`, and of",
+            "`Prices.v`, proved sound; they are told the problem's own precedences, and look for",
+            "themselves at what index order and memory allow",
+            "(`proofs_tests/extracted/damaged_certificates.py`).\n",
+            markdown_table(("kind", "certificates", "accepted by both"), rows),
+            markdown_table(("checker", "seconds", "ms a certificate"), speed),
+            "Coq's time includes starting the program, reading, and the edges of each problem.",
+            *(["\n## Disagreements\n"] if wrong else []),
+            *(f"- {cell(line)}" for line in wrong[:LISTED]),
+            "",
+        )
+    )
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Write the page; 1 where the checkers disagreed, 2 where Coq's cannot be made."""
+    parser = argparse.ArgumentParser(prog="proofs_tests.extracted.damaged_certificates")
+    parser.add_argument("--count", type=int, default=1_000_000, help="certificates")
+    parser.add_argument("--seconds", type=float, default=3600.0, help="stop after so many")
+    parser.add_argument("--write", type=Path, help="the file (default: standard output)")
+    given = sys.argv[1:] if words is None else list(words)
+    arguments = parser.parse_args(given)
+    if why := missing():
+        parser.error(why)
+    began, agreement = time.perf_counter(), DamagedAgreement()
+    with TemporaryDirectory() as folder:
+        program = built(Path(folder))
+        compare_damaged(agreement, program, arguments.count, seconds=arguments.seconds)
+    command = f"`{shlex.join(('python', '-m', parser.prog, *given))}`"
+    took = f"in {time.perf_counter() - began:.0f} s on {this_machine()}"
+    text = page(f"{command} {took}", agreement)
+    if arguments.write is None:
+        sys.stdout.write(text)
+    else:
+        arguments.write.write_text(text, encoding="utf-8")
+    return int(bool(agreement.wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
