@@ -142,7 +142,7 @@ def member(name: str, **params: int | tuple[int, ...]) -> FamilyMember:
     ----------
     name
         The family's name.
-    **params
+    params
         Parameters by their short names, such as ``p`` and ``m``.
 
     >>> print(*member("1f1b", p=2, m=2).schedule.program.orders(2)[1])
