@@ -3,7 +3,7 @@
 
 From Bubbleproof Require Import Definitions Stores AllRules Starts Exchange Packing
   Pipeline OneF1B GPipe Instances OneMachine PricesSound InOrder FreeEdges Peaks BPipe WaitGraph
-  Semantics Lowered.
+  Semantics Lowered ZBH1 Orders.
 
 Print Assumptions check_complete_iff.
 Print Assumptions check_placed_iff.
@@ -54,6 +54,10 @@ Print Assumptions falling_ends.
 Print Assumptions one_order_ends.
 Print Assumptions every_valid_schedule_ends.
 Print Assumptions pipeline_never_stuck.
+Print Assumptions valid_zbh1.
+Print Assumptions optimal_zbh1.
+Print Assumptions by_start_permutes.
+Print Assumptions by_start_sorted.
 Print Assumptions prices_sound.
 Print Assumptions in_order_of_groups.
 Print Assumptions memory_edge_kept.

@@ -103,6 +103,13 @@ MUTANTS = {
         "on_evictor now j = true /\\ on_acceptor now j = true;",
         "on_evictor now j = true;",
     ),
+    "ZB-H1 faster by one": (
+        "ZBH1.v",
+        "(3 * Z.of_nat m + Z.of_nat p - 1) * t",
+        "(3 * Z.of_nat m + Z.of_nat p - 2) * t",
+    ),
+    "ZB-H1 with fewer microbatches": ("ZBH1.v", "(p <= m)%nat", "(p <= S m)%nat"),
+    "an order that falls": ("Orders.v", "if k <=? fst y then", "if fst y <=? k then"),
     "a wait that is no fall": ("WaitGraph.v", "-> h f < h e) -> ends", "-> h f <= h e) -> ends"),
     "someone needed who is not there": (
         "WaitGraph.v",

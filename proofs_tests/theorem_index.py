@@ -33,6 +33,7 @@ COQ = {  # the same statement in proofs/, or a part of it
     "memory-bound": ("memory_bound", "in_flight_waits"),
     "gpipe": ("valid_gpipe", "optimal_gpipe", "peak_gpipe"),
     "1f1b": ("valid_1f1b", "optimal_1f1b", "peak_1f1b"),
+    "zb-h1": ("valid_zbh1", "optimal_zbh1"),
     "bpipe": ("no_plan_is_better",),
 }
 PARTS = {  # what Coq does not have of it
@@ -40,6 +41,7 @@ PARTS = {  # what Coq does not have of it
     "memory-bound": "the bound, of schedules in the order of the microbatches",
     "gpipe": "whole",
     "1f1b": "whole",
+    "zb-h1": "without the peaks",
     "bpipe": "that no plan does better, m >= 2p",
 }
 Row = tuple[str, str, str, str]
