@@ -51,9 +51,9 @@ class PublishedPoint:
 
 def run_pareto(
     problem: str,
+    elsewhere: WorkersElsewhere,
     time_limit: float,
     workers: int | None,
-    elsewhere: WorkersElsewhere,
     output: str | None,
     schedules: str | None,
     json: bool,

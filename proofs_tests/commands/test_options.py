@@ -196,13 +196,21 @@ def test_help_stands_under_headings(command: Run) -> None:
     assert sections(command("profile", "--help").out)["Model"] == shown["Model"]
 
 
+def options_of(callback: Callable[..., object]) -> list[object]:
+    """What is said of each parameter of a command: an option or an argument of typer."""
+    return [
+        each.annotation.__metadata__[0] for each in inspect.signature(callback).parameters.values()
+    ]
+
+
 def test_every_command_shows_each_option_once(command: Run) -> None:
     for info in app.registered_commands:
         assert info.callback is not None
         name = info.name or info.callback.__name__
         shown = sections(command(name, "--help").out)
         rows = [row for heading in shown if heading for row in shown[heading]]
-        assert len(rows) == len(set(rows)) == 1 + len(inspect.signature(info.callback).parameters)
+        told = [each for each in options_of(info.callback) if not getattr(each, "hidden", False)]
+        assert len(rows) == len(set(rows)) == 1 + len(told)
         assert (info.cls is HeadedCommand) == (name in ("solve", "replay", "profile"))
 
 
