@@ -35,6 +35,7 @@ WHY = {
     "rich": "tables and progress on the terminal",
     "typer": "the command",
     "z3-solver": "the theorems for all sizes (`prove`), and engine `z3`",
+    "cvc5": "a second prover, of the same obligations (`prove --cvc5`)",
     "distributed": "`--scheduler`: claims and fronts on other machines (Dask)",
     "torch": "`replay`: runs a schedule",
     "transformers": "`replay` of GPT-2, Llama, Qwen and Mixtral from their configurations",

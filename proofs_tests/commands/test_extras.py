@@ -59,7 +59,7 @@ def test_run_without_torch_says_so_first_and_does_the_rest(
     command: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.setattr("bubbleproof.commands.run.replay_given", torchless)
+    monkeypatch.setattr("bubbleproof.commands.run_outcome.replay_given", torchless)
     folder = tmp_path / "out"
     answer = command("run", problem(tmp_path), "-o", folder, "--json")
     assert answer.status == 3  # a replay that was asked for is not decided
