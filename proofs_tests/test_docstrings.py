@@ -6,7 +6,16 @@ import ast
 
 import pytest
 
-from proofs_tests.docstrings import functions, lacks, told, without, worth_telling
+from proofs_tests.docstrings import (
+    functions,
+    functions_of,
+    lacks,
+    swallows_its_example,
+    told,
+    trees,
+    without,
+    worth_telling,
+)
 
 MOST = {"theory": 0, "verify": 22, "solvers": 39, "costs": 0, "planners": 20}
 
@@ -78,3 +87,16 @@ class _Own:
     def room(self, units: int) -> int: ...
 """
     assert [name for name, _ in functions(source)] == ["Store.room"]
+
+
+def test_examples_have_a_section_of_their_own() -> None:
+    public = ((name, *each) for name, tree in trees().items() for each in functions_of(tree))
+    docstrings = {(file, name): ast.get_docstring(found) or "" for file, name, found in public}
+    assert [place for place, text in docstrings.items() if swallows_its_example(text)] == []
+
+
+@pytest.mark.parametrize(("heading", "is_swallowed"), [("", True), ("Examples\n--------\n", False)])
+def test_an_example_after_the_parameters_is_found(heading: str, is_swallowed: bool) -> None:
+    docstring = f"Told.\n\nParameters\n----------\na\n    One.\n\n{heading}>>> f(1)\n2"
+    assert swallows_its_example(docstring) is is_swallowed
+    assert not swallows_its_example("Told.\n\n>>> f(1)\n2\n\nParameters\n----------\na\n    One.")

@@ -33,6 +33,8 @@ def transformer(family: str = "general", **numbers: Any) -> Transformer:
     ValueError
         For an unknown family or field, and for one that is missing.
 
+    Examples
+    --------
     >>> transformer("gpt", layers=12, hidden=768, heads=12, vocabulary=50257).feed_forward
     3072
     """

@@ -33,6 +33,8 @@ def bytes_per_parameter(precision: Precision, *, zero: int, replicas: Number) ->
     replicas
         How many devices share what the level shards.
 
+    Examples
+    --------
     >>> from bubbleproof.costs.accounting import PRECISIONS
     >>> bytes_per_parameter(PRECISIONS["bf16"], zero=1, replicas=4)
     Fraction(9, 1)

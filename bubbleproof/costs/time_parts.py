@@ -82,7 +82,13 @@ def _ms(microseconds: int) -> str:
 def time_parts(
     training: TrainingJob, one: CombinationCosts, pipeline: Pipeline, cut: Cut, makespan: int
 ) -> TimeParts:
-    """The parts of a deployment's iteration, whose pipeline has this cut and makespan."""
+    """The parts of a deployment's iteration, whose pipeline has this cut and makespan.
+
+    Parameters
+    ----------
+    makespan
+        Of the pipeline, in microseconds.
+    """
     numbers = one.numbers
     whole = _loads(numbers, pipeline, cut)
     rank = max(whole, key=lambda each: whole[each])

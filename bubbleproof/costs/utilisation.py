@@ -14,7 +14,13 @@ from bubbleproof.costs.operations import layer_operations
 
 
 def utilisation(training: TrainingJob, iteration: int) -> float:
-    """The part of the cards' dense rate, where a step takes so many microseconds."""
+    """The part of the cards' dense rate that a step does.
+
+    Parameters
+    ----------
+    iteration
+        What the step takes, in microseconds.
+    """
     cluster = training.cluster
     rate = cluster.card.tflops["fp8"] if cluster.products == "fp8" else cluster.card.half_tflops
     return teraflops(training, iteration) / rate
@@ -23,7 +29,12 @@ def utilisation(training: TrainingJob, iteration: int) -> float:
 def teraflops(training: TrainingJob, iteration: int, *, half: bool = False) -> float:
     """Model FLOPs of a step per card and second, nothing recomputed counted, in 10^12.
 
-    The attention's square is counted whole, or ``half``, which is what lies below the diagonal.
+    Parameters
+    ----------
+    iteration
+        What the step takes, in microseconds.
+    half
+        Of the attention's square only what lies below the diagonal, not all of it.
     """
     model, plain = training.model, Deployment(sequence=training.deployment.sequence)
     one = layer_flops(model, plain) * model.layers + head_flops(model, plain)

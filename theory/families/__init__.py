@@ -145,6 +145,8 @@ def member(name: str, **params: int | tuple[int, ...]) -> FamilyMember:
     params
         Parameters by their short names, such as ``p`` and ``m``.
 
+    Examples
+    --------
     >>> print(*member("1f1b", p=2, m=2).schedule.program.orders(2)[1])
     1F0 1B0 1F1 1B1
     """

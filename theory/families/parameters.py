@@ -92,6 +92,8 @@ def parse_parameters(tokens: Iterable[str]) -> FamilyParameters:
         For an unknown or repeated key, a value that is no whole number, and for missing ``p`` or
         ``m``.
 
+    Examples
+    --------
     >>> parse_parameters(["p=4", "m=8", "e=8,4"]).e
     (8, 4)
     """

@@ -37,6 +37,8 @@ def round_slots(p: int, m: int, v: int) -> Ints:
     p, m, v
         Ranks, microbatches, and chunks of a rank.
 
+    Examples
+    --------
     >>> round_slots(2, 3, 2).tolist()
     [[0, 2], [1, 4], [3, 5]]
     """

@@ -49,6 +49,8 @@ def require_size(*, tasks_each: int = 2, **shape: int) -> None:
     OversizeError
         For a shape beyond the limits; the message names what is too many.
 
+    Examples
+    --------
     >>> require_size(ranks=5000, microbatches=1)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     bubbleproof.theory.pipelines.limits.OversizeError: a pipeline has at most 4096 ranks, got ...

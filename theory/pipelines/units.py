@@ -13,6 +13,8 @@ def plural(unit: str) -> str:
     unit
         The unit of one, such as ``tick`` or ``us``.
 
+    Examples
+    --------
     >>> plural("tick"), plural("ns"), plural("s")
     ('ticks', 'ns', 's')
     """
@@ -29,6 +31,8 @@ def counted(number: int, unit: str) -> str:
     unit
         The unit of one, such as ``tick`` or ``us``.
 
+    Examples
+    --------
     >>> counted(1, "tick"), counted(3, "tick"), counted(3, "us")
     ('1 tick', '3 ticks', '3 us')
     """

@@ -128,8 +128,16 @@ def problems_of(
 ) -> Iterator[Problem]:
     """The problem of each case of a list, told which of them their parts stand for.
 
-    Raises ``ValueError`` where the list is no proof by cases: it is too long or too short, or a
-    case without questions has no certificate.
+    Parameters
+    ----------
+    is_parted
+        Of each case of the list, whether its parts stand for it.
+
+    Raises
+    ------
+    ValueError
+        Where the list is no proof by cases: it is too long or too short, or a case without
+        questions has no certificate.
     """
     waiting = [Case(pipeline=pipeline, allowed=allowed or AllowedChoices())]
     for number, parted in enumerate(is_parted):

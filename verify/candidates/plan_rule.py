@@ -99,7 +99,13 @@ def _unlike(given: Pipeline, derived: Pipeline) -> list[str]:
 
 
 def plan_value(plan: GivenPlan, makespan: int) -> int:
-    """What the plan takes, in ticks. Precondition: its schedule, of this makespan, is right."""
+    """What the plan takes, in ticks. Precondition: its schedule is right.
+
+    Parameters
+    ----------
+    makespan
+        Of the plan's schedule, in ticks.
+    """
     pipeline = makespan
     if plan.winner.beside and plan.schedule is not None:
         pipeline = step_ticks(plan.problem, plan.schedule)
@@ -107,7 +113,15 @@ def plan_value(plan: GivenPlan, makespan: int) -> int:
 
 
 def not_below(proved: BundleVerdict, value: int, thing: str, scope: str) -> BundleVerdict:
-    """The verdict on the bound, refused where a right schedule's value is below it."""
+    """The verdict on the bound, refused where a right schedule's value is below it.
+
+    Parameters
+    ----------
+    value
+        Of the right schedule, in the bound's unit.
+    thing, scope
+        What the value is of, and what the bound is of, as the refusal names them.
+    """
     if proved.bound is None or value >= proved.bound:
         return proved
     why = f"the schedule's {thing} is {value:,}, below the bound {proved.bound:,} of all {scope}"

@@ -91,6 +91,8 @@ def least_chunks(share: int) -> int:
     share
         Per cent, from 0 to 100.
 
+    Examples
+    --------
     >>> [least_chunks(share) for share in (0, 50, 67, 75, 1)]
     [1, 2, 3, 4, 67]
     """

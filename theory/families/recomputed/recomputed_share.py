@@ -36,6 +36,8 @@ def chunks_of_share(share: int, chunks: int) -> int:
     ValueError
         Where no number of them is that share.
 
+    Examples
+    --------
     >>> chunks_of_share(67, 3)
     2
     """

@@ -110,6 +110,8 @@ def group_sizes(p: int, m: int, s: int, group: int) -> list[int]:
     group
         Microbatches of a full group.
 
+    Examples
+    --------
     >>> group_sizes(8, 17, 1, 8)
     [8, 4, 5]
     """

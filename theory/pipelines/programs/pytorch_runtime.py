@@ -65,6 +65,8 @@ def torch_version(text: str) -> Version:
     Version
         Major and minor number.
 
+    Examples
+    --------
     >>> torch_version("2.13.0+cpu")
     (2, 13)
     """

@@ -70,6 +70,8 @@ def runtime_named(name: str, asker: str) -> TargetRuntime:
     asker
         What the message is about, such as an option's name.
 
+    Examples
+    --------
     >>> runtime_named("torch", "--to").name
     'torch-2.13'
     """

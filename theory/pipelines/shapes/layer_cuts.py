@@ -110,6 +110,8 @@ def balanced_cut(layers: Layers, stage_ranks: Sequence[int]) -> Cut:
     Cut
         The layers of each stage, 1 or more.
 
+    Examples
+    --------
     >>> model = Layers(number=6, layer=LayerPart(forward=1, backward=2), head=LayerPart(forward=3))
     >>> balanced_cut(model, (0, 1, 2))
     (2, 2, 2)

@@ -81,6 +81,8 @@ def pair_adjacent(stages: int) -> list[int]:
     stages
         p, how many there are.
 
+    Examples
+    --------
     >>> pair_adjacent(5)
     [0, 4, 1, 3, 2]
     """
