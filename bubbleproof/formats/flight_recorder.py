@@ -112,11 +112,13 @@ def _share(one: Communicator, other: Communicator) -> bool:
 def read_dump(path: FilePath) -> RecorderDump:
     """One dump, in either form."""
     with about(path):
-        name = Path(path).name
-        digits = _RANK.search(name)
-        if digits is None or len(digits[1]) > 7:
-            raise UnusableInput("", "a name that ends in the rank, as nccl_trace_rank_3", name)
-        with open_input(path, limit=LIMIT) as stream:
+        with open_input(
+            path, limit=LIMIT
+        ) as stream:  # a file that is not there has no name to judge
+            name = Path(path).name
+            digits = _RANK.search(name)
+            if digits is None or len(digits[1]) > 7:
+                raise UnusableInput("", "a name that ends in the rank, as nccl_trace_rank_3", name)
             content = stream.read(LIMIT + 1)
         if not content:
             raise UnusableInput("", "a dump of the Flight Recorder", "an empty file")

@@ -127,6 +127,7 @@ def test_files_that_are_no_dump_are_refused(tmp_path: Path) -> None:
     (tmp_path / "1").write_bytes(b"")
     assert "an empty file" in refusal(tmp_path / "1")
     assert "no such file" in refusal(tmp_path / "gone_0")
+    assert "no such file" in refusal(tmp_path / "gone")  # a folder's name that is misspelt
     with pytest.raises(ValueError, match="one file for each rank"):
         read_dumps([])
 

@@ -61,8 +61,14 @@ class FileRequest(Layout):
 
 
 def read_request(text: str, layout: type[Asked]) -> Asked:
-    """Raises ``UnusableInput`` in one line for anything that is no such object."""
+    """Raises ``UnusableInput`` in one line for anything that is no such object.
+
+    Numbers that the page changes are named as on the page, not by where they stand in the object.
+    """
     data = parse_json(text)
     if not isinstance(data, dict):
         raise UnusableInput("", "one object", type(data).__name__)
-    return validate(layout, data)
+    try:
+        return validate(layout, data)
+    except UnusableInput as error:
+        raise error.at(error.where.removeprefix("view.").removeprefix("changes.")) from None

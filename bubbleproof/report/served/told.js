@@ -32,13 +32,14 @@ function showVerdict(told) {
   find("measures").textContent = told.measures.map(([name, value]) => `${name} ${value}`).join(" · ");
 }
 
-// One number for all ranks in the box and on the slider; where they differ, a list.
+// One number for all ranks in the box and on the slider; where they differ, the greatest, and a list.
 function showCapacity(told) {
   const box = find("capacity"), slider = find("capacity-slider"), list = find("capacities");
   for (const each of [box, slider, list, find("unlimited")]) each.disabled = !told.has_pipeline;
   const each = Array.isArray(told.capacity);
   find("unlimited").checked = told.capacity === null;
-  if (!each && told.capacity !== null && document.activeElement !== box) box.value = told.capacity;
+  if (told.capacity !== null && document.activeElement !== box)
+    box.value = each ? Math.max(...told.capacity) : told.capacity;
   if (document.activeElement !== list)
     list.value = each ? told.capacity.map(units => units ?? "-").join(",") : "";
   follow(slider, box);

@@ -11,7 +11,7 @@ from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.serving.judged_view import FILES, JudgedView, judged_view
 from bubbleproof.commands.serving.offered_schedules import OfferedFile, offered_schedules
 from bubbleproof.commands.serving.served_controls import controls
-from bubbleproof.commands.serving.view_request import ViewRequest, read_request
+from bubbleproof.commands.serving.view_request import SolveRequest, ViewRequest, read_request
 from bubbleproof.theory.families import families
 from bubbleproof.verify.every_rule import check_every_rule
 
@@ -184,3 +184,11 @@ def test_a_question_that_cannot_be_judged_is_refused_in_one_line(asked: str, tol
     with pytest.raises(ValueError, match=r"\A.*\Z") as error:
         judged_view(read_request(asked, ViewRequest), GIVEN)
     assert told in str(error.value)
+
+
+@pytest.mark.parametrize("around", ["", "view"])
+def test_a_number_is_refused_by_the_name_that_the_page_shows(around: str) -> None:
+    view: dict[str, object] = {"family": None, "changes": {"forward": [4, "x"]}}
+    asked = {"view": view, "seconds": 1} if around else view
+    with pytest.raises(ValueError, match=r"\Aforward\[1\]: expected a whole number, found 'x'\Z"):
+        read_request(json.dumps(asked), SolveRequest if around else ViewRequest)

@@ -92,6 +92,17 @@ def test_a_capacity_below_the_peak_breaks_the_memory_rule(page: Browser) -> None
     assert "✗" not in str(page.run("document.getElementById('verdict').textContent"))
 
 
+def test_of_capacities_that_differ_the_slider_shows_the_greatest(page: Browser) -> None:
+    done(
+        page,
+        """(() => { const list = document.getElementById('capacities');
+      list.value = '3,2'; list.onchange({target: list}); })()""",
+    )
+    shown = "['capacity', 'capacity-slider'].map(id => document.getElementById(id).value).join()"
+    assert page.run(shown) == "3,3"
+    assert page.run("document.getElementById('capacities').value") == "3,2"
+
+
 def test_an_action_is_dragged_along_its_row(page: Browser) -> None:
     """0B2, the last, to the second place: B2 before F2 comes to a standstill."""
     assert page.run(FIRST_ROW) == AS_GIVEN
