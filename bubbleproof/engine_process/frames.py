@@ -7,6 +7,7 @@ import struct
 from typing import IO
 
 LENGTH = struct.Struct("<Q")
+BEGIN = b"\0bubbleproof serves\0"  # what was written before was not for us
 
 
 def packed(value: object) -> bytes:
@@ -20,6 +21,13 @@ def write_all(pipe: IO[bytes], data: bytes) -> None:
     left = memoryview(data)
     while left:
         left = left[pipe.write(left) :]
+
+
+def read_begin(pipe: IO[bytes]) -> None:
+    """Pass over what others wrote, as a ``sitecustomize`` may. Raises ``EOFError`` at the end."""
+    seen = b""
+    while seen != BEGIN:
+        seen = (seen + _exactly(pipe, 1))[-len(BEGIN) :]
 
 
 def read_frame(pipe: IO[bytes]) -> object:

@@ -22,7 +22,7 @@ from importlib import import_module
 from threading import Event, Lock, Thread
 from typing import IO
 
-from bubbleproof.engine_process.frames import packed, read_frame
+from bubbleproof.engine_process.frames import BEGIN, packed, read_frame
 from bubbleproof.platforms import limit_memory, offer_to_be_killed_first
 
 STOP = "stop"
@@ -152,6 +152,8 @@ def main() -> None:
     offer_to_be_killed_first()
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    answers.write(BEGIN)
+    answers.flush()
     server = _Server(sys.stdin.buffer, answers)
     Thread(target=server.read, daemon=True).start()
     server.serve()

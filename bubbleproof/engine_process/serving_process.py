@@ -9,8 +9,8 @@ from contextlib import suppress
 from threading import Thread
 from typing import IO, cast
 
-from bubbleproof.engine_process.frames import packed, read_frame, write_all
-from bubbleproof.engine_process.loss import EngineLoss, loss_of
+from bubbleproof.engine_process.frames import packed, read_begin, read_frame, write_all
+from bubbleproof.engine_process.loss import EngineLoss, LossKind, loss_of
 from bubbleproof.engine_process.served import EngineCall
 
 SERVER = "from bubbleproof.engine_process.served import main; main()"
@@ -23,7 +23,7 @@ class ServingProcess:
 
     def __init__(self) -> None:
         self.process = _started()
-        self.is_used, self.errors = False, b""
+        self.is_used, self.errors, self.unreadable = False, b"", ""
         self.answers: queue.SimpleQueue[tuple[str, object] | None] = queue.SimpleQueue()
         self._to_send: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         pipes = self.process.stdin, self.process.stdout, self.process.stderr
@@ -48,7 +48,9 @@ class ServingProcess:
         self._to_send.put(packed(value))
 
     def loss(self, who: str, memory: int | None) -> EngineLoss:
-        """Why it has ended by itself."""
+        """Why it has ended by itself, or what it said is none."""
+        if self.unreadable:
+            return EngineLoss(who=who, kind=LossKind.CRASHED, detail=self.unreadable)
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(PATIENCE)
         self.threads[-1].join(PATIENCE)
@@ -78,9 +80,13 @@ class ServingProcess:
                 write_all(pipe, data)
 
     def _read(self, pipe: IO[bytes]) -> None:
-        with suppress(EOFError, OSError, ValueError):
-            while True:
-                self.answers.put(cast("tuple[str, object]", read_frame(pipe)))
+        try:
+            with suppress(EOFError, OSError):
+                read_begin(pipe)
+                while True:
+                    self.answers.put(cast("tuple[str, object]", read_frame(pipe)))
+        except Exception as error:  # of whatever kind: the answer is not ours
+            self.unreadable = f"its answer cannot be read: {type(error).__name__}: {error}"
         self.answers.put(None)
 
     def _note(self, pipe: IO[bytes]) -> None:

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+from operator import truediv
 
 from bubbleproof.engine_process import cpsat_call
 from bubbleproof.engine_process.cpsat_call import CpSatAnswer
@@ -17,6 +18,19 @@ def its_number(inside: CallInside) -> int:
     """Which process this is."""
     del inside
     return os.getpid()
+
+
+class Unreadable:
+    """What raises where it is read."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return truediv, (1, 0)
+
+
+def damaged_answer(inside: CallInside) -> Unreadable:
+    """An answer that the caller cannot read."""
+    del inside
+    return Unreadable()
 
 
 def tell_and_kill(inside: CallInside) -> None:

@@ -216,3 +216,19 @@ def test_what_a_status_means(status: int, errors: str, kind: LossKind) -> None:
 
 def test_sizes_are_said_as_files_say_them() -> None:
     assert [size_text(size) for size in (1536 << 20, 1 << 40, 999)] == ["1.5 GiB", "1 TiB", "999 B"]
+
+
+def test_what_a_sitecustomize_prints_is_no_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hosted.end_idle()
+    (tmp_path / "sitecustomize.py").write_text("import os\nos.write(1, b'a greeting, unasked')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert called("its_number", limits=NO_LIMIT) != os.getpid()
+    hosted.end_idle()
+
+
+def test_an_answer_that_cannot_be_read_is_a_loss_at_once() -> None:
+    kind, said = lost("damaged_answer")
+    assert kind is LossKind.CRASHED
+    assert "ZeroDivisionError" in said
