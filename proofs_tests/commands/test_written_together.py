@@ -11,6 +11,8 @@ import pytest
 
 from bubbleproof.commands.options import targets
 from bubbleproof.commands.options.targets import written_together
+from bubbleproof.formats.errors import UnusableInput
+from bubbleproof.formats.files import write_text
 
 NAMES = ("a.json", "b.toml", "c.csv")
 PUT = targets._put
@@ -81,3 +83,21 @@ def test_other_files_of_the_folder_stay(tmp_path: Path) -> None:
     (tmp_path / "plan" / "notes.txt").write_text("mine", "utf-8")
     write(tmp_path / "plan", tmp_path / "proof.json", "new")
     assert content(tmp_path) == {**all_of("new"), "plan/notes.txt": "mine"}
+
+
+def test_a_link_that_leads_to_no_file_yet_is_followed(tmp_path: Path) -> None:
+    link, folder = tmp_path / "link", tmp_path / "folder"
+    link.symlink_to(tmp_path / "meant")
+    folder.mkdir()
+    with (  # noqa: PT012 - the block is what is tested
+        pytest.raises(UnusableInput),
+        written_together(None, str(link), str(folder)) as (_, first, second),
+    ):
+        write_text(first, "one")
+        write_text(second, "two")
+    assert link.is_symlink()
+    assert not link.exists()
+    with written_together(None, str(link)) as (_, first):
+        write_text(first, "one")
+    assert link.is_symlink()
+    assert (tmp_path / "meant").read_text() == "one"

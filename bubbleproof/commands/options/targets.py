@@ -126,8 +126,7 @@ def _put_all(moves: Iterable[tuple[Path, str]], before: Path) -> None:
     try:
         for number, (new, target) in enumerate(moves):
             kept = before / str(number)
-            if os.path.lexists(target):
-                shutil.copy2(target, kept)
+            _keep(target, kept)
             done.append((kept, target))
             _put(new, target)
     except BaseException:
@@ -135,10 +134,21 @@ def _put_all(moves: Iterable[tuple[Path, str]], before: Path) -> None:
             if kept.exists():
                 _put(kept, target)
             else:
-                Path(target).unlink(missing_ok=True)
+                Path(os.path.realpath(target)).unlink(missing_ok=True)
         raise
     for folder in {os.path.dirname(os.path.realpath(target)) for _, target in done}:
         sync_folder(folder)
+
+
+def _keep(target: str, kept: Path) -> None:
+    """Keep what is there; nothing is where a link leads to no file."""
+    if not os.path.exists(target):
+        return
+    try:
+        shutil.copy2(target, kept)
+    except OSError as error:
+        expected = "a file that can be read, to put back should another fail"
+        raise UnusableInput("", expected, os_reason(error), target) from None
 
 
 def _put(new: Path, target: str) -> None:

@@ -94,7 +94,10 @@ class ServerAnswers:
 
     def answer(self, method: str, path: str, headers: Mapping[str, str]) -> ServerAnswer:
         """The answer of a request without a body. Raises ``Unwelcome`` where there is none."""
-        split = urlsplit(path)
+        try:
+            split = urlsplit(path)
+        except ValueError:  # such as http://[
+            raise Unwelcome(HTTPStatus.BAD_REQUEST, "no such address") from None
         name, is_trace = self.guard.admit(split.path, headers)
         if is_trace:
             return self._trace(method, name, split.query)

@@ -19,6 +19,7 @@ import pytest
 
 from bubbleproof.commands.serving import serve
 from bubbleproof.commands.serving.local_server import LocalServer
+from bubbleproof.commands.serving.request_guard import Unwelcome
 from bubbleproof.commands.serving.served_views import KEPT
 from bubbleproof.commands.serving.server_answers import PERFETTO
 from proofs_tests.commands.conftest import Run
@@ -114,6 +115,12 @@ def test_who_is_answered(
     given = {name: value.replace("PORT", port) for name, value in headers.items()}
     body = QUESTION if method == "POST" else None
     assert ask(server, method, path, body, **given).status == status
+
+
+def test_what_is_no_address_is_no_fault_of_ours(server: LocalServer) -> None:
+    with pytest.raises(Unwelcome) as caught:
+        server.answers.answer("GET", "http://[", {})
+    assert caught.value.status == 400
 
 
 def test_no_answer_sets_a_cookie_or_is_kept(server: LocalServer) -> None:
