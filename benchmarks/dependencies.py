@@ -13,6 +13,7 @@ import sys
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -90,6 +91,7 @@ def packages(names: Sequence[str], known: frozenset[str] = frozenset()) -> list[
     return list(found.values())
 
 
+@cache
 def _installed(name: str) -> Distribution | None:
     try:
         return distribution(name)
@@ -104,6 +106,7 @@ def _asked_by(package: Distribution | None) -> Iterator[str]:
             yield requirement.name
 
 
+@cache
 def _size(package: Distribution) -> int:
     paths = (Path(str(package.locate_file(file))) for file in package.files or ())
     return sum(path.stat().st_size for path in paths if path.is_file())
