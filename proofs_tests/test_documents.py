@@ -92,7 +92,7 @@ def output_of_a_process(command: str) -> str:
 
 
 def _stripped(text: str) -> str:
-    return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
+    return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
 
 
 def quotation(name: str, *, is_grid: bool) -> str:
