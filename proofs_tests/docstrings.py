@@ -149,7 +149,7 @@ def main() -> None:
     for room, rows in without().items():
         for name, what in rows:
             print(f"{name}: {what}")  # noqa: T201 - what it is for
-        print(f"{room}: {len(rows)}", Counter(what.partition(":")[0] for _, what in rows))  # noqa: T201
+        print(f"{room}: {len(rows)}", Counter(what.partition(":")[0] for _, what in rows))  # noqa: T201 - the command prints
 
 
 if __name__ == "__main__":
