@@ -144,6 +144,13 @@ def without() -> dict[str, list[tuple[str, str]]]:
     return found
 
 
+def swallows_its_example(docstring: str) -> bool:
+    """Whether an example stands in a section of something else: a site would take it for a name."""
+    sections = re.split(r"^(\w+)\n-+$", docstring, flags=re.MULTILINE)
+    told = zip(sections[1::2], sections[2::2], strict=True)
+    return any(head != "Examples" and re.search("^>>>", text, re.M) for head, text in told)
+
+
 def main() -> None:
     """Print what is lacking, room by room."""
     for room, rows in without().items():
@@ -154,10 +161,3 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
-
-
-def swallows_its_example(docstring: str) -> bool:
-    """Whether an example stands in a section of something else: a site would take it for a name."""
-    sections = re.split(r"^(\w+)\n-+$", docstring, flags=re.MULTILINE)
-    told = zip(sections[1::2], sections[2::2], strict=True)
-    return any(head != "Examples" and re.search("^>>>", text, re.M) for head, text in told)
