@@ -66,7 +66,7 @@ $(READY): pyproject.toml $(CONSTRAINTS)
 
 $(SITE_ENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(SITE_ENV)
-	$(SITE_ENV)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[report,site]'
+	$(SITE_ENV)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[report,site,test]'
 	touch $@
 
 build/lowest.txt: pyproject.toml proofs_tests/lowest.py
