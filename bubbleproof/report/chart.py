@@ -121,25 +121,15 @@ def _rectangles(
         end = start + np.minimum(most_ticks, (end - start) / 4)
     top, height = _heights(spans, thickness)
     corners = [(start, top), (end, top), (end, top + height), (start, top + height)]
-    outlines = np.stack([np.stack(corner, axis=1) for corner in corners], axis=1)
-    collections = need("matplotlib.collections")
-    if most_ticks is not None:  # one path: nobody asks for one of them
-        collection = collections.PathCollection(
-            [need("matplotlib.path").Path.make_compound_path_from_polys(outlines)],
-            facecolors=colour,
-            edgecolors="none",
-            antialiased=False,
-        )
-    else:
-        is_line = end == start
-        collection = collections.PolyCollection(
-            outlines,
-            facecolors=colour,
-            edgecolors=[colour if line else edge_colour for line in is_line.tolist()],
-            linewidths=np.where(is_line, 1.0, edge).tolist(),
-            antialiased=False,
-            hatch=hatch,
-        )
+    is_line = end == start
+    collection = need("matplotlib.collections").PolyCollection(
+        np.stack([np.stack(corner, axis=1) for corner in corners], axis=1),
+        facecolors=colour,
+        edgecolors=[colour if line else edge_colour for line in is_line.tolist()],
+        linewidths=np.where(is_line, 1.0, edge).tolist(),
+        antialiased=False,
+        hatch=hatch,
+    )
     collection.set_gid(name)
     axes.add_collection(collection, autolim=False)
 
