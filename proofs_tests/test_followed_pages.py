@@ -60,6 +60,8 @@ def _of_pytest(command: str, folder: Path) -> str:
     ]
     width = {**PLAIN, "COLUMNS": "80", "PYTEST_ADDOPTS": ""}
     with chdir(folder), patch.dict(os.environ, width), redirect_stdout(out):
+        for name in ("CI", "BUILD_NUMBER"):  # there pytest cuts no line
+            os.environ.pop(name, None)
         status = pytest.main([*words, "--rootdir", str(folder)])
     sys.path[:] = path
     for name in set(sys.modules) - before:

@@ -73,8 +73,7 @@ def whole_weights_of_a_member(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """A member of ZeRO keeps the whole weights beside its shards."""
 
     def make(*given: object) -> None:
-        module = given[4]
-        assert isinstance(module, nn.Module)
+        (module,) = (it for it in given if isinstance(it, nn.Module))
         kept.append([parameter.detach().clone() for parameter in module.parameters()])
 
     before(patch, stage_shards.StageShards, "__init__", make)
