@@ -16,7 +16,6 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
-ProblemLike = Pipeline | Problem
 FilePath = str | PathLike[str]
 
 
@@ -31,7 +30,8 @@ def problem_of(given: object, *, asker: str) -> Problem:
         if getattr(given, "allowed", None) is not None:
             raise ValueError(f"{asker}: the file leaves choices open, which plan decides")
         return inner.problem()
-    raise TypeError(f"{asker}: expected a Pipeline or a Problem, got {told(given)}")
+    expected = "a Pipeline, a Problem or the path of a problem file (.toml)"
+    raise TypeError(f"{asker}: expected {expected}, got {told(given)}")
 
 
 def pair_of(

@@ -10,10 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, overload
 
 from bubbleproof.arguments import (
-    ProblemLike,
     is_plan_like,
     number,
-    problem_of,
     seconds_and_work,
     size,
     text,
@@ -21,9 +19,9 @@ from bubbleproof.arguments import (
     window_of,
     wrong,
 )
-from bubbleproof.door_given import held, pair
+from bubbleproof.door_given import held, pair, stated
 from bubbleproof.reference_exec.plans.run_options import ReplayOptions
-from bubbleproof.suggestions import with_named_keywords
+from bubbleproof.suggestions import with_suggestions
 from bubbleproof.theory.families import families as families
 from bubbleproof.theory.families import family as family
 from bubbleproof.theory.families import published_programs
@@ -31,6 +29,7 @@ from bubbleproof.theory.families import register as register
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 if TYPE_CHECKING:
+    from bubbleproof.door_given import GivenProblem
     from bubbleproof.door_judge import GivenToJudge, Proofs
     from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
     from bubbleproof.reference_exec.models.model_spec import ModelSpec
@@ -43,9 +42,9 @@ if TYPE_CHECKING:
     from bubbleproof.verify.verdict import Verdict
 
 
-@with_named_keywords
+@with_suggestions
 def solve(
-    problem: ProblemLike,
+    problem: GivenProblem,
     *,
     objective: str = "makespan",
     within: int | None = None,
@@ -62,7 +61,8 @@ def solve(
     Parameters
     ----------
     problem
-        A ``Pipeline``, whose published orders are tried first, or a ``Problem``.
+        A ``Pipeline``, whose published orders are tried first, or a ``Problem``; or the path of a
+        problem file (.toml), or what ``read`` gives for it.
     objective
         ``makespan``, ``span_idle``, ``makespan-then-peak`` or ``peak``.
     within
@@ -96,7 +96,7 @@ def solve(
     from bubbleproof.solvers import solve as search
     from bubbleproof.solvers.options import goal
 
-    given = problem_of(problem, asker="solve")
+    given, pipeline = stated(problem, asker="solve")
     if not isinstance(certified, bool):
         raise wrong(certified, "certified", "true or false", asker="solve")
     seconds, units = seconds_and_work(time_limit, work, asker="solve")
@@ -111,17 +111,17 @@ def solve(
         certified=certified,
         memory=size(memory, "memory", bytes_of, asker="solve"),
     )
-    return search(given, options, _published(problem))
+    return search(given, options, _published(pipeline))
 
 
-@with_named_keywords
-def pareto(problem: ProblemLike, *, time_limit: float = 60.0) -> Front:
+@with_suggestions
+def pareto(problem: GivenProblem, *, time_limit: float = 60.0) -> Front:
     """Every trade of makespan against peak memory that no other beats in both.
 
     Parameters
     ----------
     problem
-        A ``Pipeline`` or a ``Problem``.
+        As ``solve`` takes it.
     time_limit
         Seconds for each point.
 
@@ -139,14 +139,14 @@ def pareto(problem: ProblemLike, *, time_limit: float = 60.0) -> Front:
     from bubbleproof.solvers import SolveOptions
     from bubbleproof.solvers.pareto_front import pareto as search
 
-    given = problem_of(problem, asker="pareto")
+    given, pipeline = stated(problem, asker="pareto")
     options = SolveOptions(time_limit=number(time_limit, "time_limit", asker="pareto"))
-    return search(given, options, _published(problem))
+    return search(given, options, _published(pipeline))
 
 
-def _published(problem: ProblemLike) -> list[tuple[str, Program]]:
+def _published(pipeline: Pipeline | None) -> list[tuple[str, Program]]:
     """The published orders to begin from; none for a problem built by hand."""
-    return published_programs(problem) if isinstance(problem, Pipeline) else []
+    return [] if pipeline is None else published_programs(pipeline)
 
 
 @overload
@@ -157,7 +157,7 @@ def check(problem: object, schedule: object = None, *, certificate: None = None)
 def check(problem: GivenToJudge, schedule: None = None, *, certificate: Proofs) -> PlanVerdict: ...
 
 
-@with_named_keywords
+@with_suggestions
 def check(
     problem: object, schedule: object = None, *, certificate: Proofs | None = None
 ) -> Verdict | PlanVerdict:
@@ -212,7 +212,7 @@ def check(
     return check_whole(given, found)
 
 
-@with_named_keywords
+@with_suggestions
 def measure(problem: object, schedule: object = None) -> Measures:
     """Makespan, bubbles and peaks of a schedule.
 
@@ -238,7 +238,7 @@ def measure(problem: object, schedule: object = None) -> Measures:
     return measured(given, found)
 
 
-@with_named_keywords
+@with_suggestions
 def show(
     problem: object,
     schedule: object = None,
@@ -274,7 +274,7 @@ def show(
     return Picture(problem=given, schedule=found, title=title, window=span)
 
 
-@with_named_keywords
+@with_suggestions
 def replay(
     problem: object,
     schedule: object = None,

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bubbleproof.arguments import FilePath, path_text
+from bubbleproof.suggestions import with_suggestions
 
 if TYPE_CHECKING:
     from bubbleproof.costs.times.estimation import Estimate
 
 
+@with_suggestions
 def estimate(rows: FilePath, hardware: FilePath) -> list[Estimate]:
     """What iterations would take, in time and memory.
 

@@ -3,8 +3,8 @@
 Taken are, besides a problem with its schedule and what holds both (a family's member, what ``read``
 gives): a path; a family with its parameters in one text (``"1f1b p=4 m=8"``); a list of lists of
 actions or their texts, one a rank, or a mapping from ranks to such lists; a ``Program``; a table
-that was read; a schedule object of torch. A pipeline or a problem may stand before any of these in
-the place of the one that would be inferred.
+that was read; a schedule object of torch. A pipeline, a problem, or the path
+of a problem file may stand before any of these in the place of the one that would be inferred.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bubbleproof.arguments import is_plan_like, pair_of, problem_of, told
+from bubbleproof.arguments import FilePath, is_plan_like, pair_of, problem_of, told
 from bubbleproof.theory.families import Family
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 if TYPE_CHECKING:
-    from bubbleproof.formats import ScheduleFile
+    from bubbleproof.formats import ProblemFile, ScheduleFile
+
+    GivenProblem = Pipeline | Problem | ProblemFile | FilePath
 
 TAKEN = (
     "a problem and a schedule, or a family's member, a path, lists of actions per rank, a Program, "
@@ -45,6 +47,24 @@ def pair(
     return pair_of(given, schedule, asker=asker)
 
 
+def stated(given: object, *, asker: str) -> tuple[Problem, Pipeline | None]:
+    """The problem, and its pipeline where there is one, of whatever states a problem.
+
+    Raises ``TypeError`` for what is none, ``ValueError`` in one line for a file that is not usable.
+    """
+    given = _read_where_a_path(given)
+    return problem_of(given, asker=asker), _pipeline(given)
+
+
+def _read_where_a_path(given: object) -> object:
+    """What a problem file says, where a path of one is given."""
+    if not isinstance(given, str | PathLike) or not str(given).lower().endswith(".toml"):
+        return given
+    from bubbleproof.formats import read_problem
+
+    return read_problem(given)
+
+
 def held(given: object, schedule: object, *, asker: str) -> tuple[object, object]:
     """What was given, with a ``ScheduleFile`` in the place of what has to be read or timed.
 
@@ -61,6 +81,7 @@ def held(given: object, schedule: object, *, asker: str) -> tuple[object, object
         if found is None:
             raise TypeError(f"{asker}: expected {TAKEN}, got {told(given)}")
         return found, None
+    given = _read_where_a_path(given)
     if isinstance(schedule, Schedule) or hasattr(schedule, "schedule"):
         return given, schedule
     own = getattr(given, "problem", None)  # of a member, or a file

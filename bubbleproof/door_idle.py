@@ -13,13 +13,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bubbleproof.door_given import pair
-from bubbleproof.suggestions import with_named_keywords
+from bubbleproof.suggestions import with_suggestions
 
 if TYPE_CHECKING:
     from bubbleproof.theory.idle import IdleStretches
 
 
-@with_named_keywords
+@with_suggestions
 def idle(problem: object, schedule: object = None) -> IdleStretches:
     """Why each rank is idle: every idle tick has one cause (docs/guide/design.md §2).
 

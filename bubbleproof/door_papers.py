@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bubbleproof.arguments import number, text, whole, wrong
 from bubbleproof.door_given import pair
-from bubbleproof.suggestions import did_you_mean, with_named_keywords
+from bubbleproof.suggestions import did_you_mean, with_suggestions
 from bubbleproof.theory.families import Family, family
 from bubbleproof.theory.model.measures import Measures, measure
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bubbleproof.papers.theorems import TheoremProof
 
 
-@with_named_keywords
+@with_suggestions
 def prove(theorem: str, *, timeout: float = 60.0) -> TheoremProof:
     """Prove a theorem for all its sizes by Z3.
 
@@ -51,7 +51,7 @@ def prove(theorem: str, *, timeout: float = 60.0) -> TheoremProof:
     return proved(known[name], int(seconds * 1000))
 
 
-@with_named_keywords
+@with_suggestions
 def claims(paper: str | None = None) -> Mapping[str, PaperClaim]:
     """What the papers claim.
 
@@ -75,6 +75,7 @@ def claims(paper: str | None = None) -> Mapping[str, PaperClaim]:
     return registered(None if paper is None else text(paper, "paper", asker="claims"))
 
 
+@with_suggestions
 def claim(
     made: str | Family | Callable[..., object],
     statement: str,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from bubbleproof.arguments import path_text, seconds_and_work, size, whole, wrong
+from bubbleproof.suggestions import with_suggestions
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 PlanItem = TypeVar("PlanItem")
 
 
+@with_suggestions
 def plan(
     problem: Pipeline | str | PathLike[str],
     *,
@@ -80,8 +82,9 @@ def plan(
     from bubbleproof.formats.sizes_and_rates import bytes_of
     from bubbleproof.planners import PlanOptions
     from bubbleproof.planners import plan as search
+    from bubbleproof.theory.pipelines.placement import PLACEMENTS
     from bubbleproof.theory.pipelines.shapes.few_candidates import few
-    from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
+    from bubbleproof.theory.pipelines.shapes.plan_space import MIXED, SPLIT, WHOLE, PlanSpace
 
     seconds, units = seconds_and_work(time_limit, work, asker="plan")
     options = PlanOptions(
@@ -95,8 +98,8 @@ def plan(
         space = PlanSpace(
             pipeline=problem,
             chunks=tuple(whole(value, "chunks", asker="plan") for value in _list(chunks, "chunks")),
-            placements=tuple(_listed(value) for value in _list(placements, "placements")),
-            backward=tuple(_listed(value) for value in _list(backward, "backward")),
+            placements=_named_or_listed(placements, "placements", PLACEMENTS),
+            backward=_named_or_listed(backward, "backward", (WHOLE, SPLIT, MIXED)),
             slices=tuple(whole(value, "slices", asker="plan") for value in _list(slices, "slices")),
         )
         return search(few(space), options)
@@ -138,5 +141,12 @@ def _list(given: Sequence[PlanItem], name: str) -> Sequence[PlanItem]:
     return given
 
 
-def _listed(value: str | Sequence[PlanItem]) -> str | tuple[PlanItem, ...]:
-    return value if isinstance(value, str) else tuple(value)
+def _named_or_listed(
+    given: Sequence[str | Sequence[PlanItem]], name: str, words: Sequence[str]
+) -> tuple[str | tuple[PlanItem, ...], ...]:
+    """Values that are one of these words, or a list with an item for each rank or stage."""
+    values = _list(given, name)
+    for value in values:
+        if isinstance(value, str) and value not in words:
+            raise ValueError(f"plan: {name} must be one of {', '.join(words)}, got {value!r}")
+    return tuple(value if isinstance(value, str) else tuple(value) for value in values)

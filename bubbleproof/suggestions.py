@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
+from bubbleproof.theory.near_names import did_you_mean as did_you_mean
+
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
-LONGEST = 60  # of a word that is looked for
 _ONE_OF = re.compile(r"must be one of (?P<known>[^;]+), got '(?P<word>[^']+)'$")
 _NO_SUCH = re.compile(r"no [^';]*'(?P<word>[^']+)'; the (?!nearest)\w+ are (?P<known>[^;]+)$")
-
-
-def nearest_word(word: str, known: Iterable[str]) -> str | None:
-    """The known word most like this one, whatever its case; None when none is much like it.
-
-    >>> nearest_word("1f1v", ["gpipe", "1f1b"]), nearest_word("x", ["gpipe"])
-    ('1f1b', None)
-    """
-    names = {name.lower(): name for name in known}
-    close = difflib.get_close_matches(word[:LONGEST].lower(), list(names), n=1, cutoff=0.5)
-    return names[close[0]] if close else None
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A question that names the nearest word, with a blank before it; empty when there is none.
-
-    >>> did_you_mean("bpip", ["bpipe", "tpipe"])
-    " (did you mean 'bpipe'?)"
-    """
-    close = nearest_word(word, known)
-    return f" (did you mean {close!r}?)" if close else ""
 
 
 def with_suggestion(line: str) -> str:
@@ -52,21 +31,31 @@ def with_suggestion(line: str) -> str:
     return line + did_you_mean(found["word"], re.split(r"[ ,]+", found["known"]))
 
 
-def with_named_keywords(
+def with_suggestions(
     function: Callable[Parameters, Returned],
 ) -> Callable[Parameters, Returned]:
-    """The function, whose ``TypeError`` for a keyword that it has not names the nearest it has."""
+    """The function, whose refusals name what was probably meant.
+
+    Its ``TypeError`` for a keyword that it has not names the nearest that it has, and a
+    ``ValueError`` that lists the words for a value the nearest of these.
+    """
     names = tuple(inspect.signature(function).parameters)
+    takes_others = inspect.getfullargspec(function).varkw is not None
 
     @wraps(function)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
-        for word in kwargs:
+        for word in () if takes_others else kwargs:
             if word not in names:
                 asker = function.__name__
                 listed = ", ".join(names)
                 raise TypeError(
                     f"{asker}: no argument {word!r}{did_you_mean(word, names)}; it takes {listed}"
                 )
-        return function(*args, **kwargs)
+        try:
+            return function(*args, **kwargs)
+        except ValueError as error:
+            if type(error) is ValueError and len(error.args) == 1:
+                error.args = (with_suggestion(str(error)),)
+            raise
 
     return call

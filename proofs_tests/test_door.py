@@ -131,8 +131,9 @@ def test_importing_the_door_loads_no_room() -> None:
     ("call", "message"),
     [
         (
-            lambda: bp.solve("x.toml"),  # type: ignore[arg-type]  # wrong on purpose
-            "solve: expected a Pipeline or a Problem, got str 'x.toml'",
+            lambda: bp.solve("x.txt"),
+            "solve: expected a Pipeline, a Problem or the path of a problem file (.toml), got str "
+            "'x.txt'",
         ),
         (lambda: bp.check(SMALL, [1]), "check: expected a Schedule or a Result, got list [1]"),
         (lambda: bp.check(SMALL), "check: expected a problem and a schedule, or a family's member"),

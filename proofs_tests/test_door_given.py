@@ -111,12 +111,53 @@ def test_what_cannot_be_used_says_where(form: object, told: str) -> None:
         (lambda: bp.show(MEMBER, titel="x"), "(did you mean 'title'?)"),  # type: ignore[call-arg]  # misspelt
         (lambda: bp.check(MEMBER, certificat=3), "(did you mean 'certificate'?)"),  # type: ignore[call-overload]  # misspelt
         (lambda: bp.measure(MEMBER, zzz=1), "measure: no argument 'zzz'; it takes problem, sch"),  # type: ignore[call-arg]  # misspelt
+        (lambda: bp.plan(PIPELINE, chunk=[1]), "plan: no argument 'chunk' (did you mean 'chunks'?"),  # type: ignore[call-arg]  # misspelt
+        (lambda: bp.estimate("r.csv", hardwre="h100"), "(did you mean 'hardware'?)"),  # type: ignore[call-arg]  # misspelt
+        (lambda: bp.Pipeline(num_ranks=2, microbatches=4), "the nearest are num_microbatches"),  # type: ignore[call-arg]  # misspelt
+        (lambda: bp.Pipeline(ranks=2), "no field 'ranks'; the nearest are num_ranks"),  # type: ignore[call-arg]  # misspelt
+        (lambda: PIPELINE.with_changes(capcity=2), "the nearest are capacity, "),
     ],
 )  # fmt: skip
 def test_a_misspelt_keyword_names_the_nearest(call: Callable[[], object], told: str) -> None:
     with pytest.raises(TypeError) as caught:
         call()
     assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: bp.claims(paper="bpip"), "(did you mean 'bpipe'?)"),
+        (lambda: bp.claims("pipemash"), "(did you mean 'pipemesh'?)"),
+        (lambda: bp.solve(PIPELINE, objective="makspan"), "(did you mean 'makespan'?)"),
+        (lambda: bp.solve(PIPELINE, engine="cpsta"), "(did you mean 'cpsat'?)"),
+        (lambda: bp.plan(PIPELINE, placements=["lop"]), "(did you mean 'loop'?)"),
+        (lambda: bp.plan(PIPELINE, backward=["whle"]), "(did you mean 'whole'?)"),
+        (lambda: bp.prove("1f1v"), "(did you mean '1f1b'?)"),
+    ],
+)
+def test_a_misspelt_value_names_the_nearest(call: Callable[[], object], told: str) -> None:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the text is what is looked at
+        call()
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_path_of_a_problem_file_states_its_problem(tmp_path: Path) -> None:
+    """3 + 5 ticks a microbatch on one rank, (3 + 2 - 1) * 8 = 32 on two: 1F1B is the best."""
+    path = tmp_path / "p.toml"
+    path.write_text("ranks = 2\nmicrobatches = 3\n[durations]\nforward = 3\nbackward = 5\n")
+    for given in (path, str(path), bp.read(path)):
+        found = bp.solve(given)  # type: ignore[arg-type]  # of what read gives this is a problem
+        assert (found.makespan, found.lower_bound) == (32, 32)
+    assert bp.pareto(path).points[-1].makespan == 32
+    assert bp.measure(path, ROWS).makespan == 32
+    assert bp.check(path, bp.solve(path)).ok
+    for function in (bp.check, bp.measure):
+        with pytest.raises(ValueError, match=r"p\.toml'; a problem has no schedule of its own"):
+            function(path)
+    with pytest.raises(ValueError, match=r"no\.toml: expected a file, found no such file"):
+        bp.solve(tmp_path / "no.toml")
 
 
 def test_a_problem_file_serves_as_its_pipeline(tmp_path: Path) -> None:

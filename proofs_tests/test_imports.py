@@ -44,7 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "testing": {
         "theory", "verify", "reference_exec", "formats", "commands", "arguments", "door_given",
     },
-    "suggestions": set(),
+    "suggestions": {"theory"},
     "arguments": {"theory"},
     "door": {
         "arguments", "theory", "verify", "solvers", "reference_exec", "formats", "report",

@@ -36,8 +36,8 @@ from bubbleproof.formats.clusters.deployed_problem import deployed_text
 from bubbleproof.formats.clusters.model_toml import read_model
 from bubbleproof.formats.errors import about, one_line, quoted
 from bubbleproof.formats.files import write_text
-from bubbleproof.formats.layouts.nearest_words import nearest
 from bubbleproof.formats.problem_toml import problem_file_of_text
+from bubbleproof.theory.near_names import nearest_name
 
 WORDS = ("scope", "accounting", "precision")
 NAMES = (*COUNTS, "zero", "sequence_parallel", *WORDS)
@@ -111,7 +111,7 @@ def parsed(words: Iterable[str]) -> dict[str, Any]:
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or key not in NAMES:
-            near = nearest(key, NAMES) if equals else None
+            near = nearest_name(key, NAMES) if equals else None
             hint = f"; did you mean {near}={one_line(value, 20)}?" if near else ""
             known = " ".join(NAMES)
             raise ValueError(f"expected key=value with a key of {known}, got {quoted(word)}{hint}")

@@ -66,7 +66,7 @@ def _read(words: Sequence[str], dialect: str | None) -> ScheduleFile:
     if suffix not in SUFFIXES:
         raise ValueError(
             f"expected a schedule (.json), a PyTorch table (.csv) or a family "
-            f"({' '.join(families())}), got {words[0]!r}{did_you_mean(words[0], families())}"
+            f"({' '.join(families())}), got {words[0]!r}{_meant(words[0], suffix)}"
         )
     if len(words) > 1:
         is_file = words[1].endswith((".toml", ".json"))
@@ -77,6 +77,13 @@ def _read(words: Sequence[str], dialect: str | None) -> ScheduleFile:
 
         return _named(read_schedule(words[0]), words[0])
     return read_timed_table(words[0], DIALECTS[dialect])
+
+
+def _meant(word: str, suffix: str) -> str:
+    """What helps where a word names no schedule."""
+    if suffix == ".toml":
+        return "; a problem has no schedule of its own, solve finds one"
+    return did_you_mean(word, families())
 
 
 def _require_dialect(dialect: str | None, suffix: str) -> None:

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bubbleproof.formats.errors import UnusableInput, quoted
-from bubbleproof.formats.layouts.nearest_words import nearest
 from bubbleproof.theory.families import Family, families
+from bubbleproof.theory.near_names import nearest_name
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.stage_numbers import column
 
@@ -53,7 +53,7 @@ def parse_comparison(where: str, text: str) -> ComparedFamily:
     name, _, option = text.partition(" ")
     known = families()
     if name not in known:
-        close = nearest(name, known)
+        close = nearest_name(name, known)
         hint = f"; did you mean {close!r}?" if close else ""
         raise UnusableInput(where, f"a family ({' '.join(known)})", quoted(name) + hint)
     if not option:

@@ -15,7 +15,7 @@ import pytest
 from bubbleproof.formats import UnusableInput, files, read_problem, read_schedule, read_table
 from bubbleproof.formats.errors import about, quoted
 from bubbleproof.formats.files import MEBIBYTE, read_text, write_text
-from bubbleproof.formats.layouts.nearest_words import nearest
+from bubbleproof.theory.near_names import nearest_name
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -200,8 +200,8 @@ def test_message_is_one_line() -> None:
 
 
 def test_nearest_word() -> None:
-    assert nearest("forwrd", ["forward", "backward"]) == "forward"
-    assert nearest("zzz", ["forward", "backward"]) is None
+    assert nearest_name("forwrd", ["forward", "backward"]) == "forward"
+    assert nearest_name("zzz", ["forward", "backward"]) is None
 
 
 def test_an_error_gets_its_file_once() -> None:

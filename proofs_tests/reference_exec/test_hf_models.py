@@ -116,10 +116,10 @@ def test_what_is_not_as_the_file_has_it_is_said(written: Write) -> None:
     ("kind", "changes", "stages", "message"),
     [
         ("llama", "", 5, r"has 4 layers for 5 stages; give it more .*num_hidden_layers=5"),
-        ("llama", ",hiden_size=8", 2, "got 'hiden_size=8'; did you mean 'hidden_size'"),
+        ("llama", ",hiden_size=8", 2, "got 'hiden_size=8' \\(did you mean 'hidden_size'"),
         ("llama", ",scale=0", 2, "scale must be a whole number, 1 or more, got 0"),
         ("llama", ",hidden_size=18", 2, r"transformers refuses it: .*\(18\) is not a multiple"),
-        ("lama", "", 2, "model_type 'lama' is not one of .* did you mean 'llama'"),
+        ("lama", "", 2, "model_type 'lama' is not one of .* .did you mean 'llama'"),
         ("bert", "", 2, "transformers cannot build it|has none of layers, h"),
     ],
 )
@@ -146,7 +146,10 @@ def test_stages_that_are_not_the_uncut_model_are_refused(
         (None, "cannot be read: No such file"),
         ("{", "is no JSON"),
         ("[]", 'expected a configuration of transformers with its "model_type"'),
-        ('{"model_type": "llama", "hiden_size": 8}', "unknown key 'hiden_size'; did you mean"),
+        (
+            '{"model_type": "llama", "hiden_size": 8}',
+            "unknown key 'hiden_size' .did you mean",
+        ),
     ],
 )
 def test_files_that_are_no_configuration_are_refused(

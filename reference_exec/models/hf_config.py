@@ -19,11 +19,12 @@ Nothing is loaded from a network: a configuration has all sizes, and weights are
 
 from __future__ import annotations
 
-import difflib
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from bubbleproof.theory.near_names import did_you_mean
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig
@@ -110,7 +111,7 @@ def _config(path: str, given: dict[str, Any]) -> PreTrainedConfig:
     if kind not in transformers.CONFIG_MAPPING:
         raise ValueError(
             f"model {path}: model_type {kind!r} is not one of transformers "
-            f"{transformers.__version__}{_nearest(kind, [*transformers.CONFIG_MAPPING])}"
+            f"{transformers.__version__}{did_you_mean(kind, [*transformers.CONFIG_MAPPING])}"
         )
     try:
         config: PreTrainedConfig = transformers.CONFIG_MAPPING[kind](**rest)
@@ -125,7 +126,9 @@ def _require_known(path: str, given: dict[str, Any], known: set[str]) -> None:
     known_to_class = known - set(given) | set(_fields(given["model_type"]))
     for key in given:
         if key not in known_to_class and key not in _PLAIN:
-            raise ValueError(f"model {path}: unknown key {key!r}{_nearest(key, known_to_class)}")
+            raise ValueError(
+                f"model {path}: unknown key {key!r}{did_you_mean(key, known_to_class)}"
+            )
 
 
 def _fields(kind: str) -> set[str]:
@@ -139,17 +142,12 @@ def _change(path: str, text: str, known: set[str]) -> tuple[str, Any]:
     if not equals or key not in known:
         raise ValueError(
             f"model {path}: expected KEY=VALUE of the configuration, got {text!r}"
-            f"{_nearest(key, known)}"
+            f"{did_you_mean(key, known)}"
         )
     try:
         return key, json.loads(value)
     except ValueError:
         return key, value
-
-
-def _nearest(word: str, known: Any) -> str:
-    near = difflib.get_close_matches(word, sorted(known), n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _narrower(config: dict[str, Any], scale: int) -> dict[str, Any]:

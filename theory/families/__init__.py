@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 
 from bubbleproof.theory.families.base import Family, FamilyMember
 from bubbleproof.theory.families.chimera import Chimera
@@ -31,6 +30,7 @@ from bubbleproof.theory.families.zero_bubble.v_memory import VHalf, VMin
 from bubbleproof.theory.families.zero_bubble.zb_h import ZeroBubbleH1, ZeroBubbleH2
 from bubbleproof.theory.families.zero_bubble.zb_v import ZeroBubbleV
 from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.near_names import did_you_mean
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.programs.messages_in_programs import with_messages_in_order
 
@@ -103,8 +103,7 @@ def family(name: str) -> Family:
     """
     known = {**families(), **printed()}
     if not isinstance(name, str) or name not in known:
-        close = get_close_matches(str(name), known, n=1)
-        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        hint = did_you_mean(str(name), known)
         raise ValueError(f"no family {name!r}{hint}; the families are {' '.join(known)}")
     return known[name]
 

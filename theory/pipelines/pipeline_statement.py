@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, replace
+from difflib import get_close_matches
 from fractions import Fraction
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
@@ -77,8 +78,9 @@ def _with_choices_by_name(cls: type[Made]) -> type[Made]:
     def init(self: Made, **given: Any) -> None:
         values = {f.name: settled(given.get(f.name, f.default)) for f in fields(cls)}  # type: ignore[arg-type]  # a dataclass
         require_types(values, cls)
-        if unknown := given.keys() - {*values, *CHOICES}:
-            raise TypeError(f"a Pipeline has no field {min(unknown)}")
+        for name in sorted(given.keys() - _DEFAULTS.keys()):
+            near = ", ".join(get_close_matches(name, _DEFAULTS, cutoff=0))
+            raise TypeError(f"a Pipeline has no field {name!r}; the nearest are {near}")
         chosen: dict[str, Any] = {
             name: settled(given.get(name, getattr(values["choices"], name))) for name in CHOICES
         }
@@ -174,8 +176,7 @@ class PipelineStatement(_ChoicesByName):
             link.require(self.num_ranks)
 
     def _check_memory(self) -> None:
-        columns = self.per_stage
-        for released, held in zip(columns.released, columns.activation, strict=True):
+        for released, held in zip(self.per_stage.released, self.per_stage.activation, strict=True):
             if released > held:
                 raise ValueError(f"released_at_input ({released}) exceeds activation ({held})")
         caps = self._caps
@@ -240,10 +241,8 @@ class PipelineStatement(_ChoicesByName):
     def rank_grid(self) -> Ints:
         """The rank of each stage for each microbatch, shape (num_stages, num_microbatches)."""
         down = np.array(self.stage_ranks)[:, None]
-        upward = np.arange(self.num_microbatches) >= num_downward(self.num_microbatches)
-        if not self.is_bidirectional:
-            upward[:] = False
-        return np.where(upward, self.num_ranks - 1 - down, down)
+        is_late = np.arange(self.num_microbatches) >= num_downward(self.num_microbatches)
+        return np.where(is_late & self.is_bidirectional, self.num_ranks - 1 - down, down)
 
     @property
     def all_links(self) -> Links:

@@ -60,13 +60,9 @@ class AsActions:
     written: Callable[[Any], Any]
 
 
+@cache
 def declared(kind: type) -> Mapping[str, object]:
     """The annotations of a class's fields by name, with what stands beside them."""
-    return _declared(kind)
-
-
-@cache
-def _declared(kind: type) -> Mapping[str, object]:
     return get_type_hints(kind, include_extras=True)
 
 

@@ -20,8 +20,8 @@ deepspeed
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 
+from bubbleproof.theory.near_names import did_you_mean
 from bubbleproof.theory.pipelines.programs.pytorch_runtime import Version
 
 
@@ -77,7 +77,6 @@ def runtime_named(name: str, asker: str) -> TargetRuntime:
     """
     by_name = {known: each for each in RUNTIMES for known in (each.name, *each.also)}
     if name not in by_name:
-        close = get_close_matches(name[:60], by_name, n=1, cutoff=0.4)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        hint = did_you_mean(name, by_name)
         raise ValueError(f"{asker} must be one of {', '.join(by_name)}, got {name[:60]!r}{hint}")
     return by_name[name]
