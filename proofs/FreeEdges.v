@@ -75,6 +75,16 @@ Proof.
   destruct I as [->|I]; [lia|]. specialize (IH x (fun z J => H z (or_intror J)) I). lia.
 Qed.
 
+Lemma change_by_sums : forall cs d now x, change_by cs d now x =
+  (if x <=? now then summed false cs else 0) + (if x + d <=? now then summed true cs else 0).
+Proof.
+  intros cs d now x. unfold change_by, summed.
+  induction cs as [|[late n] cs IH]; cbn [map total fst snd].
+  - destruct (x <=? now), (x + d <=? now); reflexivity.
+  - rewrite IH. destruct late; cbn [Bool.eqb]; rewrite ?Z.add_0_r;
+      destruct (x <=? now), (x + d <=? now); lia.
+Qed.
+
 Section Free.
 Variables (l : table) (es : list (edge positive)) (stores : list (store positive)).
 Variables (gs : list group) (lives : list life).
@@ -142,7 +152,8 @@ Proof.
   rewrite (held_by_task k s now (map fst l) Once (events _ st)).
   - rewrite (held_by_task k s now (map fst l) Once (flat_map all_events some)).
     + f_equal. apply map_ext_in. intros t J. apply in_map_iff in J as (x & <- & J).
-      specialize (Same x J). destruct (same_changes _ _) as [->|]; [reflexivity | discriminate].
+      specialize (Same x J). unfold same_sums in Same. rewrite andb_true_iff, !Z.eqb_eq in Same.
+      destruct Same as [S1 S2]. rewrite !change_by_sums, S1, S2. reflexivity.
     + intros e J. apply known_is_task, Known, J.
   - intros e J. unfold well_stored in Owned. rewrite forallb_forall in Owned.
     specialize (Owned st I). rewrite forallb_forall in Owned. apply known_is_task, Owned, J.

@@ -87,13 +87,18 @@ Definition check_life (f : life) : bool :=
   (0 <=? lowest 0 (acquired f :: map change (stops f))) &&
   forallb (forced_life f) (numbers f).
 
+(* What all changes of a task at one of its moments add up to. *)
+Definition summed (late : bool) (cs : changes) :=
+  total (map (fun c : bool * Z => if Bool.eqb (fst c) late then snd c else 0) cs).
+Definition same_sums (a b : changes) : bool :=
+  (summed false a =? summed false b) && (summed true a =? summed true b).
+
 Definition check_store (l : table) (st : store positive) (lives : list life) : bool :=
   let given := changes_of (events _ st) in
   let told := flat_map all_events lives in
   let found := changes_of told in
   forallb check_life lives && forallb (fun e => known k (owner _ e)) told &&
-  forallb (fun x => if same_changes (changes_at (fst x) given) (changes_at (fst x) found)
-    then true else false) l.
+  forallb (fun x => same_sums (changes_at (fst x) given) (changes_at (fst x) found)) l.
 End Check.
 
 Definition room_for (f : life) (st : store positive) : option nat :=

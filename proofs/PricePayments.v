@@ -5,7 +5,7 @@
    a priced store delta times the price of the ticks that follow it (`pay`). `node_of` writes a
    task's place in the forest in numbers alone: between which starts it lies, how long it waits, and
    what it pays for; so two microbatches with the same numbers cost the same, and one is computed.
-   `least` is at most what all tasks of a forest pay in any plan (`least_is_least`). *)
+   `least_placed` is at most what all tasks of a forest pay in any plan (`least_is_least`). *)
 
 Require Import ZArith Lia List Bool.
 From Bubbleproof Require Import Definitions Stores Instances PriceTables.
@@ -105,16 +105,23 @@ Fixpoint added (f : forest node) (first : Z) (n : nat) : list Z :=
         (added next first n)
   end.
 
-(* None: a task has no place. *)
-Fixpoint least (f : forest node) : option Z :=
+(* What a forest pays at least; a task without a place would count as nothing. *)
+Fixpoint least (f : forest node) : Z :=
   match f with
-  | Nil => Some 0
+  | Nil => 0
   | Tree a kids next =>
-      match lows (zip Z.add (own a) (added kids (head a) (room_of a))), least next with
-      | low :: _, Some rest => Some (low + rest)
-      | _, _ => None
-      end
+      List.hd 0 (lows (zip Z.add (own a) (added kids (head a) (room_of a)))) + least next
   end.
+
+Fixpoint all_placed (f : forest node) : bool :=
+  match f with
+  | Nil => true
+  | Tree a kids next => Nat.ltb 0 (room_of a) && all_placed kids && all_placed next
+  end.
+
+(* None: a task, a root or another, has no place within the horizon. *)
+Definition least_placed (f : forest node) : option Z :=
+  if all_placed f then Some (least f) else None.
 End Rows.
 
 (* ---- The rows show what is paid. ---- *)

@@ -79,7 +79,7 @@ Fixpoint paid (mus lams : list sheet) (h : Z) (fs : list (option (forest node)))
   | Some f :: rest =>
       let '(now, seen') := match find_shape f seen with
         | Some now => (now, seen)
-        | None => let now := least mus lams h f in (now, (f, now) :: seen)
+        | None => let now := least_placed mus lams h f in (now, (f, now) :: seen)
         end in
       match now with
       | None => match paid mus lams h rest seen' sum with None => None | Some _ => Some None end

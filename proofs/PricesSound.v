@@ -111,10 +111,7 @@ Proof.
 Qed.
 
 Lemma least_is_least : forall f sh, nodes_of None f = Some sh ->
-  match least (sheets mus) (sheets lams) h sh with
-  | Some low => low <= paid_by (flat f)
-  | None => False
-  end.
+  least (sheets mus) (sheets lams) h sh <= paid_by (flat f).
 Proof.
   induction f as [|t kids IHk next IHn]; intros sh Sh; cbn in Sh.
   - injection Sh as <-. apply Z.le_refl.
@@ -126,14 +123,26 @@ Proof.
     destruct (node_value None t m kids kids' N (added_least kids t kids' Kids Kt)) as (E & J & Vt).
     cbn [least]. set (vals := zip Z.add _ _) in *.
     pose proof (lows_least vals 0 (Z.to_nat (u t - head m)) ltac:(lia) ltac:(lia)) as Low.
-    pose proof (lows_length vals) as LL. destruct (lows vals) as [|low more]; [cbn in LL; lia|].
+    replace (nth 0 (lows vals) 0) with (List.hd 0 (lows vals)) in Low by (destruct (lows vals); reflexivity).
     specialize (IHn next' eq_refl).
-    destruct (least (sheets mus) (sheets lams) h next') as [rest|]; [|exact IHn].
-    cbn [nth] in Low. unfold paid_by in *. cbn [flat map total]. rewrite map_app, total_app. lia.
+    unfold paid_by in *. cbn [flat map total]. rewrite map_app, total_app. lia.
+Qed.
+
+Lemma shaped_is_placed : forall f parent sh, nodes_of parent f = Some sh -> all_placed h sh = true.
+Proof.
+  induction f as [|t kids IHk next IHn]; intros parent sh Sh; cbn in Sh.
+  - injection Sh as <-. reflexivity.
+  - fold nodes_of in Sh.
+    destruct (node_of k (arcs_of inner) hs ts rs css parent t) as [m|] eqn:N; [|discriminate].
+    destruct (nodes_of (Some t) kids) as [kids'|] eqn:Kids; [|discriminate].
+    destruct (nodes_of parent next) as [next'|] eqn:Next; [|discriminate].
+    injection Sh as <-. destruct (node_true _ _ _ N) as (_ & _ & _ & From & To & _).
+    cbn [all_placed]. rewrite (IHk _ _ Kids), (IHn _ _ Next), !andb_true_r.
+    apply Nat.ltb_lt. lia.
 Qed.
 
 Lemma paid_is_least : forall fs seen sum,
-  (forall f x, In (f, x) seen -> x = least (sheets mus) (sheets lams) h f) ->
+  (forall f x, In (f, x) seen -> x = least_placed (sheets mus) (sheets lams) h f) ->
   match paid (sheets mus) (sheets lams) h (map (nodes_of None) fs) seen sum with
   | None => True
   | Some None => False
@@ -142,15 +151,16 @@ Lemma paid_is_least : forall fs seen sum,
 Proof.
   induction fs as [|f fs IH]; intros seen sum Seen; cbn [map paid]; [cbn; lia|].
   destruct (nodes_of None f) as [sh|] eqn:Sh; [|exact I].
-  assert (Fnd : forall seen, (forall f x, In (f, x) seen -> x = least (sheets mus) (sheets lams) h f) ->
+  assert (Fnd : forall seen, (forall f x, In (f, x) seen -> x = least_placed (sheets mus) (sheets lams) h f) ->
     match find_shape sh seen with
-    | Some x => x = least (sheets mus) (sheets lams) h sh | None => True end).
+    | Some x => x = least_placed (sheets mus) (sheets lams) h sh | None => True end).
   { clear. induction seen as [|[g x] seen IH]; intros H; cbn; [exact I|].
     destruct (same_forest sh g) as [->|D]; [apply H; left; reflexivity|].
     apply IH. intros f y J. apply H. right. exact J. }
   specialize (Fnd seen Seen). pose proof (least_is_least f sh Sh) as Low.
-  assert (Go : forall now seen', now = least (sheets mus) (sheets lams) h sh ->
-    (forall f x, In (f, x) seen' -> x = least (sheets mus) (sheets lams) h f) ->
+  pose proof (shaped_is_placed f None sh Sh) as Placed.
+  assert (Go : forall now seen', now = least_placed (sheets mus) (sheets lams) h sh ->
+    (forall f x, In (f, x) seen' -> x = least_placed (sheets mus) (sheets lams) h f) ->
     match (match now with
       | None => match paid (sheets mus) (sheets lams) h (map (nodes_of None) fs) seen' sum with
                 | None => None | Some _ => Some None end
@@ -160,9 +170,9 @@ Proof.
     | Some None => False
     | Some (Some all) => all <= sum + paid_by (flat f ++ concat (map flat fs))
     end).
-  { intros now seen' -> S. destruct (least _ _ h sh) as [low|]; [|destruct Low].
-    specialize (IH seen' (sum + low) S).
-    destruct (paid _ _ h _ seen' (sum + low)) as [[all|]|]; [|exact IH|exact I].
+  { intros now seen' -> S. unfold least_placed. rewrite Placed.
+    specialize (IH seen' (sum + least (sheets mus) (sheets lams) h sh) S).
+    destruct (paid _ _ h _ seen' _) as [[all|]|]; [|exact IH|exact I].
     unfold paid_by in *. rewrite map_app, total_app. lia. }
   destruct (find_shape sh seen) as [x|]; [apply Go; [exact Fnd | exact Seen]|].
   apply Go; [reflexivity|]. intros g x [[= <- <-]|J]; [reflexivity | apply Seen, J].
@@ -353,7 +363,7 @@ Proof.
   destruct (find_shape f seen) as [[low|]|].
   - exact (IH _ _ _ H x I).
   - destruct (paid mus lams h shapes seen sum) eqn:E; [|discriminate]. exact (IH _ _ _ E x I).
-  - destruct (least mus lams h f) as [low|]; [exact (IH _ _ _ H x I)|].
+  - destruct (least_placed mus lams h f) as [low|]; [exact (IH _ _ _ H x I)|].
     destruct (paid mus lams h shapes _ sum) eqn:E; [|discriminate]. exact (IH _ _ _ E x I).
 Qed.
 

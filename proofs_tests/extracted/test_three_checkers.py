@@ -31,6 +31,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "measured" / "three-checke
 # two tasks on resource 0, of 2 and 3 ticks, the second after the first; a store of at most 1, which
 # the first fills at its start and the second empties at its end
 PROBLEM = "P 9 2  2 1 0  3 1 0  1 1 2 0  1 0 1 1 2 1 0 1 2 1 -1"
+TAKERS = "P 9 2  2 1 0  2 1 0  0  1  0 1 1  6  1 0 2 1 0 -1 1 1 -1  2 0 2 2 0 -1 2 1 -1"
 BY_HAND = {
     "S 2  0 1 0  0 2 2": "11111",
     "S 2  0 1 0  0 2 1": "11001",  # too early for its input, and on top of it
@@ -55,11 +56,17 @@ BY_HAND = {
     "P 9 2  2 1 0  2 1 0  0  0  F 1 1 2 1 2  0  1 1 2 0  C 0 1 2 2 0 4": "1",
     "P 9 2  2 1 0  3 1 0  0  0  F 1 1 2 1 2  0  1 1 2 0  C 0 1 2 2 0 4": "0",
     "P 9 2  2 1 0  2 1 0  0  0  F 0  0  1 1 2 0  C 0 1 2 2 0 4": "0",  # no group is named
+    # each takes 2 units and gives one back at its start, and the other at its end: it holds 1
+    f"{TAKERS} F 1 1 2 1 2  1 0 2 1 2 1 0 2 1 2 0 -1  1 1 2 0  C 0 1 2 2 0 4": "1",
+    f"{TAKERS} F 1 1 2 1 2  1 0 2 1 2 2 0 2 1 2 0 -2  1 1 2 0  C 0 1 2 2 0 4": "0",  # not 2
     # a price of 1 a tick: two tasks of 2 ticks pay 4, of 3 ticks for sale, and of 4
     "P 9 2  2 1 0  2 1 0  0  0  M 1 0 1 0 1  0  2 1 0 0 2 0 0  4": "1",
     "M 1 0 1 0 1  0  2 1 0 0 2 0 0  5": "0",
     "M 1 0 1 0 1  0  2 1 0 0 1 0 0  4": "0",  # one task pays twice
     "M 1 0 1 0 -1  0  2 1 0 0 2 0 0  4": "0",  # a price below 0
+    # task 2, of 3 ticks, may start 2 before task 1, and has no place within 2 ticks; 3 are enough
+    "P 9 2  1 1 0  3 1 1  1 1 2 -3  0  M 0 0  1 1 2 0 0 0  3": "1",
+    "M 0 0  1 1 2 0 0 0  4": "0",
 }
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
 
-from bubbleproof.formats.coq.coq_words import Edge, changes_of, list_text, task_text
+from bubbleproof.formats.coq.coq_words import list_text, task_text
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.verify.certificates.chains import Lifecycle, LifecycleMoment, in_order
+from bubbleproof.verify.certificates.chains import Lifecycle, in_order
 from bubbleproof.verify.certificates.index_order import IndexOrder, index_order
 
 T = TypeVar("T")
@@ -53,26 +54,22 @@ def groups_of(problem: Problem) -> list[list[Row]]:
 def lives_of(problem: Problem) -> list[Life]:
     """The lifecycles of all groups."""
     order = index_order(problem)
-    events = changes_of(problem)
-    return [_life(problem, order, life, events[life.store]) for life in order.lifecycles]
+    return [_life(problem, order, life) for life in order.lifecycles]
 
 
-def _life(problem: Problem, order: IndexOrder, life: Lifecycle, events: list[Edge]) -> Life:
+def _life(problem: Problem, order: IndexOrder, life: Lifecycle) -> Life:
+    """A stop for each moment of its chain; changes of one moment are one, that of their sum."""
     chain = next(each for each in order.chains[life.store] if each[0][0][0] == life.first)
-    moments: list[tuple[LifecycleMoment, int]] = []
-    for (task, at_end), _ in chain:
-        deltas = [delta for owner, late, delta in events if (owner, bool(late)) == (task, at_end)]
-        moments += (((task, at_end), delta) for delta in deltas)
     row_of = {task: tuple(row.tolist()) for task, row in order.row_of.items()}
     before, stops = life.first, list[LifeStop]()
-    for (task, at_end), delta in moments[1:]:
+    for (_, held), ((task, at_end), level) in pairwise(chain):
         via = tuple(row_of[each] for each in _between(problem, before, task))
-        stops.append(LifeStop(via=via, row=row_of[task], at_end=at_end, delta=delta))
+        stops.append(LifeStop(via=via, row=row_of[task], at_end=at_end, delta=level - held))
         before = task
     return Life(
         store=life.store,
         begins=row_of[life.first],
-        acquired=moments[0][1],
+        acquired=life.acquired,
         stops=tuple(stops),
     )
 
