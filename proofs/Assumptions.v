@@ -2,7 +2,7 @@
    context", and would name each axiom and each unfinished proof. *)
 
 From Bubbleproof Require Import Definitions Stores AllRules Starts Exchange Packing
-  Pipeline OneF1B GPipe Instances OneMachine PricesSound InOrder FreeEdges Peaks BPipe WaitGraph
+  Pipeline OneF1B GPipe Instances OneMachine PricesSound InOrder FreeEdges OneStore Peaks BPipe WaitGraph
   Semantics Lowered ZBH1 Orders.
 
 Print Assumptions check_complete_iff.
@@ -63,3 +63,6 @@ Print Assumptions in_order_of_groups.
 Print Assumptions memory_edge_kept.
 Print Assumptions free_edges.
 Print Assumptions one_machine_on_the_problem.
+Print Assumptions most_done_is.
+Print Assumptions one_store_bound.
+Print Assumptions one_store_on_the_problem.

@@ -4,9 +4,11 @@
    trusts beyond the proofs is Coq's extraction, OCaml, and judge.ml. *)
 
 Require Import ZArith Extraction ExtrOcamlBasic.
-From Bubbleproof Require Import Definitions Stores AllRules Instances OneMachine Prices FreeEdges.
+From Bubbleproof Require Import Definitions Stores AllRules Instances OneMachine Prices FreeEdges
+  OneStore.
 
 Extraction Language OCaml.
 Set Warnings "-extraction-opaque-accessed".
 Extraction "checker.ml" check_complete check_placed check_dependencies check_ordered check_memory
-  check_one_machine check_prices check_free well_written instance Pos.eq_dec Z.ltb Z.add Z.mul Z.opp.
+  check_one_machine check_one_store check_prices check_free well_written instance Pos.eq_dec Z.ltb
+  Z.add Z.mul Z.opp.

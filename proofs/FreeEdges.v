@@ -3,8 +3,8 @@
    and 2 of verify/certificates/index_order.py, for all groups and stores at once. *)
 
 Require Import ZArith Lia List Bool FMapPositive.
-From Bubbleproof Require Import Definitions Stores Starts Instances PriceTables Groups InOrder
-  Lifecycles OneMachine.
+From Bubbleproof Require Import Definitions Stores Starts Instances PriceTables Loads Groups
+  InOrder Lifecycles OneMachine.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -52,14 +52,6 @@ Proof.
     split; [lia|]. intros d. apply N.
 Qed.
 
-Lemma held_flat : forall t s now {A} (f : A -> list (event positive)) l,
-  held (index_of t) s now (flat_map f l) =
-  total (map (fun x => held (index_of t) s now (f x)) l).
-Proof.
-  intros t s now A f. induction l as [|x l IH]; [reflexivity|]. cbn [flat_map map total].
-  rewrite held_app, IH. reflexivity.
-Qed.
-
 Lemma total_least : forall {A} (f : A -> Z) l b, (forall x, In x l -> b <= f x) ->
   b * Z.of_nat (length l) <= total (map f l).
 Proof.
@@ -73,16 +65,6 @@ Proof.
   intros A f. induction l as [|y l IH]; intros x H I; [destruct I|]. cbn [map total].
   pose proof (H y (or_introl eq_refl)). pose proof (total_least f l 0 (fun z J => H z (or_intror J))).
   destruct I as [->|I]; [lia|]. specialize (IH x (fun z J => H z (or_intror J)) I). lia.
-Qed.
-
-Lemma change_by_sums : forall cs d now x, change_by cs d now x =
-  (if x <=? now then summed false cs else 0) + (if x + d <=? now then summed true cs else 0).
-Proof.
-  intros cs d now x. unfold change_by, summed.
-  induction cs as [|[late n] cs IH]; cbn [map total fst snd].
-  - destruct (x <=? now), (x + d <=? now); reflexivity.
-  - rewrite IH. destruct late; cbn [Bool.eqb]; rewrite ?Z.add_0_r;
-      destruct (x <=? now), (x + d <=? now); lia.
 Qed.
 
 Section Free.

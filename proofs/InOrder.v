@@ -3,7 +3,7 @@
 
 Require Import ZArith Lia List Bool FMapPositive Permutation.
 From Bubbleproof Require Import Definitions Stores Starts SortedStarts Exchange Instances PriceTables
-  Groups.
+  Loads Groups.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -17,29 +17,6 @@ Definition check_groups (l : table) (es : list (edge positive)) (stores : list (
   let css := map (fun st => changes_of (events _ st)) stores in
   distinct (map fst l) (Map.empty unit) && distinct (concat (map (@concat positive) gs)) (Map.empty unit) &&
   well_stored (index_of l) stores && forallb (check_group l es stores m css) gs.
-
-(* ---- Loads, task by task. ---- *)
-
-Definition change_by (cs : changes) (d now x : Z) : Z :=
-  total (map (fun c : bool * Z => if x + (if fst c then d else 0) <=? now then snd c else 0) cs).
-
-Lemma held_by_task : forall k s now ts, NoDup ts -> forall evs : list (event positive),
-  (forall e, In e evs -> In (owner _ e) ts) ->
-  held k s now evs =
-  total (map (fun t => change_by (changes_at t (changes_of evs)) (ticks k t) now (s t)) ts).
-Proof.
-  intros k s now ts N. induction evs as [|e evs IH]; intros O.
-  - rewrite total_zeros; [reflexivity|]. intros t. unfold changes_at. cbn. rewrite Map.gempty.
-    reflexivity.
-  - cbn [held]. rewrite IH by (intros f I; apply O; right; exact I).
-    set (x := if moment_of k s e <=? now then delta _ e else 0).
-    set (f t := change_by (changes_at t (changes_of evs)) (ticks k t) now (s t)).
-    transitivity (total (map (fun t => if Pos.eq_dec t (owner _ e) then x + f t else f t) ts)).
-    + rewrite add_once by exact N. destruct (in_dec Pos.eq_dec (owner _ e) ts) as [_|J]; [lia|].
-      destruct J. apply O. left. reflexivity.
-    + f_equal. apply map_ext. intros t. rewrite changes_first.
-      destruct (Pos.eq_dec t (owner _ e)) as [->|D]; reflexivity.
-Qed.
 
 Lemma all_of : forall (row : list positive) d, map (fun j => nth j row d) (seq 0 (length row)) = row.
 Proof.

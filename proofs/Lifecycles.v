@@ -10,7 +10,7 @@
    finished, K being how many there is room for (`memory_edge_kept`). *)
 
 Require Import ZArith Lia List Bool FMapPositive.
-From Bubbleproof Require Import Definitions Stores Starts Instances PriceTables Groups InOrder.
+From Bubbleproof Require Import Definitions Stores Starts Instances PriceTables Loads Groups.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -87,9 +87,6 @@ Definition check_life (f : life) : bool :=
   (0 <=? lowest 0 (acquired f :: map change (stops f))) &&
   forallb (forced_life f) (numbers f).
 
-(* What all changes of a task at one of its moments add up to. *)
-Definition summed (late : bool) (cs : changes) :=
-  total (map (fun c : bool * Z => if Bool.eqb (fst c) late then snd c else 0) cs).
 Definition same_sums (a b : changes) : bool :=
   (summed false a =? summed false b) && (summed true a =? summed true b).
 
@@ -149,9 +146,6 @@ Proof.
   - specialize (IH (moment_of k s e) now (level + delta _ e) O). lia.
   - rewrite (nothing_yet evs (moment_of k s e) now O L). lia.
 Qed.
-
-Lemma held_app : forall now a b, held k s now (a ++ b) = held k s now a + held k s now b.
-Proof. intros now. induction a as [|e a IH]; intros b; cbn; [lia|]. rewrite IH. lia. Qed.
 
 Lemma walk_true : forall path a w, walk k (arcs_of es) a path = Some w -> s a + w <= s (last path a).
 Proof.

@@ -6,7 +6,7 @@ set -eu
 folder=$1
 mkdir -p "$folder"
 files="Definitions Stores AllRules Packing Starts SortedStarts Exchange Instances OneMachine PriceTables
-  PricePayments Prices Groups InOrder Lifecycles FreeEdges Extraction"
+  PricePayments Prices Loads Groups InOrder Lifecycles FreeEdges OneStore Extraction"
 cp judge.ml "$folder"
 for file in $files; do
   cp "$file.v" "$folder"

@@ -11,12 +11,13 @@
            event  task, 1 at its end or 0, delta
        S rows                 a schedule; a row is resource, task, start
        F groups lives edges   what identical microbatches and stores allow to ask for, of the
-                              problem; certificates of one resource are then about these edges
+                              problem; what follows but prices is then about these edges
            group  list of classes, each a list of tasks
            life   store, class that begins, units, list of stops, class that finishes, list of
                   classes on the path to it, units
            stop   list of classes on the path to it, class, 1 at its end or 0, units
        C resource tasks head tail claim             a certificate of one resource
+       O resource store begin end claim             a certificate of one store, about these edges
        M resources stores parts claim               a certificate by prices
            resource, store  number, list of steps (tick, price)
            part   a forest: 0 where it ends, or a task, the forest that waits for it, and the rest
@@ -157,6 +158,14 @@ let one_resource ({ table; is_sure; sure; _ } as problem) =
   let given = { resource; crowd; least_head; least_tail; claim = number () } in
   answer (is_sure && check_one_machine (computes problem) table sure given)
 
+let one_store ({ table; is_sure; sure; stores; _ } as problem) =
+  let at_resource = number () in
+  let at_store = number () in
+  let begin_ticks = number () in
+  let end_ticks = number () in
+  let given = { at_resource; at_store; begin_ticks; end_ticks; store_bound = number () } in
+  answer (is_sure && check_one_store (computes problem) table sure stores given)
+
 let prices ({ table; edges; stores; _ } as problem) =
   let of_resources = many read_tariff in
   let of_stores = many read_tariff in
@@ -171,6 +180,7 @@ let rec follow problem =
   | "F" -> follow (freed problem)
   | "S" -> judge problem (many read_row); follow problem
   | "C" -> one_resource problem; follow problem
+  | "O" -> one_store problem; follow problem
   | "M" -> prices problem; follow problem
   | other -> failwith ("no command " ^ other)
 

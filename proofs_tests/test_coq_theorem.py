@@ -16,8 +16,10 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline_problem import problem_of
 from bubbleproof.verify.certificates.one_machine import OneMachine, one_machine_refusal
+from bubbleproof.verify.certificates.one_store import one_store_refusal
 from bubbleproof.verify.certificates.tick_prices import prices_refusal
 from proofs_tests.coq import answer, needs_coq
+from proofs_tests.verify.test_one_store import QUEUE, TRUE
 from proofs_tests.verify.test_tick_prices import rented
 from proofs_tests.verify.test_volume import queue
 
@@ -104,6 +106,19 @@ def test_prices_are_a_theorem_about_the_problem_itself(folder: Path) -> None:
         assert answer(folder, "Wrong", coq_theorem(problem, schedule, claim)).returncode
     roomier = coq_theorem(queue(4, 3), schedule, rented(20))
     assert answer(folder, "Roomier", roomier).returncode
+
+
+@needs_coq
+def test_one_store_is_a_theorem_about_the_problem(folder: Path) -> None:
+    """The certificate of ``test_one_store`` that is true of its queue, and raised by one."""
+    schedule = solve(QUEUE, SolveOptions(threads=1)).schedule
+    assert schedule is not None
+    done = answer(folder, "Stored", coq_theorem(QUEUE, schedule, TRUE))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("Closed under the global context") == 4
+    raised = replace(TRUE, bound=TRUE.bound + 1)
+    assert one_store_refusal(QUEUE, raised) is not None
+    assert answer(folder, "Wrong", coq_theorem(QUEUE, schedule, raised)).returncode
 
 
 def test_what_coq_has_no_words_for_is_refused(

@@ -19,6 +19,7 @@ from bubbleproof.formats.coq.price_list import forest_text, waits_of
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.verify.certificates.one_machine import OneMachine
+from bubbleproof.verify.certificates.one_store import OneStore
 from bubbleproof.verify.certificates.tick_prices import Tariff, TickPrices
 
 PROOFS = Path(__file__).resolve().parents[2] / "proofs"
@@ -107,6 +108,12 @@ def certificate_words(certificate: OneMachine, head: int, tail: int) -> str:
     tasks = [task + 1 for task in certificate.tasks]
     numbers = certificate.resource, len(tasks), *tasks, head, tail, certificate.bound
     return " ".join(map(str, ("C", *numbers)))
+
+
+def store_words(certificate: OneStore) -> str:
+    """The certificate of one store."""
+    numbers = certificate.resource, certificate.store, certificate.begin, certificate.end
+    return " ".join(map(str, ("O", *numbers, certificate.bound)))
 
 
 def forests_words(problem: Problem) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from proofs_tests.extracted.damaged_certificates import (
+    KINDS,
     DamagedAgreement,
     compare_damaged,
 )
@@ -32,6 +33,8 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "measured" / "three-checke
 # the first fills at its start and the second empties at its end
 PROBLEM = "P 9 2  2 1 0  3 1 0  1 1 2 0  1 0 1 1 2 1 0 1 2 1 -1"
 TAKERS = "P 9 2  2 1 0  2 1 0  0  1  0 1 1  6  1 0 2 1 0 -1 1 1 -1  2 0 2 2 0 -1 2 1 -1"
+# twice F and B of 2 ticks on one rank, B 4 ticks after F, which holds 1 unit until B ends
+QUEUE = "P 9 4  2 1 0  2 1 0  2 1 0  2 1 0  2 1 3 4 2 4 4  1 0 1 {} 4 1 0 1 2 0 1 3 1 -1 4 1 -1"
 BY_HAND = {
     "S 2  0 1 0  0 2 2": "11111",
     "S 2  0 1 0  0 2 1": "11001",  # too early for its input, and on top of it
@@ -59,6 +62,17 @@ BY_HAND = {
     # each takes 2 units and gives one back at its start, and the other at its end: it holds 1
     f"{TAKERS} F 1 1 2 1 2  1 0 2 1 2 1 0 2 1 2 0 -1  1 1 2 0  C 0 1 2 2 0 4": "1",
     f"{TAKERS} F 1 1 2 1 2  1 0 2 1 2 2 0 2 1 2 0 -2  1 1 2 0  C 0 1 2 2 0 4": "0",  # not 2
+    # with room for 1: in the first 6 ticks one F, in the last 6 one B, so 2 + 2 of 8 ticks of work
+    f"{QUEUE.format(1)} O 0 0 6 6 16": "1",
+    "O 0 0 6 6 17": "0",
+    "O 0 0 6 0 12": "1",
+    "O 0 0 7 6 17": "0",  # B may run for a tick before
+    "O 0 0 20 6 20": "0",  # where all may be done
+    "O 1 0 6 6 16": "0",  # another resource
+    "O 0 1 6 6 16": "0",  # another store
+    "O 0 -1 6 6 16": "0",
+    f"{QUEUE.format(2)} O 0 0 6 6 16": "0",  # room for both
+    f"{QUEUE.format(0)} O 0 0 6 6 20": "1",  # for none
     # a price of 1 a tick: two tasks of 2 ticks pay 4, of 3 ticks for sale, and of 4
     "P 9 2  2 1 0  2 1 0  0  0  M 1 0 1 0 1  0  2 1 0 0 2 0 0  4": "1",
     "M 1 0 1 0 1  0  2 1 0 0 2 0 0  5": "0",
@@ -99,7 +113,7 @@ def test_damaged_certificates_are_judged_alike(program: Path) -> None:
     agreement = DamagedAgreement()
     compare_damaged(agreement, program, sized(300, full=100_000), each=sized(20, full=200))
     assert agreement.wrong == []
-    assert set(agreement.looked_at) == {"one resource", "prices"}
+    assert set(agreement.looked_at) == set(KINDS.values())
     assert 0 < agreement.accepted.total() < agreement.looked_at.total()
     assert "no disagreement" in damaged_page("here", agreement)
 

@@ -149,7 +149,7 @@ def _certificates(rng: Random, problem: Problem, bound: int) -> Iterator[tuple[s
         return
     names = {OneMachine: "one-machine", OneStore: "one-store", Volume: "volume"}
     yield names[type(bounds.best)], bounds.best
-    for claim in _of_stores(rng, problem, bound):
+    for claim in of_stores(rng, problem, bound):
         yield names[type(claim)], claim
     deadline = time.perf_counter() + SECONDS
     known = max(1, bounds.best.bound - 3)
@@ -165,7 +165,7 @@ def _certificates(rng: Random, problem: Problem, bound: int) -> Iterator[tuple[s
         yield "DRUP", proved
 
 
-def _of_stores(rng: Random, problem: Problem, most: int) -> Iterator[OneStore | Volume]:
+def of_stores(rng: Random, problem: Problem, most: int) -> Iterator[OneStore | Volume]:
     """What a store shows, at two instants and by its volume: the greatest bounds up to ``most``."""
     store = rng.randrange(len(problem.stores))
     claims: tuple[OneStore | Volume, ...] = (

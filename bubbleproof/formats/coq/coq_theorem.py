@@ -9,13 +9,15 @@ and a certificate; in the words of ``proofs/Definitions.v``. ``coqc`` accepts it
 
 All are computed by Coq. Where bound and makespan are equal that is ``optimal``.
 
-Both kinds that it writes are about the problem itself. Prices (``proofs/Prices.v``) add no edge.
-The edges that certificates by one resource add (``verify.certificates.index_order``) are justified
-by ``proofs/FreeEdges.v``, which finds for itself that microbatches are identical and that stores
-are used in lifecycles.
+All kinds that it writes are about the problem itself. Prices (``proofs/Prices.v``) add no edge.
+The edges that other certificates add (``verify.certificates.index_order``) are justified by
+``proofs/FreeEdges.v``, which finds for itself that microbatches are identical and that stores are
+used in lifecycles.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from bubbleproof.formats.coq.coq_words import (
     certificate_edges,
@@ -34,6 +36,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.verify.certificates.certificate_rule import Certificate
 from bubbleproof.verify.certificates.one_machine import OneMachine, longest_paths
+from bubbleproof.verify.certificates.one_store import OneStore
 from bubbleproof.verify.certificates.tick_prices import TickPrices
 
 MOST_TASKS = 20_000  # rule 4 is checked pair by pair: 400 million are minutes
@@ -69,7 +72,7 @@ Theorem schedule_keeps_memory :
   in_memory positive Pos.eq_dec (instance all_tasks own_edges) stores rows.
 Proof. apply check_memory_iff. vm_cast_no_check (eq_refl true). Qed.
 """
-_ONE_MACHINE = """
+_FREE = """
 (* Groups of identical microbatches, the lives of stores, and all edges that these justify. *)
 Definition groups : list group := [
   {groups}].
@@ -80,29 +83,15 @@ Definition lives : list life := [
 Definition all_edges : list (edge positive) := [
   {all_edges}].
 
-Definition one_resource := Certificate {resource} {crowd} {head} {tail} {bound}.
-
-Theorem no_schedule_is_faster : forall others first last,
-  valid positive (instance all_tasks own_edges) others ->
-  in_memory positive Pos.eq_dec (instance all_tasks own_edges) stores others ->
-  spans (fun r => r <? {ranks}) (instance all_tasks own_edges) others first last ->
-  {bound} <= last - first.
-Proof.
-  apply (one_machine_on_the_problem (fun r => r <? {ranks}) all_tasks own_edges stores groups lives
-    all_edges one_resource).
-  vm_cast_no_check (eq_refl true).
-Qed.
 """
-_PRICES = """
-Definition prices : price_list := {prices}.
-
+_BOUND = """
 Theorem no_schedule_is_faster : forall others first last,
   valid positive (instance all_tasks own_edges) others ->
   in_memory positive Pos.eq_dec (instance all_tasks own_edges) stores others ->
   spans (fun r => r <? {ranks}) (instance all_tasks own_edges) others first last ->
   {bound} <= last - first.
 Proof.
-  apply (prices_sound (fun r => r <? {ranks}) all_tasks own_edges stores prices).
+  apply ({lemma} (fun r => r <? {ranks}) all_tasks own_edges stores {given}).
   vm_cast_no_check (eq_refl true).
 Qed.
 """
@@ -114,6 +103,19 @@ Print Assumptions no_schedule_is_faster.
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoqClaim:
+    """What is written for a kind of certificates: the files of ``proofs/`` that it needs, what is
+    said of its edges, its definitions, and the theorem with what that is given beside the problem.
+    """
+
+    files: str
+    edges: str
+    definitions: str
+    lemma: str
+    given: str
+
+
 def coq_theorem(problem: Problem, schedule: Schedule, certificate: Certificate) -> str:
     """The theorem that the schedule is valid, takes its makespan, and that the bound is one.
 
@@ -122,7 +124,7 @@ def coq_theorem(problem: Problem, schedule: Schedule, certificate: Certificate) 
     problem, schedule
         A problem, and a schedule of it with all its tasks.
     certificate
-        A ``TickPrices``, or a ``OneMachine`` of the makespan.
+        A ``TickPrices``, or a ``OneMachine`` or ``OneStore`` of the makespan.
 
     Raises
     ------
@@ -132,7 +134,7 @@ def coq_theorem(problem: Problem, schedule: Schedule, certificate: Certificate) 
     """
     if problem.num_tasks > MOST_TASKS:
         raise ValueError(f"--coq writes at most {MOST_TASKS} tasks, got {problem.num_tasks}")
-    files, edges, claim = _claim(problem, certificate)
+    claim = _claim(problem, certificate)
     computed = schedule.program.resource < problem.num_ranks
     task = problem.locate(schedule.program.actions)
     first = int(schedule.start[computed].min())
@@ -141,8 +143,8 @@ def coq_theorem(problem: Problem, schedule: Schedule, certificate: Certificate) 
         makespan=last - first,
         bound=certificate.bound,
         tasks=problem.num_tasks,
-        edges=edges,
-        files=files,
+        edges=claim.edges,
+        files=claim.files,
         table=lines_text([*table_text(problem)]),
         own_edges=lines_text([*map(edge_text, own_edges(problem))]),
         rows=lines_text([*rows_text(problem, schedule)]),
@@ -151,52 +153,73 @@ def coq_theorem(problem: Problem, schedule: Schedule, certificate: Certificate) 
         first=first,
         last=last,
     )
-    return head + claim + _TAIL
+    bound = _BOUND.format(
+        ranks=problem.num_ranks, bound=certificate.bound, lemma=claim.lemma, given=claim.given
+    )
+    return head + claim.definitions + bound + _TAIL
 
 
-def _claim(problem: Problem, certificate: Certificate) -> tuple[str, str, str]:
-    """The files that the claim needs, what is said of its edges, and itself."""
+def _claim(problem: Problem, certificate: Certificate) -> CoqClaim:
     if isinstance(certificate, TickPrices):
-        files = "Definitions Stores Instances PricePayments Prices PricesSound"
-        return files, f"{len(problem.edges)} edges of the problem", _prices(problem, certificate)
-    if isinstance(certificate, OneMachine) and certificate.objective == "makespan":
-        return "Definitions Stores Instances Groups Lifecycles OneMachine FreeEdges", *_one_machine(
-            problem, certificate
-        )
+        return _prices(problem, certificate)
+    if certificate.objective == "makespan":
+        if isinstance(certificate, OneMachine):
+            return _one_machine(problem, certificate)
+        if isinstance(certificate, OneStore):
+            return _one_store(problem, certificate)
     kind = f"{type(certificate).__name__} of {certificate.objective}"
     raise ValueError(
-        "--coq writes certificates by prices (TickPrices) and by one resource (OneMachine) of "
-        f"the makespan, got {kind}; other kinds have no theorem in proofs/ yet"
+        "--coq writes certificates by prices (TickPrices), by one resource (OneMachine) and by one "
+        f"store (OneStore) of the makespan, got {kind}; other kinds have no theorem in proofs/ yet"
     )
 
 
-def _prices(problem: Problem, certificate: TickPrices) -> str:
-    return _PRICES.format(
-        prices=prices_text(problem, certificate),
-        ranks=problem.num_ranks,
-        bound=certificate.bound,
+def _prices(problem: Problem, certificate: TickPrices) -> CoqClaim:
+    return CoqClaim(
+        files="Definitions Stores Instances PricePayments Prices PricesSound",
+        edges=f"{len(problem.edges)} edges of the problem",
+        definitions=f"\nDefinition prices : price_list := {prices_text(problem, certificate)}.\n",
+        lemma="prices_sound",
+        given="prices",
     )
 
 
-def _one_machine(problem: Problem, certificate: OneMachine) -> tuple[str, str]:
-    """What is said of its edges, and the claim."""
+def _one_machine(problem: Problem, certificate: OneMachine) -> CoqClaim:
     if (paths := longest_paths(problem, "makespan", certificate.resource)) is None:
         raise ValueError("the problem's precedences have a cycle")
-    everything = certificate_edges(problem)
-    own = len(problem.edges)
-    edges = (
-        f"{own} edges of the problem and {len(everything) - own} more that identical\n   "
-        "microbatches and memory allow to ask for"
+    heads, tails = (min(column[each] for each in certificate.tasks) for column in paths)
+    crowd = list_text(map(task_text, certificate.tasks))
+    numbers = f"{certificate.resource} {crowd} {heads} {tails} {certificate.bound}"
+    return _with_free_edges(
+        problem, "OneMachine FreeEdges", "one_machine_on_the_problem", f"Certificate {numbers}"
     )
-    heads, tails = paths
-    return edges, _ONE_MACHINE.format(
+
+
+def _one_store(problem: Problem, certificate: OneStore) -> CoqClaim:
+    numbers = (
+        certificate.resource,
+        certificate.store,
+        certificate.begin,
+        certificate.end,
+        certificate.bound,
+    )
+    claim = f"StoreClaim {' '.join(f'({number})' for number in numbers)}"
+    return _with_free_edges(problem, "FreeEdges OneStore", "one_store_on_the_problem", claim)
+
+
+def _with_free_edges(problem: Problem, files: str, lemma: str, claim: str) -> CoqClaim:
+    """A claim about the edges too that index order and memory allow to ask for."""
+    everything, own = certificate_edges(problem), len(problem.edges)
+    free = _FREE.format(
         groups=groups_text(problem),
         lives=lives_text(problem),
         all_edges=lines_text([*map(edge_text, everything)]),
-        resource=certificate.resource,
-        crowd=list_text(map(task_text, certificate.tasks)),
-        head=min(heads[each] for each in certificate.tasks),
-        tail=min(tails[each] for each in certificate.tasks),
-        ranks=problem.num_ranks,
-        bound=certificate.bound,
+    )
+    return CoqClaim(
+        files=f"Definitions Stores Instances Groups Lifecycles {files}",
+        edges=f"{own} edges of the problem and {len(everything) - own} more that identical\n   "
+        "microbatches and memory allow to ask for",
+        definitions=f"{free}Definition proof := {claim}.\n",
+        lemma=lemma,
+        given="groups lives\n    all_edges proof",
     )
