@@ -30,6 +30,7 @@ RECORDED = HERE / "recorded_answers.json"
 # Changes that were meant, one line each.
 MEANT: tuple[str, ...] = (
     "plan of a model on a cluster --json: times, where the microseconds go",
+    "plan --work that leaves candidates open: the reason says that the limit of work ended it",
     "convert --communication of bpipe and toffload: refused, where their moves were left out",
 )
 _VOLATILE = {"seconds", "versions", "machine", "elapsed", "cores"}

@@ -66,7 +66,8 @@ class Result:
     engine claims beyond it, unchecked. ``found`` is the best schedule, None where there is none.
     ``work`` is what was done, in units of about a second, as far as it is counted.
     ``origin`` names who found the schedule; ``reason`` explains INFEASIBLE, UNKNOWN where it is
-    not for want of time, and an interruption, and tells of certificates that were refused;
+    not for want of time, an interruption, and where work was limited whether that limit or the
+    clock ended the search; it tells of certificates that were refused;
     ``losses``: the engines that gave no answer, and why; the reason tells of them as well.
     ``is_claimed``: INFEASIBLE by an engine's word.
     Raises ``FaultError`` for a value below the best bound, an OPTIMAL above it, and a status that

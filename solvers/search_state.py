@@ -33,6 +33,7 @@ from bubbleproof.verify.certificates.certificate_rule import Certificate
 
 INTERRUPTED = "interrupted: the best so far"
 LATE = "the clock ended the search before its work was done: another run may find more"
+SPENT = "the limit of work ended the search: more work may find more"
 Method = Callable[[], None]
 
 
@@ -243,8 +244,8 @@ class SearchState:
         within, objective = self.options.within, self.objective
         if self.options.stop.is_set():
             reason = INTERRUPTED
-        elif self.whole.is_late and not (self.is_closed or self.is_refuted):
-            reason = reason or LATE
+        elif not self.is_done:
+            reason = reason or self._ended_by
         if self.value is not None and (within is None or self.value <= within):
             return self.result(Status.OPTIMAL if self.is_closed else Status.FEASIBLE, reason)
         self.best = None
@@ -256,6 +257,13 @@ class SearchState:
             reason = f"{self.engine} refuted {self.ALL_SCHEDULES}{limit} (not certified)"
             return self.result(Status.INFEASIBLE, reason, is_claimed=True)
         return self.result(Status.UNKNOWN, reason)
+
+    @property
+    def _ended_by(self) -> str:
+        """Which limit ended the search, where one of work was set."""
+        if self.whole.is_late:
+            return LATE
+        return SPENT if self.meter.units >= self.whole.work else ""
 
     def result(self, status: Status, reason: str = "", *, is_claimed: bool = False) -> Result:
         """The answer as it stands.

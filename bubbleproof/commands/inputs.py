@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # a solver, and a reader of files, is loaded where one is ask
     from bubbleproof.solvers.choices.solving_choices import ChoiceResult
 
 SUFFIXES = (".json", ".csv")
-IN_FOLDER = "schedule.json"
+IN_FOLDER, PLAN_IN_FOLDER = "schedule.json", "plan.json"
 DIALECTS: dict[str | None, Literal["new", "old"] | None] = {
     None: None,
     "new": "new",
@@ -150,6 +150,16 @@ def read_problem_input(path: str) -> ProblemInput:
         )
     expected = "a problem file ending in .toml (or a schedule in .json)"
     raise UnusableInput("", expected, suffix or "no ending", path)
+
+
+def require_problem_file(path: str, *, asker: str) -> None:
+    """Raise ``ValueError`` for what is no problem file, saying who takes the folder of a plan."""
+    if path.endswith(".toml"):
+        return
+    where = Path(path)
+    is_plan = where.name == PLAN_IN_FOLDER or (where / PLAN_IN_FOLDER).is_file()
+    hint = f", a plan: verify, show and hand-over take it, {asker} the file it was made of"
+    raise ValueError(f"{asker} takes a problem file (.toml), got {path!r}{hint if is_plan else ''}")
 
 
 def _on_problem(given: ScheduleFile, source: ProblemInput) -> ScheduleFile:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
+from bubbleproof.commands.inputs import require_problem_file
 from bubbleproof.commands.interrupts import is_interrupted, unless_interrupted
 from bubbleproof.commands.options.targets import make_folder, require_folder
 from bubbleproof.commands.output import (
@@ -60,8 +61,7 @@ class RunRequest:
     json: bool
 
     def __post_init__(self) -> None:
-        if not self.problem.endswith(".toml"):
-            raise ValueError(f"run takes a problem file (.toml), got {self.problem!r}")
+        require_problem_file(self.problem, asker="run")
         if self.backend not in OWN_BACKENDS:
             known = ", ".join(OWN_BACKENDS)
             raise ValueError(f"run replays on one of {known}, got {self.backend!r}")

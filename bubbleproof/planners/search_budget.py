@@ -87,16 +87,20 @@ class SearchBudget:
         return self.seconds if self.work is not None else self.seconds / self.pace.factor
 
     def reason(self, num_open: int, thing: str) -> str:
-        """What ended the search while so many were open, where another run may get further.
+        """What ended the search while so many were open: the clock, or the limit of work.
 
-        Nothing where all is closed, or the work that was limited is done.
+        Nothing where all is closed, or there was nothing else to look for.
         """
         if self.stop.is_set():
             return INTERRUPTED
-        if not num_open or (self.work is not None and self.seconds > 0):
+        if not num_open:
             return ""
         things = f"{num_open:,} {thing}{'s are' if num_open > 1 else ' is'}"
-        return f"the clock ended the search: {things} open; a limit of work repeats exactly"
+        if self.work is None or self.seconds <= 0:
+            return f"the clock ended the search: {things} open; a limit of work repeats exactly"
+        if self.done < self.work:
+            return ""
+        return f"the limit of work ended the search: {things} open; more work may find more"
 
     def spend(self, work: float) -> None:
         """Count what a look has done."""

@@ -73,6 +73,16 @@ def test_the_folder_of_a_plan_serves_as_its_schedule(command: Run, problem: Path
     assert (long.status, "expected a schedule (.json)" in long.err) == (2, True)
 
 
+def test_a_plan_is_not_planned_again_and_says_who_takes_it(command: Run, problem: Path) -> None:
+    assert command("plan", problem, "-o", "runs/small").status == 0
+    for asker in ("plan", "run"):
+        for given in ("runs/small", "runs/small/plan.json"):
+            answer = command(asker, given)
+            told = f"got '{given}', a plan: verify, show and hand-over take it, {asker} the file"
+            assert (answer.status, told in answer.err) == (2, True), answer.err
+        assert "a plan:" not in command(asker, "runs").err
+
+
 def test_the_table_ends_with_what_to_run(command: Run, problem: Path) -> None:
     answer = command("plan", problem)
     assert answer.status == 0

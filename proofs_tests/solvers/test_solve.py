@@ -260,6 +260,25 @@ def test_limited_work_gives_the_same_answer_each_time(
     assert np.array_equal(once.schedule.start, again.schedule.start)
 
 
+@pytest.mark.parametrize(
+    ("options", "ended"),
+    [
+        (SolveOptions(work=0.01, time_limit=PATIENCE), "the limit of work ended the search: "),
+        (
+            SolveOptions(work=PATIENCE, time_limit=1e-9),
+            "the clock ended the search before its ",
+        ),
+        (SolveOptions(time_limit=1e-9), ""),
+    ],
+    ids=["work", "clock beside work", "clock alone"],
+)
+def test_the_answer_says_which_of_two_limits_ended_it(options: SolveOptions, ended: str) -> None:
+    result = solve(HARD, options)
+    assert result.status in (Status.FEASIBLE, Status.UNKNOWN)
+    assert result.reason.startswith(ended)
+    assert bool(result.reason) is bool(ended)
+
+
 PIPELINES = [path for path in sorted(EXAMPLES.glob("*.toml")) if not is_cluster_file(path)]
 
 

@@ -33,7 +33,10 @@ Words = Annotated[
 ProblemPath = Annotated[str, Argument(metavar="PROBLEM", help="FILE.toml or FILE.json")]
 Json = Annotated[bool, Option("--json", help="One JSON object on standard output.")]
 Dialect = Annotated[str | None, Option(help="Dialect of a PyTorch table: new or old.")]
-TimeLimit = Annotated[float | None, Option(help="Seconds for the exact engine.")]
+TIME_LIMIT = "Seconds in all (default: the file's, or 60; beside --work none)."
+WORK = "Units of work in all, about a second each: repeats exactly. The first limit met ends it."
+TimeLimit = Annotated[float | None, Option(help=TIME_LIMIT)]
+Work = Annotated[float | None, Option(help=WORK)]
 Memory = Annotated[str | None, Option(help='What an engine may take, such as "4 GiB".')]
 NewSchedule = Annotated[str | None, Option("-o", help="Write the schedule (.json)."), Target.FILE]
 
@@ -77,9 +80,7 @@ class SearchOptions(OptionGroup):
         int | None, Option(help="Largest value wanted (for peak: largest makespan).")
     ] = None
     time_limit: TimeLimit = None
-    work: Annotated[
-        float | None, Option(help="Units of work at most, in place of seconds: repeats exactly.")
-    ] = None
+    work: Work = None
     seed: Annotated[int, Option(help="Seed of the engine.")] = 1
     threads: Annotated[int, Option(help="Threads of the engine.")] = 2
     memory: Memory = None
@@ -122,10 +123,8 @@ class SolveOutput(OptionGroup):
 class SearchLimits(OptionGroup):
     """How long a plan is looked for, and with what."""
 
-    time_limit: Annotated[float | None, Option(help="Seconds in all.")] = None
-    work: Annotated[
-        float | None, Option(help="Units of work in all, in place of seconds: repeats exactly.")
-    ] = None
+    time_limit: TimeLimit = None
+    work: Work = None
     threads: Annotated[int, Option(help="Threads of an engine.")] = 2
     seed: Annotated[int, Option(help="Seed of the engine.")] = 1
     memory: Memory = None

@@ -12,6 +12,7 @@ from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 
 from bubbleproof.commands.heartbeat import heartbeat
+from bubbleproof.commands.inputs import require_problem_file
 from bubbleproof.commands.options.shared_options import (
     PlanRequest,
     SearchLimits,
@@ -47,8 +48,7 @@ def run_plan(problem: str, request: PlanRequest) -> int:
 
 def _question(problem: str, request: PlanRequest) -> AskedPlan:
     """What the file asks. Raises ``ValueError`` for one that is none, or that has no such words."""
-    if not problem.endswith(".toml"):
-        raise ValueError(f"plan takes a problem file (.toml), got {problem!r}")
+    require_problem_file(problem, asker="plan")
     if is_cluster_file(problem):
         return ClusterQuestion.of(problem, request.paper, request.yours)
     if request.yours is not None:
