@@ -2,7 +2,7 @@
    context", and would name each axiom and each unfinished proof. *)
 
 From Bubbleproof Require Import Definitions Stores AllRules Starts Exchange Packing
-  Pipeline OneF1B GPipe Instances OneMachine PricesSound InOrder FreeEdges OneStore Peaks BPipe WaitGraph
+  Pipeline OneF1B GPipe Instances OneMachine PricesSound InOrder FreeEdges OneStore VolumeSound Peaks BPipe WaitGraph
   Semantics Lowered ZBH1 Orders.
 
 Print Assumptions check_complete_iff.
@@ -61,8 +61,11 @@ Print Assumptions by_start_sorted.
 Print Assumptions prices_sound.
 Print Assumptions in_order_of_groups.
 Print Assumptions memory_edge_kept.
+Print Assumptions plan_with_free_edges.
 Print Assumptions free_edges.
 Print Assumptions one_machine_on_the_problem.
 Print Assumptions most_done_is.
 Print Assumptions one_store_bound.
 Print Assumptions one_store_on_the_problem.
+Print Assumptions volume_fits.
+Print Assumptions volume_on_the_problem.

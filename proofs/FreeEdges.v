@@ -78,18 +78,28 @@ Hypothesis Lives : check_lives k (arcs_of es) l stores gs lives = true.
 Hypothesis V : plan k es stores s.
 Hypothesis Sorted : forall g, In g gs -> sorted s g.
 
-Lemma class_sorted : forall row, is_class gs row = true ->
-  (forall i j, (i <= j)%nat -> (j < length row)%nat -> s (pick i row) <= s (pick j row)) /\
-  forall t, In t row -> known k t = true /\ ticks k t = ticks k (named row) /\
-    sites k t = sites k (named row).
+Lemma class_given : forall row, is_class gs row = true -> exists g, In g gs /\ In row g.
 Proof.
   intros row C. apply existsb_exists in C as (row' & I & E). unfold same_row in E.
   destruct (list_eq_dec Pos.eq_dec row row') as [<-|]; [|discriminate].
-  apply in_concat in I as (g & Ig & Ir). split; [exact (Sorted g Ig row Ir)|].
+  apply in_concat in I as (g & Ig & Ir). exists g. split; assumption.
+Qed.
+
+Lemma class_alike : forall row, is_class gs row = true ->
+  forall t, In t row -> known k t = true /\ ticks k t = ticks k (named row) /\
+    sites k t = sites k (named row).
+Proof.
+  intros row C t It. destruct (class_given row C) as (g & Ig & Ir).
   assert (H := Groups_). unfold check_groups in H. rewrite !andb_true_iff, forallb_forall in H.
-  destruct H as [_ H]. intros t It.
+  destruct H as [_ H].
   destruct (class_is l es stores _ g (H g Ig) row Ir) as (_ & _ & _ & A & _).
   destruct (A t It) as (K & D & S & _). tauto.
+Qed.
+
+Lemma class_sorted : forall row, is_class gs row = true ->
+  forall i j, (i <= j)%nat -> (j < length row)%nat -> s (pick i row) <= s (pick j row).
+Proof.
+  intros row C. destruct (class_given row C) as (g & Ig & Ir). exact (Sorted g Ig row Ir).
 Qed.
 
 Lemma order_edge_kept : forall a b lag, In (a, b, lag) (order_edges k gs) ->
@@ -101,7 +111,7 @@ Proof.
   assert (C : is_class gs row = true).
   { apply existsb_exists. exists row. split; [exact Ir|]. unfold same_row.
     destruct (list_eq_dec Pos.eq_dec row row); congruence. }
-  destruct (class_sorted row C) as [Up Same]. specialize (Up j (S j) ltac:(lia) L).
+  pose proof (class_alike row C) as Same. pose proof (class_sorted row C j (S j) ltac:(lia) L) as Up.
   unfold pick in Up. rewrite <- Ea, <- Eb in Up.
   assert (Ia : In a row) by (rewrite Ea; apply nth_In; lia).
   assert (Ib : In b row) by (rewrite Eb; apply nth_In; lia).
@@ -141,6 +151,37 @@ Proof.
     specialize (Owned st I). rewrite forallb_forall in Owned. apply known_is_task, Owned, J.
 Qed.
 
+Lemma store_checked : forall i st f, nth_error stores i = Some st -> In f (store_lives lives i) ->
+  check_store k (arcs_of es) l st (store_lives lives i) = true.
+Proof.
+  intros i st f St I. assert (L := Lives). unfold check_lives in L.
+  rewrite andb_true_iff, !forallb_forall in L. destruct L as [_ L].
+  specialize (L (i, st)). cbn [fst snd] in L.
+  destruct (store_lives lives i) as [|f' rest]; [destruct I|]. apply L.
+  assert (Ln : (i < length stores)%nat) by (apply nth_error_Some; congruence).
+  replace (i, st) with (nth i (combine (seq 0 (length stores)) stores) (0%nat, st)).
+  - apply nth_In. rewrite combine_length, seq_length. lia.
+  - rewrite combine_nth by apply seq_length. rewrite seq_nth by exact Ln.
+    rewrite (nth_error_nth _ _ _ St). reflexivity.
+Qed.
+
+Lemma held_by_lives : forall st some now, check_store k (arcs_of es) l st some = true ->
+  In st stores -> held k s now (events _ st) =
+  total (map (fun f => total (map (fun j => level l s f j now) (numbers f))) some).
+Proof.
+  intros st some now C I. rewrite (same_held st some now C I). rewrite held_flat. f_equal.
+  apply map_ext. intros f. unfold all_events. apply held_flat.
+Qed.
+
+Lemma life_classes : forall f t, In f lives -> In t (begins f) \/ In t (finishes f) ->
+  known k t = true.
+Proof.
+  intros f t If It. assert (L := Lives). unfold check_lives in L.
+  rewrite andb_true_iff, !forallb_forall in L. destruct L as [L _]. specialize (L f If).
+  rewrite !andb_true_iff in L. destruct L as [[[B F] _] _].
+  destruct It as [It|It]; [apply (class_alike _ B t It) | apply (class_alike _ F t It)].
+Qed.
+
 Theorem memory_edge_kept : forall a b lag, In (a, b, lag) (all_memory_edges stores lives) ->
   s a + ticks k a + lag <= s b.
 Proof.
@@ -155,17 +196,11 @@ Proof.
   rewrite andb_true_iff, !forallb_forall in L. destruct L as [Each Stores_].
   specialize (Each f If). rewrite !andb_true_iff in Each. destruct Each as [[[Cb Cf] Len] _].
   apply Nat.eqb_eq in Len.
-  destruct (class_sorted _ Cb) as [UpB _], (class_sorted _ Cf) as [UpF SameF].
+  pose proof (class_sorted _ Cb) as UpB. pose proof (class_sorted _ Cf) as UpF.
+  pose proof (class_alike _ Cf) as SameF.
   set (some := store_lives lives (in_store f)) in *.
   assert (Isome : In f some) by (apply filter_In; split; [exact If | apply Nat.eqb_refl]).
-  assert (Cs : check_store k (arcs_of es) l st some = true).
-  { specialize (Stores_ (in_store f, st)). cbn [fst snd] in Stores_. fold some in Stores_.
-    destruct some as [|f' rest]; [destruct Isome|]. apply Stores_.
-    assert (Ln : (in_store f < length stores)%nat) by (apply nth_error_Some; congruence).
-    replace (in_store f, st) with (nth (in_store f) (combine (seq 0 (length stores)) stores) (0%nat, st)).
-    - apply nth_In. rewrite combine_length, seq_length. lia.
-    - rewrite combine_nth by apply seq_length. rewrite seq_nth by exact Ln.
-      rewrite (nth_error_nth _ _ _ St). reflexivity. }
+  pose proof (store_checked (in_store f) st f St Isome) as Cs. fold some in Cs.
   assert (Fines : forall f', In f' some -> check_life k (arcs_of es) f' = true).
   { unfold check_store in Cs. rewrite !andb_true_iff, !forallb_forall in Cs. apply Cs. }
   assert (Ist : In st stores) by (apply (nth_error_In _ _ St)).
@@ -175,10 +210,7 @@ Proof.
   change (s (pick i (finishes f)) + ticks k (pick i (finishes f))) with (end_of l s f i).
   rewrite Z.add_0_r. destruct (Z_le_gt_dec (end_of l s f i) now) as [Done|Late]; [exact Done|].
   exfalso.
-  assert (Held : held k s now (events _ st) =
-    total (map (fun f' => total (map (fun x => level l s f' x now) (numbers f'))) some)).
-  { rewrite (same_held st some now Cs Ist). unfold k. rewrite held_flat. f_equal.
-    apply map_ext. intros f'. unfold all_events. apply held_flat. }
+  pose proof (held_by_lives st some now Cs Ist) as Held.
   assert (Never : forall f' x, In f' some -> In x (numbers f') -> 0 <= level l s f' x now).
   { intros f' x I' Ix. apply in_seq in Ix.
     apply (never_below l es stores s V f' (Fines f' I')). lia. }
@@ -217,8 +249,32 @@ Proof.
 Qed.
 End Free.
 
-(* A bound on the plans that keep free edges too is a bound on every schedule of the problem that
-   keeps its stores' capacities. *)
+(* A schedule of the problem that keeps its stores' capacities gives a plan of it, within the same
+   moments, that keeps the free edges too. *)
+Theorem plan_with_free_edges : forall l es stores gs lives all,
+  check_free l es stores gs lives all = true ->
+  forall counts rows first last,
+    valid positive (instance l es) rows ->
+    in_memory positive Pos.eq_dec (instance l es) stores rows ->
+    spans counts (instance l es) rows first last ->
+    exists s, plan (index_of l) es stores s /\ plan (index_of l) all stores s /\
+      lies (index_of l) counts s first last.
+Proof.
+  intros l es stores gs lives all H counts rows first last R M S. unfold check_free in H.
+  rewrite !andb_true_iff, forallb_forall in H. destruct H as [[[W G] Ls] All].
+  destruct (in_order_of_groups l es stores gs G _ (rows_are_a_plan l es stores W rows R M))
+    as (s & V & L & Sorted).
+  exists s. split; [exact V|].
+  split; [|exact (L counts first last (rows_lie l es rows R counts first last S))].
+  constructor; [|exact (turns _ _ _ _ V) | exact (room _ _ _ _ V)].
+  intros a b lag I Ka Kb. specialize (All _ I). cbn in All. apply has_edge_is in All.
+  apply in_app_or in All as [All|All]; [exact (kept _ _ _ _ V a b lag All Ka Kb)|].
+  apply in_app_or in All as [All|All].
+  - eapply (order_edge_kept l es stores gs lives s); eassumption.
+  - eapply (memory_edge_kept l es stores gs lives s); eassumption.
+Qed.
+
+(* So a bound on the plans that keep free edges too is one on every such schedule. *)
 Theorem free_edges : forall l es stores gs lives all,
   check_free l es stores gs lives all = true ->
   forall counts bound, (forall s first last, plan (index_of l) all stores s ->
@@ -228,17 +284,9 @@ Theorem free_edges : forall l es stores gs lives all,
     in_memory positive Pos.eq_dec (instance l es) stores rows ->
     spans counts (instance l es) rows first last -> bound <= last - first.
 Proof.
-  intros l es stores gs lives all H counts bound B rows first last R M S. unfold check_free in H.
-  rewrite !andb_true_iff, forallb_forall in H. destruct H as [[[W G] Ls] All].
-  destruct (in_order_of_groups l es stores gs G _ (rows_are_a_plan l es stores W rows R M))
-    as (s & V & L & Sorted).
-  apply (B s first last); [|exact (L counts first last (rows_lie l es rows R counts first last S))].
-  constructor; [|exact (turns _ _ _ _ V) | exact (room _ _ _ _ V)].
-  intros a b lag I Ka Kb. specialize (All _ I). cbn in All. apply has_edge_is in All.
-  apply in_app_or in All as [All|All]; [exact (kept _ _ _ _ V a b lag All Ka Kb)|].
-  apply in_app_or in All as [All|All].
-  - eapply (order_edge_kept l es stores gs lives s); eassumption.
-  - eapply (memory_edge_kept l es stores gs lives s); eassumption.
+  intros l es stores gs lives all H counts bound B rows first last R M S.
+  destruct (plan_with_free_edges l es stores gs lives all H counts rows first last R M S)
+    as (s & _ & V & L). exact (B s first last V L).
 Qed.
 
 Theorem one_machine_on_the_problem : forall counts l es stores gs lives all c,

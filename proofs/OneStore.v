@@ -123,17 +123,7 @@ Definition check_one_store (counts : Z -> bool) (l : table) (es : list (edge pos
       (store_bound c <=? begin_ticks c + end_ticks c + work - early - late)
   end.
 
-(* ---- Sums over tasks. ---- *)
-
-Lemma total_below : forall {A} (f g : A -> Z) l, (forall x, In x l -> f x <= g x) ->
-  total (map f l) <= total (map g l).
-Proof.
-  intros A f g. induction l as [|x l IH]; intros H; cbn [map total]; [lia|].
-  specialize (IH (fun y I => H y (or_intror I))). pose proof (H x (or_introl eq_refl)). lia.
-Qed.
-
-Lemma total_times : forall {A} (f : A -> Z) l n, total (map (fun x => n * f x) l) = n * total (map f l).
-Proof. intros A f l n. induction l as [|x l IH]; cbn [map total]; lia. Qed.
+(* ---- What is done before an instant. ---- *)
 
 Lemma last_of_some : forall {A} (f : A -> bool) (g : A -> Z) l,
   (forall x, In x l -> f x = false) \/
@@ -152,8 +142,6 @@ Proof.
     + exists y. split; [right; exact I|]. split; [exact F|].
       intros z [<-|J] Z_; [congruence | auto].
 Qed.
-
-(* ---- What is done before an instant. ---- *)
 
 Section Early.
 Variables (ts : list positive) (d : positive -> Z) (uses : positive -> bool) (hs : paths).

@@ -177,6 +177,16 @@ Proof. intros A f g. induction l as [|x l IH]; cbn; lia. Qed.
 Lemma total_zeros : forall {A} (f : A -> Z) l, (forall x, f x = 0) -> total (map f l) = 0.
 Proof. intros A f l Z0. induction l as [|x l IH]; cbn; [reflexivity|]. rewrite Z0, IH. lia. Qed.
 
+Lemma total_below : forall {A} (f g : A -> Z) l, (forall x, In x l -> f x <= g x) ->
+  total (map f l) <= total (map g l).
+Proof.
+  intros A f g. induction l as [|x l IH]; intros H; cbn [map total]; [lia|].
+  specialize (IH (fun y I => H y (or_intror I))). pose proof (H x (or_introl eq_refl)). lia.
+Qed.
+
+Lemma total_times : forall {A} (f : A -> Z) l n, total (map (fun x => n * f x) l) = n * total (map f l).
+Proof. intros A f l n. induction l as [|x l IH]; cbn [map total]; lia. Qed.
+
 Lemma add_once : forall (x : Z) (a : positive) (g : positive -> Z) ns, NoDup ns ->
   total (map (fun t => if Pos.eq_dec t a then x + g t else g t) ns) =
   total (map g ns) + if in_dec Pos.eq_dec a ns then x else 0.

@@ -18,6 +18,8 @@
            stop   list of classes on the path to it, class, 1 at its end or 0, units
        C resource tasks head tail claim             a certificate of one resource
        O resource store begin end claim             a certificate of one store, about these edges
+       V store ways claim                           a certificate of what a store holds, for how long
+           way    of each life of the store the list of classes between its begin and its end
        M resources stores parts claim               a certificate by prices
            resource, store  number, list of steps (tick, price)
            part   a forest: 0 where it ends, or a task, the forest that waits for it, and the rest
@@ -33,6 +35,7 @@ type given = {
   table : table;
   edges : positive edge list;
   stores : positive store list;
+  lives : life list;
   is_sure : bool; (* that the edges below may be asked for *)
   sure : positive edge list;
 }
@@ -93,7 +96,7 @@ let read_problem () =
     { base; capacity; events = many event }
   in
   let stores = many store in
-  { ranks; table; edges; stores; is_sure = well_written table stores; sure = edges }
+  { ranks; table; edges; stores; lives = []; is_sure = well_written table stores; sure = edges }
 
 let read_row () =
   let place = number () in
@@ -148,7 +151,7 @@ let freed ({ table; edges; stores; _ } as problem) =
   let groups = many (fun () -> many read_class) in
   let lives = many read_life in
   let sure = many read_edge in
-  { problem with sure; is_sure = check_free table edges stores groups lives sure }
+  { problem with lives; sure; is_sure = check_free table edges stores groups lives sure }
 
 let one_resource ({ table; is_sure; sure; _ } as problem) =
   let resource = number () in
@@ -166,6 +169,12 @@ let one_store ({ table; is_sure; sure; stores; _ } as problem) =
   let given = { at_resource; at_store; begin_ticks; end_ticks; store_bound = number () } in
   answer (is_sure && check_one_store (computes problem) table sure stores given)
 
+let volume ({ table; edges; stores; lives; is_sure; sure; _ } as problem) =
+  let of_store = number () in
+  let ways = many (fun () -> many read_class) in
+  let given = { of_store; ways; volume_bound = number () } in
+  answer (is_sure && check_volume (computes problem) table edges sure stores lives given)
+
 let prices ({ table; edges; stores; _ } as problem) =
   let of_resources = many read_tariff in
   let of_stores = many read_tariff in
@@ -181,8 +190,9 @@ let rec follow problem =
   | "S" -> judge problem (many read_row); follow problem
   | "C" -> one_resource problem; follow problem
   | "O" -> one_store problem; follow problem
+  | "V" -> volume problem; follow problem
   | "M" -> prices problem; follow problem
   | other -> failwith ("no command " ^ other)
 
 let () =
-  follow { ranks = Z0; table = []; edges = []; stores = []; is_sure = false; sure = [] }
+  follow { ranks = Z0; table = []; edges = []; stores = []; lives = []; is_sure = false; sure = [] }

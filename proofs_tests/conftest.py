@@ -69,11 +69,15 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.fixture(scope="session")
 def coq_library(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
-    """Where the proofs of ``proofs/`` are compiled, once a session; what each file prints."""
-    from proofs_tests.coq import compiled
+    """Where the proofs of ``proofs/`` are compiled, once for all processes that run the tests; what
+    each file prints."""
+    from proofs_tests.coq import library
 
-    folder = tmp_path_factory.mktemp("proofs")
-    return folder, compiled(folder)
+    of_all = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        of_all = of_all.parent
+    folder = of_all / "coq"
+    return folder, library(folder)
 
 
 @pytest.fixture(scope="module", autouse=True)

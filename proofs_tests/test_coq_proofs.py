@@ -83,6 +83,27 @@ MUTANTS = {
         "store_bound c < last - first.\nProof.\n  intros counts l es stores c H s",
     ),
     "ends in which all may be done": ("OneStore.v", "late <? work)", "late <? work + 1)"),
+    "a volume raised by one": (
+        "VolumeSound.v",
+        "volume_bound c <= last - first.",
+        "volume_bound c < last - first.",
+    ),
+    "one begun a tick late": ("VolumeSound.v", "now < a + n * d ->", "now <= a + n * d ->"),
+    "more missing at the ends": (
+        "Steps.v",
+        "(Z.of_nat n * room - most * steps_to (Z.of_nat n)) <=",
+        "(Z.of_nat n * room + 1 - most * steps_to (Z.of_nat n)) <=",
+    ),
+    "levels after the first not looked at": (
+        "Volume.v",
+        "highest (acquired f) (map change (stops f)).",
+        "highest (acquired f) [].",
+    ),
+    "a use a tick longer": (
+        "Volume.v",
+        "Some (w + ticks k (pick j (finishes f)))",
+        "Some (w + ticks k (pick j (finishes f)) + 1)",
+    ),
     "a later start asked for": (
         "Definitions.v",
         "finish x + lag <=? start y",

@@ -15,12 +15,16 @@ from bubbleproof.solvers import SolveOptions, solve
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline_problem import problem_of
+from bubbleproof.verify.certificates.certificate_rule import refusal
 from bubbleproof.verify.certificates.one_machine import OneMachine, one_machine_refusal
-from bubbleproof.verify.certificates.one_store import one_store_refusal
+from bubbleproof.verify.certificates.one_store import OneStore
 from bubbleproof.verify.certificates.tick_prices import prices_refusal
+from bubbleproof.verify.certificates.volume import Volume
 from proofs_tests.coq import answer, needs_coq
-from proofs_tests.verify.test_one_store import QUEUE, TRUE
+from proofs_tests.verify.test_one_store import QUEUE
+from proofs_tests.verify.test_one_store import TRUE as STORED
 from proofs_tests.verify.test_tick_prices import rented
+from proofs_tests.verify.test_volume import TRUE as VOLUME
 from proofs_tests.verify.test_volume import queue
 
 TOML = """
@@ -97,10 +101,11 @@ def test_prices_are_a_theorem_about_the_problem_itself(folder: Path) -> None:
     problem = queue(4, 2)
     schedule = solve(problem, SolveOptions(threads=1)).schedule
     assert schedule is not None
-    done = answer(folder, "Sold", coq_theorem(problem, schedule, rented(20)))
+    text = coq_theorem(problem, schedule, rented(20))
+    done = answer(folder, "Sold", text)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Closed under the global context") == 4
-    assert "all_edges" not in (folder / "Sold.v").read_text()
+    assert "all_edges" not in text
     for claim in (rented(21), rented(20, 0)):
         assert prices_refusal(problem, claim) is not None
         assert answer(folder, "Wrong", coq_theorem(problem, schedule, claim)).returncode
@@ -109,16 +114,21 @@ def test_prices_are_a_theorem_about_the_problem_itself(folder: Path) -> None:
 
 
 @needs_coq
-def test_one_store_is_a_theorem_about_the_problem(folder: Path) -> None:
-    """The certificate of ``test_one_store`` that is true of its queue, and raised by one."""
-    schedule = solve(QUEUE, SolveOptions(threads=1)).schedule
+@pytest.mark.parametrize(
+    ("problem", "true"), [(QUEUE, STORED), (queue(4, 2), VOLUME)], ids=("one store", "volume")
+)
+def test_what_a_store_shows_is_a_theorem(
+    folder: Path, problem: Problem, true: OneStore | Volume
+) -> None:
+    """Certificates of ``test_one_store`` and ``test_volume`` that are true, and raised by one."""
+    schedule = solve(problem, SolveOptions(threads=1)).schedule
     assert schedule is not None
-    done = answer(folder, "Stored", coq_theorem(QUEUE, schedule, TRUE))
+    done = answer(folder, "Stored", coq_theorem(problem, schedule, true))
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Closed under the global context") == 4
-    raised = replace(TRUE, bound=TRUE.bound + 1)
-    assert one_store_refusal(QUEUE, raised) is not None
-    assert answer(folder, "Wrong", coq_theorem(QUEUE, schedule, raised)).returncode
+    raised = replace(true, bound=true.bound + 1)
+    assert refusal(problem, raised) is not None
+    assert answer(folder, "Wrong", coq_theorem(problem, schedule, raised)).returncode
 
 
 def test_what_coq_has_no_words_for_is_refused(

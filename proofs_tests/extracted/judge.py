@@ -14,13 +14,14 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.formats.coq.coq_words import Edge, certificate_edges, changes_of, homes_of
-from bubbleproof.formats.coq.free_edges import free_words
+from bubbleproof.formats.coq.free_edges import free_words, ways_words
 from bubbleproof.formats.coq.price_list import forest_text, waits_of
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
 from bubbleproof.verify.certificates.tick_prices import Tariff, TickPrices
+from bubbleproof.verify.certificates.volume import Volume
 
 PROOFS = Path(__file__).resolve().parents[2] / "proofs"
 SECONDS = 600  # for one call
@@ -114,6 +115,12 @@ def store_words(certificate: OneStore) -> str:
     """The certificate of one store."""
     numbers = certificate.resource, certificate.store, certificate.begin, certificate.end
     return " ".join(map(str, ("O", *numbers, certificate.bound)))
+
+
+def volume_words(problem: Problem, certificate: Volume) -> str:
+    """The certificate of what a store holds, and for how long."""
+    numbers = certificate.store, *ways_words(problem, certificate.store), certificate.bound
+    return " ".join(map(str, ("V", *numbers)))
 
 
 def forests_words(problem: Problem) -> str:

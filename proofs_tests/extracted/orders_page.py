@@ -5,7 +5,7 @@
 Coq extracts each rank's order from the closed forms that its theorems are about (proofs/Orders.v);
 for interleaved 1F1B, from the places that theorem ``interleaved`` names. Every rank of every size
 up to ``--ranks``, ``--microbatches`` and ``--chunks`` is compared. The exit status is 1 where one
-differs, 2 where Coq or OCaml is missing.
+differs, 2 where Coq or OCaml is missing. ``make -C proofs orders`` makes the program and runs this.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class OrderTally:
 
 def built(folder: Path) -> Path:
     """The program that prints the orders, made in the folder."""
-    command = ["sh", "orders.sh", str(folder)]
+    command = ["sh", "extract.sh", str(folder), "orders"]
     done = subprocess.run(
         command, cwd=PROOFS, capture_output=True, text=True, check=False, timeout=SECONDS
     )
@@ -115,6 +115,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--ranks", type=int, default=16, help="up to so many")
     parser.add_argument("--microbatches", type=int, default=64, help="up to so many")
     parser.add_argument("--chunks", type=int, default=3, help="of interleaved, up to so many")
+    parser.add_argument("--program", type=Path, help="what prints the orders (default: made anew)")
     parser.add_argument("--write", type=Path, help="the file (default: standard output)")
     given = sys.argv[1:] if words is None else list(words)
     arguments = parser.parse_args(given)
@@ -123,7 +124,7 @@ def main(words: Sequence[str] | None = None) -> int:
     begun = perf_counter()
     with TemporaryDirectory() as folder:
         size = arguments.ranks, arguments.microbatches, arguments.chunks
-        lines = list(printed(built(Path(folder)), *size))
+        lines = list(printed(arguments.program or built(Path(folder)), *size))
     ran = perf_counter()
     tallies = compared(iter(lines))
     seconds = ran - begun, perf_counter() - ran

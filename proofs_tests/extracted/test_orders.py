@@ -16,8 +16,8 @@ SIZE = sized((4, 8, 2), full=(16, 64, 3))
 
 
 @pytest.fixture(scope="module")
-def lines(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    return list(printed(built(tmp_path_factory.mktemp("orders")), *SIZE))
+def lines(coq_library: tuple[Path, dict[str, str]]) -> list[str]:
+    return list(printed(built(coq_library[0]), *SIZE))
 
 
 @needs_judge

@@ -35,6 +35,9 @@ PROBLEM = "P 9 2  2 1 0  3 1 0  1 1 2 0  1 0 1 1 2 1 0 1 2 1 -1"
 TAKERS = "P 9 2  2 1 0  2 1 0  0  1  0 1 1  6  1 0 2 1 0 -1 1 1 -1  2 0 2 2 0 -1 2 1 -1"
 # twice F and B of 2 ticks on one rank, B 4 ticks after F, which holds 1 unit until B ends
 QUEUE = "P 9 4  2 1 0  2 1 0  2 1 0  2 1 0  2 1 3 4 2 4 4  1 0 1 {} 4 1 0 1 2 0 1 3 1 -1 4 1 -1"
+IN_ORDER = (  # of the queue: groups, what each microbatch does to the store, edges
+    "F 1 2 2 1 2 2 3 4  1 0 2 1 2 1 0 2 3 4 0 -1  4 1 2 0 1 3 4 2 4 4 3 4 0"
+)
 BY_HAND = {
     "S 2  0 1 0  0 2 2": "11111",
     "S 2  0 1 0  0 2 1": "11001",  # too early for its input, and on top of it
@@ -73,6 +76,15 @@ BY_HAND = {
     "O 0 -1 6 6 16": "0",
     f"{QUEUE.format(2)} O 0 0 6 6 16": "0",  # room for both
     f"{QUEUE.format(0)} O 0 0 6 6 20": "1",  # for none
+    # two uses of 8 ticks, and 2 + 2 ticks at the ends with room for one more: (16 + 4) / 2
+    f"{QUEUE.format(2)} {IN_ORDER} V 0 1 0 10": "1",
+    "V 0 1 0 11": "0",
+    "V 0 0 10": "0",  # no way
+    "V 1 1 0 10": "0",  # another store
+    "V -1 1 0 10": "0",
+    f"{QUEUE.format(1)} {IN_ORDER} V 0 1 0 16": "1",
+    "V 0 1 0 17": "0",
+    f"{QUEUE.format(2)} V 0 1 0 10": "0",  # nobody says what the store is used for
     # a price of 1 a tick: two tasks of 2 ticks pay 4, of 3 ticks for sale, and of 4
     "P 9 2  2 1 0  2 1 0  0  0  M 1 0 1 0 1  0  2 1 0 0 2 0 0  4": "1",
     "M 1 0 1 0 1  0  2 1 0 0 2 0 0  5": "0",
@@ -85,8 +97,8 @@ BY_HAND = {
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built(tmp_path_factory.mktemp("extracted"))
+def program(coq_library: tuple[Path, dict[str, str]]) -> Path:
+    return built(coq_library[0])
 
 
 @needs_judge
@@ -111,7 +123,7 @@ def test_the_three_checkers_agree(program: Path) -> None:
 @needs_judge
 def test_damaged_certificates_are_judged_alike(program: Path) -> None:
     agreement = DamagedAgreement()
-    compare_damaged(agreement, program, sized(300, full=100_000), each=sized(20, full=200))
+    compare_damaged(agreement, program, sized(300, full=100_000), each=sized(6, full=200))
     assert agreement.wrong == []
     assert set(agreement.looked_at) == set(KINDS.values())
     assert 0 < agreement.accepted.total() < agreement.looked_at.total()

@@ -30,7 +30,7 @@ from bubbleproof.formats.coq.coq_words import (
     table_text,
     task_text,
 )
-from bubbleproof.formats.coq.free_edges import groups_text, lives_text
+from bubbleproof.formats.coq.free_edges import groups_text, lives_text, ways_text
 from bubbleproof.formats.coq.price_list import prices_text
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
@@ -38,6 +38,7 @@ from bubbleproof.verify.certificates.certificate_rule import Certificate
 from bubbleproof.verify.certificates.one_machine import OneMachine, longest_paths
 from bubbleproof.verify.certificates.one_store import OneStore
 from bubbleproof.verify.certificates.tick_prices import TickPrices
+from bubbleproof.verify.certificates.volume import Volume
 
 MOST_TASKS = 20_000  # rule 4 is checked pair by pair: 400 million are minutes
 _HEAD = """(* The schedule takes {makespan} ticks, and none of its problem takes less than {bound}.
@@ -124,7 +125,7 @@ def coq_theorem(problem: Problem, schedule: Schedule, certificate: Certificate) 
     problem, schedule
         A problem, and a schedule of it with all its tasks.
     certificate
-        A ``TickPrices``, or a ``OneMachine`` or ``OneStore`` of the makespan.
+        A ``TickPrices``, or a ``OneMachine``, ``OneStore`` or ``Volume`` of the makespan.
 
     Raises
     ------
@@ -167,10 +168,13 @@ def _claim(problem: Problem, certificate: Certificate) -> CoqClaim:
             return _one_machine(problem, certificate)
         if isinstance(certificate, OneStore):
             return _one_store(problem, certificate)
+        if isinstance(certificate, Volume):
+            return _volume(problem, certificate)
     kind = f"{type(certificate).__name__} of {certificate.objective}"
     raise ValueError(
-        "--coq writes certificates by prices (TickPrices), by one resource (OneMachine) and by one "
-        f"store (OneStore) of the makespan, got {kind}; other kinds have no theorem in proofs/ yet"
+        "--coq writes certificates by prices (TickPrices), and by one resource (OneMachine), one "
+        f"store (OneStore) or what it holds for how long (Volume) of the makespan, got {kind}; "
+        "other kinds have no theorem in proofs/ yet"
     )
 
 
@@ -205,6 +209,12 @@ def _one_store(problem: Problem, certificate: OneStore) -> CoqClaim:
     )
     claim = f"StoreClaim {' '.join(f'({number})' for number in numbers)}"
     return _with_free_edges(problem, "FreeEdges OneStore", "one_store_on_the_problem", claim)
+
+
+def _volume(problem: Problem, certificate: Volume) -> CoqClaim:
+    ways = ways_text(problem, certificate.store)
+    claim = f"VolumeClaim ({certificate.store}) {ways} ({certificate.bound})"
+    return _with_free_edges(problem, "FreeEdges Volume VolumeSound", "volume_on_the_problem", claim)
 
 
 def _with_free_edges(problem: Problem, files: str, lemma: str, claim: str) -> CoqClaim:

@@ -15,6 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from bubbleproof.formats.coq.coq_words import list_text, task_text
+from bubbleproof.theory.model.actions import Bools
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.chains import Lifecycle, in_order
 from bubbleproof.verify.certificates.index_order import IndexOrder, index_order
@@ -61,9 +62,12 @@ def _life(problem: Problem, order: IndexOrder, life: Lifecycle) -> Life:
     """A stop for each moment of its chain; changes of one moment are one, that of their sum."""
     chain = next(each for each in order.chains[life.store] if each[0][0][0] == life.first)
     row_of = {task: tuple(row.tolist()) for task, row in order.row_of.items()}
+    actions = problem.actions
+    columns = actions.stage, actions.slice, actions.microbatch
+    alike = np.logical_and.reduce([column == column[life.first] for column in columns])
     before, stops = life.first, list[LifeStop]()
     for (_, held), ((task, at_end), level) in pairwise(chain):
-        via = tuple(row_of[each] for each in _between(problem, before, task))
+        via = tuple(row_of[each] for each in _between(problem, before, task, alike))
         stops.append(LifeStop(via=via, row=row_of[task], at_end=at_end, delta=level - held))
         before = task
     return Life(
@@ -74,11 +78,25 @@ def _life(problem: Problem, order: IndexOrder, life: Lifecycle) -> Life:
     )
 
 
-def _between(problem: Problem, first: int, later: int) -> list[int]:
-    """The tasks on the longest path between two of one stage, slice and microbatch."""
-    actions, edges = problem.actions, problem.edges
-    columns = actions.stage, actions.slice, actions.microbatch
-    alike = np.logical_and.reduce([column == column[first] for column in columns])
+def ways_of(problem: Problem, store: int) -> list[list[Row]]:
+    """Of each lifecycle of a store the classes on the longest path from its begin to its end."""
+    order, microbatch = index_order(problem), problem.actions.microbatch
+    row_of = {task: tuple(row.tolist()) for task, row in order.row_of.items()}
+    lives = [life for life in order.lifecycles if life.store == store]
+    return [
+        [
+            row_of[task]
+            for task in _between(
+                problem, life.first, life.last, microbatch == microbatch[life.first]
+            )
+        ]
+        for life in lives
+    ]
+
+
+def _between(problem: Problem, first: int, later: int, alike: Bools) -> list[int]:
+    """The tasks on the longest path between two, through such as are ``alike`` alone."""
+    edges = problem.edges
     inside = alike[edges.before] & alike[edges.after]
     rows = np.stack([edges.before, edges.after, edges.lag], axis=1)[inside].tolist()
     before, after = [row[0] for row in rows], [row[1] for row in rows]
@@ -121,6 +139,16 @@ def _life_text(life: Life) -> str:
 
 def _row(row: Row) -> str:
     return list_text(map(task_text, row))
+
+
+def ways_text(problem: Problem, store: int) -> str:
+    """The ways through a store's lifecycles as a list."""
+    return list_text(list_text(map(_row, way)) for way in ways_of(problem, store))
+
+
+def ways_words(problem: Problem, store: int) -> Iterator[int]:
+    """The same as numbers."""
+    yield from _many(ways_of(problem, store), lambda way: _many(way, _row_words))
 
 
 def free_words(problem: Problem) -> Iterator[int]:
