@@ -25,6 +25,7 @@ from proofs_tests.papers.theorems import (
     test_interleaved_timing,
     test_zb_h1_durations,
 )
+from proofs_tests.papers.theorems.compared import CASES
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "guide" / "formal.md"
 BEGIN, END = "<!-- theorem index -->\n", "<!-- end of the index -->\n"
@@ -72,6 +73,10 @@ def compared() -> dict[str, tuple[str, str]]:
         "zb-h1-durations": ("test_zb_h1_durations.py", _told(test_zb_h1_durations.SIZES)),
         "bpipe": ("test_bpipe_walk.py", _told(test_bpipe_walk.SIZES)),
         "bpipe-printed": ("test_bpipe_pairs.py", _told(test_bpipe_pairs.SIZES)),
+        **{
+            name: ("test_all_ranks.py", _told((*about.sizes, *about.more)))
+            for name, about in CASES.items()
+        },
     }
 
 

@@ -21,7 +21,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bubbleproof.papers.theorems.closed_form import AT_J, AT_K, I, J, K, M, P, live
-from bubbleproof.papers.theorems.terms import Term, all_of, any_of, choose, index, negate, time
+from bubbleproof.papers.theorems.terms import (
+    LogicFormula,
+    Term,
+    all_of,
+    any_of,
+    choose,
+    index,
+    negate,
+    time,
+)
 from bubbleproof.papers.theorems.theorem import ObligationPart, Theorem, obligations_of
 
 T = time("t")
@@ -49,14 +58,21 @@ def weight_backward(i: Term, j: Term) -> Term:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitForm:
-    """The starts of F, I and W, their durations, the peak on every rank, and the makespan."""
+    """The starts of F, I and W, their durations, the peak on every rank, and the makespan.
+
+    Rank i begins with ``warmup(i)`` forwards; W(j) comes ``delay(i)`` microbatches after I(j). The
+    peak is reached at forward ``peak_at``.
+    """
 
     forward: SplitStartOf = forward
     input_backward: SplitStartOf = input_backward
     weight_backward: SplitStartOf = weight_backward
     ticks: tuple[Term, Term, Term] = (T, T, T)
     peak: Term = P
+    peak_at: Term = P - 1
     makespan: Term = (3 * M + P - 1) * T
+    warmup: Callable[[Term], Term] = lambda i: P - i
+    delay: Callable[[Term], Term] = lambda i: i
 
 
 def dependencies(form: SplitForm) -> list[ObligationPart]:
@@ -74,11 +90,13 @@ def dependencies(form: SplitForm) -> list[ObligationPart]:
 
 
 def order(form: SplitForm) -> list[ObligationPart]:
-    """One task at a time, in the order p-i forwards, then I(j), W(j-i), F(j+p-i) for each j."""
+    """One task at a time: the warm-up, then I(j), W(j-delay), F(j+warmup) for each j."""
     f, b, w = form.forward, form.input_backward, form.weight_backward
     t_f, t_i, t_w = form.ticks
     later, at = (*AT_J, *AT_K, K >= J + 1), (*AT_J, *AT_K)
-    f_before_i, f_before_w, i_before_w = J <= P - I + K - 1, J <= P + K - 1, J <= I + K
+    warmup, delay = form.warmup(I), form.delay(I)
+    f_before_i, i_before_w = warmup + K - 1 >= J, delay + K >= J
+    f_before_w = warmup + delay + K - 1 >= J
     return [
         ("F in index order", later, f(I, K) >= f(I, J) + t_f),
         ("I in index order", later, b(I, K) >= b(I, J) + t_i),
@@ -95,6 +113,8 @@ def order(form: SplitForm) -> list[ObligationPart]:
 def tightness(form: SplitForm) -> list[ObligationPart]:
     """Each start is 0 or the end of a task that must come before it."""
     f, b, w = form.forward, form.input_backward, form.weight_backward
+    warmup, delay = form.warmup(I), form.delay(I)
+    both = warmup + delay
     return [
         (
             "F is tight",
@@ -103,8 +123,8 @@ def tightness(form: SplitForm) -> list[ObligationPart]:
                 f(I, J).equals(0),
                 all_of(I >= 1, f(I, J).equals(f(I - 1, J) + T)),
                 all_of(J >= 1, f(I, J).equals(f(I, J - 1) + T)),
-                all_of(J >= P - I, f(I, J).equals(b(I, J - P + I) + T)),
-                all_of(J >= P, f(I, J).equals(w(I, J - P) + T)),
+                all_of(warmup <= J, f(I, J).equals(b(I, J - warmup) + T)),
+                all_of(both <= J, f(I, J).equals(w(I, J - both) + T)),
             ),
         ),
         (
@@ -114,8 +134,8 @@ def tightness(form: SplitForm) -> list[ObligationPart]:
                 b(I, J).equals(f(I, J) + T),
                 all_of(I <= P - 2, b(I, J).equals(b(I + 1, J) + T)),
                 all_of(J >= 1, b(I, J).equals(b(I, J - 1) + T)),
-                all_of(J + P - I <= M, b(I, J).equals(f(I, J + P - I - 1) + T)),
-                all_of(J >= I + 1, b(I, J).equals(w(I, J - I - 1) + T)),
+                all_of(J + warmup <= M, b(I, J).equals(f(I, J + warmup - 1) + T)),
+                all_of(delay + 1 <= J, b(I, J).equals(w(I, J - delay - 1) + T)),
             ),
         ),
         (
@@ -124,22 +144,25 @@ def tightness(form: SplitForm) -> list[ObligationPart]:
             any_of(
                 w(I, J).equals(b(I, J) + T),
                 all_of(J >= 1, w(I, J).equals(w(I, J - 1) + T)),
-                all_of(J + I <= M - 1, w(I, J).equals(b(I, J + I) + T)),
-                all_of(J + P <= M, w(I, J).equals(f(I, J + P - 1) + T)),
+                all_of(J + delay <= M - 1, w(I, J).equals(b(I, J + delay) + T)),
+                all_of(J + both <= M, w(I, J).equals(f(I, J + both - 1) + T)),
             ),
         ),
     ]
 
 
-def costs(form: SplitForm) -> list[ObligationPart]:
-    """Activations live from the start of F to the end of W; the makespan is kept and reached."""
+def costs(form: SplitForm, last: LogicFormula | None = None) -> list[ObligationPart]:
+    """Activations live from the start of F to the end of W; the makespan is kept and reached.
+
+    ``last`` says which ranks end last; None for every rank.
+    """
     f, w, zero = form.forward, form.weight_backward, 0 * I
     return [
-        *live(f, lambda i, j: w(i, j) + T, form.peak, P - 1),
+        *live(f, lambda i, j: w(i, j) + T, form.peak, form.peak_at),
         ("no task ends after the makespan", AT_J, w(I, J) + T <= form.makespan),
         (
             "the makespan is reached",
-            (I >= 0, I <= P - 1),
+            (I >= 0, I <= P - 1) if last is None else (last,),
             all_of(f(zero, zero).equals(0), (w(I, M - 1) + T).equals(form.makespan)),
         ),
     ]

@@ -21,7 +21,6 @@ from bubbleproof.papers.theorems.periodic_fit import fitted
 from bubbleproof.papers.theorems.periodic_keys import keys_of
 from bubbleproof.papers.theorems.periodic_schedule import LinearForm, PeriodicSchedule
 from bubbleproof.papers.theorems.theorem import Obligation, Theorem
-from bubbleproof.papers.tpipe.tpipe_formulas import joint_peak
 from bubbleproof.theory.families import FamilyMember, member
 
 ParameterValue = int | tuple[int, ...]
@@ -149,4 +148,4 @@ def _agreements(
 
 
 def _told_at(text: str, params: Mapping[str, int]) -> int:
-    return cast("int", Formula(text, {"joint_peak": joint_peak})(params))
+    return cast("int", Formula(text)(params))

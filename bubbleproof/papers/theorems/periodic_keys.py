@@ -1,8 +1,8 @@
 """Families whose order is published as a formula: tasks of a rank run in the order of their keys.
 
-A key is base + period * place. T-Pipe and T-Recomp give them as the starts of their rounds, ZB-H1
-and ZB-H2 as the turns of their delayed weights, Chimera's full units as starts at unit ticks. The
-same formulas make the families' programs (``theory.families``), sorted by key.
+A key is base + period * place. T-Recomp gives them as the starts of its rounds, ZB-H1 as the turns
+of its delayed weights, Chimera's full units as starts at unit ticks. The same
+formulas make the families' programs (``theory.families``), sorted by key.
 """
 
 from __future__ import annotations
@@ -26,12 +26,10 @@ def keys_of(family: str, params: Mapping[str, int], repeats: int, rest: int) -> 
     ``rest`` is the remainder of m by the microbatches of a period.
     """
     p = params["p"]
-    if family in ("tpipe", "trecomp"):
+    if family == "trecomp":
         return _rounds(member(family, **{**params, "m": 1}).pipeline)
     if family == "zb-h1":
         return _delayed(lambda rank: p - rank, lambda rank: rank)
-    if family == "zb-h2":
-        return _delayed(lambda rank: 2 * (p - rank) - 1, lambda rank: 2 * rank)
     if family == "chimera" and 2 * repeats == p and not rest:
         return _waves(2 * p)
     return None

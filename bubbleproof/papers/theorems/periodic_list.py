@@ -1,8 +1,9 @@
 """The published families whose schedules repeat, with the shapes at which they are proved.
 
-T-Pipe, the zero-bubble families and SVPP repeat with every microbatch, interleaved ones with every
-group of p. Ticks are those of the family's source; where a formula for makespan and peak is known
-(``theory.families`` tells whose), it is proved along with the closed form.
+T-Recomp, zero-bubble families and SVPP repeat with every microbatch, interleaved ones with every
+group of p. What is proved for all p and m is not here. Ticks are those of the family's source;
+where a formula for makespan and peak is known (``theory.families`` tells whose), it is proved along
+with the closed form.
 """
 
 from __future__ import annotations
@@ -16,12 +17,11 @@ from bubbleproof.papers.theorems.periodic_families import PeriodicShape, Periodi
 FULL = "tF = 1, tB = 2"
 SPLIT = "tF = tI = tW = 1"
 RECOMPUTED = f"{FULL}, a recomputation 1"
-OVERLAPPED = f"{SPLIT}, a forward and a backward together 3"
 
 
 def listed() -> tuple[PeriodicTheorem, ...]:
     """Every theorem on a family that repeats."""
-    return (*_CHRONOS, *_ZERO_BUBBLE, *_OVERLAPPED, *_WAVES, *_SLICES, *_GROUPS)
+    return (*_CHRONOS, *_ZERO_BUBBLE, *_WAVES, *_SLICES, *_GROUPS)
 
 
 def _shape(
@@ -56,25 +56,7 @@ def _svpp(p: int, s: int, *, repeats: int = 1, **params: int) -> PeriodicShape:
 
 _CHRONOS = (
     PeriodicTheorem(
-        "tpipe",
-        "T-Pipe",
-        FULL,
-        _each("tpipe", range(2, 17), "6*p + 4"),
-        "makespan 6(m+p-1) and peak s + d - (1 for odd p) - r chunk activations on rank r, "
-        "s and d those of T-Pipe's Appendix A",
-        "6*(m+p-1)",
-        "joint_peak(p) - r",
-    ),
-    PeriodicTheorem(
         "trecomp", "T-Pipe with T-Recomp", RECOMPUTED, _each("trecomp", range(2, 9), "7*p + 4")
-    ),
-    PeriodicTheorem(
-        "toffload",
-        "T-Pipe with T-Offload, its makespan that of T-Pipe",
-        f"{FULL}, an off-load, a step and a reload 1 each",
-        _each("toffload", range(2, 7), "6*p + 4"),
-        "makespan 6(m+p-1), all off-loads and steps done by then",
-        "6*(m+p-1)",
     ),
     PeriodicTheorem(
         "trecomp-interleaved",
@@ -85,15 +67,6 @@ _CHRONOS = (
 )
 _ZERO_BUBBLE = (
     PeriodicTheorem(
-        "zb-h2",
-        "ZB-H2",
-        SPLIT,
-        _each("zb-h2", range(2, 9), "8*p + 2"),
-        "makespan 3m+p-1 and peak 2p-1 activations on every rank",
-        "3*m + p-1",
-        "2*p - 1",
-    ),
-    PeriodicTheorem(
         "zb-h1-starts",
         "ZB-H1",
         "tF = 1, tI = 2, tW = 1",
@@ -101,15 +74,6 @@ _ZERO_BUBBLE = (
         "makespan 4m+2(p-1), theorem zb-h1-durations', and peak p activations",
         "4*m + 2*(p-1)",
         "p",
-    ),
-    PeriodicTheorem(
-        "zb-v",
-        "ZB-V",
-        SPLIT,
-        _each("zb-v", range(2, 7), "9*p + 2"),
-        "makespan 6m+p-1 and peak 2p chunk activations on every rank",
-        "6*m + p-1",
-        "2*p",
     ),
     PeriodicTheorem(
         "v-half",
@@ -127,26 +91,6 @@ _ZERO_BUBBLE = (
         _each("v-min", range(2, 8), "7*p + 2"),
         "makespan 6m+4p-5-d with d = 2, 0, 4 for p mod 3 = 0, 1, 2, and 6m+1 for p = 2",
         "6*m + max(1, 4*p - 5 - (2, 0, 4)[p % 3])",
-    ),
-)
-_OVERLAPPED = (
-    PeriodicTheorem(
-        "dualpipe",
-        "DualPipe, m counting both directions",
-        OVERLAPPED,
-        _each("dualpipe", (2, 4, 6), "20*p"),
-        "makespan 3m+p-2 and peak p+1 activations on every rank",
-        "3*m + p-2",
-        "p+1",
-    ),
-    PeriodicTheorem(
-        "dualpipev",
-        "DualPipeV",
-        OVERLAPPED,
-        _each("dualpipev", range(2, 6), "12*p"),
-        "makespan 6m+2(p-1) and peak 2p+1 chunk activations on every rank",
-        "6*m + 2*(p-1)",
-        "2*p + 1",
     ),
 )
 _WAVES = (
@@ -173,22 +117,6 @@ _SLICES = (
             for p, s in ((2, 2), (3, 2), (3, 3), (4, 2), (4, 4))
             for f in range(s, p + s - 1)
         ),
-    ),
-    PeriodicTheorem(
-        "svpp-largest",
-        "SVPP with s >= p and the largest f",
-        FULL,
-        tuple(_svpp(p, s, v=v) for p in (2, 3, 4) for v in (1, 2) for s in (p, p + 1)),
-        "makespan (m*s*v+p-1)(tF+tB), theorem makespan-bound's least (n = msv), and "
-        "v*s + min(p-1, 2(p-1-r)) slices at most on rank r",
-        "3*(m*s*v + p-1)",
-        "s*v + min(p-1, 2*(p-1-r))",
-    ),
-    PeriodicTheorem(
-        "svpp-few-slices",
-        "SVPP with s < p, two chunks and the largest f",
-        FULL,
-        tuple(_svpp(p, s, v=2, repeats=p // s) for p, s in ((2, 1), (3, 1), (4, 1), (4, 2))),
     ),
     PeriodicTheorem(
         "svpp-w",

@@ -12,7 +12,7 @@ from bubbleproof.papers.theorems.theorem import Twin, TwinMaker
 
 
 def periodic_twins() -> Iterator[Twin]:
-    """Two twins of every such theorem, and more of T-Pipe's."""
+    """Two twins of every such theorem, and more of ZB-H1's starts."""
     for about in listed():
         one = replace(about, shapes=about.shapes[:1])
         right = one.shapes[0].schedule()
@@ -22,7 +22,7 @@ def periodic_twins() -> Iterator[Twin]:
         lower = replace(right, peaks=(right.peaks[0] - 1, *right.peaks[1:]))
         peaks = (f"{name}, rank 0: memory", f"{name}, rank 0: the peak is reached")
         yield twin("peak one less", lower, *peaks)
-        if about.id == "tpipe":
+        if about.id == "zb-h1-starts":
             yield from _more(one, right)
 
 
@@ -35,7 +35,7 @@ def _later(schedule: PeriodicSchedule, ticks: int) -> PeriodicSchedule:
 
 
 def _more(about: PeriodicTheorem, right: PeriodicSchedule) -> Iterator[Twin]:
-    """Starts, boundaries, order, keys and formula of T-Pipe, each with one number wrong."""
+    """Starts, boundaries, order, keys and formula of one family, each with one number wrong."""
     twin = _changes(about)
     first, last = right.classes[0], right.classes[-1]
     front, end = f"{right.shape}, rank {first.rank}", f"{right.shape}, rank {last.rank}"
@@ -58,13 +58,13 @@ def _more(about: PeriodicTheorem, right: PeriodicSchedule) -> Iterator[Twin]:
     wrong = _with(right, replace(right.classes[1], surroundings=(shorter, *others)))
     yield twin("a place left out", wrong, f"{front}: cover")
     if first.key is not None:
-        wrong = _with(right, replace(first, key=first.key.plus(6)))
+        wrong = _with(right, replace(first, key=first.key.plus(3)))
         yield twin("forwards a round later in the published order", wrong, f"{front}: order")
     told, reached = (
         f"{right.shape}: the formula's makespan",
         f"{right.shape}: the makespan is reached",
     )
-    yield twin("one more rank's worth of bubble in the formula", _later(right, 6), told, reached)
+    yield twin("one more rank's worth of bubble in the formula", _later(right, 2), told, reached)
 
 
 def _with(schedule: PeriodicSchedule, task: TaskClass) -> PeriodicSchedule:

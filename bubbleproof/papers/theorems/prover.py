@@ -31,12 +31,21 @@ _COUNTS = (1, 2, 3, 4)
 _MOST_TRIALS = 256
 
 
-def prove(theorem: Theorem, timeout_ms: int = 10_000) -> TheoremProof:
-    """Prove or refute every obligation, each within ``timeout_ms`` milliseconds per Z3 query."""
-    return TheoremProof(
-        theorem=theorem,
-        obligations=tuple(prove_obligation(o, timeout_ms) for o in theorem.obligations),
-    )
+def prove(
+    theorem: Theorem,
+    timeout_ms: int = 10_000,
+    known: dict[Obligation, ObligationProof] | None = None,
+) -> TheoremProof:
+    """Prove or refute every obligation, each within ``timeout_ms`` milliseconds per Z3 query.
+
+    ``known`` are those of other theorems in the same run, to which these are added: what theorems
+    share (T-Pipe and T-Offload, DualPipe and DualPipeV) is asked once.
+    """
+    found = {} if known is None else known
+    for obligation in theorem.obligations:
+        if obligation not in found:
+            found[obligation] = prove_obligation(obligation, timeout_ms)
+    return TheoremProof(theorem=theorem, obligations=tuple(found[o] for o in theorem.obligations))
 
 
 def prove_obligation(obligation: Obligation, timeout_ms: int = 10_000) -> ObligationProof:

@@ -8,17 +8,29 @@ from importlib.util import find_spec
 
 from bubbleproof.papers.bpipe import bpipe_pairs, bpipe_theorem
 from bubbleproof.papers.field import (
+    chimera_theorem,
+    eight_steps_theorem,
     frontier,
     gpipe_theorem,
+    hanayo_theorem,
     interleaved_starts,
     interleaved_theorem,
     one_f_one_b_theorem,
     zb_h1,
     zb_h1_durations,
+    zb_h2,
+    zb_v_theorem,
 )
+from bubbleproof.papers.mepipe import svpp_theorem
 from bubbleproof.papers.pipemesh import pipemesh_theorem
 from bubbleproof.papers.theorems import parametric_bounds, periodic_list
-from bubbleproof.papers.theorems.theorem import Theorem, TheoremProof
+from bubbleproof.papers.theorems.theorem import (
+    Obligation,
+    ObligationProof,
+    Theorem,
+    TheoremProof,
+)
+from bubbleproof.papers.tpipe import tpipe_theorem
 
 TIMEOUT_MS = 10_000
 
@@ -60,6 +72,16 @@ def theorems() -> Mapping[str, Theorem]:
         pipemesh_theorem.theorem(),
         zb_h1.theorem(),
         zb_h1_durations.theorem(),
+        zb_h2.theorem(),
+        zb_v_theorem.theorem(),
+        hanayo_theorem.theorem(),
+        chimera_theorem.theorem(),
+        svpp_theorem.theorem(),
+        svpp_theorem.few_slices(),
+        tpipe_theorem.theorem(),
+        tpipe_theorem.offload(),
+        eight_steps_theorem.theorem(),
+        eight_steps_theorem.v_theorem(),
         bpipe_theorem.theorem(),
         bpipe_pairs.theorem(),
     )
@@ -79,14 +101,15 @@ def prove_all(
 ) -> list[TheoremProof]:
     """Prove every theorem, in order; ``progress`` is called with each proof as it is done.
 
-    ``timeout_ms`` limits each Z3 query; what is not decided in time is UNKNOWN.
+    ``timeout_ms`` limits each Z3 query; what is not decided in time is UNKNOWN. An obligation that
+    theorems share is asked once.
     """
     require_z3()
     from bubbleproof.papers.theorems.prover import prove  # the only way to Z3
 
-    proofs = []
+    proofs, known = [], dict[Obligation, ObligationProof]()
     for theorem in theorems().values():
-        proofs.append(prove(theorem, timeout_ms))
+        proofs.append(prove(theorem, timeout_ms, known))
         if progress is not None:
             progress(proofs[-1])
     return proofs

@@ -26,6 +26,7 @@ from bubbleproof.papers.theorems import list_places, parametric_bounds
 from bubbleproof.papers.theorems.closed_form import PAIR, TB, TF, ClosedForm, M, P
 from bubbleproof.papers.theorems.list_places import Places
 from bubbleproof.papers.theorems.periodic_twins import periodic_twins
+from bubbleproof.papers.theorems.row_twins import row_twins
 from bubbleproof.papers.theorems.terms import Term, all_of, choose
 from bubbleproof.papers.theorems.theorem import LATE, PEAK, Twin, TwinMaker, make_twin
 
@@ -55,6 +56,7 @@ def twins_for_all_sizes() -> tuple[Twin, ...]:
         *_zb_h1_durations(),
         *_bpipe(),
         *_bpipe_pairs(),
+        *row_twins(),
     )
 
 

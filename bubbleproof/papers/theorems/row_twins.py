@@ -1,0 +1,158 @@
+"""Mutated twins of the theorems for all sizes on ZB-H2, ZB-V, waves, units, slices and rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from bubbleproof.papers.field import (
+    chimera_theorem,
+    eight_steps_theorem,
+    hanayo_theorem,
+    zb_h2,
+    zb_v_theorem,
+)
+from bubbleproof.papers.field import eight_steps_starts as steps
+from bubbleproof.papers.field.zb_h1 import T
+from bubbleproof.papers.mepipe import svpp_theorem
+from bubbleproof.papers.theorems.closed_form import PAIR, TB, TF, M, P
+from bubbleproof.papers.theorems.rank_rows import TaskRow
+from bubbleproof.papers.theorems.terms import Term, choose
+from bubbleproof.papers.theorems.theorem import LATE, PEAK, Twin, TwinMaker, make_twin
+from bubbleproof.papers.tpipe import tpipe_theorem
+
+
+def row_twins() -> Iterator[Twin]:
+    """Two or more of each."""
+    yield from _zb_h2()
+    yield from _zb_v()
+    yield from _waves()
+    yield from _units()
+    yield from _slices()
+    yield from _rounds()
+    yield from _steps()
+
+
+def _zb_h2() -> Iterator[Twin]:
+    right, twin = zb_h2.FORM, TwinMaker(zb_h2.theorem)
+
+    def early(i: Term, j: Term) -> Term:
+        return zb_h2.input_backward(i, j) - T
+
+    yield twin("makespan one tick less", replace(right, makespan=right.makespan - T), *LATE)
+    yield twin("peak one less", replace(right, peak=right.peak - 1), *PEAK)
+    yield twin("I one tick early", replace(right, input_backward=early), "I after its own F")
+    shorter = replace(right, warmup=lambda i: 2 * (P - i) - 2)
+    yield twin("warm-up one forward shorter", shorter, "F after I in the order")
+
+
+def _zb_v() -> Iterator[Twin]:
+    right, twin = zb_v_theorem.VForm(), TwinMaker(zb_v_theorem.theorem)
+
+    def early(i: Term, j: Term) -> Term:
+        return zb_v_theorem.input_down(i, j) - 1
+
+    yield twin("makespan one tick less", replace(right, makespan=right.makespan - 1), *LATE)
+    most = "F1: live activations never exceed the peak"
+    yield twin("peak one less", replace(right, peak=right.peak - 1), most, PEAK[1])
+    wrong = replace(right, i0=TaskRow(name="I0", start=early))
+    yield twin("I0 one tick early", wrong, "F0 and I0 one at a time")
+
+
+def _waves() -> Iterator[Twin]:
+    right, twin = hanayo_theorem.WaveForm(), TwinMaker(hanayo_theorem.theorem)
+    dense = replace(right, apart=1)
+    closer = replace(right, slot=lambda a, b, y: right.slot(a, b, y) - y)
+    yield twin("makespan one tick less", replace(right, makespan=right.makespan - 1), *LATE)
+    yield twin("slots a tick apart", dense, "a rank works on one slot at a time")
+    yield twin(
+        "rounds p - 1 slots apart",
+        closer,
+        "the next round of a microbatch begins when this one has ended",
+        "slots: the next round begins one slot further",
+    )
+
+
+def _units() -> Iterator[Twin]:
+    right, twin = chimera_theorem.UnitForm(), TwinMaker(chimera_theorem.theorem)
+    starts = dict(right.starts)
+    up = starts["F up"]
+    late = {**starts, "F up": lambda at, rank: up(at, rank) + 1}
+    yield twin("makespan one tick less", replace(right, makespan=right.makespan - 1), *LATE)
+    most = "F up: live activations never exceed the peak"
+    yield twin("peak one less", replace(right, peak=right.peak - 1), most, PEAK[1])
+    yield twin(
+        "F upward one tick later",
+        replace(right, starts=tuple(late.items())),
+        "F down and F up one at a time",
+    )
+
+
+def _slices() -> Iterator[Twin]:
+    right, twin = svpp_theorem.SliceForm(), TwinMaker(svpp_theorem.theorem)
+    few = TwinMaker(svpp_theorem.few_slices)
+    sooner = replace(right, makespan=right.makespan - PAIR)
+    longer = replace(right, warmup=lambda rank: svpp_theorem.warmup(rank) + 1)
+    lower = replace(right, peak=lambda rank: svpp_theorem.peak(rank) - 1)
+
+    def hasty(rank: Term, y: Term) -> Term:
+        return svpp_theorem.backward(rank, y) - choose(y <= 0, 0 * TB, TF)
+
+    own = replace(right, backward=hasty)
+    yield twin("makespan one pair less", sooner, *LATE)
+    yield twin("warm-up one forward longer", longer, "F before B in the order")
+    yield twin("peak one less", lower, PEAK[0])
+    yield few("makespan one pair less", sooner, *LATE)
+    yield few("backwards one tF earlier", own, "B of the last stage after its own F")
+    ring = svpp_theorem.SlicePlaces(of=lambda a, c, b, k: svpp_theorem.PLACES.of(a, c, b, k) - c)
+    yield make_twin(
+        "chunks one place closer",
+        svpp_theorem.few_slices(places=ring),
+        "list: the next chunk begins one place further",
+        "list: one chunk stands a ring behind the other",
+    )
+
+
+def _rounds() -> Iterator[Twin]:
+    right, twin = tpipe_theorem.RoundForm(), TwinMaker(tpipe_theorem.theorem)
+    ends, reached = LATE
+    lower = replace(right, peak=right.peak - 1)
+    odd = "FS: the peak is reached where p-1-r is odd"
+    yield twin("makespan one unit less", replace(right, makespan=right.makespan - 1), ends, reached)
+    yield twin("peak one less", lower, "FS: live activations never exceed the peak", odd)
+    paper = replace(right, peak=right.peak + tpipe_theorem.ODD)
+    yield twin("the sum of both peaks for odd p too", paper, odd)
+    early = TaskRow(name="BD", start=lambda i, j: tpipe_theorem.deep_backward(i, j) - 1, ticks=2)
+    yield twin("BD one unit early", replace(right, bd=early), "BD after its own FD")
+    keys = tpipe_theorem.KEYS
+    swapped = (keys[0], replace(keys[1], start=lambda i, j: keys[1].start(i, j) - 3), *keys[2:])
+    clash = "published starts: FS and FD one at a time"
+    yield twin("FD half a round earlier", replace(right, keys=swapped), clash)
+    offload = TwinMaker(tpipe_theorem.offload)
+    yield offload("makespan one unit less", replace(right, makespan=right.makespan - 1), ends)
+    slow = tpipe_theorem.EngineTicks(reload=3)
+    late = "a rank's state is back before its first FD"
+    yield make_twin("reloads of 3 units", tpipe_theorem.offload(ticks=slow), late)
+    long = tpipe_theorem.EngineTicks(step=M)
+    too_long = "OFFLOAD and STEP end within T-Pipe's makespan"
+    yield make_twin("steps of m units", tpipe_theorem.offload(ticks=long), too_long)
+
+
+def _steps() -> Iterator[Twin]:
+    right, most = steps.StepForm(), "F1: live activations never exceed the peak"
+
+    def earlier(at: steps.Depth, w: Term) -> Term:
+        return steps.late_weight(at, w) - 1
+
+    def hasty(at: steps.Depth, j: Term) -> Term:
+        return steps.b1_start(at, j) - choose(j <= M - 1 - at.depth, 0, 1)
+
+    sooner, lower = replace(right, makespan=right.makespan - 1), replace(right, peak=right.peak - 1)
+    for theorem in (eight_steps_theorem.theorem, eight_steps_theorem.v_theorem):
+        twin = TwinMaker(theorem)
+        yield twin("makespan one tick less", sooner, *LATE)
+        yield twin("peak one less", lower, most, PEAK[1])
+        last = "a last W after its own I0"
+        yield twin("late W one tick early", replace(right, weight=earlier), last)
+        drained = replace(right, b1=(hasty, right.b1[1]))
+        yield twin("step 6 one tick early", drained, "B1 after B1 of the rank before")
