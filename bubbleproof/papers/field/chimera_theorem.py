@@ -30,7 +30,7 @@ from bubbleproof.papers.theorems.theorem import ObligationPart, Theorem, obligat
 HALF, UNITS, RANK = index("h"), index("units"), index("r")
 SHAPE = (HALF >= 1, UNITS >= 1, RANK >= 0, RANK <= HALF - 1)
 RANKS = 2 * HALF
-StartOf = Callable[["UnitPlace", Term], Term]
+UnitStart = Callable[["UnitPlace", Term], Term]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class UnitPlace:
 
 HERE, OTHER = (UnitPlace(index(f"n{k}"), index(f"x{k}")) for k in ("", "2"))
 NOW = all_of(HERE.is_there, HERE.unit <= UNITS - 1)
-STARTS: dict[str, StartOf] = {
+STARTS: dict[str, UnitStart] = {
     "F down": lambda at, rank: at.injected + rank,
     "B down": lambda at, rank: at.injected + 2 * RANKS - 1 - rank,
     "F up": lambda at, rank: at.injected + RANKS - 1 - rank,
@@ -84,7 +84,7 @@ HINTS = (
 class UnitForm:
     """When each task of a microbatch starts, the most that a rank holds, and the makespan."""
 
-    starts: tuple[tuple[str, StartOf], ...] = tuple(STARTS.items())
+    starts: tuple[tuple[str, UnitStart], ...] = tuple(STARTS.items())
     peak: Term = RANK + HALF + 1
     makespan: Term = 2 * RANKS * UNITS + RANKS - 2
 

@@ -15,7 +15,7 @@ from bubbleproof.papers.field.eight_steps_starts import (
     early_weight,
 )
 from bubbleproof.papers.theorems.closed_form import AT_J, I, J, K, M, P
-from bubbleproof.papers.theorems.rank_rows import StoreUse, TaskRow
+from bubbleproof.papers.theorems.rank_rows import RowMemory, TaskRow
 from bubbleproof.papers.theorems.terms import (
     LogicFormula,
     Term,
@@ -176,7 +176,7 @@ def costs(form: StepForm) -> list[ObligationPart]:
         TaskRow(name="B1", start=lambda _, j: b1(HERE, j), ends=released),
         TaskRow(name="B0", start=lambda _, j: b0(HERE, j), ends=lambda _, j: b0_ends(HERE, j)),
     )
-    store = StoreUse(acquiring=forwards, releasing=backwards, most=form.peak)
+    store = RowMemory(acquiring=forwards, releasing=backwards, most=form.peak)
     last = form.weight(HERE, P - 1) + 1
     ends = [last, form.f0[1](HERE, J), form.f1[1](HERE, J), form.b1[1](HERE, J), b0_ends(HERE, J)]
     late = all_of(b1(HERE, J) >= f1(HERE, M - 1), f0(HERE, M - 1) <= f1(HERE, M - 1))

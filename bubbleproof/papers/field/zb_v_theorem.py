@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 from bubbleproof.papers.theorems.closed_form import AT_J, I, J, M, P
 from bubbleproof.papers.theorems.rank_rows import (
-    StoreUse,
+    RowMemory,
     TaskRow,
     one_at_a_time,
     waits_for,
@@ -172,7 +172,7 @@ def no_waits(form: VForm) -> list[ObligationPart]:
 
 def costs(form: VForm) -> list[ObligationPart]:
     """The peak and the makespan; the last rank is the last to end."""
-    store = StoreUse(acquiring=(form.f0, form.f1), releasing=(form.w0, form.w1), most=form.peak)
+    store = RowMemory(acquiring=(form.f0, form.f1), releasing=(form.w0, form.w1), most=form.peak)
     ends = all_of(*(row.end(I, J) <= form.makespan for row in form.rows))
     last = form.w0.end(P - 1, M - 1)
     begun, done = index("any_head"), index("a")

@@ -78,7 +78,7 @@ def _passed(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoreUse:
+class RowMemory:
     """Rows whose starts acquire a unit each, rows whose ends release one, and the most held."""
 
     acquiring: tuple[TaskRow, ...]

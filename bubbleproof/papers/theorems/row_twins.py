@@ -128,6 +128,10 @@ def _rounds() -> Iterator[Twin]:
     swapped = (keys[0], replace(keys[1], start=lambda i, j: keys[1].start(i, j) - 3), *keys[2:])
     clash = "published starts: FS and FD one at a time"
     yield twin("FD half a round earlier", replace(right, keys=swapped), clash)
+    reload, idle = right.windows
+    wider = replace(right, windows=(reload, idle + 2))
+    last = "the last BS leaves 2(p - y - 1) units idle after the last BD"
+    yield twin("an off-load window one backward wider", wider, last)
     offload = TwinMaker(tpipe_theorem.offload)
     yield offload("makespan one unit less", replace(right, makespan=right.makespan - 1), ends)
     slow = tpipe_theorem.EngineTicks(reload=3)

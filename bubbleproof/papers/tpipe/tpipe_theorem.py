@@ -32,14 +32,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bubbleproof.papers.theorems.closed_form import AT_J, AT_K, PAIR, TB, TF, I, J, K, M, P
-from bubbleproof.papers.theorems.rank_rows import StoreUse, TaskRow, one_at_a_time, waits_for
+from bubbleproof.papers.theorems.rank_rows import RowMemory, TaskRow, one_at_a_time, waits_for
 from bubbleproof.papers.theorems.terms import (
     LogicFormula,
     Term,
     all_of,
     any_of,
     choose,
+    implies,
     index,
+    negate,
     time,
 )
 from bubbleproof.papers.theorems.theorem import (
@@ -118,7 +120,8 @@ BS = TaskRow(name="BS", start=shallow_backward, ticks=2)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundForm:
-    """The published order, starts in that order, the peak of rank i and the makespan."""
+    """The published order, starts in that order, the peak of rank i, the units idle where the
+    chunks change, and the makespan."""
 
     keys: tuple[TaskRow, ...] = KEYS
     fs: TaskRow = FS
@@ -126,6 +129,7 @@ class RoundForm:
     bd: TaskRow = BD
     bs: TaskRow = BS
     peak: Term = SHALLOW + DEEP - ODD - I
+    windows: tuple[Term, Term] = (P - ROUNDS_F - 1, 2 * (P - ROUNDS_B - 1))
     makespan: Term = 6 * (M + P - 1)
 
     @property
@@ -166,7 +170,7 @@ def same_order(form: RoundForm) -> list[ObligationPart]:
 def peaks(form: RoundForm) -> list[ObligationPart]:
     """Counted in the published order; reached in every period from microbatch S on."""
     fs, fd, bd, bs = form.keys
-    store = StoreUse(acquiring=(fs, fd), releasing=(bd, bs), most=form.peak, premises=COUNTED)
+    store = RowMemory(acquiring=(fs, fd), releasing=(bd, bs), most=form.peak, premises=COUNTED)
     found = store.never_above()
     for row, parity, which in ((fs, 1, "odd"), (fd, 0, "even")):
         premises, units = store.held(row)
@@ -218,6 +222,35 @@ def chain(form: RoundForm) -> list[ObligationPart]:
     ]  # fmt: skip
 
 
+def windows(form: RoundForm) -> list[ObligationPart]:
+    """Idle units of every rank while the chunks change: Appendix D's windows of p, x and y.
+
+    Between the first FS and the first FD x more FS run, between the last BD and the last BS y more
+    BS, and nothing else.
+    """
+    (fs, fd, bd, bs), zero = form.keys, 0 * I
+    at = (I >= 0, I <= P - 1)
+    reload, offload = form.windows
+    first = form.fd.start(I, zero) - form.fs.end(I, zero) - ROUNDS_F
+    last = form.bs.start(I, M - 1) - form.bd.end(I, M - 1) - 2 * ROUNDS_B
+    warming = fs.start(I, J) < fd.start(I, zero)
+    cooling = bs.start(I, J) > bd.start(I, M - 1)
+    return [
+        ("x rounds of FS after the first come before the first FD", AT_J,
+         all_of(implies(J <= ROUNDS_F, warming), implies(J >= ROUNDS_F + 1, negate(warming)))),
+        ("y rounds of BS before the last come after the last BD", AT_J,
+         all_of(implies(J >= M - 1 - ROUNDS_B, cooling),
+                implies(J <= M - 2 - ROUNDS_B, negate(cooling)))),
+        ("no BD comes before the first FD, no F after the last BD", AT_J,
+         all_of(bd.start(I, J) > fd.start(I, zero), bs.start(I, J) > fd.start(I, zero),
+                fs.start(I, J) < bd.start(I, M - 1), fd.start(I, J) < bd.start(I, M - 1))),
+        ("the first FD leaves p - x - 1 units idle after the first FS", (*at, M >= ROUNDS_F + 1),
+         first.equals(reload)),
+        ("the last BS leaves 2(p - y - 1) units idle after the last BD", (*at, M >= ROUNDS_B + 1),
+         last.equals(offload)),
+    ]  # fmt: skip
+
+
 SYMBOLS = (
     "p ranks, m microbatches, i rank, j k microbatches, x y rounds between the chunks, S and T the "
     "peaks of either chunk, p = 2h + o, FS FD BD BS forwards and backwards of the shallow and the "
@@ -239,6 +272,7 @@ def theorem(form: RoundForm | None = None) -> Theorem:
         *same_order(form),
         *peaks(form),
         *costs(form),
+        *windows(form),
         *chain(form),
     )
     return Theorem(
@@ -247,7 +281,8 @@ def theorem(form: RoundForm | None = None) -> Theorem:
             "T-Pipe with two chunks at tF = 1, tB = 2: the published starts are a schedule; in "
             "their order the makespan is 6(m+p-1), and 2(m+p-1)(tF+tB) or more at any tF and tB; "
             "rank r holds S + T - (1 for odd p) - r chunk activations at most, S and T those of "
-            "T-Pipe's Appendix A, and does where m > S + x + 1"
+            "T-Pipe's Appendix A, and does where m > S + x + 1; where m > x, y a rank idles p-x-1 "
+            "units before its first FD and 2(p-y-1) between its last BD and its last BS"
         ),
         assumptions=(
             "p >= 2, m >= 1, two chunks per rank",
