@@ -68,7 +68,7 @@ def common(
     del version, traceback  # ``last_resort`` looks for the latter, whatever stands beside it
 
 
-@app.command()
+@app.command(epilog=examples("run"))
 @runs("planning.run_plan.run_problem")
 def run(
     problem: Annotated[str, Argument(metavar="PROBLEM.toml")],
@@ -82,7 +82,7 @@ def run(
     """Plan (or solve), verify, draw and replay a problem; print one verdict table."""
 
 
-@app.command(cls=HeadedCommand)
+@app.command(cls=HeadedCommand, epilog=examples("solve"))
 @runs("solve.run_solve")
 def solve(
     problem: ProblemPath, search: SearchOptions, demands: DemandOptions, output: SolveOutput
@@ -90,7 +90,7 @@ def solve(
     """Find the best schedule of a problem, with a checked bound, or why there is none."""
 
 
-@app.command()
+@app.command(epilog=examples("repair"))
 @runs("repair.run_repair")
 def repair(
     schedule: Words,
@@ -103,7 +103,7 @@ def repair(
     """Find the valid schedule that moves the fewest tasks of a broken one."""
 
 
-@app.command()
+@app.command(epilog=examples("pareto"))
 @runs("pareto.run_pareto")
 def pareto(
     problem: ProblemPath,
@@ -119,7 +119,7 @@ def pareto(
     """Find every trade of makespan against peak memory, beside the published schedules."""
 
 
-@app.command()
+@app.command(epilog=examples("plan"))
 @runs("planning.plan.run_plan")
 def plan(
     problem: Annotated[
@@ -130,7 +130,7 @@ def plan(
     """Find the best pipeline over shapes and choices, with proof."""
 
 
-@app.command("hand-over")
+@app.command("hand-over", epilog=examples("hand-over"))
 @runs("hand_over.run_hand_over")
 def hand_over(
     schedule: Annotated[
@@ -151,7 +151,7 @@ def hand_over(
     """Write what starts a training by a plan in another framework."""
 
 
-@app.command()
+@app.command(epilog=examples("bench"))
 @runs("bench.run_bench")
 def bench(
     problems: Annotated[
@@ -212,7 +212,7 @@ def diff(
     """Tell what differs between two schedules: actions, makespan, peaks, causes, verdicts."""
 
 
-@app.command()
+@app.command(epilog=examples("costs"))
 @runs("costs.run_costs")
 def costs(
     model: Annotated[str, Argument(metavar="MODEL", help="llama-2-13b, ..., or a file's [model]")],
@@ -234,7 +234,7 @@ def costs(
     """Tell a model's parameters, FLOPs, saved bytes and state bytes."""
 
 
-@app.command()
+@app.command(epilog=examples("calibrate"))
 @runs("calibrate.run_calibrate")
 def calibrate(
     rows: Annotated[str, Argument(metavar="ROWS.csv", help="Measured iterations.")],
@@ -247,7 +247,7 @@ def calibrate(
     """Fit the constants of the model of times to measured iterations."""
 
 
-@app.command()
+@app.command(epilog=examples("estimate"))
 @runs("estimate.run_estimate")
 def estimate(
     rows: Annotated[str, Argument(metavar="ROWS.csv", help="Iterations to estimate.")],
@@ -257,19 +257,19 @@ def estimate(
     """Estimate the time and memory of iterations."""
 
 
-@app.command(cls=HeadedCommand)
+@app.command(cls=HeadedCommand, epilog=examples("replay"))
 @runs("replaying.replay.run_replay")
 def replay(request: ReplayRequest) -> None:
     """Run a verified schedule on torch; compare gradients and peak bytes."""
 
 
-@app.command(cls=HeadedCommand)
+@app.command(cls=HeadedCommand, epilog=examples("profile"))
 @runs("replaying.profile.run_profile")
 def profile(request: ProfileRequest) -> None:
     """Measure a model's stages on a device; write them as a problem to solve and replay."""
 
 
-@app.command()
+@app.command(epilog=examples("hang"))
 @runs("hang.run_hang")
 def hang(
     dumps: Annotated[
@@ -284,7 +284,7 @@ def hang(
     """Tell why the ranks of a job stand still: which message, where, who waits for whom."""
 
 
-@app.command()
+@app.command(epilog=examples("trace"))
 @runs("measuring.traced_run.run_trace")
 def trace(
     files: Annotated[
@@ -323,7 +323,7 @@ def show(
     """Draw a schedule: on the terminal, or to a file."""
 
 
-@app.command()
+@app.command(epilog=examples("serve"))
 @runs("serving.serve.run_serve")
 def serve(
     schedule: Annotated[
@@ -342,7 +342,7 @@ def serve(
     """Shape a schedule on a page in the browser while the checker judges."""
 
 
-@app.command()
+@app.command(epilog=examples("convert"))
 @runs("show.run_convert")
 def convert(
     schedule: Annotated[
@@ -361,7 +361,7 @@ def convert(
     """Write a schedule in another format."""
 
 
-@app.command()
+@app.command(epilog=examples("prove"))
 @runs("papers.prove.run_prove")
 def prove(
     theorems: Annotated[

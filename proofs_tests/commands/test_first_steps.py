@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import subprocess
 import sys
 from importlib.metadata import version
@@ -12,7 +11,6 @@ from pathlib import Path
 import pytest
 
 import bubbleproof as bp
-from bubbleproof.commands.options.help_examples import EXAMPLES
 from bubbleproof.suggestions import with_suggestion
 from proofs_tests.commands.conftest import Run
 from proofs_tests.structure import ROOT
@@ -50,19 +48,6 @@ def test_the_version_is_told_by_all_ways_and_loads_no_command(command: Run) -> N
 def test_h_is_help(command: Run) -> None:
     assert command("-h").out == command("--help").out != ""
     assert command("verify", "-h").out == command("verify", "--help").out != ""
-
-
-@pytest.mark.parametrize("line", [line for lines in EXAMPLES.values() for line in lines])
-def test_the_examples_of_the_help_can_be_typed(
-    command: Run, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("schedules").mkdir()
-    for name in ("schedule.csv", "schedules/a.csv"):
-        bp.write(name, bp.family("1f1b")(p=2, m=2))
-    _, name, *words = shlex.split(line)
-    assert " ".join(line.split()[:2]) in command(name, "--help").out
-    assert command(name, *words).status in (0, 1)  # diff: they differ
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
