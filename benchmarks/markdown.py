@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 LONGEST_CELL = 240
 CLOCK = """\
 Each had a limit of seconds: what is found, closed or left open depends on the machine and on what
 else ran there."""  # on every page whose numbers depend on a clock
+
+
+def released(name: str, versions: Mapping[str, str]) -> str:
+    """A package with its release, as a title tells it.
+
+    >>> released("torch", {"torch": "2.13.0+cpu"})
+    'torch 2.13.0'
+    """
+    return f"{name} {versions[name].partition('+')[0]}"
 
 
 def put_out(text: str, path: Path | None) -> None:

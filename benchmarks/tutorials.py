@@ -28,7 +28,7 @@ import typer
 from benchmarks.journeys import Environment, built_wheel, environment
 from benchmarks.markdown import markdown_table, put_out
 from bubbleproof.reference_exec.evidence.machine_versions import this_machine
-from proofs_tests.followed_pages import FollowedStep, StepKind, save, steps_of
+from proofs_tests.followed_pages import FollowedStep, StepKind, as_shown, save, steps_of
 from proofs_tests.shown import normal
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -115,7 +115,7 @@ def _command(at: Environment, folder: Path, text: str) -> str:
     )  # fmt: skip
     if done.returncode not in (0, 1):
         raise RuntimeError(f"{text} ended with {done.returncode}: {done.stderr[-600:]}")
-    return "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
+    return as_shown(done.stdout, done.stderr)
 
 
 def followed(at: Environment, name: str, folder: Path) -> Followed:

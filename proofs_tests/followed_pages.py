@@ -69,6 +69,12 @@ def _step(match: re.Match[str]) -> FollowedStep | None:
     return None
 
 
+def as_shown(out: str, err: str) -> str:
+    """What a page shows of a command: its standard output, and below it what it says is lost."""
+    lost = (line for line in err.splitlines() if line.startswith("lost: "))
+    return "".join(f"{line.rstrip()}\n" for line in (*out.splitlines(), *lost))
+
+
 def with_shown(text: str, now: Callable[[FollowedStep], str]) -> str:
     """The page with what each command and each line of Python shows now."""
 

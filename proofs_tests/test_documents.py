@@ -2,8 +2,9 @@
 
 Every ``$ bubbleproof ...`` line of a ``console`` block is run at the repository's root, page by
 page and in order, and every ``>>>`` line of a ``python`` block; what they print must be what stands
-below. They run in this process: to load the program anew takes longer than most commands. Pages
-that have files to save are followed in a folder of their own (``test_followed_pages.py``).
+below (``followed_pages.as_shown``). They run in this process: to load the program anew takes longer
+than most commands. Pages that have files to save are followed in a folder of their own
+(``test_followed_pages.py``).
 Floating-point rounding differs between processors, so numbers such as ``1.0e-15`` are compared as
 ``<small>``, and times such as ``0.30 s`` as ``<seconds>``. What a page quotes of a report must
 stand there. ``python -m proofs_tests.test_documents`` writes the current output into them.
@@ -26,7 +27,7 @@ import pytest
 
 import bubbleproof
 from bubbleproof.cli import main
-from proofs_tests.followed_pages import is_followed
+from proofs_tests.followed_pages import as_shown, is_followed
 from proofs_tests.shown import PYTHON, normal, session
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -61,7 +62,10 @@ QUOTES = [match for page in PAGES for match in QUOTE.finditer(page.read_text("ut
 
 
 def output(command: str, folder: Path = ROOT) -> str:
-    """What the command writes on standard output; it must not be unusable input (status 2)."""
+    """What the command writes on standard output, and below it what it says is lost.
+
+    Status 2, unusable input, is none that a page shows.
+    """
     words = ["bubbleproof", *shlex.split(command)[1:]]
     out, err = StringIO(), StringIO()
     with (
@@ -75,7 +79,7 @@ def output(command: str, folder: Path = ROOT) -> str:
         main()
     assert ended.value.code in (0, 1), err.getvalue()
     assert "Traceback" not in err.getvalue()
-    return _stripped(out.getvalue())
+    return as_shown(out.getvalue(), err.getvalue())
 
 
 def output_of_a_process(command: str) -> str:
@@ -88,11 +92,7 @@ def output_of_a_process(command: str) -> str:
         text=True,
         check=True,
     )
-    return _stripped(done.stdout)
-
-
-def _stripped(text: str) -> str:
-    return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+    return as_shown(done.stdout, done.stderr)
 
 
 def quotation(name: str, *, is_grid: bool) -> str:
@@ -145,6 +145,12 @@ def test_links_lead_somewhere(page: Path) -> None:
         if not (page.parent / target).exists()
     ]
     assert lost == []
+
+
+def test_no_title_stands_over_two_pages() -> None:
+    titles = [page.read_text("utf-8").partition("\n")[0] for page in (ROOT / "docs").rglob("*.md")]
+    assert all(title.startswith("# ") for title in titles)
+    assert sorted(set(titles)) == sorted(titles)
 
 
 def test_the_readme_is_short_and_the_pages_have_commands() -> None:

@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 import pytest
 
-from proofs_tests.followed_pages import FollowedStep, StepKind, save, steps_of, with_shown
+from proofs_tests.followed_pages import FollowedStep, StepKind, as_shown, save, steps_of, with_shown
 from proofs_tests.shown import normal, session
 from proofs_tests.test_documents import FOLLOWED, NEEDS_TORCH, PLAIN, output
 
@@ -116,6 +116,12 @@ def test_a_block_that_shows_something_else_is_noticed(tmp_path: Path) -> None:
     assert reader.follow(typed) != typed.shown
     assert "'hello\\n'" in with_shown(text, Reader(tmp_path).follow)
     assert "```text\nhello\n```" in with_shown(text, Reader(tmp_path).follow)
+
+
+def test_what_is_lost_is_shown_below_what_is_printed() -> None:
+    told = as_shown("wrote it  \n", "   0.35 s  greedy\nlost: latencies\nwrote x.csv\n")
+    assert told == "wrote it\nlost: latencies\n"
+    assert as_shown("", "wrote x.csv\n") == ""
 
 
 def write_pages(pages: list[Path]) -> None:
