@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bubbleproof.arguments import FilePath, is_plan_like, path_text, text
@@ -37,12 +36,13 @@ def read(path: FilePath) -> ProblemFile | ScheduleFile | PlanFile:
         In one line, for content that is not usable.
     """
     from bubbleproof.formats import read_problem, read_schedule
-    from bubbleproof.formats.plans.plan_json import is_plan_file, read_plan
+    from bubbleproof.formats.plans.plan_folder import read_plan_at
+    from bubbleproof.formats.plans.plan_json import is_plan_file
     from bubbleproof.formats.timed_table import read_timed_table
 
     name = path_text(path, asker="read")
     if is_plan_file(name):
-        return read_plan(Path(name) / "plan.json" if Path(name).is_dir() else name)
+        return read_plan_at(name)
     if name.lower().endswith(".toml"):
         return read_problem(name)
     if name.lower().endswith(".json"):

@@ -141,7 +141,7 @@ def test_a_winner_that_is_no_candidate_is_refused(command: Run, made: Plan, tmp_
     content = json.loads((out / "plan.json").read_text())
     content["winner"]["chunks"] = 3
     (out / "plan.json").write_text(json.dumps(content))
-    answer = command("verify", out, "--certificate", proofs)
+    answer = command("verify", out / "plan.json", "--certificate", proofs)
     assert answer.status == 1
     assert told[0] in answer.out
 
@@ -215,7 +215,7 @@ def test_a_papers_pipeline_that_was_exchanged_is_refused(
     told = f"the pipeline '{name}' is not what the file's numbers give: another static"
     assert [violation.message for violation in verdict.violations] == [told]
     write_plan(meshed / "plan.json", exchanged)
-    answer = command("verify", meshed)
+    answer = command("verify", meshed / "plan.json")
     assert answer.status == 1
     assert told in answer.out
 
@@ -246,7 +246,7 @@ def test_a_plan_of_deployments_is_judged_and_written(command: Run, tmp_path: Pat
     assert judged.distance.value == found.value
     assert judged.statement.startswith("optimal over these deployments and choices: ")
     assert bp.check(read(out), certificate=proofs).statement == judged.statement
-    answer = command("verify", out, "--certificate", proofs, "--json")
+    answer = command("verify", out / "plan.json", "--certificate", proofs, "--json")
     assert json.loads(answer.out)["certificate"]["statement"] == judged.statement
     assert command("plan", tmp_path / "c.toml", "-o", tmp_path / "by").status == 0
     names = ("plan.json", "schedule.json", "problem.toml", "schedule.csv")
@@ -299,6 +299,6 @@ def test_a_papers_pipeline_of_a_deployment_is_derived_anew(command: Run, tmp_pat
     assert told in broken(exchanged, proofs)
     assert told in [violation.message for violation in bp.check(exchanged).violations]
     write_plan(out / "plan.json", exchanged)
-    answer = command("verify", out)
+    answer = command("verify", out / "plan.json")
     assert answer.status == 1
     assert told in answer.out

@@ -17,7 +17,8 @@ from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import print_json, print_table, say
 from bubbleproof.commands.replaying.torch_limits import MISSING
 from bubbleproof.formats.files import write_text
-from bubbleproof.formats.plans.plan_json import PlanFile, read_plan
+from bubbleproof.formats.plans.plan_folder import read_plan_at
+from bubbleproof.formats.plans.plan_json import PlanFile
 from bubbleproof.hand_over.handed import HandedSchedule
 from bubbleproof.hand_over.targets_list import (
     LOSES,
@@ -88,7 +89,7 @@ def _handed(words: Sequence[str]) -> HandedSchedule:
     """The plan or schedule that the words name."""
     path = plan_file(words)
     if path is not None:
-        return _of_plan(read_plan(path))
+        return _of_plan(read_plan_at(path))
     given = read_schedule_input(words)
     if given.pipeline is None:
         raise ValueError(

@@ -58,6 +58,9 @@ def read_schedule_input(
 def _read(words: Sequence[str], dialect: str | None) -> ScheduleFile:
     with suppress(OSError):  # a name that is too long is no folder's
         if (Path(words[0]) / IN_FOLDER).is_file():
+            from bubbleproof.formats.plans.plan_folder import require_one_plan
+
+            require_one_plan(Path(words[0]))
             words = [str(Path(words[0]) / IN_FOLDER), *words[1:]]
     suffix = Path(words[0]).suffix.lower()
     _require_dialect(dialect, suffix)

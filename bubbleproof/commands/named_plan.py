@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bubbleproof.costs.combinations import combinations
+from bubbleproof.formats.plans.plan_folder import PLAN_NAME
 from bubbleproof.formats.plans.plan_json import PlanFile
 from bubbleproof.hand_over.handed import PlannedModel
 
-PLAN = "plan.json"
 FORMAT = b'"bubbleproof/plan"'
 
 
 def plan_file(words: Sequence[str]) -> Path | None:
-    """The file of a plan, where the words name one or a folder with one."""
+    """The file or the folder of a plan, where the words name one."""
     if len(words) != 1:
         return None
     path = Path(words[0])
     if path.is_dir():
-        return path / PLAN if (path / PLAN).is_file() else None
+        return path if (path / PLAN_NAME).is_file() else None
     if path.suffix.lower() != ".json" or not path.is_file():
         return None
     with path.open("rb") as file:

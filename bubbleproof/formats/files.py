@@ -12,6 +12,7 @@ import os
 import secrets
 import stat
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -112,8 +113,8 @@ def write_text(path: FilePath, text: str) -> None:
 def write_bytes(path: FilePath, content: bytes) -> Path:
     """Write a file whole: to a temporary file beside it first, then by one rename.
 
-    Whatever fails, an existing file keeps its content. A link is followed. Returns the path; raises
-    ``UnusableInput`` where the file cannot be written.
+    Whatever fails, an existing file keeps its content; it keeps its mode in any case. A link is
+    followed. Returns the path; raises ``UnusableInput`` where the file cannot be written.
     """
     with about(path):
         target = Path(os.path.realpath(path))
@@ -133,12 +134,19 @@ def _replace(target: Path, content: bytes) -> None:
     temporary = target.with_name(f".bubbleproof-{secrets.token_hex(8)}.tmp")
     try:
         with open(temporary, "xb") as stream:
+            keep_mode(target, temporary)  # before there is anything to read in it
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())  # else a power cut after the rename leaves an empty file
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def keep_mode(target: FilePath, new: FilePath) -> None:
+    """Let ``new``, which replaces ``target``, be read and written by the same people."""
+    with suppress(FileNotFoundError):
+        os.chmod(new, stat.S_IMODE(os.stat(target).st_mode))
 
 
 def os_reason(error: OSError) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import bubbleproof as bp
 from proofs_tests.commands.conftest import Run
 
 # Two ranks, four microbatches, forwards of 4 ticks and backwards of 8, two activations of 2 a rank.
@@ -71,6 +72,31 @@ def test_the_folder_of_a_plan_serves_as_its_schedule(command: Run, problem: Path
     assert "expected a schedule (.json)" in empty.err
     long = command("show", "a" * 5000)
     assert (long.status, "expected a schedule (.json)" in long.err) == (2, True)
+
+
+def test_files_of_two_plans_in_a_folder_are_seen(command: Run, problem: Path) -> None:
+    """As where a process was killed between them: the schedule is the older plan's."""
+    whole, old = Path("runs/small"), Path("schedule.json")
+    assert command("plan", problem, "-o", whole).status == 0
+    old.write_bytes((whole / "schedule.json").read_bytes())
+    problem.write_text(PROBLEM.replace("microbatches = 4", "microbatches = 6"))
+    assert command("plan", problem, "-o", whole).status == 0
+    for asker in ("verify", "show"):
+        assert command(asker, whole).status == 0
+    old.replace(whole / "schedule.json")
+    for words in (
+        ("verify", whole),
+        ("show", whole),
+        ("hand-over", whole, "--to", "torch", "-o", "x"),
+    ):
+        answer = command(*words)
+        told = (
+            "runs/small: expected the files of one plan, found a schedule.json that is not the plan"
+        )
+        assert (answer.status, told in answer.err) == (2, True), answer.err
+    with pytest.raises(ValueError, match="expected the files of one plan"):
+        bp.read(whole)
+    assert bp.check(bp.read(whole / "plan.json")).ok  # which is whole by itself
 
 
 def test_a_plan_is_not_planned_again_and_says_who_takes_it(command: Run, problem: Path) -> None:

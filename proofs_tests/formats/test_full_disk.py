@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bubbleproof.commands.options.targets import written_together
 from bubbleproof.formats import ScheduleFile, UnusableInput, write_schedule, write_table
 from bubbleproof.formats.files import write_bytes
 from bubbleproof.formats.perfetto import write_trace
@@ -85,6 +86,25 @@ def test_content_is_on_the_disk_before_the_rename(
     monkeypatch.setattr(os, "replace", renamed)
     write_bytes(tmp_path / "a", b"new")
     assert done == ["3 bytes", "renamed"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="only POSIX files have modes")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444])
+def test_a_file_that_is_replaced_keeps_its_mode(tmp_path: Path, mode: int) -> None:
+    path, link = tmp_path / "a", tmp_path / "link"
+    path.write_text("old")
+    path.chmod(mode)
+    link.symlink_to(path)
+    for target in (path, link):
+        write_bytes(target, b"new")
+        assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", mode)
+    with written_together(str(tmp_path / "folder"), str(path)) as (folder, file):
+        (folder / "b").write_text("b")
+        file.write_text("newer")
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("newer", mode)
+    usual = tmp_path / "usual"
+    usual.touch()
+    assert (tmp_path / "folder/b").stat().st_mode == usual.stat().st_mode
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root writes everywhere")

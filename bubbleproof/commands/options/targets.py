@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 from bubbleproof.commands.options.target_marks import Target
 from bubbleproof.formats.errors import UnusableInput, about
-from bubbleproof.formats.files import os_reason, write_bytes
+from bubbleproof.formats.files import keep_mode, os_reason, write_bytes
 from bubbleproof.parallel import postponed
 from bubbleproof.platforms import sync_folder
 
@@ -154,6 +154,7 @@ def _keep(target: str, kept: Path) -> None:
 def _put(new: Path, target: str) -> None:
     """Let a new file be the target, by a rename where that can be."""
     try:
+        keep_mode(target, new)
         os.replace(new, os.path.realpath(target))
     except OSError:  # on another disk, or it says why not
         write_bytes(target, new.read_bytes())

@@ -18,7 +18,8 @@ from pathlib import Path
 from bubbleproof.commands.options.shared_options import VerifyRequest
 from bubbleproof.commands.output import HOLDS, UNDECIDED
 from bubbleproof.commands.verify import asked_semantics, print_verdict
-from bubbleproof.formats.plans.plan_json import PlanFile, is_plan_file, read_plan
+from bubbleproof.formats.plans.plan_folder import read_plan_at
+from bubbleproof.formats.plans.plan_json import PlanFile, is_plan_file
 from bubbleproof.formats.plans.plan_scope import bound_of_file, plan_question
 from bubbleproof.verify.candidates.plan_verdict import (
     DeploymentsScope,
@@ -38,10 +39,10 @@ def is_plan(name: str, certificate: str | None) -> bool:
 
 def run_verify_plan(name: str, request: VerifyRequest) -> int:
     """Verify a plan and perhaps the bundle of its proofs, and print the verdict."""
-    path = Path(name) / "plan.json" if Path(name).is_dir() else Path(name)
+    path = Path(name)
     if path.suffix == ".toml" and request.certificate is not None:
         return _verify_bound(path, request.certificate, request)
-    return _verify_file(read_plan(path), request)
+    return _verify_file(read_plan_at(path), request)
 
 
 def _verify_bound(path: Path, certificate: str, request: VerifyRequest) -> int:

@@ -18,7 +18,7 @@ from dataclasses import replace
 from bubbleproof.commands.named_plan import plan_file, planned_of
 from bubbleproof.commands.output import say
 from bubbleproof.commands.replaying.replay_options import ModelOptions, ReplayRequest
-from bubbleproof.formats.plans.plan_json import read_plan
+from bubbleproof.formats.plans.plan_folder import read_plan_at
 from bubbleproof.hand_over.handed import PlannedModel
 
 MOST_LAYERS, MOST_KV_HEADS, HEAD_WIDTH, MOST_WORDS = 2, 2, 4, 64
@@ -31,7 +31,7 @@ def with_planned_model(request: ReplayRequest) -> ReplayRequest:
     usual = ModelOptions()
     if path is None or any(getattr(request.model, n) != getattr(usual, n) for n in _SIZES):
         return request
-    planned = planned_of(read_plan(path))
+    planned = planned_of(read_plan_at(path))
     if planned is None:
         return request
     small = scaled(planned, request.model)

@@ -3,6 +3,10 @@
 ``plan.json`` and ``schedule.json`` are what ``verify`` reads. Of a plan of deployments the winner's
 problem file stands beside (``problem.toml``, for ``plan``, ``solve`` and ``replay``), and what its
 ranks compute as a PyTorch table (``schedule.csv``), where that has words for it.
+
+Each file is replaced whole, but a process that is killed between two of them leaves new ones beside
+old ones. The plan holds its schedule and its problem's text, so that such a mix is seen
+(``require_one_plan``), and refused by whoever is given the folder.
 """
 
 from __future__ import annotations
@@ -13,8 +17,9 @@ from typing import Protocol
 
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.errors import UnusableInput
-from bubbleproof.formats.files import write_text
-from bubbleproof.formats.plans.plan_json import PlanFile, write_plan
+from bubbleproof.formats.files import FilePath, read_text, write_text
+from bubbleproof.formats.json_text import parse_json, read_json
+from bubbleproof.formats.plans.plan_json import FORMAT, SIZE_LIMIT, PlanFile, read_plan, write_plan
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.formats.pytorch_writer import write_table
 from bubbleproof.formats.schedule_file import ScheduleFile, with_claims
@@ -24,6 +29,9 @@ from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError, shaped
+
+PLAN_NAME, SCHEDULE_NAME, PROBLEM_NAME = "plan.json", "schedule.json", "problem.toml"
+BESIDE_PLAN = ((SCHEDULE_NAME, "schedule"), (PROBLEM_NAME, "problem"))  # and where the plan has it
 
 
 class PlanWinner(Protocol):
@@ -77,12 +85,41 @@ def planned_file(
 
 def write_plan_folder(folder: Path, plan: PlanFile) -> tuple[str, ...]:
     """Write a plan into a folder that is there; what could not be written is told."""
-    write_schedule(folder / "schedule.json", plan.schedule)
-    write_plan(folder / "plan.json", plan)
+    write_schedule(folder / SCHEDULE_NAME, plan.schedule)
+    write_plan(folder / PLAN_NAME, plan)
     if plan.cluster is None:
         return ()
-    write_text(folder / "problem.toml", plan.text)
+    write_text(folder / PROBLEM_NAME, plan.text)
     return table_beside(folder / "schedule.csv", plan.schedule)
+
+
+def read_plan_at(path: FilePath) -> PlanFile:
+    """The plan of a file, or of a folder, whose files have to be of one plan.
+
+    Raises ``UnusableInput`` as ``read_plan`` and ``require_one_plan`` do.
+    """
+    where = Path(path)
+    if not where.is_dir():
+        return read_plan(where)
+    require_one_plan(where)
+    return read_plan(where / PLAN_NAME)
+
+
+def require_one_plan(folder: Path) -> None:
+    """Raise ``UnusableInput`` where a folder's schedule or problem is not its plan's.
+
+    Of files that are missing nothing is said.
+    """
+    if not (folder / PLAN_NAME).is_file():
+        return
+    plan = read_json(folder / PLAN_NAME, FORMAT, limit=SIZE_LIMIT)
+    for name, key in BESIDE_PLAN:
+        path = folder / name
+        if path.is_file():
+            text = read_text(path, limit=SIZE_LIMIT)
+            if plan.get(key) != (parse_json(text) if path.suffix == ".json" else text):
+                found = f"a {name} that is not the plan's, as where writing them was cut short"
+                raise UnusableInput("", "the files of one plan", found, str(folder))
 
 
 def table_beside(path: Path, schedule: ScheduleFile) -> tuple[str, ...]:
