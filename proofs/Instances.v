@@ -5,9 +5,8 @@
    kept (`kept`), tasks of one resource take turns (`turns`), stores keep their capacity (`room`).
    The starts of a schedule that keeps the rules are a plan (`rows_are_a_plan`).
 
-   A makespan counts from the first to the last computation, so the rows of some resources only:
-   `spans counts rows first last` says that the rows of the resources that count lie between two
-   moments. *)
+   A makespan counts from the first to the last computation, so some resources only: `spans counts
+   rows first last` says that the rows of those that count lie between two moments. *)
 
 Require Import ZArith Lia List Bool FMapPositive.
 From Bubbleproof Require Import Definitions Stores Starts.

@@ -125,24 +125,6 @@ Definition check_one_store (counts : Z -> bool) (l : table) (es : list (edge pos
 
 (* ---- What is done before an instant. ---- *)
 
-Lemma last_of_some : forall {A} (f : A -> bool) (g : A -> Z) l,
-  (forall x, In x l -> f x = false) \/
-  exists x, In x l /\ f x = true /\ forall y, In y l -> f y = true -> g y <= g x.
-Proof.
-  intros A f g. induction l as [|x l [IH|(y & I & F & M)]]; [left; intros x []| |].
-  - destruct (f x) eqn:E; [right|left].
-    + exists x. split; [left; reflexivity|]. split; [exact E|]. intros y [<-|J] Y; [lia|].
-      rewrite (IH y J) in Y. discriminate.
-    + intros y [<-|J]; [exact E | exact (IH y J)].
-  - right. destruct (f x) eqn:E.
-    + destruct (Z_le_gt_dec (g x) (g y)) as [L|L].
-      * exists y. split; [right; exact I|]. split; [exact F|]. intros z [<-|J] Z_; [exact L | auto].
-      * exists x. split; [left; reflexivity|]. split; [exact E|]. intros z [<-|J] Z_; [lia|].
-        specialize (M z J Z_). lia.
-    + exists y. split; [right; exact I|]. split; [exact F|].
-      intros z [<-|J] Z_; [congruence | auto].
-Qed.
-
 Section Early.
 Variables (ts : list positive) (d : positive -> Z) (uses : positive -> bool) (hs : paths).
 Variables (r : room_of) (begin first : Z) (s : positive -> Z).

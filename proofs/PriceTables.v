@@ -187,6 +187,24 @@ Qed.
 Lemma total_times : forall {A} (f : A -> Z) l n, total (map (fun x => n * f x) l) = n * total (map f l).
 Proof. intros A f l n. induction l as [|x l IH]; cbn [map total]; lia. Qed.
 
+Lemma last_of_some : forall {A} (f : A -> bool) (g : A -> Z) l,
+  (forall x, In x l -> f x = false) \/
+  exists x, In x l /\ f x = true /\ forall y, In y l -> f y = true -> g y <= g x.
+Proof.
+  intros A f g. induction l as [|x l [IH|(y & I & F & M)]]; [left; intros x []| |].
+  - destruct (f x) eqn:E; [right|left].
+    + exists x. split; [left; reflexivity|]. split; [exact E|]. intros y [<-|J] Y; [lia|].
+      rewrite (IH y J) in Y. discriminate.
+    + intros y [<-|J]; [exact E | exact (IH y J)].
+  - right. destruct (f x) eqn:E.
+    + destruct (Z_le_gt_dec (g x) (g y)) as [L|L].
+      * exists y. split; [right; exact I|]. split; [exact F|]. intros z [<-|J] Z_; [exact L | auto].
+      * exists x. split; [left; reflexivity|]. split; [exact E|]. intros z [<-|J] Z_; [lia|].
+        specialize (M z J Z_). lia.
+    + exists y. split; [right; exact I|]. split; [exact F|].
+      intros z [<-|J] Z_; [congruence | auto].
+Qed.
+
 Lemma add_once : forall (x : Z) (a : positive) (g : positive -> Z) ns, NoDup ns ->
   total (map (fun t => if Pos.eq_dec t a then x + g t else g t) ns) =
   total (map g ns) + if in_dec Pos.eq_dec a ns then x else 0.

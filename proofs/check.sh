@@ -8,7 +8,7 @@
 set -eu
 folder=$1
 files=$(grep '\.v$' _CoqProject)
-closed='Closed under the global context'
+free='Closed under the global context'
 now() { date +%s.%N; }
 since() { awk "BEGIN { printf \"%.1f\", $(now) - $1 }"; }
 row() { printf '%-18s %6s %9s %8s\n' "$@"; }
@@ -28,16 +28,18 @@ done
 # shellcheck disable=SC2086
 row all "$(cat $files | wc -l)" "$(cat $files | grep -c '^Theorem')" "$(since "$begun")"
 
-asked=$(grep -c '^Print Assumptions' Assumptions.v)
-free=$(grep -cx "$closed" Assumptions.v.printed || true)
+asked=$(grep -c '^  [a-z]' Assumptions.v) # names, a line each
+closed=$(cat Assumptions.v.printed)
 at=$(now)
 modules=$(printf '%s\n' $files | sed 's/^\(.*\)\.v$/Bubbleproof.\1/')
 # shellcheck disable=SC2086
 coqchk -silent -o -Q . Bubbleproof $modules > coqchk.printed 2>&1
-echo "axioms: none under $free of $asked theorems (coqc)"
+if [ "$closed" = "$free" ]; then
+  echo "axioms: none under all $asked theorems (coqc)"
+fi
 echo "coqchk, Coq's own library included: $(since "$at") s"
 sed -n '/^\*/p' coqchk.printed
-if [ "$free" -ne "$asked" ] || ! grep -q "^\* Axioms: <none>" coqchk.printed; then
+if [ "$closed" != "$free" ] || ! grep -q "^\* Axioms: <none>" coqchk.printed; then
   cat Assumptions.v.printed
   exit 1
 fi
