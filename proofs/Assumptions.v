@@ -3,8 +3,8 @@
    question goes through Coq's own library anew. *)
 
 From Bubbleproof Require Import Definitions Stores AllRules Starts Exchange Packing
-  Pipeline OneF1B GPipe Instances OneMachine PricesSound InOrder FreeEdges OneStore VolumeSound Peaks
-  MemoryBound BPipe WaitGraph Semantics OneOrder Lowered ZBH1 Orders.
+  Pipeline OneF1B GPipe Instances OneMachine PricesSound InOrder FreeEdges OneStore SpanIdle VolumeSound
+  Peaks MemoryBound BPipe WaitGraph Semantics OneOrder Lowered ZBH1 Orders.
 
 Definition every_theorem := (
   check_complete_iff,
@@ -69,6 +69,9 @@ Definition every_theorem := (
   most_done_is,
   one_store_bound,
   one_store_on_the_problem,
+  span_is_spanned,
+  idle_by_one_machine,
+  idle_by_one_store,
   volume_fits,
   volume_on_the_problem).
 

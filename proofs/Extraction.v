@@ -5,10 +5,10 @@
 
 Require Import ZArith Extraction ExtrOcamlBasic.
 From Bubbleproof Require Import Definitions Stores AllRules Instances OneMachine Prices FreeEdges
-  OneStore Volume.
+  OneStore Volume SpanIdle.
 
 Extraction Language OCaml.
 Set Warnings "-extraction-opaque-accessed".
 Extraction "checker.ml" check_complete check_placed check_dependencies check_ordered check_memory
-  check_one_machine check_one_store check_volume check_prices check_free well_written instance
-  Pos.eq_dec Z.ltb Z.add Z.mul Z.opp.
+  check_one_machine check_one_store check_idle_machine check_idle_store check_volume check_prices
+  check_free well_written instance Pos.eq_dec Z.ltb Z.add Z.mul Z.opp.

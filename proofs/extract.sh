@@ -11,8 +11,8 @@ case $program in
 judge)
   extracted=checker
   files="Definitions Stores AllRules Packing Starts SortedStarts Exchange Instances OneMachine
-    PriceTables PricePayments Prices Loads Steps Groups InOrder Lifecycles FreeEdges OneStore Volume
-    Extraction"
+    PriceTables PricePayments Prices Loads Steps Groups InOrder Lifecycles FreeEdges OneStore SpanIdle
+    Volume Extraction"
   ;;
 orders)
   extracted=ordered

@@ -18,6 +18,7 @@
            stop   list of classes on the path to it, class, 1 at its end or 0, units
        C resource tasks head tail claim             a certificate of one resource
        O resource store begin end claim             a certificate of one store, about these edges
+       I and C or O                                 one of these two of span_idle, of its own rank
        V store ways claim                           a certificate of what a store holds, for how long
            way    of each life of the store the list of classes between its begin and its end
        M resources stores parts claim               a certificate by prices
@@ -153,21 +154,30 @@ let freed ({ table; edges; stores; _ } as problem) =
   let sure = many read_edge in
   { problem with lives; sure; is_sure = check_free table edges stores groups lives sure }
 
-let one_resource ({ table; is_sure; sure; _ } as problem) =
+let one_resource ({ ranks; table; is_sure; sure; _ } as problem) is_idle =
   let resource = number () in
   let crowd = many task in
   let least_head = number () in
   let least_tail = number () in
   let given = { resource; crowd; least_head; least_tail; claim = number () } in
-  answer (is_sure && check_one_machine (computes problem) table sure given)
+  let proves =
+    if is_idle then check_idle_machine ranks else check_one_machine (computes problem) in
+  answer (is_sure && proves table sure given)
 
-let one_store ({ table; is_sure; sure; stores; _ } as problem) =
+let one_store ({ ranks; table; is_sure; sure; stores; _ } as problem) is_idle =
   let at_resource = number () in
   let at_store = number () in
   let begin_ticks = number () in
   let end_ticks = number () in
   let given = { at_resource; at_store; begin_ticks; end_ticks; store_bound = number () } in
-  answer (is_sure && check_one_store (computes problem) table sure stores given)
+  let proves = if is_idle then check_idle_store ranks else check_one_store (computes problem) in
+  answer (is_sure && proves table sure stores given)
+
+let idle problem =
+  match word () with
+  | "C" -> one_resource problem true
+  | "O" -> one_store problem true
+  | other -> failwith ("no certificate of span_idle " ^ other)
 
 let volume ({ table; edges; stores; lives; is_sure; sure; _ } as problem) =
   let of_store = number () in
@@ -188,8 +198,9 @@ let rec follow problem =
   | "P" -> follow (read_problem ())
   | "F" -> follow (freed problem)
   | "S" -> judge problem (many read_row); follow problem
-  | "C" -> one_resource problem; follow problem
-  | "O" -> one_store problem; follow problem
+  | "C" -> one_resource problem false; follow problem
+  | "O" -> one_store problem false; follow problem
+  | "I" -> idle problem; follow problem
   | "V" -> volume problem; follow problem
   | "M" -> prices problem; follow problem
   | other -> failwith ("no command " ^ other)

@@ -83,6 +83,17 @@ MUTANTS = {
         "store_bound c < last - first.\nProof.\n  intros counts l es stores c H s",
     ),
     "ends in which all may be done": ("OneStore.v", "late <? work)", "late <? work + 1)"),
+    "a rank's idle time raised by one": (
+        "SpanIdle.v",
+        "claim c <= span_idle ranks l (instance l es) rows.",
+        "claim c < span_idle ranks l (instance l es) rows.",
+    ),
+    "a rank's work taken off twice": (
+        "SpanIdle.v",
+        "(Z.of_nat i) - work_of l (Z.of_nat i))",
+        "(Z.of_nat i) - 2 * work_of l (Z.of_nat i))",
+    ),
+    "a rank that is none": ("SpanIdle.v", "(r <? ranks)", "(r <? ranks + 1)"),
     "a volume raised by one": (
         "VolumeSound.v",
         "volume_bound c <= last - first.",

@@ -15,6 +15,7 @@ from bubbleproof.solvers import SolveOptions, solve
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline_problem import problem_of
+from bubbleproof.verify.certificates.certificate import Drup
 from bubbleproof.verify.certificates.certificate_rule import refusal
 from bubbleproof.verify.certificates.one_machine import OneMachine, one_machine_refusal
 from bubbleproof.verify.certificates.one_store import OneStore
@@ -115,12 +116,21 @@ def test_prices_are_a_theorem_about_the_problem_itself(folder: Path) -> None:
 
 @needs_coq
 @pytest.mark.parametrize(
-    ("problem", "true"), [(QUEUE, STORED), (queue(4, 2), VOLUME)], ids=("one store", "volume")
+    ("problem", "true"),
+    [
+        (QUEUE, STORED),
+        (QUEUE, replace(STORED, objective="span_idle", bound=STORED.bound - 16)),
+        (queue(4, 2), VOLUME),
+    ],
+    ids=("one store", "idle", "volume"),
 )
 def test_what_a_store_shows_is_a_theorem(
     folder: Path, problem: Problem, true: OneStore | Volume
 ) -> None:
-    """Certificates of ``test_one_store`` and ``test_volume`` that are true, and raised by one."""
+    """Certificates of ``test_one_store`` and ``test_volume`` that are true, and raised by one.
+
+    The queue's one rank has 16 ticks of work.
+    """
     schedule = solve(problem, SolveOptions(threads=1)).schedule
     assert schedule is not None
     done = answer(folder, "Stored", coq_theorem(problem, schedule, true))
@@ -135,8 +145,8 @@ def test_what_coq_has_no_words_for_is_refused(
     solved: Solved, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     problem, schedule, certificate = solved
-    with pytest.raises(ValueError, match="got OneMachine of span_idle"):
-        coq_theorem(problem, schedule, replace(certificate, objective="span_idle"))
+    with pytest.raises(ValueError, match="got Drup; other kinds have no theorem"):
+        coq_theorem(problem, schedule, Drup(bound=1, lemmas=()))
     monkeypatch.setattr("bubbleproof.formats.coq.coq_theorem.MOST_TASKS", problem.num_tasks - 1)
     assert problem.num_tasks < MOST_TASKS
     with pytest.raises(ValueError, match=f"at most {problem.num_tasks - 1} tasks"):

@@ -108,13 +108,17 @@ def certificate_words(certificate: OneMachine, head: int, tail: int) -> str:
     """The certificate, with the least head and tail of its tasks."""
     tasks = [task + 1 for task in certificate.tasks]
     numbers = certificate.resource, len(tasks), *tasks, head, tail, certificate.bound
-    return " ".join(map(str, ("C", *numbers)))
+    return " ".join(map(str, (*_objective(certificate), "C", *numbers)))
 
 
 def store_words(certificate: OneStore) -> str:
     """The certificate of one store."""
     numbers = certificate.resource, certificate.store, certificate.begin, certificate.end
-    return " ".join(map(str, ("O", *numbers, certificate.bound)))
+    return " ".join(map(str, (*_objective(certificate), "O", *numbers, certificate.bound)))
+
+
+def _objective(certificate: OneMachine | OneStore) -> tuple[str, ...]:
+    return ("I",) if certificate.objective == "span_idle" else ()
 
 
 def volume_words(problem: Problem, certificate: Volume) -> str:

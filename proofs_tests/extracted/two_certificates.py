@@ -100,9 +100,9 @@ def _claims(random: Random, problem: Problem, each: int) -> Iterator[tuple[str, 
             yield "damaged", random.choice(DAMAGES)(random, problem, true)
 
 
-def paths_of(problem: Problem) -> Paths:
+def paths_of(problem: Problem, objective: str = "makespan", resource: int = 0) -> Paths:
     """The heads and the tails of the problem's tasks."""
-    paths = longest_paths(problem, "makespan", 0)
+    paths = longest_paths(problem, objective, resource)
     if paths is None:
         raise ValueError("the problem's precedences have a cycle")
     return paths

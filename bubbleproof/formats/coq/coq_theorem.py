@@ -3,11 +3,12 @@
 ``coq_theorem`` writes a problem out as a table of tasks and lists of edges, a schedule as its rows,
 and a certificate; in the words of ``proofs/Definitions.v``. ``coqc`` accepts it where
 
-- ``check`` accepts the rows: they keep rules 1 to 4 and lie within their makespan;
+- ``check`` accepts the rows: they keep rules 1 to 4; and their makespan, or their ``span_idle``
+  (``proofs/SpanIdle.v``), is what is said;
 - ``check_memory`` of ``proofs/Stores.v`` accepts them: they keep rule 5, at every moment;
-- the checker of the certificate's kind accepts it: no schedule takes less than its bound.
+- the checker of the certificate's kind accepts it: no schedule is below its bound.
 
-All are computed by Coq. Where bound and makespan are equal that is ``optimal``.
+All are computed by Coq. Where bound and objective are equal that is ``optimal``.
 
 All kinds that it writes are about the problem itself. Prices (``proofs/Prices.v``) add no edge.
 The edges that other certificates add (``verify.certificates.index_order``) are justified by
@@ -32,6 +33,7 @@ from bubbleproof.formats.coq.coq_words import (
 )
 from bubbleproof.formats.coq.free_edges import groups_text, lives_text, ways_text
 from bubbleproof.formats.coq.price_list import prices_text
+from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.verify.certificates.certificate_rule import Certificate
@@ -41,7 +43,7 @@ from bubbleproof.verify.certificates.tick_prices import TickPrices
 from bubbleproof.verify.certificates.volume import Volume
 
 MOST_TASKS = 20_000  # rule 4 is checked pair by pair: 400 million are minutes
-_HEAD = """(* The schedule takes {makespan} ticks, and none of its problem takes less than {bound}.
+_HEAD = """(* The {objective} of the schedule is {value}, and of none of its problem below {bound}.
    {tasks} tasks; {edges}. Made by bubbleproof; it is checked by
        make proofs && coqc -Q build/proofs Bubbleproof FILE.v *)
 
@@ -65,10 +67,6 @@ Definition stores : list (store positive) := [
 Theorem schedule_is_valid : valid positive (instance all_tasks own_edges) rows.
 Proof. apply (check_sound positive Pos.eq_dec). vm_cast_no_check (eq_refl true). Qed.
 
-Theorem schedule_takes :
-  spans (fun r => r <? {ranks}) (instance all_tasks own_edges) rows {first} {last}.
-Proof. apply check_spans_iff. vm_cast_no_check (eq_refl true). Qed.
-
 Theorem schedule_keeps_memory :
   in_memory positive Pos.eq_dec (instance all_tasks own_edges) stores rows.
 Proof. apply check_memory_iff. vm_cast_no_check (eq_refl true). Qed.
@@ -85,7 +83,11 @@ Definition all_edges : list (edge positive) := [
   {all_edges}].
 
 """
-_BOUND = """
+_MAKESPAN = """
+Theorem schedule_takes :
+  spans (fun r => r <? {ranks}) (instance all_tasks own_edges) rows {first} {last}.
+Proof. apply check_spans_iff. vm_cast_no_check (eq_refl true). Qed.
+
 Theorem no_schedule_is_faster : forall others first last,
   valid positive (instance all_tasks own_edges) others ->
   in_memory positive Pos.eq_dec (instance all_tasks own_edges) stores others ->
@@ -95,12 +97,30 @@ Proof.
   apply ({lemma} (fun r => r <? {ranks}) all_tasks own_edges stores {given}).
   vm_cast_no_check (eq_refl true).
 Qed.
+
+Print Assumptions schedule_takes.
+Print Assumptions no_schedule_is_faster.
+"""
+_SPAN_IDLE = """
+Theorem schedule_idles :
+  span_idle {ranks} all_tasks (instance all_tasks own_edges) rows = {value}.
+Proof. vm_cast_no_check (eq_refl {value}). Qed.
+
+Theorem no_schedule_idles_less : forall others,
+  valid positive (instance all_tasks own_edges) others ->
+  in_memory positive Pos.eq_dec (instance all_tasks own_edges) stores others ->
+  {bound} <= span_idle {ranks} all_tasks (instance all_tasks own_edges) others.
+Proof.
+  apply ({lemma} {ranks} all_tasks own_edges stores {given}).
+  vm_cast_no_check (eq_refl true).
+Qed.
+
+Print Assumptions schedule_idles.
+Print Assumptions no_schedule_idles_less.
 """
 _TAIL = """
 Print Assumptions schedule_is_valid.
-Print Assumptions schedule_takes.
 Print Assumptions schedule_keeps_memory.
-Print Assumptions no_schedule_is_faster.
 """
 
 
@@ -118,30 +138,29 @@ class CoqClaim:
 
 
 def coq_theorem(problem: Problem, schedule: Schedule, certificate: Certificate) -> str:
-    """The theorem that the schedule is valid, takes its makespan, and that the bound is one.
+    """The theorem that the schedule is valid, what its objective is, and that the bound is one.
 
     Parameters
     ----------
     problem, schedule
         A problem, and a schedule of it with all its tasks.
     certificate
-        A ``TickPrices``, or a ``OneMachine``, ``OneStore`` or ``Volume`` of the makespan.
+        A ``OneMachine`` or ``OneStore`` of either objective, a ``TickPrices`` or a ``Volume``.
 
     Raises
     ------
     ValueError
-        For another kind or objective, and where the problem has what ``proofs/`` has no words for:
+        For another kind, and where the problem has what ``proofs/`` has no words for:
         edges in a cycle, tasks beyond ``MOST_TASKS``.
     """
     if problem.num_tasks > MOST_TASKS:
         raise ValueError(f"--coq writes at most {MOST_TASKS} tasks, got {problem.num_tasks}")
     claim = _claim(problem, certificate)
-    computed = schedule.program.resource < problem.num_ranks
-    task = problem.locate(schedule.program.actions)
-    first = int(schedule.start[computed].min())
-    last = int((schedule.start + problem.duration[task])[computed].max())
+    measured = measure(problem, schedule)
+    values = {"makespan": measured.makespan, "span_idle": measured.span_idle}
     head = _HEAD.format(
-        makespan=last - first,
+        objective=certificate.objective,
+        value=values[certificate.objective],
         bound=certificate.bound,
         tasks=problem.num_tasks,
         edges=claim.edges,
@@ -150,31 +169,34 @@ def coq_theorem(problem: Problem, schedule: Schedule, certificate: Certificate) 
         own_edges=lines_text([*map(edge_text, own_edges(problem))]),
         rows=lines_text([*rows_text(problem, schedule)]),
         stores=lines_text([*stores_text(problem)]),
+    )
+    first = int(schedule.start[schedule.program.resource < problem.num_ranks].min())
+    statements = _MAKESPAN if certificate.objective == "makespan" else _SPAN_IDLE
+    said = statements.format(
         ranks=problem.num_ranks,
         first=first,
-        last=last,
+        last=first + measured.makespan,
+        value=measured.span_idle,
+        bound=certificate.bound,
+        lemma=claim.lemma,
+        given=claim.given,
     )
-    bound = _BOUND.format(
-        ranks=problem.num_ranks, bound=certificate.bound, lemma=claim.lemma, given=claim.given
-    )
-    return head + claim.definitions + bound + _TAIL
+    return head + claim.definitions + said + _TAIL
 
 
 def _claim(problem: Problem, certificate: Certificate) -> CoqClaim:
     if isinstance(certificate, TickPrices):
         return _prices(problem, certificate)
-    if certificate.objective == "makespan":
-        if isinstance(certificate, OneMachine):
-            return _one_machine(problem, certificate)
-        if isinstance(certificate, OneStore):
-            return _one_store(problem, certificate)
-        if isinstance(certificate, Volume):
-            return _volume(problem, certificate)
-    kind = f"{type(certificate).__name__} of {certificate.objective}"
+    if isinstance(certificate, OneMachine):
+        return _one_machine(problem, certificate)
+    if isinstance(certificate, OneStore):
+        return _one_store(problem, certificate)
+    if isinstance(certificate, Volume):
+        return _volume(problem, certificate)
     raise ValueError(
         "--coq writes certificates by prices (TickPrices), and by one resource (OneMachine), one "
-        f"store (OneStore) or what it holds for how long (Volume) of the makespan, got {kind}; "
-        "other kinds have no theorem in proofs/ yet"
+        "store (OneStore) or what it holds for how long (Volume), got "
+        f"{type(certificate).__name__}; other kinds have no theorem in proofs/ yet"
     )
 
 
@@ -189,14 +211,16 @@ def _prices(problem: Problem, certificate: TickPrices) -> CoqClaim:
 
 
 def _one_machine(problem: Problem, certificate: OneMachine) -> CoqClaim:
-    if (paths := longest_paths(problem, "makespan", certificate.resource)) is None:
+    if (paths := longest_paths(problem, certificate.objective, certificate.resource)) is None:
         raise ValueError("the problem's precedences have a cycle")
     heads, tails = (min(column[each] for each in certificate.tasks) for column in paths)
     crowd = list_text(map(task_text, certificate.tasks))
-    numbers = f"{certificate.resource} {crowd} {heads} {tails} {certificate.bound}"
-    return _with_free_edges(
-        problem, "OneMachine FreeEdges", "one_machine_on_the_problem", f"Certificate {numbers}"
-    )
+    numbers = f"{certificate.resource} {crowd} ({heads}) ({tails}) ({certificate.bound})"
+    if certificate.objective == "span_idle":
+        files, lemma = "OneMachine FreeEdges SpanIdle", "idle_by_one_machine"
+    else:
+        files, lemma = "OneMachine FreeEdges", "one_machine_on_the_problem"
+    return _with_free_edges(problem, files, lemma, f"Certificate {numbers}")
 
 
 def _one_store(problem: Problem, certificate: OneStore) -> CoqClaim:
@@ -208,7 +232,11 @@ def _one_store(problem: Problem, certificate: OneStore) -> CoqClaim:
         certificate.bound,
     )
     claim = f"StoreClaim {' '.join(f'({number})' for number in numbers)}"
-    return _with_free_edges(problem, "FreeEdges OneStore", "one_store_on_the_problem", claim)
+    if certificate.objective == "span_idle":
+        files, lemma = "FreeEdges OneStore SpanIdle", "idle_by_one_store"
+    else:
+        files, lemma = "FreeEdges OneStore", "one_store_on_the_problem"
+    return _with_free_edges(problem, files, lemma, claim)
 
 
 def _volume(problem: Problem, certificate: Volume) -> CoqClaim:
