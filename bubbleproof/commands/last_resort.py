@@ -12,6 +12,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from io import TextIOWrapper
 
 import typer
 
@@ -27,12 +28,23 @@ FLAG, VARIABLE = "--traceback", "BUBBLEPROOF_TRACEBACK"
 
 def status_of_call(call: Callable[[], object]) -> int:
     """The exit status of a command line, after a line on standard error for what it raises."""
+    _spell_what_is_not_encoded()
     with interruptions() as noted:
         status = _guarded(call, noted)
     if not noted and status != INTERRUPTED:
         return status
     refuse("interrupted")
     return INTERRUPTED
+
+
+def _spell_what_is_not_encoded() -> None:
+    """Have characters that the output's encoding lacks spelled out, as in ``harmless``.
+
+    A Windows console has cp1252, and a pipe under the locale C perhaps ASCII.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _guarded(call: Callable[[], object], noted: list[int]) -> int:
