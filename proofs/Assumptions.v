@@ -4,7 +4,7 @@
 
 From Bubbleproof Require Import Definitions Stores AllRules Starts Exchange Packing
   Pipeline OneF1B GPipe Instances OneMachine PricesSound InOrder FreeEdges OneStore SpanIdle VolumeSound
-  Peaks MemoryBound BPipe WaitGraph Semantics OneOrder Lowered ZBH1 Orders.
+  Peaks MemoryBound BPipe WaitGraph Semantics Stricter OneOrder Lowered ZBH1 Orders.
 
 Definition every_theorem := (
   check_complete_iff,
@@ -53,6 +53,9 @@ Definition every_theorem := (
   cycle_never_happens,
   ends_iff_no_cycle,
   falling_ends,
+  launch_order_is_weaker,
+  pair_stream_is_weaker,
+  buffered_is_weaker,
   one_order_ends,
   every_valid_schedule_ends,
   pipeline_never_stuck,

@@ -165,6 +165,16 @@ MUTANTS = {
         "Theorem no_cycle_ends : closed ->",
         "Theorem no_cycle_ends : True ->",
     ),
+    "a message that ends with the first of its starts": (
+        "Stricter.v",
+        "Nat.max (h (Started T (Send T k)))",
+        "Nat.min (h (Started T (Send T k)))",
+    ),
+    "messages that need not match": (
+        "Stricter.v",
+        "pair_stream_is_weaker : matched launch_order ->",
+        "pair_stream_is_weaker : True ->",
+    ),
     "inputs that come later": (
         "OneOrder.v",
         "precedes (Compute T u) (Compute T t).\nHyp",
