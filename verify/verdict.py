@@ -65,7 +65,13 @@ class RuleDecision:
 
     @classmethod
     def of(cls, rule: Rule, found: Sequence[Violation], detail: str = "") -> RuleDecision:
-        """All violations of a rule, of which the first few are kept."""
+        """All violations of a rule, of which the first few are kept.
+
+        Parameters
+        ----------
+        detail
+            Which case of the rule, such as a semantics; empty where it has one.
+        """
         return cls(rule=rule, count=len(found), violations=tuple(found[:SHOWN]), detail=detail)
 
     @property

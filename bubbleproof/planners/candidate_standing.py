@@ -52,6 +52,11 @@ class CandidateStanding:
 
         A search of very many candidates begins so. One that looks at each of a few anyway begins
         without: the proof of a bundle is then that of the look.
+
+        Parameters
+        ----------
+        step_end
+            Ticks that the step takes after the pipeline has ended.
         """
         quick = without_look(found, "")
         return cls(candidates=[candidate], shaped=found, step_end=step_end, bound=quick)
@@ -99,7 +104,13 @@ class CandidateStanding:
             self.best = found
 
     def results(self, best: int | None) -> list[tuple[Candidate, CandidateResult]]:
-        """What became of its candidates, beside a plan of ``best`` ticks."""
+        """What became of its candidates, beside a plan of ``best`` ticks.
+
+        Parameters
+        ----------
+        best
+            Ticks of the plan; None where there is none.
+        """
         status = unsolved_outcome(self.least, best)
         if self.is_infeasible:
             status = Outcome.INFEASIBLE
@@ -134,7 +145,13 @@ class CandidateStanding:
 def legal_candidates(
     space: PlanSpace, step_end: int = 0
 ) -> tuple[list[CandidateStanding], dict[Candidate, NotLegalError]]:
-    """Those of a space with their quick bounds, and why others are not legal."""
+    """Those of a space with their quick bounds, and why others are not legal.
+
+    Parameters
+    ----------
+    step_end
+        Ticks that the step takes after the pipeline has ended.
+    """
     legal, reasons = _shaped(space)
     return [CandidateStanding.bounded(one, found, step_end) for one, found in legal], reasons
 

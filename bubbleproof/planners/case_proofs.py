@@ -37,6 +37,11 @@ def proof_by_cases(
     """A proof that no schedule of any choice takes less than ``bound`` ticks.
 
     None where none was found in the time, or by the work, that the options give.
+
+    Parameters
+    ----------
+    bound
+        Ticks, 1 or more.
     """
     whole = whole_of(options)
     waiting, proofs = [Case(pipeline=pipeline, allowed=allowed)], list[Certificate | None]()

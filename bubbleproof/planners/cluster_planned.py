@@ -70,7 +70,17 @@ def forbidden_row(one: ForbiddenCombination) -> DeploymentRow:
 def solved_deployment(
     row: DeploymentRow, *, value: int, peak_memory: int, candidate: Candidate, beside: int
 ) -> SolvedDeployment:
-    """The row with a schedule, beside whose highest load so many bytes of a card are taken."""
+    """The row with a schedule, beside whose highest load so many bytes of a card are taken.
+
+    Parameters
+    ----------
+    value
+        The iteration, in microseconds.
+    peak_memory
+        The highest load of any rank of the schedule, in bytes.
+    beside
+        Bytes of that card beside the schedule's load.
+    """
     return SolvedDeployment(
         combination=row.combination,
         status=row.status,

@@ -42,7 +42,15 @@ class DeploymentStanding:
     is_passed_over: bool = False
 
     def refuse(self, why: str, *, is_too_large: bool) -> None:
-        """It has no candidates."""
+        """It has no candidates.
+
+        Parameters
+        ----------
+        why
+            The reason, in words.
+        is_too_large
+            Whether it is for its size that it has none.
+        """
         self.is_legal = bool(self.counted.reason)
         self.is_too_large, self.reason = is_too_large, self.counted.reason or why
 

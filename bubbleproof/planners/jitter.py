@@ -41,7 +41,13 @@ class Jitter:
 
 
 def jitter_seconds(num_tasks: int, spread: Spread) -> float:
-    """Seconds, about, to sample a schedule of so many tasks."""
+    """Seconds, about, to sample a schedule of so many tasks.
+
+    Parameters
+    ----------
+    num_tasks
+        Tasks of the schedule.
+    """
     walks = -(-spread.samples // _steps_at_once(num_tasks))
     return num_tasks * (walks * WALKED + spread.samples * DRAWN)
 

@@ -121,7 +121,13 @@ def _not_begun(given: ShapedPipeline, seconds: float) -> SearchOutcome | None:
 
 
 def without_look(given: ShapedPipeline, why: str) -> SearchOutcome:
-    """What the numbers of one rank show, and why there is no more."""
+    """What the numbers of one rank show, and why there is no more.
+
+    Parameters
+    ----------
+    why
+        The reason that no look was taken, in words.
+    """
     claim = quick_claim(given)
     is_full = isinstance(claim, NoRoom)
     return SearchOutcome(

@@ -48,17 +48,45 @@ class OutcomeReason:
 
 
 def solved_outcome(value: int, bound: int) -> Outcome:
-    """That of a schedule of ``value`` ticks where none has less than ``bound``."""
+    """That of a schedule of ``value`` ticks where none has less than ``bound``.
+
+    Parameters
+    ----------
+    value
+        Ticks of the schedule.
+    bound
+        Ticks.
+    """
     return Outcome.OPTIMAL if bound >= value else Outcome.FEASIBLE
 
 
 def unsolved_outcome(bound: int, best: int | None) -> Outcome:
-    """That of what has no schedule, beside a plan of ``best`` ticks."""
+    """That of what has no schedule, beside a plan of ``best`` ticks.
+
+    Parameters
+    ----------
+    bound
+        Ticks.
+    best
+        Ticks of the plan; None where there is none.
+    """
     return Outcome.UNKNOWN if best is None or bound < best else Outcome.BOUNDED
 
 
 def comparison(value: int | None, bound: int, best: int | None, by: str = "") -> OutcomeReason:
-    """Why a candidate is not the plan of ``best`` ticks, or what its bound rests on (``by``)."""
+    """Why a candidate is not the plan of ``best`` ticks, or what its bound rests on (``by``).
+
+    Parameters
+    ----------
+    value
+        Ticks of the candidate's schedule; None where it has none.
+    bound
+        Ticks.
+    best
+        Ticks of the plan; None where there is none.
+    by
+        Words after the bound, with a blank before them, or nothing.
+    """
     if best is None:
         return OutcomeReason(ground=Ground.TIME, text="no schedule was found in the time given")
     if value == best:

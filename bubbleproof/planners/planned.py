@@ -71,7 +71,17 @@ class PlanOptions:
     def solving(
         self, seconds: float, work: float | None, within: int | None = None
     ) -> SolveOptions:
-        """How a solver looks for a schedule, of ``within`` ticks at most."""
+        """How a solver looks for a schedule, of ``within`` ticks at most.
+
+        Parameters
+        ----------
+        seconds
+            The solver's time limit, which may be ``inf``.
+        work
+            Units of work; None where they are not limited.
+        within
+            Ticks; None for any schedule.
+        """
         return SolveOptions(
             time_limit=seconds,
             work=work,
@@ -83,13 +93,25 @@ class PlanOptions:
         )
 
     def at_most(self, most: float) -> PlanOptions:
-        """With so many seconds at most, or units of work where those are limited."""
+        """With so many seconds at most, or units of work where those are limited.
+
+        Parameters
+        ----------
+        most
+            Seconds, or units of work.
+        """
         if self.work is None:
             return replace(self, time_limit=min(most, self.time_limit))
         return replace(self, work=min(most, self.work))
 
     def after(self, seconds: float) -> PlanOptions:
-        """What is left of them once so many seconds have gone: a tenth at least."""
+        """What is left of them once so many seconds have gone: a tenth at least.
+
+        Parameters
+        ----------
+        seconds
+            Of the clock, 0 or more.
+        """
         return replace(self, time_limit=max(0.1 * self.time_limit, self.time_limit - seconds))
 
 

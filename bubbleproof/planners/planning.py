@@ -52,6 +52,11 @@ def plan_cluster(
     """The best of the combinations; ``space_of`` gives the shapes to try of each.
 
     Where ``is_lazy`` shapes are made of those alone that may be the best.
+
+    Parameters
+    ----------
+    is_lazy
+        Whether to make no shapes of what its floor already excludes.
     """
     options = options or PlanOptions()
     budget = SearchBudget.of(SEARCHED * options.time_limit, options.work, options.stop)

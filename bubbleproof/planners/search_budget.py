@@ -26,7 +26,15 @@ class Pace:
     taken: float = 0.0
 
     def measure(self, estimated: float, taken: float) -> None:
-        """Another look, in seconds."""
+        """Another look, in seconds.
+
+        Parameters
+        ----------
+        estimated
+            Seconds, before the look; few are passed over (``MEASURED``).
+        taken
+            Seconds.
+        """
         if estimated >= MEASURED:
             self.estimated += estimated
             self.taken += taken
@@ -53,7 +61,15 @@ class SearchBudget:
 
     @classmethod
     def of(cls, seconds: float, work: float | None, stop: Event) -> SearchBudget:
-        """That many seconds from now, and units of work."""
+        """That many seconds from now, and units of work.
+
+        Parameters
+        ----------
+        seconds
+            Of the clock; ``inf`` for no deadline.
+        work
+            Units of work; None where they are not limited.
+        """
         return cls(deadline=time.perf_counter() + seconds, work=work, stop=stop)
 
     @property
@@ -90,6 +106,13 @@ class SearchBudget:
         """What ended the search while so many were open: the clock, or the limit of work.
 
         Nothing where all is closed, or there was nothing else to look for.
+
+        Parameters
+        ----------
+        num_open
+            How many candidates, or deployments, are open.
+        thing
+            What they are called, in the singular.
         """
         if self.stop.is_set():
             return INTERRUPTED
@@ -103,13 +126,26 @@ class SearchBudget:
         return f"the limit of work ended the search: {things} open; more work may find more"
 
     def spend(self, work: float) -> None:
-        """Count what a look has done."""
+        """Count what a look has done.
+
+        Parameters
+        ----------
+        work
+            Units; ``LEAST_WORK`` counts at least.
+        """
         self.done += max(LEAST_WORK, work)
 
     def part(self, share: float, least_seconds: float) -> SearchBudget:
         """A part of what is left: ``share`` of it, in the units of ``left``.
 
         It has ``least_seconds`` of the clock, where so much is left.
+
+        Parameters
+        ----------
+        share
+            Units of work where they are limited, else seconds.
+        least_seconds
+            Of the clock.
         """
         if self.work is None:
             seconds, work = max(least_seconds, share), None

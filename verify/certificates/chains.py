@@ -74,6 +74,11 @@ class ForcedOrder:
 
         It begins with a start that acquires, *before* anything else happens (at the same instant a
         release could hide it), ends with an end, and returns to 0 then and not before.
+
+        Parameters
+        ----------
+        store
+            The number of the store that the chain is of.
         """
         moments, levels = [moment for moment, _ in chain], [level for _, level in chain]
         (first, begins_late), (last, ends_late) = moments[0], moments[-1]
@@ -121,7 +126,15 @@ class ForcedOrder:
 
 
 def in_order(num_tasks: int, before: Sequence[int], after: Sequence[int]) -> list[int]:
-    """The tasks that no circle of precedences holds up, none before one that it waits for."""
+    """The tasks that no circle of precedences holds up, none before one that it waits for.
+
+    Parameters
+    ----------
+    num_tasks
+        Tasks are 0 to ``num_tasks`` - 1.
+    before, after
+        The tasks of each precedence, of one length.
+    """
     waiting, freed = [0] * num_tasks, [list[int]() for _ in range(num_tasks)]
     for task, later in zip(before, after, strict=True):
         freed[task].append(later)

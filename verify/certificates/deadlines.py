@@ -38,5 +38,11 @@ def deadlines(problem: Problem) -> Bools:
 
 
 def chosen(edges: Edges, rows: Bools) -> Edges:
-    """These of the precedences."""
+    """These of the precedences.
+
+    Parameters
+    ----------
+    rows
+        Of each precedence whether it is kept.
+    """
     return Edges(before=edges.before[rows], after=edges.after[rows], lag=edges.lag[rows])

@@ -165,13 +165,22 @@ class DrupReplay:
             self.options[node] = left
 
     def is_false(self, literal: Literal) -> bool:
+        """Whether the windows as they are exclude the literal."""
         return literal[1] + self.ends[literal[0] ^ 1] > 0
 
     def follows(
         self, literals: Iterable[Literal], full: int | None = None, crowd: Sequence[int] = ()
     ) -> bool:
         """Whether the negations of all literals leave some window empty, or the ``crowd`` too
-        little time, or, at the start of the task ``full``, some store too full."""
+        little time, or, at the start of the task ``full``, some store too full.
+
+        Parameters
+        ----------
+        full
+            A task of the problem, or None.
+        crowd
+            Tasks of one resource, or none.
+        """
         mark = len(self.trail)
         refuted = (
             self.is_refuted

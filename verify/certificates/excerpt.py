@@ -55,6 +55,13 @@ def excerpt(
 
     ``order`` is the problem's index order, ``life`` one of its lifecycles. Preconditions: ``count``
     is 1 to the group's number of microbatches.
+
+    Parameters
+    ----------
+    count
+        How many of the group's microbatches the excerpt has.
+    ranks
+        The ranks whose tasks it has.
     """
     group = next(group for group in order.groups if life.first in group[:, 0])
     is_kept, homes = np.isin(problem.rank_of_task[group[:, 0]], ranks), problem.occupancy

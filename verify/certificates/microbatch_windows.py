@@ -127,7 +127,15 @@ class Excerpts:
         self.life: Lifecycle | None = next(named, None)
 
     def of(self, count: int, ranks: tuple[int, ...]) -> Problem | str:
-        """Of so many microbatches on these ranks; or why there is none."""
+        """Of so many microbatches on these ranks; or why there is none.
+
+        Parameters
+        ----------
+        count
+            How many microbatches; judged here, whatever it is.
+        ranks
+            Numbers of ranks; judged here as well.
+        """
         if self.life is None:
             return "no lifecycle of that store begins with that task"
         if any(type(number) is not int for number in (count, *ranks)):

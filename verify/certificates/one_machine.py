@@ -66,7 +66,15 @@ def one_machine_refusal(problem: Problem, certificate: OneMachine) -> str | None
 
 
 def objective_refusal(problem: Problem, objective: str, resource: int) -> str | None:
-    """Why there is no such claim about the problem."""
+    """Why there is no such claim about the problem.
+
+    Parameters
+    ----------
+    objective
+        ``makespan`` or ``span_idle``; anything else is refused.
+    resource
+        Of ``span_idle`` the rank that the claim is about.
+    """
     if objective not in ("makespan", "span_idle"):
         return f"the objective must be makespan or span_idle, got {objective!r}"
     if objective == "span_idle" and not 0 <= resource < problem.num_ranks:
@@ -75,7 +83,13 @@ def objective_refusal(problem: Problem, objective: str, resource: int) -> str | 
 
 
 def users_of(problem: Problem, resource: int) -> Ints:
-    """The tasks that occupy the resource."""
+    """The tasks that occupy the resource.
+
+    Parameters
+    ----------
+    resource
+        Its number.
+    """
     found: Ints = problem.occupancy.task[problem.occupancy.resource == resource]
     return found
 
@@ -83,7 +97,16 @@ def users_of(problem: Problem, resource: int) -> Ints:
 def longest_paths(
     problem: Problem, objective: str, resource: int
 ) -> tuple[list[int], list[int]] | None:
-    """The head and the tail of each task; None where the edges have a cycle."""
+    """The head and the tail of each task; None where the edges have a cycle.
+
+    Parameters
+    ----------
+    objective
+        ``makespan``: paths begin and end at any computation; ``span_idle``: at one of
+        ``resource``.
+    resource
+        The number of a rank.
+    """
     edges = sure_edges(problem, index_order(problem))
     place = in_order(problem.num_tasks, edges.before.tolist(), edges.after.tolist())
     if len(place) < problem.num_tasks:
@@ -105,7 +128,15 @@ def longest_paths(
 
 
 def longest(rows: Iterable[MachineTask], ticks: list[int], least: list[int]) -> list[int]:
-    """The longest path to each task, whose edges come after all edges that lead to their origin."""
+    """The longest path to each task, whose edges come after all edges that lead to their origin.
+
+    Parameters
+    ----------
+    ticks
+        Of each task.
+    least
+        Of each task what a path has that begins with it: 0, or ``NO_PATH`` where none may.
+    """
     found = least.copy()
     for before, after, lag in rows:
         found[after] = max(found[after], found[before] + ticks[before] + lag)

@@ -102,7 +102,13 @@ def one_store_refusal(problem: Problem, certificate: OneStore) -> str | None:
 
 
 def changes(problem: Problem, store: int) -> StoreChanges:
-    """What the store holds and what changes that."""
+    """What the store holds and what changes that.
+
+    Parameters
+    ----------
+    store
+        Its number.
+    """
     found, events = [[0] * problem.num_tasks, [0] * problem.num_tasks], problem.events
     rows = np.flatnonzero(events.store == store)
     columns = events.task[rows], events.at_end[rows], events.delta[rows]
@@ -117,7 +123,13 @@ def changes(problem: Problem, store: int) -> StoreChanges:
 
 
 def mirrored(problem: Problem, store: int) -> StoreChanges:
-    """The same of the problem with time reversed."""
+    """The same of the problem with time reversed.
+
+    Parameters
+    ----------
+    store
+        Its number.
+    """
     given = changes(problem, store)
     left = sum(given.at_start) + sum(given.at_end)
     return StoreChanges(
@@ -130,7 +142,17 @@ def mirrored(problem: Problem, store: int) -> StoreChanges:
 def most_done(
     store: StoreChanges, problem: Problem, heads: Sequence[int], users: Ints, begin: int
 ) -> int:
-    """``early``, or of the mirrored problem, whose heads are tails, ``late`` (ticks)."""
+    """``early``, or of the mirrored problem, whose heads are tails, ``late`` (ticks).
+
+    Parameters
+    ----------
+    heads
+        Of each task the least start, in ticks.
+    users
+        The tasks of the resource.
+    begin
+        Ticks: what is done before is counted.
+    """
     ticks: list[int] = problem.duration.tolist()
     free, taken, least = 0, list[int](), 0
     for task in users.tolist():

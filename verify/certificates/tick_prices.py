@@ -130,7 +130,13 @@ class Market:
             raise UnusablePricesError("the prices add up to 2**62 or more")
 
     def paid(self, order: list[int]) -> int | None:
-        """The least that all microbatches pay; None where one does not fit the horizon."""
+        """The least that all microbatches pay; None where one does not fit the horizon.
+
+        Parameters
+        ----------
+        order
+            All tasks, none before one that it waits for.
+        """
         place = np.empty(self.problem.num_tasks, dtype=np.int64)
         place[order] = np.arange(len(order))
         total = 0
@@ -247,10 +253,22 @@ class MicrobatchPart:
             self._before.setdefault(after, []).append((before, self.ticks[before] + lag))
 
     def is_within(self, row: int) -> bool:
-        """Whether the task is a computation or lies between two."""
+        """Whether the task is a computation or lies between two.
+
+        Parameters
+        ----------
+        row
+            The place of a task in the part, from 0.
+        """
         return self.heads[row] >= 0 and self.tails[row] >= 0
 
     def parent(self, row: int) -> tuple[int, int] | None:
-        """The row that is waited for longest, and for how many ticks from its start."""
+        """The row that is waited for longest, and for how many ticks from its start.
+
+        Parameters
+        ----------
+        row
+            The place of a task in the part, from 0.
+        """
         known = [pair for pair in self._before.get(row, ()) if self.is_within(pair[0])]
         return max(known, key=lambda pair: (self.heads[pair[0]] + pair[1], pair[0]), default=None)

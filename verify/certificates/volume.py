@@ -61,7 +61,16 @@ def volume_refusal(problem: Problem, certificate: Volume) -> str | None:
 def volume_bound(
     problem: Problem, order: IndexOrder, store: int, heads: Sequence[int], tails: Sequence[int]
 ) -> int | None:
-    """The least makespan (ticks), or None where a hypothesis fails."""
+    """The least makespan (ticks), or None where a hypothesis fails.
+
+    Parameters
+    ----------
+    store
+        Its number.
+    heads, tails
+        Of each task the longest paths before and after it, in ticks; below 0 where there is
+        none.
+    """
     lives = [life for life in order.lifecycles if life.store == store]
     home = problem.stores[store]
     if not lives or home.capacity is None or home.capacity <= home.base:

@@ -22,6 +22,13 @@ def time_grid(problem: Problem, schedule: Schedule, task: Ints, marked: Ints) ->
     """The rank x time picture around the rows ``marked``; ``task`` locates every row.
 
     Marked rows stand as ``[0F3]``, others as ``|0F3``; dots are idle time.
+
+    Parameters
+    ----------
+    task
+        Of each row of the schedule the number of its task.
+    marked
+        Rows of the schedule, at least one.
     """
     duration = problem.ticks(task)
     start, end = schedule.start, schedule.start + duration
@@ -74,7 +81,13 @@ def _resources_to_show(resource: Ints, marked: Ints, visible: Ints) -> list[int]
 
 
 def step_grid(problem: Problem, program: Program, marked: Ints) -> str:
-    """The resource x step picture around the rows ``marked``: who is where when nothing moves."""
+    """The resource x step picture around the rows ``marked``: who is where when nothing moves.
+
+    Parameters
+    ----------
+    marked
+        Rows of the program, at least one.
+    """
     lines = []
     for resource in _resources_to_show(program.resource, marked, marked):
         rows = np.flatnonzero(program.resource == resource)
