@@ -31,7 +31,13 @@ _EXTRAS = {"sat": ("pysat", "python-sat"), "z3": ("z3", "z3-solver")}  # module,
 
 
 def engine(name: str) -> Engine:
-    """The search of the engine called ``name``; raises ``KeyError`` for an unknown one."""
+    """The search of the engine called ``name``; raises ``KeyError`` for an unknown one.
+
+    Parameters
+    ----------
+    name
+        One of ``ENGINES``.
+    """
     module, search = _SEARCHES[name]
     if name not in _APART:
         found: Engine = getattr(import_module(f"{__name__}.{module}"), search)
@@ -48,12 +54,24 @@ def has_sat() -> bool:
 
 
 def is_installed(name: str) -> bool:
-    """Whether the engine called ``name`` is here: ``sat`` and ``z3`` are extras."""
+    """Whether the engine called ``name`` is here: ``sat`` and ``z3`` are extras.
+
+    Parameters
+    ----------
+    name
+        One of ``ENGINES``.
+    """
     return name not in _EXTRAS or find_spec(_EXTRAS[name][0]) is not None
 
 
 def require_engine(name: str) -> None:
-    """Raise ``ValueError`` for an engine (or ``auto``) that there is not, or not here."""
+    """Raise ``ValueError`` for an engine (or ``auto``) that there is not, or not here.
+
+    Parameters
+    ----------
+    name
+        Any text; ``auto`` and ``ENGINES`` are known.
+    """
     names = ("auto", *ENGINES)
     if name not in names:
         raise ValueError(f"engine must be one of {' '.join(names)}, got {name!r}")

@@ -40,7 +40,13 @@ class CpSatModel(Model):
         self._ended: dict[tuple[int, int], cp_model.IntVar] = {}
 
     def end(self, task: int) -> cp_model.LinearExpr:
-        """The end of a task."""
+        """The end of a task.
+
+        Parameters
+        ----------
+        task
+            Its number.
+        """
         return self.start[task] + self.duration[task]
 
     def precede(self, before: int, after: int, lag: int) -> None:
@@ -67,7 +73,13 @@ class CpSatModel(Model):
             add_reservoir(self.model, self.problem, store, self.start)
 
     def ended(self, before: int, after: int) -> cp_model.IntVar:
-        """A boolean that is true only if ``before`` has ended by the start of ``after``."""
+        """A boolean that is true only if ``before`` has ended by the start of ``after``.
+
+        Parameters
+        ----------
+        before, after
+            Numbers of tasks.
+        """
         if (before, after) not in self._ended:
             literal = self.model.new_bool_var("")
             late = self.start[after] >= self.end(before)
@@ -98,13 +110,25 @@ class CpSatModel(Model):
         return first
 
     def hint(self, start: Ints) -> None:
-        """Start the search from a known schedule (ticks per task)."""
+        """Start the search from a known schedule (ticks per task).
+
+        Parameters
+        ----------
+        start
+            One start a task.
+        """
         for variable, value in zip(self.start, start.tolist(), strict=True):
             self.model.add_hint(variable, value)
 
 
 def search(encoding: Encoding, hint: Ints | None, budget: Budget) -> EngineOutcome:
-    """The best starts within the limit that CP-SAT finds in the time given."""
+    """The best starts within the limit that CP-SAT finds in the time given.
+
+    Parameters
+    ----------
+    hint
+        Starts in ticks, one a task, to begin from; None for none.
+    """
     if encoding.is_hopeless:
         return EngineOutcome(bound=encoding.limit + 1, is_refuted=True)
     model = CpSatModel(encoding)
@@ -135,6 +159,11 @@ def add_reservoir(
     """A store's changes at the starts and ends of tasks; those of one instant are added up.
 
     ``actives``, a literal for each row of the problem's events, tell which changes happen.
+
+    Parameters
+    ----------
+    number
+        Of the store.
     """
     events, store = problem.events, problem.stores[number]
     rows = np.flatnonzero(events.store == number).tolist()

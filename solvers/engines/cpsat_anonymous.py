@@ -334,7 +334,13 @@ class AnonymousModel(ChoicesModel):
             self.model.add(self.goal >= self.end(task))
 
     def outcome(self, solver: CpSatSolver, bound: int) -> Choice:
-        """The bound alone: the times belong to no microbatch."""
+        """The bound alone: the times belong to no microbatch.
+
+        Parameters
+        ----------
+        bound
+            Ticks: what the solver says that no value is below.
+        """
         del solver
         return Choice(bound=bound)
 

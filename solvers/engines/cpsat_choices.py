@@ -74,7 +74,13 @@ class ChoicesModel:
         return self.model.new_optional_fixed_size_interval_var(start, size, taken, "")
 
     def end(self, task: int) -> cp_model.LinearExpr:
-        """The end of a task."""
+        """The end of a task.
+
+        Parameters
+        ----------
+        task
+            Its number.
+        """
         return self.start[task] + self.duration[task]
 
     def build(self) -> None:
@@ -225,7 +231,13 @@ class ChoicesModel:
                     rule.only_enforce_if(self.option[options[task]])
 
     def outcome(self, solver: CpSatSolver, bound: int) -> Choice:
-        """What the solver's values stand for."""
+        """What the solver's values stand for.
+
+        Parameters
+        ----------
+        bound
+            Ticks: what the solver says that no value is below.
+        """
         return Choice(
             start=solver.values(self.start),
             taken=tuple(o for o, taken in enumerate(self.option) if solver.value(taken)),

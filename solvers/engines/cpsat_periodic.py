@@ -126,6 +126,17 @@ def search(
     """Starts of the ``few`` microbatches within a span, with a period of ``ticks``, if found.
 
     Any will do or, from ``known`` ones on, those of least span.
+
+    Parameters
+    ----------
+    ticks
+        Of a period, 1 or more.
+    span
+        Ticks within which each microbatch stays.
+    work
+        Of CP-SAT's own count, at most.
+    known
+        Starts in ticks, one a task of ``few``; None for none.
     """
     ends = cycle.heads + cycle.few.duration
     if ticks < int(cycle.few.duration.max()) or int(ends.max()) > min(span, cycle.longest):

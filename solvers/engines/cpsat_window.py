@@ -68,7 +68,13 @@ class WindowModel:
         self.first = min(window.head)
 
     def end(self, task: int) -> cp_model.LinearExprT:
-        """The end of a task."""
+        """The end of a task.
+
+        Parameters
+        ----------
+        task
+            Its number in the window.
+        """
         return self.start[task] + self.window.duration[task]
 
     def build(self) -> None:
@@ -121,7 +127,15 @@ class WindowModel:
 
 
 def search(window: Window, budget: Budget, work: float, *, limit: int | None) -> WindowResult:
-    """Starts within ``limit``, or without one better starts than are known."""
+    """Starts within ``limit``, or without one better starts than are known.
+
+    Parameters
+    ----------
+    work
+        Of CP-SAT's own count, at most.
+    limit
+        Ticks; None for the window's own.
+    """
     model = WindowModel(window, window.limit if limit is None else limit)
     model.build()
     if limit is None:

@@ -58,12 +58,26 @@ class Highs:
         self.handle = c_void_p(self.library.Highs_create())
 
     def call(self, name: str, *arguments: Any) -> None:  # what ctypes takes
-        """Call a function. Raises ``RuntimeError`` where HiGHS reports an error."""
+        """Call a function. Raises ``RuntimeError`` where HiGHS reports an error.
+
+        Parameters
+        ----------
+        name
+            Of a function of HiGHS's C interface, without ``Highs_``.
+        """
         if getattr(self.library, f"Highs_{name}")(self.handle, *arguments) not in NO_ERROR:
             raise RuntimeError(f"HiGHS reports an error in {name}")
 
     def set(self, option: str, value: float) -> None:
-        """Set an option to a bool, an int or a float."""
+        """Set an option to a bool, an int or a float.
+
+        Parameters
+        ----------
+        option
+            Its name, as HiGHS has it.
+        value
+            Of the type that HiGHS has for it.
+        """
         given = c_double(value) if isinstance(value, float) else c_int(value)
         kind = {bool: "Bool", int: "Int", float: "Double"}[type(value)]
         self.call(f"set{kind}OptionValue", option.encode(), given)

@@ -30,6 +30,11 @@ def maximize_last(
 
     All variables are 0 or more. ``rows`` are (row, column, factor) of what is not 0, rows rising;
     row i is at most ``most[i]``.
+
+    Parameters
+    ----------
+    columns
+        How many variables there are, 1 or more.
     """
     row, column, factor = rows
     count = len(most)

@@ -61,11 +61,25 @@ class MilpModel(Model):
         self.implied: set[tuple[TaskMoment, TaskMoment, bool]] = set()
 
     def integer(self, name: str, low: int, high: int) -> pulp.LpVariable:
-        """A new integer variable."""
+        """A new integer variable.
+
+        Parameters
+        ----------
+        name
+            Of the variable.
+        low, high
+            Its least and greatest value.
+        """
         return self.program.add_variable(name, low, high, cat=pulp.LpInteger)
 
     def require(self, terms: Iterable[Term], least: int) -> None:
-        """A row; a variable may stand in it several times."""
+        """A row; a variable may stand in it several times.
+
+        Parameters
+        ----------
+        least
+            What the terms add up to at least.
+        """
         self.budget.require()
         row: dict[pulp.LpVariable, int] = {}
         for coefficient, variable in terms:
@@ -186,7 +200,15 @@ class MilpModel(Model):
         return [(1, first)]
 
     def values_of(self, start: Ints, value: int) -> Values:
-        """Every variable's value in a schedule (ticks per task) of that objective value."""
+        """Every variable's value in a schedule (ticks per task) of that objective value.
+
+        Parameters
+        ----------
+        start
+            One start a task.
+        value
+            Of the objective.
+        """
         begin: list[int] = start.tolist()
 
         def time(moment: TaskMoment) -> int:

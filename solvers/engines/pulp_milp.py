@@ -23,7 +23,13 @@ TOLERANCE = 1e-4  # a dual bound this little above a whole number is taken for t
 def search_with(
     solver: Solver, encoding: Encoding, hint: Ints | None, budget: Budget
 ) -> EngineOutcome:
-    """The best starts within the limit that a solver finds in the time given."""
+    """The best starts within the limit that a solver finds in the time given.
+
+    Parameters
+    ----------
+    hint
+        Starts in ticks, one a task, to begin from; None for none.
+    """
     if encoding.is_hopeless:
         return EngineOutcome(bound=encoding.limit + 1, is_refuted=True)
     try:

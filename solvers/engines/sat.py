@@ -23,7 +23,13 @@ CONFLICTS, UNITS = 2_000, 0.5  # where work is counted: so many conflicts are so
 
 
 def search(encoding: Encoding, hint: Ints | None, budget: Budget) -> EngineOutcome:
-    """The best starts within the limit, and the bound below which every limit was refuted."""
+    """The best starts within the limit, and the bound below which every limit was refuted.
+
+    Parameters
+    ----------
+    hint
+        Starts in ticks, one a task, to begin from; None for none.
+    """
     if encoding.is_hopeless:
         return EngineOutcome(bound=encoding.limit + 1, is_refuted=True)
     return _Search(encoding, budget).run(hint)

@@ -38,7 +38,13 @@ class OrderClauses:
         return self.top
 
     def variable(self, low: int, high: int) -> int:
-        """A new variable; a window without values makes the clauses contradictory."""
+        """A new variable; a window without values makes the clauses contradictory.
+
+        Parameters
+        ----------
+        low, high
+            Its least and greatest value.
+        """
         if high < low:
             self.add([])
             high = low
@@ -52,20 +58,45 @@ class OrderClauses:
         return len(self.low) - 1
 
     def at_most(self, variable: int, value: int) -> int:
-        """The literal ``variable <= value``."""
+        """The literal ``variable <= value``.
+
+        Parameters
+        ----------
+        variable
+            Its number.
+        value
+            Any whole number; outside of the window the literal is ``TRUE`` or
+            ``FALSE``.
+        """
         if value < self.low[variable]:
             return FALSE
         return TRUE if value >= self.high[variable] else self.base[variable] + value
 
     def add(self, literals: Iterable[int]) -> None:
-        """At least one of the literals."""
+        """At least one of the literals.
+
+        Parameters
+        ----------
+        literals
+            Numbers of variables of the formula, negative ones negated.
+        """
         clause = list(literals)
         if TRUE not in clause:
             # A solver may pass over a clause without literals; FALSE alone contradicts TRUE.
             self.clauses.append([literal for literal in clause if literal != FALSE] or [FALSE])
 
     def differ(self, before: int, after: int, ticks: int, unless: int = FALSE) -> None:
-        """``after >= before + ticks``, or the literal ``unless`` holds."""
+        """``after >= before + ticks``, or the literal ``unless`` holds.
+
+        Parameters
+        ----------
+        before, after
+            Numbers of variables.
+        ticks
+            By how much, in the units of their values.
+        unless
+            A literal.
+        """
         if unless == TRUE or self.must_differ(before, after, ticks):
             return
         if not self.can_differ(before, after, ticks):
@@ -84,11 +115,27 @@ class OrderClauses:
             self.clauses += [[-start - v, goal + v, unless] for v in inside]
 
     def can_differ(self, before: int, after: int, ticks: int) -> bool:
-        """Whether the windows leave ``after >= before + ticks`` open."""
+        """Whether the windows leave ``after >= before + ticks`` open.
+
+        Parameters
+        ----------
+        before, after
+            Numbers of variables.
+        ticks
+            By how much, in the units of their values.
+        """
         return self.low[before] + ticks <= self.high[after]
 
     def must_differ(self, before: int, after: int, ticks: int) -> bool:
-        """Whether the windows alone say ``after >= before + ticks``."""
+        """Whether the windows alone say ``after >= before + ticks``.
+
+        Parameters
+        ----------
+        before, after
+            Numbers of variables.
+        ticks
+            By how much, in the units of their values.
+        """
         return self.high[before] + ticks <= self.low[after]
 
     def add_sum(self, terms: Iterable[tuple[int, int]], most: int) -> None:
@@ -96,6 +143,13 @@ class OrderClauses:
 
         A decision diagram, shared where as much is left for the same rest: exact, and of n * most
         nodes for n equal weights (a sequential counter).
+
+        Parameters
+        ----------
+        terms
+            Weights may be negative.
+        most
+            The greatest sum.
         """
         given = list(terms)
         most -= sum(w for _, w in given if w < 0)

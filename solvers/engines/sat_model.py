@@ -120,7 +120,13 @@ class SatModel(LoadModel[int]):
         self._order_classes(resource)
 
     def add_pair(self, a: int, b: int) -> None:
-        """Either order of two tasks, decided by a boolean where the windows leave both open."""
+        """Either order of two tasks, decided by a boolean where the windows leave both open.
+
+        Parameters
+        ----------
+        a, b
+            Numbers of tasks that share a resource.
+        """
         if (a, b) in self.before:
             return
         first, second = self.duration[a], self.duration[b]
@@ -145,7 +151,13 @@ class SatModel(LoadModel[int]):
                         self.cnf.add([-pairs[0], pairs[1]])
 
     def add_either(self, truths: list[int]) -> None:
-        """At least one of them holds."""
+        """At least one of them holds.
+
+        Parameters
+        ----------
+        truths
+            Literals.
+        """
         self.cnf.add(truths)
 
     def add_sum(self, terms: list[tuple[int, int]], most: int) -> None:
@@ -176,12 +188,24 @@ class SatModel(LoadModel[int]):
             self.cnf.differ(*arc)
 
     def starts(self, model: list[int]) -> Ints:
-        """The start of each task in ticks, the first at 0; ``model`` lists all true literals."""
+        """The start of each task in ticks, the first at 0; ``model`` lists all true literals.
+
+        Parameters
+        ----------
+        model
+            A literal for each variable of the formula, negative where it is false.
+        """
         values = self.values(model)
         return np.asarray(values - values.min(), dtype=np.int64)
 
     def values(self, model: list[int]) -> Ints:
-        """The start of each task in ticks as the variables say it."""
+        """The start of each task in ticks as the variables say it.
+
+        Parameters
+        ----------
+        model
+            A literal for each variable of the formula, negative where it is false.
+        """
         cnf, values = self.cnf, np.zeros(self.problem.num_tasks, dtype=np.int64)
         holds = np.array([True, *(literal > 0 for literal in model)])
         for task in range(self.problem.num_tasks):

@@ -48,7 +48,13 @@ class SortedLoads:
         self.model, self.prior = model, prior
 
     def add(self, series: Sequence[Series], room: int) -> None:
-        """At most ``room`` units once everything of each moment has happened."""
+        """At most ``room`` units once everything of each moment has happened.
+
+        Parameters
+        ----------
+        room
+            Memory units, 0 or more.
+        """
         for rising in series:
             if rising.delta > 0:
                 for i in range(len(rising.members)):
@@ -133,7 +139,15 @@ class SortedLoads:
 
 
 def closure(num_tasks: int, pairs: Iterable[tuple[int, int]]) -> Bools:
-    """prior[b, a]: (a, b) is one of the pairs or follows from them. No cycle among them."""
+    """prior[b, a]: (a, b) is one of the pairs or follows from them. No cycle among them.
+
+    Parameters
+    ----------
+    num_tasks
+        Tasks are 0 to ``num_tasks`` - 1.
+    pairs
+        (before, after), numbers of tasks.
+    """
     after: list[list[int]] = [[] for _ in range(num_tasks)]
     waiting = [0] * num_tasks
     for a, b in pairs:

@@ -47,7 +47,15 @@ class Z3Model(LoadModel[z3.BoolRef]):
             self.solver.add(start >= low, start <= high)
 
     def ordered(self, before: int, after: int, lag: int = 0) -> z3.BoolRef:
-        """start(after) >= end(before) + lag."""
+        """start(after) >= end(before) + lag.
+
+        Parameters
+        ----------
+        before, after
+            Numbers of tasks.
+        lag
+            Ticks, of either sign.
+        """
         return self.start[after] - self.start[before] >= self.duration[before] + lag
 
     def precede(self, before: int, after: int, lag: int) -> None:
@@ -102,7 +110,13 @@ class Z3Model(LoadModel[z3.BoolRef]):
         self.ask_for(self.encoding.limit)
 
     def ask_for(self, most: int) -> None:
-        """An objective value of at most ``most`` ticks: every span holds within it."""
+        """An objective value of at most ``most`` ticks: every span holds within it.
+
+        Parameters
+        ----------
+        most
+            Ticks, 0 or more.
+        """
         for first, tasks, work in self.spans:
             for task in tasks:
                 latest = most + work - self.duration[task]
@@ -110,7 +124,13 @@ class Z3Model(LoadModel[z3.BoolRef]):
 
 
 def search(encoding: Encoding, hint: Ints | None, budget: Budget) -> EngineOutcome:
-    """The best starts within the limit that z3 finds in the time given."""
+    """The best starts within the limit that z3 finds in the time given.
+
+    Parameters
+    ----------
+    hint
+        Starts in ticks, one a task, to begin from; None for none.
+    """
     if encoding.is_hopeless:
         return EngineOutcome(bound=encoding.limit + 1, is_refuted=True)
     model = Z3Model(encoding, budget)

@@ -38,7 +38,19 @@ class LoneMicrobatch:
 def lone_microbatch(
     problem: Problem, tasks: Ints, count: int, wanted: set[int], place: Ints
 ) -> LoneMicrobatch:
-    """The microbatch with these ``tasks``; ``place`` orders all tasks by their precedences."""
+    """The microbatch with these ``tasks``; ``place`` orders all tasks by their precedences.
+
+    Parameters
+    ----------
+    tasks
+        Numbers of tasks of the problem.
+    count
+        How many microbatches are like it, 1 or more.
+    wanted
+        The tasks to keep, of those on a path between computations.
+    place
+        Of each task of the problem, rising along precedences.
+    """
     edges, ticks = problem.edges, problem.duration.tolist()
     inside = np.isin(edges.before, tasks) & np.isin(edges.after, tasks)
     columns = (column[inside].tolist() for column in (edges.before, edges.after, edges.lag))
