@@ -23,6 +23,7 @@ from proofs_tests.papers.theorems import (
     test_closed_forms,
     test_interleaved_starts,
     test_interleaved_timing,
+    test_svpp_frontier,
     test_zb_h1_durations,
 )
 from proofs_tests.papers.theorems.compared import CASES
@@ -70,6 +71,11 @@ def compared() -> dict[str, tuple[str, str]]:
         "interleaved": ("test_interleaved_timing.py", _told(test_interleaved_timing.SIZES)),
         "interleaved-starts": ("test_interleaved_starts.py", _told(test_interleaved_starts.SIZES)),
         "pipemesh": ("test_pipemesh_timing.py", "60 drawn sequences"),
+        "pipemesh-starts": ("test_interleaved_starts.py", _told(test_interleaved_starts.MESHES)),
+        "svpp-frontier": ("test_svpp_frontier.py", _told(test_svpp_frontier.SIZES)),
+        "zb-h1-starts": ("test_zb_h1_durations.py", _told(test_zb_h1_durations.SIZES)),
+        "v-half-block": ("test_all_ranks.py", "the blocks of p = 1 to 64; peaks of p = 1 to 16"),
+        "v-min-block": ("test_all_ranks.py", "the blocks of p = 1 to 64; peaks of p = 1 to 16"),
         "zb-h1-durations": ("test_zb_h1_durations.py", _told(test_zb_h1_durations.SIZES)),
         "bpipe": ("test_bpipe_walk.py", _told(test_bpipe_walk.SIZES)),
         "bpipe-printed": ("test_bpipe_pairs.py", _told(test_bpipe_pairs.SIZES)),

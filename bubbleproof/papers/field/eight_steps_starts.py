@@ -34,55 +34,42 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bubbleproof.papers.theorems.closed_form import M, P
+from bubbleproof.papers.theorems.halved_index import HalvedIndex
 from bubbleproof.papers.theorems.terms import LogicFormula, Term, choose
 
 
 @dataclass(frozen=True, slots=True)
-class Depth:
-    """A rank by its depth D = 2 ``half`` + ``odd``; P of the obligations is h, M is n."""
-
-    depth: Term
-    half: Term
-    odd: Term
-
-    @property
-    def deeper(self) -> Depth:
-        """The rank one nearer to the middle."""
-        return Depth(self.depth + 1, self.half + self.odd, 1 - self.odd)
-
-    @property
-    def outer(self) -> Depth:
-        """The rank one nearer to the end."""
-        return Depth(self.depth - 1, self.half - 1 + self.odd, 1 - self.odd)
+class Depth(HalvedIndex):
+    """A rank by its depth; P of the obligations is h, M is n."""
 
     @property
     def inside(self) -> Term:
         """q, the ranks between this one and the middle."""
-        return P - self.depth
+        return P - self.number
 
     @property
     def third(self) -> Term:
         """When step 3 begins."""
-        return 2 * P + self.depth - 1
+        return 2 * P + self.number - 1
 
     @property
     def main(self) -> Term:
         """When F1(h)&B0(0) starts."""
-        return 6 * P - 3 * self.depth + 2
+        return 6 * P - 3 * self.number + 2
 
     @property
     def sixth(self) -> Term:
         """When step 6 begins."""
-        return 6 * M - 1 - 3 * self.depth
+        return 6 * M - 1 - 3 * self.number
 
     @property
     def seventh(self) -> Term:
         """When step 7 begins."""
-        return 6 * M + self.depth - 2
+        return 6 * M + self.number - 2
 
     def is_whole(self, turn: Term) -> LogicFormula:
         """Whether backward ``turn`` of step 6 is whole: the first D of its 2D are."""
-        return turn <= self.depth - 1
+        return turn <= self.number - 1
 
 
 StepMoment = Callable[[Depth, Term], Term]
@@ -90,7 +77,7 @@ StepMoment = Callable[[Depth, Term], Term]
 
 def _forward(at: Depth, j: Term, *, ends: bool) -> Term:
     """F0(j): its start, or its end with the backward beside it where there is one."""
-    q, d = at.inside, at.depth
+    q, d = at.inside, at.number
     joint = j - 2 * q - d
     warm = choose(j <= 2 * q - 1, d - 1 + j, d - 1 + 2 * j - 2 * q) + int(ends)
     main = at.main + 6 * joint
@@ -111,9 +98,9 @@ def f0_end(at: Depth, j: Term) -> Term:
 
 def _returning(at: Depth, j: Term, *, ends: bool) -> Term:
     """F1(j), likewise."""
-    third = at.third + 3 * (j - at.depth) + 2 + int(ends)
+    third = at.third + 3 * (j - at.number) + 2 + int(ends)
     late = choose(j <= P - 1, third, at.main + 6 * (j - P) + 3 * ends)
-    return choose(j <= at.depth - 1, 2 * P - at.depth + 2 * j + int(ends), late)
+    return choose(j <= at.number - 1, 2 * P - at.number + 2 * j + int(ends), late)
 
 
 def f1_start(at: Depth, j: Term) -> Term:
@@ -138,8 +125,8 @@ def _turn_end(at: Depth, turn: Term) -> Term:
 
 def b1_start(at: Depth, j: Term) -> Term:
     """Start of I1(j) or B1(j)."""
-    joint, turn = j - at.inside, j - M + at.depth
-    begun = 5 * P - 2 * at.depth - 1
+    joint, turn = j - at.inside, j - M + at.number
+    begun = 5 * P - 2 * at.number - 1
     first = choose(at.inside <= 0, begun + 1, begun)
     steady = choose(joint <= 0, first, at.main - 3 + 6 * joint)
     drain = choose(at.is_whole(2 * turn), at.sixth + 5 * turn, _part(at, turn))
@@ -148,8 +135,8 @@ def b1_start(at: Depth, j: Term) -> Term:
 
 def b1_end(at: Depth, j: Term) -> Term:
     """End of I1(j) or B1(j), with the forward beside it where there is one."""
-    joint, turn = j - at.inside, j - M + at.depth
-    begun, pairs = 5 * P - 2 * at.depth - 1, M - 2 * P + at.depth
+    joint, turn = j - at.inside, j - M + at.number
+    begun, pairs = 5 * P - 2 * at.number - 1, M - 2 * P + at.number
     main = at.main + 6 * joint
     steady = choose(joint <= 0, begun + 3, choose(joint <= pairs - 1, main, main - 1))
     late = choose(turn <= -1, steady, _turn_end(at, turn))
@@ -159,8 +146,8 @@ def b1_end(at: Depth, j: Term) -> Term:
 def b0_start(at: Depth, j: Term) -> Term:
     """Start of B0(j) or I0(j)."""
     turn = j - M + P
-    last = at.seventh + 1 + 2 * (turn - at.depth)
-    late = choose(turn <= at.depth - 1, _turn_end(at, turn), last)
+    last = at.seventh + 1 + 2 * (turn - at.number)
+    late = choose(turn <= at.number - 1, _turn_end(at, turn), last)
     return choose(turn <= -1, at.main + 6 * j, late)
 
 
@@ -169,8 +156,8 @@ def b0_end(at: Depth, j: Term) -> Term:
     turn = j - M + P
     part = choose(at.is_whole(2 * turn), at.sixth + 5 * turn + 3, _part(at, turn) + 2)
     drain = choose(at.is_whole(2 * turn + 1), at.sixth + 5 * turn + 4, part)
-    last = at.seventh + 2 + 2 * (turn - at.depth)
-    late = choose(turn <= at.depth - 1, drain, last)
+    last = at.seventh + 2 + 2 * (turn - at.number)
+    late = choose(turn <= at.number - 1, drain, last)
     return choose(turn <= -1, at.main + 6 * j + 3, late)
 
 

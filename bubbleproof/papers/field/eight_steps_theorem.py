@@ -28,8 +28,8 @@ from bubbleproof.papers.theorems.terms import (
 from bubbleproof.papers.theorems.theorem import ObligationPart, Theorem, obligations_of
 
 HALF, ODD, W, U, PARITY = (index(name) for name in ("e", "o", "w", "u", "parity"))
-SHAPE = (P >= 1, M >= 2 * P, (I + 1).equals(2 * HALF + ODD), ODD >= 0, ODD <= 1)
 HERE = Depth(I + 1, HALF, ODD)
+SHAPE = (P >= 1, M >= 2 * P, *HERE.is_halved)
 OUTERMOST, INNERMOST = I.equals(0), I.equals(P - 1)
 IsThere = Callable[[Term], LogicFormula]
 
@@ -37,7 +37,7 @@ IsThere = Callable[[Term], LogicFormula]
 def waits(form: StepForm) -> list[ObligationPart]:
     """Down and up again, and each W after its own I."""
     (f0, f0_ends), (f1, f1_ends), (b1, b1_ends), (b0, b0_ends) = form.f0, form.f1, form.b1, form.b0
-    outer, deeper = HERE.outer, HERE.deeper
+    outer, deeper = HERE.preceding, HERE.following
     late = (W >= 0, I >= 0, I <= P - 1, (W + I + 1).equals(2 * U + PARITY))
     in_turn = (*late, W <= I)
     parts: list[ObligationPart] = [
@@ -52,7 +52,7 @@ def waits(form: StepForm) -> list[ObligationPart]:
         ("an early W after its own I1", (*AT_J, HERE.inside - 1 >= J),
          early_weight(HERE, J) >= b1_ends(HERE, J)),
         ("a late W after its own I1", (*in_turn, PARITY.equals(0)),
-         form.weight(HERE, W) >= b1_ends(HERE, M - HERE.depth + U)),
+         form.weight(HERE, W) >= b1_ends(HERE, M - HERE.number + U)),
         ("a late W after its own I0", (*in_turn, PARITY.equals(1)),
          form.weight(HERE, W) >= b0_ends(HERE, M - P + U)),
         ("a last W after its own I0", (I >= 0, I <= P - 1, W >= I + 1, W <= P - 1),
@@ -78,7 +78,7 @@ def _is_late(place: Term) -> LogicFormula:
 
 def one_at_a_time(form: StepForm) -> list[ObligationPart]:
     """Tasks of a rank do not overlap, but for a forward and its backward in one task."""
-    first = 2 * HERE.inside + HERE.depth  # the first F0 of step 4
+    first = 2 * HERE.inside + HERE.number  # the first F0 of step 4
     kinds: list[tuple[str, tuple[StepMoment, StepMoment], IsThere]] = [
         ("F0", form.f0, _is_task),
         ("F1", form.f1, _is_task),
@@ -90,7 +90,7 @@ def one_at_a_time(form: StepForm) -> list[ObligationPart]:
     joint = {
         ("F0", "B1"): all_of(
             (J - first).equals(K - HERE.inside), first <= J, any_of(HERE.inside >= 1, first < J),
-            K - HERE.inside <= M - 2 * P + HERE.depth - 1,
+            K - HERE.inside <= M - 2 * P + HERE.number - 1,
         ),
         ("F1", "B0"): all_of(J.equals(K + P), J >= P),
     }  # fmt: skip
@@ -115,7 +115,7 @@ def one_at_a_time(form: StepForm) -> list[ObligationPart]:
 def tightness(form: StepForm) -> list[ObligationPart]:
     """Each start is 0, the end of an input, or the end of the task before it on the rank."""
     (f0, f0_ends), (f1, f1_ends), (b1, b1_ends), (b0, b0_ends) = form.f0, form.f1, form.b1, form.b0
-    q, d = HERE.inside, HERE.depth
+    q, d = HERE.inside, HERE.number
     joint = J - 2 * q - d
 
     def after(start: Term, ends: StepMoment, place: Term, at: Depth = HERE) -> LogicFormula:
@@ -132,7 +132,7 @@ def tightness(form: StepForm) -> list[ObligationPart]:
     return [
         ("F0 is tight", AT_J, any_of(
             forward.equals(0),
-            all_of(is_outer, after(forward, f0_ends, J, HERE.outer)),
+            all_of(is_outer, after(forward, f0_ends, J, HERE.preceding)),
             after(forward, f0_ends, J - 1),
             after(forward, f1_ends, J - 2 * q - 1),
             after(forward, f1_ends, P - 1 + joint))),
@@ -141,16 +141,16 @@ def tightness(form: StepForm) -> list[ObligationPart]:
             all_of(_is_early(J - d), returning.equals(early_weight(HERE, J - d) + 1)),
             after(returning, f0_ends, 2 * q + d + main),
             after(returning, b1_ends, q + main),
-            all_of(is_inner, after(returning, b0_ends, main, HERE.deeper)))),
+            all_of(is_inner, after(returning, b0_ends, main, HERE.following)))),
         ("B1 is tight", AT_J, any_of(
             after(turning, f1_ends, d + J - 1),
             after(turning, f1_ends, P - 1 + J - q),
             all_of(q <= 0, after(turning, f0_ends, d)),
-            all_of(is_outer, after(turning, b1_ends, J, HERE.outer)))),
+            all_of(is_outer, after(turning, b1_ends, J, HERE.preceding)))),
         ("B0 is tight", AT_J, any_of(
             after(ending, f0_ends, 2 * q + d + J),
             after(ending, b1_ends, q + J),
-            all_of(is_inner, after(ending, b0_ends, J, HERE.deeper)),
+            all_of(is_inner, after(ending, b0_ends, J, HERE.following)),
             late(ending, J - M + q))),
         ("a late W is tight", (I >= 0, I <= P - 1, _is_late(W)), any_of(
             after(closing, b0_ends, M - q - 1 + W), late(closing, W - 1))),
@@ -183,7 +183,7 @@ def costs(form: StepForm) -> list[ObligationPart]:
     return [
         *store.never_above(),
         *store.reached(forwards[1], 0 * J + P, I <= P - 1),
-        ("an I of step 6 comes after the last forward", (*AT_J, M - HERE.depth <= J), late),
+        ("an I of step 6 comes after the last forward", (*AT_J, M - HERE.number <= J), late),
         ("no task ends after the makespan", AT_J, all_of(*(end <= form.makespan for end in ends))),
         ("the makespan is reached", (I >= 0, I <= P - 1), last.equals(form.makespan)),
         ("no start before 0", AT_J, f0(HERE, J) >= 0),

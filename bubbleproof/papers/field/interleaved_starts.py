@@ -49,19 +49,25 @@ from bubbleproof.papers.theorems.list_places import SYMBOLS, Places, of_groups
 from bubbleproof.papers.theorems.terms import LogicFormula, Term, all_of, any_of, choose
 from bubbleproof.papers.theorems.theorem import ObligationPart, Theorem, obligations_of
 
-# p | m, so that N = m*v is p*v = Q+p or at least twice that; Q = (v-1)p is 0 or at least p.
-WHOLE = (any_of(N.equals(Q + P), N >= 2 * Q + 2 * P), any_of(Q.equals(0), Q >= P))
+
+def whole(group: Term) -> tuple[LogicFormula, ...]:
+    """Groups of so many: N = m*v is Q + group or at least twice that, Q = (v-1) group."""
+    return any_of(N.equals(Q + group), 2 * Q + 2 * group <= N), any_of(Q.equals(0), group <= Q)
+
+
+WHOLE = whole(P)
 ASSUMED = (*WHOLE, TB >= TF)
 
 
-def lateness(rank: Term) -> Term:
-    """e in ticks: what the wait for the last rank costs."""
-    late = (P - 1 - rank) * TF - (rank + 1) * TB
-    return choose(all_of(Q >= P, late > 0), late, 0 * TF)
+def lateness(rank: Term, group: Term = P) -> Term:
+    """e in ticks: what the wait for the last rank costs; less where it is for more than p back."""
+    late = (P - 1 - rank) * TF - (rank + 1) * TB - (group - P) * PAIR
+    return choose(all_of(group <= Q, late > 0), late, 0 * TF)
 
 
-def starts(late: Callable[[Term], Term] = lateness, onset: int = 0) -> InterleavedForm:
-    """The closed form in ticks; a twin changes the lateness or its onset."""
+def starts(late: Callable[[Term], Term] = lateness, onset: Term | int = 0) -> InterleavedForm:
+    """The closed form in ticks; a twin changes the lateness, which larger groups meet ``onset``
+    places later."""
 
     def backward(rank: Term, n: Term) -> Term:
         d, c = P - 1 - rank, N - warmup(rank)
@@ -84,8 +90,13 @@ def starts(late: Callable[[Term], Term] = lateness, onset: int = 0) -> Interleav
 FORM = starts()
 
 
-def tightness(form: InterleavedForm) -> list[ObligationPart]:
-    """Each start is 0, or the end of what precedes it on the rank or of what it waits for."""
+def tightness(
+    form: InterleavedForm, group: Term = P, place: str = "(v+1)p"
+) -> list[ObligationPart]:
+    """Each start is 0, or the end of what precedes it on the rank or of what it waits for.
+
+    ``place`` names Q + 2 group, where rank 0 first waits for the last.
+    """
     f, b, zero = form.forward, form.backward, 0 * R
     first = form.warmup(R)
     before_f = choose(first - 1 >= X, f(R, X - 1) + TF, b(R, X - first) + TB)
@@ -99,13 +110,13 @@ def tightness(form: InterleavedForm) -> list[ObligationPart]:
             any_of(
                 f(R, X).equals(before_f),
                 all_of(R >= 1, f(R, X).equals(f(R - 1, X) + TF)),
-                all_of(Q >= P, R.equals(0), X.equals(Q + 2 * P)),
+                all_of(group <= Q, R.equals(0), X.equals(Q + 2 * group)),
             ),
         ),
         (
-            "F of rank 0 is tight at place (v+1)p",
-            (*AT_X, Q >= P, R.equals(0), X.equals(Q + 2 * P)),
-            any_of(f(R, X).equals(before_f), f(R, X).equals(f(P - 1, X - P) + TF)),
+            f"F of rank 0 is tight at place {place}",
+            (*AT_X, group <= Q, R.equals(0), X.equals(Q + 2 * group)),
+            any_of(f(R, X).equals(before_f), f(R, X).equals(f(P - 1, X - group) + TF)),
         ),
         ("the first F is tight", (), any_of(R.equals(0), f(R, zero).equals(f(R - 1, zero) + TF))),
         (
@@ -116,11 +127,24 @@ def tightness(form: InterleavedForm) -> list[ObligationPart]:
     ]
 
 
-def _hints() -> tuple[tuple[Term, Term], ...]:
-    """Signs of the products that the comparisons of two cases leave behind."""
+def hints_of(*more: Term) -> tuple[tuple[Term, Term], ...]:
+    """Signs of the products that the comparisons of two cases leave behind, and of more counts."""
     after, later = (place - W - 2 * (P - 1 - R) for place in (X, Y))  # n of F(X) and F(Y)
     left = N - warmup(R)  # c
-    counts = (after, later, X, Y, Y - X, Y - after - 1, X - Q, left, left + 2, X - left, N - Q - P)
+    counts = (
+        after,
+        later,
+        X,
+        Y,
+        Y - X,
+        Y - after - 1,
+        X - Q,
+        left,
+        left + 2,
+        X - left,
+        N - Q - P,
+        *more,
+    )
     return ((P - 1 - R, TB - TF), (R, TB - TF), *((e, t) for e in counts for t in (TF, TB)))
 
 
@@ -156,7 +180,7 @@ def theorem(
             "Starts that respect all waiting edges and are tight are the longest paths (induction)"
         ),
         obligations=(
-            *obligations_of(parts, (*SHAPE, *assumed), _hints()),
+            *obligations_of(parts, (*SHAPE, *assumed), hints_of()),
             *of_groups(places or Places(), is_timed=True),
         ),
     )

@@ -113,6 +113,7 @@ def order(form: SplitForm) -> list[ObligationPart]:
 def tightness(form: SplitForm) -> list[ObligationPart]:
     """Each start is 0 or the end of a task that must come before it."""
     f, b, w = form.forward, form.input_backward, form.weight_backward
+    t_f, t_i, t_w = form.ticks
     warmup, delay = form.warmup(I), form.delay(I)
     both = warmup + delay
     return [
@@ -121,31 +122,31 @@ def tightness(form: SplitForm) -> list[ObligationPart]:
             AT_J,
             any_of(
                 f(I, J).equals(0),
-                all_of(I >= 1, f(I, J).equals(f(I - 1, J) + T)),
-                all_of(J >= 1, f(I, J).equals(f(I, J - 1) + T)),
-                all_of(warmup <= J, f(I, J).equals(b(I, J - warmup) + T)),
-                all_of(both <= J, f(I, J).equals(w(I, J - both) + T)),
+                all_of(I >= 1, f(I, J).equals(f(I - 1, J) + t_f)),
+                all_of(J >= 1, f(I, J).equals(f(I, J - 1) + t_f)),
+                all_of(warmup <= J, f(I, J).equals(b(I, J - warmup) + t_i)),
+                all_of(both <= J, f(I, J).equals(w(I, J - both) + t_w)),
             ),
         ),
         (
             "I is tight",
             AT_J,
             any_of(
-                b(I, J).equals(f(I, J) + T),
-                all_of(I <= P - 2, b(I, J).equals(b(I + 1, J) + T)),
-                all_of(J >= 1, b(I, J).equals(b(I, J - 1) + T)),
-                all_of(J + warmup <= M, b(I, J).equals(f(I, J + warmup - 1) + T)),
-                all_of(delay + 1 <= J, b(I, J).equals(w(I, J - delay - 1) + T)),
+                b(I, J).equals(f(I, J) + t_f),
+                all_of(I <= P - 2, b(I, J).equals(b(I + 1, J) + t_i)),
+                all_of(J >= 1, b(I, J).equals(b(I, J - 1) + t_i)),
+                all_of(J + warmup <= M, b(I, J).equals(f(I, J + warmup - 1) + t_f)),
+                all_of(delay + 1 <= J, b(I, J).equals(w(I, J - delay - 1) + t_w)),
             ),
         ),
         (
             "W is tight",
             AT_J,
             any_of(
-                w(I, J).equals(b(I, J) + T),
-                all_of(J >= 1, w(I, J).equals(w(I, J - 1) + T)),
-                all_of(J + delay <= M - 1, w(I, J).equals(b(I, J + delay) + T)),
-                all_of(J + both <= M, w(I, J).equals(f(I, J + both - 1) + T)),
+                w(I, J).equals(b(I, J) + t_i),
+                all_of(J >= 1, w(I, J).equals(w(I, J - 1) + t_w)),
+                all_of(J + delay <= M - 1, w(I, J).equals(b(I, J + delay) + t_i)),
+                all_of(J + both <= M, w(I, J).equals(f(I, J + both - 1) + t_f)),
             ),
         ),
     ]

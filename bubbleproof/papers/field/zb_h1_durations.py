@@ -192,8 +192,8 @@ def theorem(form: SplitForm = FORM) -> Theorem:
         ),
         argument=(
             "Some starts that keep the family's orders and waits end by then, so its left-shifted "
-            "schedule does; three chains of work in its order take as long (inductions). The "
-            "starts are not the left-shifted ones"
+            "schedule does; three chains of work in its order take as long (inductions). Theorem "
+            "zb-h1-starts says that the starts are the left-shifted ones"
         ),
         obligations=obligations_of(parts, SHAPE, HINTS),
     )

@@ -146,12 +146,15 @@ def of_sequences(places: Places, least: Term) -> tuple[Obligation, ...]:
     return obligations_of(parts, SHAPE, hints)
 
 
-def of_groups(places: Places, *, is_timed: bool = False) -> tuple[Obligation, ...]:
-    """Interleaved 1F1B: groups of p in both lists; ``is_timed`` asks for the starts' places too."""
-    number, groups, q = index("a"), index("groups"), LAST * P
-    group = MicrobatchRange(number * P, P)
-    whole = V * P * groups  # N
-    at = (*AT_C, number >= 0, number * P <= J, number * P + P - 1 >= J)
+def of_groups(places: Places, size: Term = P, *, is_timed: bool = False) -> tuple[Obligation, ...]:
+    """Interleaved 1F1B: groups of p in both lists, PipeMesh's of ``size``, which is p or more.
+
+    ``is_timed`` asks for the starts' places too.
+    """
+    number, groups, q = index("a"), index("groups"), LAST * size
+    group = MicrobatchRange(number * size, size)
+    whole = V * size * groups  # N
+    at = (*AT_C, number >= 0, number * size <= J, number * size + size - 1 >= J)
     place = places.forward(C, J, group)
     parts: list[ObligationPart] = [
         *lists(places),
@@ -163,27 +166,28 @@ def of_groups(places: Places, *, is_timed: bool = False) -> tuple[Obligation, ..
         ("sizes: Q >= 0 and N >= Q + p", (groups >= 1,), all_of(q >= 0, whole >= q + P)),
     ]
     if is_timed:
-        second = MicrobatchRange(1 * P, P)
+        second = MicrobatchRange(1 * size, size)
         parts += [
             (
-                "sizes: N is Q + p or twice that or more, Q is 0 or p or more",
+                "sizes: N is Q + a group or twice that or more, Q is 0 or a group or more",
                 (groups >= 1,),
                 all_of(
-                    any_of(whole.equals(q + P), whole >= 2 * q + 2 * P), any_of(q.equals(0), q >= P)
+                    any_of(whole.equals(q + size), whole >= 2 * q + 2 * size),
+                    any_of(q.equals(0), q >= size),
                 ),
             ),
             (
-                "places v*p to (v+1)p - 1 are of chunk 0",
+                "places v groups on, as many as a group has, are of chunk 0",
                 (*at, C >= 1),
-                any_of(place <= q + P - 1, place >= q + 2 * P),
+                any_of(place <= q + size - 1, place >= q + 2 * size),
             ),
             (
-                "place (v+1)p is of chunk 1",
+                "the place v + 1 groups on is of chunk 1",
                 (V >= 2,),
-                places.forward(1 + 0 * V, 1 * P, second).equals(q + 2 * P),
+                places.forward(1 + 0 * V, 1 * size, second).equals(q + 2 * size),
             ),
         ]
     by_p = (V, LAST, LAST - 1, LAST - C, C - 1, number)
     by_chunks = (groups - 1, groups - 2, number - 1, number)
-    hints = (*((e, P) for e in by_p), *((e, V * P) for e in by_chunks))
-    return obligations_of(parts, SHAPE, hints)
+    hints = (*((e, size) for e in by_p), *((e, V * size) for e in by_chunks))
+    return obligations_of(parts, (*SHAPE, size >= P), hints)

@@ -23,36 +23,27 @@ from bubbleproof.papers.theorems.periodic_schedule import LinearForm, PeriodicSc
 from bubbleproof.papers.theorems.theorem import Obligation, Theorem
 from bubbleproof.theory.families import FamilyMember, member
 
-ParameterValue = int | tuple[int, ...]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeriodicShape:
     """A family's parameters without m, and at which m the schedule is read off.
 
     The schedule repeats every ``repeats`` microbatches of a direction; ``size`` decides which
-    remainder is meant. ``operations`` asks PipeMesh for operations of so many microbatches.
+    remainder is meant.
     """
 
     family: str
     params: tuple[tuple[str, int], ...]
     size: int
     repeats: int = 1
-    operations: int | None = None
 
     @property
     def title(self) -> str:
-        words = [f"{name}={value}" for name, value in self.params]
-        if self.operations is not None:
-            words.append(f"q={self.operations}")
-        return " ".join(words)
+        return " ".join(f"{name}={value}" for name, value in self.params)
 
     def member(self, m: int) -> FamilyMember:
         """The family's schedule of m microbatches."""
-        more: dict[str, ParameterValue] = dict(self.params)
-        if self.operations is not None:
-            more["e"] = more["d"] = (self.operations,) * (m // self.operations)
-        return member(self.family, m=m, **more)
+        return member(self.family, m=m, **dict(self.params))
 
     def schedule(self) -> PeriodicSchedule:
         """The closed form, not proved. Raises ``ValueError`` where it does not repeat."""

@@ -1,8 +1,8 @@
 """Families whose order is published as a formula: tasks of a rank run in the order of their keys.
 
-A key is base + period * place. T-Recomp gives them as the starts of its rounds, ZB-H1 as the turns
-of its delayed weights, Chimera's full units as starts at unit ticks. The same
-formulas make the families' programs (``theory.families``), sorted by key.
+A key is base + period * place. T-Recomp gives them as the starts of its rounds, Chimera's full
+units as starts at unit ticks. The same formulas make the families' programs (``theory.families``),
+sorted by key.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ def keys_of(family: str, params: Mapping[str, int], repeats: int, rest: int) -> 
     p = params["p"]
     if family == "trecomp":
         return _rounds(member(family, **{**params, "m": 1}).pipeline)
-    if family == "zb-h1":
-        return _delayed(lambda rank: p - rank, lambda rank: rank)
     if family == "chimera" and 2 * repeats == p and not rest:
         return _waves(2 * p)
     return None
@@ -47,17 +45,6 @@ def _rounds(pipeline: Pipeline) -> Keys:
         _require_first(remainder)
         starts = round_starts(p, stage % p, chunks=v, recomputed=again)
         return LinearForm(starts[kind, stage // p], 3 * v + again)
-
-    return key
-
-
-def _delayed(warmup: Callable[[int], int], delay: Callable[[int], int]) -> Keys:
-    """Step j runs I(j), W(j - delay) and F(j + warmup)."""
-
-    def key(kind: Kind, stage: int, remainder: int) -> LinearForm:
-        _require_first(remainder)
-        turn = {Kind.I: 0, Kind.W: 3 * delay(stage) + 1, Kind.F: 2 - 3 * warmup(stage)}
-        return LinearForm(turn[kind], 3)
 
     return key
 

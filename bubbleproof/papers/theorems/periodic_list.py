@@ -24,13 +24,8 @@ def listed() -> tuple[PeriodicTheorem, ...]:
     return (*_CHRONOS, *_ZERO_BUBBLE, *_WAVES, *_SLICES, *_GROUPS)
 
 
-def _shape(
-    family: str, size: int, repeats: int = 1, operations: int | None = None, **params: int
-) -> PeriodicShape:
-    given = tuple(params.items())
-    return PeriodicShape(
-        family=family, params=given, size=size, repeats=repeats, operations=operations
-    )
+def _shape(family: str, size: int, repeats: int = 1, **params: int) -> PeriodicShape:
+    return PeriodicShape(family=family, params=tuple(params.items()), size=size, repeats=repeats)
 
 
 def _each(family: str, ranks: Iterable[int], size: str, **params: int) -> tuple[PeriodicShape, ...]:
@@ -66,15 +61,6 @@ _CHRONOS = (
     ),
 )
 _ZERO_BUBBLE = (
-    PeriodicTheorem(
-        "zb-h1-starts",
-        "ZB-H1",
-        "tF = 1, tI = 2, tW = 1",
-        _each("zb-h1", range(2, 9), "6*p + 2", tF=1, tI=2, tW=1),
-        "makespan 4m+2(p-1), theorem zb-h1-durations', and peak p activations",
-        "4*m + 2*(p-1)",
-        "p",
-    ),
     PeriodicTheorem(
         "v-half",
         "V-Half",
@@ -136,14 +122,6 @@ _GROUPS = (
         tuple(
             _shape("interleaved", 10 * p + rest, p, p=p, v=2)
             for p, rest in ((2, 1), (3, 1), (3, 2))
-        ),
-    ),
-    PeriodicTheorem(
-        "pipemesh-starts",
-        "PipeMesh with operations of q microbatches, q | m",
-        FULL,
-        tuple(
-            _shape("pipemesh", 10 * q, q, q, p=p, v=2) for p, q in ((2, 2), (2, 3), (3, 3), (3, 4))
         ),
     ),
 )

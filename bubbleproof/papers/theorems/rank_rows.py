@@ -49,6 +49,19 @@ def one_at_a_time(rows: Sequence[TaskRow]) -> list[ObligationPart]:
     return parts
 
 
+def same_order(keys: Sequence[TaskRow], rows: Sequence[TaskRow]) -> list[ObligationPart]:
+    """The rows run in the order of the keys: of two tasks the one of the lower key ends first."""
+    parts: list[ObligationPart] = []
+    for key, row in zip(keys, rows, strict=True):
+        for other_key, other in zip(keys, rows, strict=True):
+            is_before = key.start(I, J) < other_key.start(I, K)
+            goal = other.start(I, K) >= row.end(I, J)
+            name = f"{row.name} before {other.name} in the order"
+            parts.append((name, (*AT_J, *AT_K, is_before), goal))
+    starts = all_of(*(row.start(I, J) >= 0 for row in rows))
+    return [*parts, ("no start before 0", AT_J, starts)]
+
+
 def waits_for(
     what: str,
     task: TaskRow,

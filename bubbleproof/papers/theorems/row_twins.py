@@ -1,4 +1,4 @@
-"""Mutated twins of the theorems for all sizes on ZB-H2, ZB-V, waves, units, slices and rounds."""
+"""Mutated twins of theorems for all sizes: zero bubble, waves, units, slices, rounds, blocks."""
 
 from __future__ import annotations
 
@@ -9,17 +9,22 @@ from bubbleproof.papers.field import (
     chimera_theorem,
     eight_steps_theorem,
     hanayo_theorem,
+    interleaved_starts,
+    v_blocks_theorem,
+    zb_h1_durations,
+    zb_h1_starts,
     zb_h2,
     zb_v_theorem,
 )
 from bubbleproof.papers.field import eight_steps_starts as steps
 from bubbleproof.papers.field.zb_h1 import T
-from bubbleproof.papers.mepipe import svpp_theorem
+from bubbleproof.papers.mepipe import svpp_frontier, svpp_theorem
+from bubbleproof.papers.pipemesh import pipemesh_starts
 from bubbleproof.papers.theorems.closed_form import PAIR, TB, TF, M, P
 from bubbleproof.papers.theorems.rank_rows import TaskRow
 from bubbleproof.papers.theorems.terms import Term, choose
 from bubbleproof.papers.theorems.theorem import LATE, PEAK, Twin, TwinMaker, make_twin
-from bubbleproof.papers.tpipe import tpipe_theorem
+from bubbleproof.papers.tpipe import tpipe_theorem, trecomp_theorem
 
 
 def row_twins() -> Iterator[Twin]:
@@ -29,8 +34,12 @@ def row_twins() -> Iterator[Twin]:
     yield from _waves()
     yield from _units()
     yield from _slices()
+    yield from _slice_frontier()
     yield from _rounds()
     yield from _steps()
+    yield from _starts()
+    yield from _blocks()
+    yield from _recomputed()
 
 
 def _zb_h2() -> Iterator[Twin]:
@@ -113,6 +122,21 @@ def _slices() -> Iterator[Twin]:
     )
 
 
+def _slice_frontier() -> Iterator[Twin]:
+    right, twin = svpp_frontier.SliceFrontier(), TwinMaker(svpp_frontier.theorem)
+    rests = "no more slices than stated: F starts after the backward as many places before ends"
+
+    def hasty(rank: Term, at: svpp_frontier.SlicePlace) -> Term:
+        return svpp_frontier.forward(rank, at) - choose(at.sample <= 1, 0 * TF, PAIR)
+
+    sooner, slower = (replace(right, makespan=right.makespan + by * PAIR) for by in (-1, 1))
+    yield twin("makespan one pair less", sooner, *LATE)
+    last = "after the last come its round trip and s-1 backwards"
+    yield twin("bound one pair more", slower, last, LATE[1])
+    yield twin("one slice less", replace(right, most=right.most - 1), rests)
+    yield twin("forwards one pair early", replace(right, forward=hasty), rests)
+
+
 def _rounds() -> Iterator[Twin]:
     right, twin = tpipe_theorem.RoundForm(), TwinMaker(tpipe_theorem.theorem)
     ends, reached = LATE
@@ -149,7 +173,7 @@ def _steps() -> Iterator[Twin]:
         return steps.late_weight(at, w) - 1
 
     def hasty(at: steps.Depth, j: Term) -> Term:
-        return steps.b1_start(at, j) - choose(j <= M - 1 - at.depth, 0, 1)
+        return steps.b1_start(at, j) - choose(j <= M - 1 - at.number, 0, 1)
 
     sooner, lower = replace(right, makespan=right.makespan - 1), replace(right, peak=right.peak - 1)
     for theorem in (eight_steps_theorem.theorem, eight_steps_theorem.v_theorem):
@@ -160,3 +184,51 @@ def _steps() -> Iterator[Twin]:
         yield twin("late W one tick early", replace(right, weight=earlier), last)
         drained = replace(right, b1=(hasty, right.b1[1]))
         yield twin("step 6 one tick early", drained, "B1 after B1 of the rank before")
+
+
+def _starts() -> Iterator[Twin]:
+    """Of left-shifted starts that other theorems have as some starts."""
+    zb, twin = zb_h1_durations.FORM, TwinMaker(zb_h1_starts.theorem)
+
+    def later(i: Term, j: Term) -> Term:
+        return zb_h1_durations.input_backward(i, j) + choose(j <= i, 0 * T, zb_h1_durations.U)
+
+    yield twin("steady I one u late", replace(zb, input_backward=later), "I is tight")
+    yield twin(
+        "peak one less", replace(zb, peak=P - 1), "F(j) follows W(j-p): never more than the peak"
+    )
+    mesh = TwinMaker(pipemesh_starts.theorem)
+    right, group = pipemesh_starts.FORM, pipemesh_starts.GROUP
+    sooner = replace(right, makespan=right.makespan - PAIR)
+    yield mesh("makespan one pair less", sooner, *LATE)
+    eager = interleaved_starts.starts(lambda rank: 0 * rank * TF, pipemesh_starts.LATER)
+    waits = "F of rank 0 after F of the last rank, one chunk before"
+    yield mesh("rank 0 never waits for the last rank", eager, waits)
+    few = pipemesh_starts.theorem(shortest=group >= P - 1)
+    yield make_twin("operations of p - 1 microbatches", few, waits)
+
+
+def _blocks() -> Iterator[Twin]:
+    for theorem, right in (
+        (v_blocks_theorem.half, v_blocks_theorem.HALF),
+        (v_blocks_theorem.least, v_blocks_theorem.MIN),
+    ):
+        twin, (first, second, last) = TwinMaker(theorem), right.turns
+        lower = replace(right, most=right.most - 1)
+        yield twin("limit one less", lower, "F1: live activations never exceed the peak")
+        early = replace(right, turns=(first, second - 1, last))
+        yield twin("I turns one tick earlier", early, "I1 after its own F1")
+        late = replace(right, turns=(first, second, last + 1))
+        yield twin("I0 one tick later", late, "I1 and I0 one at a time")
+
+
+def _recomputed() -> Iterator[Twin]:
+    trecomp = trecomp_theorem
+    lower = trecomp.theorem(peak=trecomp.PEAK - 1)
+    reached = "the peak is reached by every R from p to m-p-1"
+    yield make_twin("peak one less", lower, "R: live activations never exceed the peak", reached)
+    sooner = trecomp.theorem(makespan=trecomp.MAKESPAN - 1)
+    yield make_twin("bound one unit less", sooner, "no task ends after the bound")
+    straight = replace(trecomp.PUBLISHED, fd=lambda at, j: 7 * j - 1 - at.number)
+    clash = "published starts: FS and FD one at a time"
+    yield make_twin("FD without gaps", trecomp.theorem(published=straight), clash)

@@ -16,13 +16,15 @@ from bubbleproof.papers.field import (
     interleaved_starts,
     interleaved_theorem,
     one_f_one_b_theorem,
+    v_blocks_theorem,
     zb_h1,
     zb_h1_durations,
+    zb_h1_starts,
     zb_h2,
     zb_v_theorem,
 )
-from bubbleproof.papers.mepipe import svpp_theorem
-from bubbleproof.papers.pipemesh import pipemesh_theorem
+from bubbleproof.papers.mepipe import svpp_frontier, svpp_theorem
+from bubbleproof.papers.pipemesh import pipemesh_starts, pipemesh_theorem
 from bubbleproof.papers.theorems import parametric_bounds, periodic_list
 from bubbleproof.papers.theorems.theorem import (
     Obligation,
@@ -30,7 +32,7 @@ from bubbleproof.papers.theorems.theorem import (
     Theorem,
     TheoremProof,
 )
-from bubbleproof.papers.tpipe import tpipe_theorem
+from bubbleproof.papers.tpipe import tpipe_theorem, trecomp_theorem
 
 TIMEOUT_MS = 10_000
 
@@ -70,16 +72,22 @@ def theorems() -> Mapping[str, Theorem]:
         interleaved_theorem.theorem(),
         interleaved_starts.theorem(),
         pipemesh_theorem.theorem(),
+        pipemesh_starts.theorem(),
         zb_h1.theorem(),
         zb_h1_durations.theorem(),
+        zb_h1_starts.theorem(),
         zb_h2.theorem(),
         zb_v_theorem.theorem(),
+        v_blocks_theorem.half(),
+        v_blocks_theorem.least(),
         hanayo_theorem.theorem(),
         chimera_theorem.theorem(),
         svpp_theorem.theorem(),
         svpp_theorem.few_slices(),
+        svpp_frontier.theorem(),
         tpipe_theorem.theorem(),
         tpipe_theorem.offload(),
+        trecomp_theorem.theorem(),
         eight_steps_theorem.theorem(),
         eight_steps_theorem.v_theorem(),
         bpipe_theorem.theorem(),

@@ -171,7 +171,10 @@ def _interleaved_starts() -> Iterator[Twin]:
     yield twin("late one place later", starts(onset=1), _CHUNK_BEFORE)
     equal = theorem(assumed=interleaved_starts.WHOLE)
     yield make_twin("tF > tB allowed", equal, "F before B in the order")
-    of_chunks = ("places v*p to (v+1)p - 1 are of chunk 0", "place (v+1)p is of chunk 1")
+    of_chunks = (
+        "places v groups on, as many as a group has, are of chunk 0",
+        "the place v + 1 groups on is of chunk 1",
+    )
     yield make_twin("forwards stand one place further", theorem(places=_SECOND), *of_chunks)
 
 

@@ -31,8 +31,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bubbleproof.papers.theorems.closed_form import AT_J, AT_K, PAIR, TB, TF, I, J, K, M, P
-from bubbleproof.papers.theorems.rank_rows import RowMemory, TaskRow, one_at_a_time, waits_for
+from bubbleproof.papers.theorems.closed_form import AT_J, PAIR, TB, TF, I, J, M, P
+from bubbleproof.papers.theorems.rank_rows import (
+    RowMemory,
+    TaskRow,
+    one_at_a_time,
+    same_order,
+    waits_for,
+)
 from bubbleproof.papers.theorems.terms import (
     LogicFormula,
     Term,
@@ -154,19 +160,6 @@ def waits(rows: tuple[TaskRow, ...], *, what: str = "") -> list[ObligationPart]:
     return [(what + name, premises, goal) for name, premises, goal in parts]
 
 
-def same_order(form: RoundForm) -> list[ObligationPart]:
-    """The starts are in the published order: of two tasks the lower key's ends first."""
-    parts: list[ObligationPart] = []
-    for key, row in zip(form.keys, form.rows, strict=True):
-        for other_key, other in zip(form.keys, form.rows, strict=True):
-            is_before = key.start(I, J) < other_key.start(I, K)
-            goal = other.start(I, K) >= row.end(I, J)
-            name = f"{row.name} before {other.name} in the order"
-            parts.append((name, (*AT_J, *AT_K, is_before), goal))
-    starts = all_of(*(row.start(I, J) >= 0 for row in form.rows))
-    return [*parts, ("no start before 0", AT_J, starts)]
-
-
 def peaks(form: RoundForm) -> list[ObligationPart]:
     """Counted in the published order; reached in every period from microbatch S on."""
     fs, fd, bd, bs = form.keys
@@ -269,7 +262,7 @@ def theorem(form: RoundForm | None = None) -> Theorem:
         *waits(form.keys, what="published starts: "),
         *((f"published starts: {name}", own, goal) for name, own, goal in one_at_a_time(form.keys)),
         *waits(form.rows),
-        *same_order(form),
+        *same_order(form.keys, form.rows),
         *peaks(form),
         *costs(form),
         *windows(form),
@@ -318,7 +311,7 @@ def transfers(form: RoundForm, ticks: EngineTicks) -> tuple[Obligation, ...]:
 def offload(form: RoundForm | None = None, ticks: EngineTicks | None = None) -> Theorem:
     """T-Offload takes no longer than T-Pipe."""
     form, ticks = form or RoundForm(), ticks or EngineTicks()
-    parts = (*waits(form.rows), *same_order(form), *costs(form), *chain(form))
+    parts = (*waits(form.rows), *same_order(form.keys, form.rows), *costs(form), *chain(form))
     return Theorem(
         id="toffload",
         statement=(

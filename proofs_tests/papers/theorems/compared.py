@@ -20,7 +20,7 @@ from bubbleproof.papers.field import eight_steps_theorem as steps
 from bubbleproof.papers.mepipe import svpp_theorem
 from bubbleproof.papers.theorems.closed_form import I, J
 from bubbleproof.papers.theorems.terms import Term
-from bubbleproof.papers.tpipe import tpipe_theorem
+from bubbleproof.papers.tpipe import tpipe_theorem, trecomp_theorem
 from bubbleproof.papers.tpipe.tpipe_formulas import deep_peak, shallow_peak
 from bubbleproof.theory.model.actions import Action, Kind
 
@@ -46,6 +46,7 @@ class Compared:
     sizes: tuple[Size, ...]
     more: tuple[Size, ...] = ()
     is_left_shifted: bool = False
+    is_bound: bool = False  # the makespan is one
     ticks: Numbers = field(default_factory=dict)
 
 
@@ -287,6 +288,41 @@ def of_eight_steps(family: str) -> Compared:
     )
 
 
+def of_trecomp() -> Compared:
+    form, here = trecomp_theorem.STARTS, trecomp_theorem.HERE
+    starts = rows(
+        {
+            (Kind.F, 0): form.fs(here, J),
+            (Kind.F, 1): form.fd(here, J),
+            (Kind.B, 1): form.bd(here, J),
+            (Kind.R, 0): form.r(here, J),
+            (Kind.B, 0): form.bs(here, J),
+        }
+    )
+
+    def symbols(size: Size) -> Numbers:
+        p, m = size
+        gaps = p // 2  # ceil((p-1)/2)
+        rounds = {"x": max(0, -(-(p + gaps - 4) // 7)), "y": max(0, -(-(2 * p - 4) // 7))}
+        return {"p": p, "m": m, "z": gaps, **rounds}
+
+    def of_rank(rank: int, numbers: Numbers) -> Numbers:
+        half, odd = divmod(numbers["p"] - 1 - rank, 2)
+        return {**numbers, "h": half, "o": odd}
+
+    return Compared(
+        family="trecomp",
+        params=lambda size: {"p": size[0], "m": size[1]},
+        symbols=symbols,
+        start=lambda action, rank, numbers: starts(action, rank, of_rank(rank, numbers)),
+        makespan=trecomp_theorem.MAKESPAN,
+        is_bound=True,
+        peak=lambda rank, numbers: value(trecomp_theorem.PEAK, of_rank(rank, numbers)),
+        sizes=((2, 5), (3, 7), (4, 9), (5, 11), (6, 13), (7, 15), (9, 19)),
+        more=tuple((p, m) for p in range(2, 17) for m in range(2 * p + 1, 65, 7)),
+    )
+
+
 CASES = {
     "zb-h2": of_zb_h2(),
     "zb-v": of_zb_v(),
@@ -302,6 +338,7 @@ CASES = {
     ),
     "tpipe": of_tpipe("tpipe"),
     "toffload": of_tpipe("toffload"),
+    "trecomp-rounds": of_trecomp(),
     "dualpipe": of_eight_steps("dualpipe"),
     "dualpipev": of_eight_steps("dualpipev"),
 }

@@ -1,4 +1,4 @@
-"""Interleaved: the closed form is the family's left-shifted schedule, tick for tick."""
+"""Interleaved and PipeMesh: the closed form is the left-shifted schedule, tick for tick."""
 
 from __future__ import annotations
 
@@ -7,14 +7,28 @@ from collections.abc import Iterator
 import pytest
 
 from bubbleproof.papers.field import interleaved_starts, interleaved_theorem
+from bubbleproof.papers.pipemesh import pipemesh_starts
+from bubbleproof.papers.theorems.terms import Term
 from bubbleproof.theory.families import FamilyMember, member
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import measure
+from proofs_tests.sized import sized
 
 SIZES = [(p, groups * p, v) for p in range(1, 7) for groups in (1, 2, 3) for v in range(1, 4)]
 STARTS = {
     Kind.F: interleaved_starts.FORM.forward(interleaved_theorem.R, interleaved_theorem.X),
     Kind.B: interleaved_starts.FORM.backward(interleaved_theorem.R, interleaved_theorem.X),
+}
+MESHES = [
+    (p, groups * q, v, q)
+    for p in range(1, 6)
+    for q in range(p, p + 5)
+    for groups in (1, 2, 3)
+    for v in range(1, 4)
+]
+MESH_STARTS = {
+    Kind.F: pipemesh_starts.FORM.forward(interleaved_theorem.R, interleaved_theorem.X),
+    Kind.B: pipemesh_starts.FORM.backward(interleaved_theorem.R, interleaved_theorem.X),
 }
 
 
@@ -31,10 +45,24 @@ def placed(found: FamilyMember) -> Iterator[tuple[Kind, int, int, int]]:
 def wrong_starts(p: int, m: int, v: int, ticks: tuple[int, int]) -> int:
     found = member("interleaved", p=p, m=m, v=v, tF=ticks[0], tB=ticks[1])
     values = {"p": p, "Q": (v - 1) * p, "N": m * v, "tF": ticks[0], "tB": ticks[1]}
+    return wrong(found, STARTS, values)
+
+
+def wrong(found: FamilyMember, starts: dict[Kind, Term], values: dict[str, int]) -> int:
+    """How many actions start otherwise than the closed form says."""
     return sum(
-        STARTS[kind].value({**values, "r": rank, "x": place}) != start
+        starts[kind].value({**values, "r": rank, "x": place}) != start
         for kind, rank, place, start in placed(found)
     )
+
+
+@pytest.mark.parametrize("ticks", sized([(2, 3)], full=[(1, 2), (1, 1), (2, 3), (1, 7)]))
+def test_every_start_is_pipemeshs(ticks: tuple[int, int]) -> None:
+    for p, m, v, q in sized(MESHES[::5], full=MESHES):
+        sequence = (q,) * (m // q)
+        found = member("pipemesh", p=p, m=m, v=v, e=sequence, d=sequence, tF=ticks[0], tB=ticks[1])
+        values = {"p": p, "Q": (v - 1) * q, "N": m * v, "q": q, "tF": ticks[0], "tB": ticks[1]}
+        assert not wrong(found, MESH_STARTS, values), (p, m, v, q)
 
 
 @pytest.mark.parametrize("ticks", [(1, 2), (1, 1), (2, 3), (1, 7)])
