@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import cast
 
 from bubbleproof.papers.formula import Formula
@@ -46,7 +47,14 @@ class PeriodicShape:
         return member(self.family, m=m, **dict(self.params))
 
     def schedule(self) -> PeriodicSchedule:
-        """The closed form, not proved. Raises ``ValueError`` where it does not repeat."""
+        """The closed form, not proved, read off once a process.
+
+        Raises ``ValueError`` where it does not repeat.
+        """
+        return _read_off(self)
+
+    def read_off(self) -> PeriodicSchedule:
+        """The closed form, read off now."""
         step = self.repeats * (2 if self.member(self.size).pipeline.is_bidirectional else 1)
         rest = self.size % step
         title = f"{self.title} m%{step}={rest}" if step > 1 else self.title
@@ -57,6 +65,11 @@ class PeriodicShape:
             repeats=self.repeats,
             keys=keys_of(self.family, dict(self.params), self.repeats, rest),
         )
+
+
+@cache
+def _read_off(shape: PeriodicShape) -> PeriodicSchedule:
+    return shape.read_off()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 
 import pytest
 
@@ -31,12 +30,6 @@ SHAPES = [
     for shape in about.shapes
     if dict(shape.params)["p"] <= 6
 ]
-
-
-@cache
-def fit_of(shape: PeriodicShape) -> PeriodicSchedule:
-    """The shape's closed form, fitted once for all tests."""
-    return shape.schedule()
 
 
 def bare_name(action: Action, found: FamilyMember, repeats: int) -> tuple[str, int]:
@@ -85,7 +78,7 @@ def assert_same(schedule: PeriodicSchedule, shape: PeriodicShape, periods: int) 
 @pytest.mark.sweep
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_closed_form_is_the_familys_at_other_sizes(shape: PeriodicShape) -> None:
-    schedule = fit_of(shape)
+    schedule = shape.schedule()
     assert schedule.least <= shape.size
     for periods in sized((1, 2, 9), full=(0, 1, 2, 5, 9, 16)):  # 0 is the fit's own last step
         assert_same(schedule, shape, periods)
@@ -125,7 +118,7 @@ def test_a_closed_form_read_off_too_early_is_not_proved() -> None:
     shape = PeriodicShape(
         family="interleaved-spread", params=(("p", 4), ("v", 2)), size=43, repeats=4
     )
-    verdicts = {prove_obligation(o).verdict for o in obligations(fit_of(shape))}
+    verdicts = {prove_obligation(o).verdict for o in obligations(shape.schedule())}
     assert ProofVerdict.FAILED in verdicts
 
 
@@ -133,7 +126,7 @@ def test_every_number_of_a_closed_form_matters() -> None:
     """One more or one less in any start, count or boundary: some obligation fails."""
     about = next(about for about in listed() if about.id == "svpp-w")
     shape = about.shapes[0]
-    one, right = replace(about, shapes=(shape,)), fit_of(shape)
+    one, right = replace(about, shapes=(shape,)), shape.schedule()
     for number, task in enumerate(right.classes):
         for k, piece in enumerate(task.pieces):
             for changed in (
@@ -151,7 +144,7 @@ def test_every_number_of_a_closed_form_matters() -> None:
 
 @pytest.mark.parametrize("about", listed(), ids=lambda about: about.id)
 def test_obligations_hold_at_every_place_without_z3(about: PeriodicTheorem) -> None:
-    schedule = fit_of(about.shapes[0])
+    schedule = about.shapes[0].schedule()
     places = max(task.count.at(0, 3) for task in schedule.classes)
     for obligation in obligations(schedule):
         for n in range(4):
