@@ -3,7 +3,8 @@
    question goes through Coq's own library anew. *)
 
 From Bubbleproof Require Import Definitions Stores AllRules Starts Exchange Packing
-  Pipeline OneF1B GPipe Instances OneMachine PricesSound InOrder FreeEdges OneStore SpanIdle VolumeSound
+  Pipeline OneF1B GPipe Instances OneMachine OrderPeaks Lifecycles PricesSound
+  InOrder FreeEdges OneStore SpanIdle VolumeSound
   Peaks MemoryBound BPipe WaitGraph Semantics Stricter OneOrder Lowered ZBH1 Orders.
 
 Definition every_theorem := (
@@ -65,6 +66,9 @@ Definition every_theorem := (
   by_start_sorted,
   prices_sound,
   in_order_of_groups,
+  peak_of_order,
+  peaks_alike,
+  chain_is_prefix,
   memory_edge_kept,
   plan_with_free_edges,
   free_edges,

@@ -135,6 +135,32 @@ Proof.
   rewrite (IH (moment_of k s e) now O) by lia. destruct (Z.leb_spec (moment_of k s e) now); lia.
 Qed.
 
+Lemma ordered_from : forall evs before, ordered before evs ->
+  forall e, In e evs -> before <= moment_of k s e.
+Proof.
+  induction evs as [|e evs IH]; intros before O x I; [destruct I|]. destruct O as [B O].
+  destruct I as [<-|I]; [exact B|]. specialize (IH _ O x I). lia.
+Qed.
+
+(* What moments in a row hold is the level after some of the first: those that are over. *)
+Theorem chain_is_prefix : forall evs before now, ordered before evs -> exists n,
+  held k s now evs = total (map (delta _) (firstn n evs)) /\
+  forall j e, nth_error evs j = Some e -> ((j < n)%nat <-> moment_of k s e <= now).
+Proof.
+  induction evs as [|e evs IH]; intros before now O.
+  - exists 0%nat. split; [reflexivity|]. intros [|j] e E; discriminate.
+  - destruct O as [B O]. destruct (Z_le_gt_dec (moment_of k s e) now) as [L|L].
+    + destruct (IH _ now O) as (n & H & P). exists (S n). split.
+      * cbn [held firstn map total]. rewrite H. destruct (Z.leb_spec (moment_of k s e) now); lia.
+      * intros [|j] x E; cbn in E; [injection E as <-; split; [intros; exact L | lia]|].
+        specialize (P j x E). lia.
+    + exists 0%nat. split.
+      * cbn [held firstn map total]. rewrite (nothing_yet evs (moment_of k s e) now O) by lia.
+        destruct (Z.leb_spec (moment_of k s e) now); lia.
+      * intros j x E. split; [lia|]. intros M. apply nth_error_In in E as [<-|I]; [lia|].
+        pose proof (ordered_from evs _ O x I). lia.
+Qed.
+
 Lemma lowest_first : forall ds level, lowest level ds <= level.
 Proof. intros [|d ds] level; cbn; lia. Qed.
 

@@ -94,6 +94,16 @@ MUTANTS = {
         "(Z.of_nat i) - 2 * work_of l (Z.of_nat i))",
     ),
     "a rank that is none": ("SpanIdle.v", "(r <? ranks)", "(r <? ranks + 1)"),
+    "a peak of tasks that take no time": (
+        "OrderPeaks.v",
+        "level most, (forall t, In t l -> 0 < d t) ->",
+        "level most, (forall t, In t l -> 0 <= d t) ->",
+    ),
+    "a peak where ends acquire": (
+        "OrderPeaks.v",
+        "(forall t, In t l -> b t <= 0) -> in_turn s d from",
+        "(forall t, In t l -> b t <= 1) -> in_turn s d from",
+    ),
     "a volume raised by one": (
         "VolumeSound.v",
         "volume_bound c <= last - first.",
