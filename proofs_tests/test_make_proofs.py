@@ -69,6 +69,35 @@ def test_an_axiom_or_a_refusal_ends_it_with_an_error(
 
 
 @needs_make
+@pytest.mark.parametrize(("ends", "status"), [("exit 0", 0), ("exit 1", 2)])
+def test_the_orders_are_made_and_then_compared(tmp_path: Path, ends: str, status: int) -> None:
+    """With programs of a line for Coq's, OCaml's and ours; what is compiled is compiled once."""
+    build = tmp_path / "build"
+    for name, does in (
+        ("coqc", 'for last; do :; done; touch "${last}o"; echo compiled $last'),
+        ("ocamlopt", "exit 0"),
+        ("python", f'echo "compared $@"; {ends}'),
+    ):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n", "utf-8")
+        (tmp_path / name).chmod(0o755)
+    command = ["make", "-s", "-C", str(PROOFS), "orders", f"BUILD={build}", "PYTHON=python"]
+    compiled = []
+    for _ in range(2):
+        done = subprocess.run(
+            command,
+            env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == status, done.stderr
+        compared = f"compared -m proofs_tests.extracted.orders_page --program {build}/orders\n"
+        assert done.stdout.endswith(compared)
+        compiled.append(done.stdout.count("compiled"))
+    assert compiled[0] > compiled[1] == 0
+
+
+@needs_make
 def test_without_coq_it_says_so(tmp_path: Path) -> None:
     for name in ("make", "sh"):
         (tmp_path / name).symlink_to(str(shutil.which(name)))
