@@ -2,7 +2,7 @@
    context", and would name each axiom and each unfinished proof. All are asked at once, as each
    question goes through Coq's own library anew. *)
 
-From Bubbleproof Require Import Definitions Stores AllRules Starts Exchange Packing
+From Bubbleproof Require Import Definitions Stores AllRules Starts Exchange Packing LeftShift
   Pipeline OneF1B GPipe Instances OneMachine OrderPeaks Lifecycles PricesSound
   InOrder FreeEdges OneStore SpanIdle VolumeSound
   Peaks MemoryBound BPipe WaitGraph Semantics Stricter OneOrder Lowered ZBH1 Orders.
@@ -23,6 +23,9 @@ Definition every_theorem := (
   check_all_iff,
   right_is_valid,
   packing,
+  left_shift_keeps,
+  left_shift_is_least,
+  no_cycle_takes_time,
   timed_is_valid,
   valid_is_timed,
   starts_alike,

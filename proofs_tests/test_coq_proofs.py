@@ -104,6 +104,8 @@ MUTANTS = {
         "(forall t, In t l -> b t <= 0) -> in_turn s d from",
         "(forall t, In t l -> b t <= 1) -> in_turn s d from",
     ),
+    "starts below 0": ("LeftShift.v", "(forall x, 0 <= s x) /\\", "(forall x, -1 <= s x) /\\"),
+    "waits that are kept and a tick more": ("LeftShift.v", "s x + w <= s y.", "s x + w < s y."),
     "a volume raised by one": (
         "VolumeSound.v",
         "volume_bound c <= last - first.",
