@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from bubbleproof.papers.theorems.rank_rows import unit_bound
 from bubbleproof.papers.theorems.terms import (
     LogicFormula,
     Term,
@@ -153,23 +154,15 @@ def memory(form: UnitForm) -> list[ObligationPart]:
 
 def costs(form: UnitForm) -> list[ObligationPart]:
     """The makespan, and that a middle rank's head, work and tail are as long."""
-    begun, end, done, hop = (index(name) for name in ("any_here", "any_end", "done", "g"))
     last = UnitPlace(UNITS - 1, HALF - 1)
     ends = all_of(*(form.start(name, HERE) + 1 <= form.makespan for name, _ in form.starts))
     first = form.start("F down", UnitPlace(0 * HALF, 0 * HALF), 0 * HALF)
-    work = 2 * RANKS * UNITS
     return [
         ("no task ends after the makespan", (NOW,), ends),
         ("the makespan is reached", (),
          all_of(first.equals(0),
                 (form.start("B down", last, 0 * HALF) + 1).equals(form.makespan))),
-        ("head: a rank further is a tick later", (hop >= 0, begun >= hop), begun + 1 >= hop + 1),
-        ("busy: one more task is a tick later", (done >= 0, begun >= HALF - 1 + done),
-         begun + 1 >= HALF + done),
-        ("tail: h-1 ranks or more follow a backward of a middle rank, a tick each",
-         (hop >= 0, begun + hop <= end), begun + 1 + hop <= end + 1),
-        ("head, busy time and tail add up",
-         (begun >= HALF - 1 + work, begun + HALF - 1 <= end), form.makespan <= end),
+        *unit_bound(HALF - 1, 2 * RANKS * UNITS, form.makespan, tail=HALF - 1),
     ]  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bubbleproof.papers.theorems.closed_form import I, P
+from bubbleproof.papers.theorems.rank_rows import unit_bound
 from bubbleproof.papers.theorems.terms import Term, all_of, any_of, index, negate
 from bubbleproof.papers.theorems.theorem import ObligationPart, Theorem, obligations_of
 
@@ -92,20 +93,14 @@ def timing(form: WaveForm) -> list[ObligationPart]:
 
 def costs(form: WaveForm) -> list[ObligationPart]:
     """The makespan, and that the last rank's head, work and tail are as long."""
-    begun, end, done, tick = index("any_here"), index("any_end"), index("done"), form.tick
+    tick = form.tick
     zero, last = 0 * P, 2 * P - 1
     return [
         ("no task ends after the makespan", (N >= 0, N <= PIECES - 1),
          tick(N, last) + 1 <= form.makespan),
         ("the makespan is reached", (),
          all_of(tick(zero, zero).equals(0), (tick(PIECES - 1, last) + 1).equals(form.makespan))),
-        ("head: a rank later is a tick later", (I >= 0, begun >= I), begun + 1 >= I + 1),
-        ("busy: one more task is a tick later", (done >= 0, begun >= P - 1 + done),
-         begun + 1 >= P + done),
-        ("tail: p-1 ranks follow a backward of the last rank, a tick each",
-         (I >= 0, begun + I <= end), begun + 1 + I <= end + 1),
-        ("head, busy time and tail add up", (begun >= P - 1 + 2 * PIECES, begun + P - 1 <= end),
-         form.makespan <= end),
+        *unit_bound(P - 1, 2 * PIECES, form.makespan, tail=P - 1),
     ]  # fmt: skip
 
 

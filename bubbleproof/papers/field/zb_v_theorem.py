@@ -26,9 +26,10 @@ from bubbleproof.papers.theorems.rank_rows import (
     RowMemory,
     TaskRow,
     one_at_a_time,
+    unit_bound,
     waits_for,
 )
-from bubbleproof.papers.theorems.terms import Term, all_of, choose, index
+from bubbleproof.papers.theorems.terms import Term, all_of, choose
 from bubbleproof.papers.theorems.theorem import ObligationPart, Theorem, obligations_of
 
 SHAPE = (P >= 1, M >= 2 * P - 1)
@@ -175,19 +176,12 @@ def costs(form: VForm) -> list[ObligationPart]:
     store = RowMemory(acquiring=(form.f0, form.f1), releasing=(form.w0, form.w1), most=form.peak)
     ends = all_of(*(row.end(I, J) <= form.makespan for row in form.rows))
     last = form.w0.end(P - 1, M - 1)
-    begun, done = index("any_head"), index("a")
     return [
         *store.never_above(),
         *store.reached(form.f1, P - 1, I <= P - 1),
         ("no task ends after the makespan", AT_J, ends),
         ("the makespan is reached", (), last.equals(form.makespan)),
-        ("head: a rank later is a tick later", (I >= 0, begun >= I), begun + 1 >= I + 1),
-        (
-            "busy: one more task is a tick later",
-            (done >= 0, begun >= P - 1 + done),
-            begun + 1 >= P + done,
-        ),
-        ("no schedule ends earlier", (begun >= P - 1 + 6 * M,), begun >= form.makespan),
+        *unit_bound(P - 1, 6 * M, form.makespan),
     ]
 
 

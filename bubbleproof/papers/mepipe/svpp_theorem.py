@@ -29,7 +29,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bubbleproof.papers.theorems.closed_form import PAIR, TB, TF, I, P
+from bubbleproof.papers.field.interleaved_theorem import (
+    AT_X,
+    AT_Y,
+    InterleavedForm,
+    N,
+    Q,
+    R,
+    X,
+    Y,
+    between_chunks,
+    on_last_stage,
+    on_neighbours,
+)
+from bubbleproof.papers.theorems.closed_form import PAIR, TB, TF, P
 from bubbleproof.papers.theorems.terms import (
     LogicFormula,
     Term,
@@ -41,13 +54,9 @@ from bubbleproof.papers.theorems.terms import (
 )
 from bubbleproof.papers.theorems.theorem import ObligationPart, Theorem, obligations_of
 
-N, Q, X, Y = (index(name) for name in ("N", "Q", "x", "y"))
 RING = index("g")
 FIRST = (P + Q) * TF  # the last rank's first backward
-SHAPE = (P >= 1, Q >= 0, N >= Q + 1, TF > 0, TB >= TF, I >= 0, I <= P - 1)
-AT_X, AT_Y = (X >= 0, X <= N - 1), (Y >= 0, Y <= N - 1)
-LAST = P - 1
-PlaceStart = Callable[[Term, Term], Term]
+SHAPE = (P >= 1, Q >= 0, N >= Q + 1, TF > 0, TB >= TF, R >= 0, R <= P - 1)
 
 
 def warmup(rank: Term) -> Term:
@@ -75,77 +84,63 @@ def backward(rank: Term, y: Term) -> Term:
     return FIRST + y * TB + choose(y <= c, y, c) * TF + (P - 1 - rank) * TB
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SliceForm:
-    """The starts, the warm-up that the order follows, the peak and the makespan."""
-
-    forward: PlaceStart = forward
-    backward: PlaceStart = backward
-    warmup: Callable[[Term], Term] = warmup
-    peak: Callable[[Term], Term] = peak
-    makespan: Term = (N + P - 1) * PAIR
-
-    def precedes(self, x: Term, y: Term) -> LogicFormula:
-        """Whether F(x) comes before B(y) on rank I: y or more forwards follow the warm-up."""
-        w, f = self.warmup(I), Q + P
-        return any_of(
-            x <= w - 1,
-            all_of(x <= f - 1, x - w + 1 <= y),
-            all_of(x >= f, x - f + I + 1 <= y),
-        )
+FORM = InterleavedForm(forward=forward, backward=backward, warmup=warmup, peak=peak)
 
 
-def waits(form: SliceForm) -> list[ObligationPart]:
+def precedes(form: InterleavedForm, x: Term, y: Term) -> LogicFormula:
+    """Whether F(x) comes before B(y) on rank r, whose forwards from f on come r backwards later."""
+    w, f = form.warmup(R), Q + P
+    return any_of(
+        x <= w - 1,
+        all_of(x <= f - 1, x - w + 1 <= y),
+        all_of(x >= f, x - f + R + 1 <= y),
+    )
+
+
+def waits(form: InterleavedForm) -> list[ObligationPart]:
     """Neighbouring ranks, chunks a ring apart, and the last stage's own forward."""
-    f, b, zero = form.forward, form.backward, 0 * I
-    ring = (X >= RING, RING >= P)
+    ring = (*AT_X, X >= RING, RING >= P)
     return [
-        ("no start before 0", AT_X, all_of(f(I, X) >= 0, b(I, X) >= 0)),
-        ("F after F of the rank before", (*AT_X, I >= 1), f(I, X) >= f(I - 1, X) + TF),
-        ("B after B of the next rank", (*AT_X, I <= P - 2), b(I, X) >= b(I + 1, X) + TB),
-        ("F of rank 0 after F of the last rank, one chunk before", (*AT_X, *ring),
-         f(zero, X) >= f(LAST, X - RING) + TF),
-        ("B of the last rank after B of rank 0, one chunk after", (*AT_X, *ring),
-         b(LAST, X) >= b(zero, X - RING) + TB),
-        ("B of the last stage after its own F", (*AT_X, *AT_Y, X <= Y + Q),
-         b(LAST, Y) >= f(LAST, X) + TF),
-    ]  # fmt: skip
-
-
-def order(form: SliceForm) -> list[ObligationPart]:
-    """One task at a time, in the order of the warm-up and of f."""
-    f, b = form.forward, form.backward
-    later, before = (*AT_X, *AT_Y, Y >= X + 1), form.precedes(X, Y)
-    return [
-        ("F in order", later, f(I, Y) >= f(I, X) + TF),
-        ("B in order", later, b(I, Y) >= b(I, X) + TB),
-        ("F before B in the order", (*AT_X, *AT_Y, before), b(I, Y) >= f(I, X) + TF),
-        ("F after B in the order", (*AT_X, *AT_Y, negate(before)), f(I, X) >= b(I, Y) + TB),
+        *on_neighbours(form),
+        *between_chunks(form, X - RING, ring),
+        *on_last_stage(form, Y, (*AT_X, *AT_Y, Y <= X + Q)),
     ]
 
 
-def costs(form: SliceForm) -> list[ObligationPart]:
+def order(form: InterleavedForm) -> list[ObligationPart]:
+    """One task at a time, in the order of the warm-up and of f."""
+    f, b = form.forward, form.backward
+    later, before = (*AT_X, *AT_Y, Y >= X + 1), precedes(form, X, Y)
+    return [
+        ("F in order", later, f(R, Y) >= f(R, X) + TF),
+        ("B in order", later, b(R, Y) >= b(R, X) + TB),
+        ("F before B in the order", (*AT_X, *AT_Y, before), b(R, Y) >= f(R, X) + TF),
+        ("F after B in the order", (*AT_X, *AT_Y, negate(before)), f(R, X) >= b(R, Y) + TB),
+    ]
+
+
+def costs(form: InterleavedForm) -> list[ObligationPart]:
     """The makespan is kept and reached, and the order alone fixes the peak.
 
     Y backwards precede F(x): the one before them does, and the next one does not.
     """
-    top, live = form.peak(I) - 1, X + 1 - Y
+    top, live = form.peak(R) - 1, X + 1 - Y
     counted = (
         *AT_X,
         Y >= 0,
         Y <= N,
-        any_of(Y <= 0, negate(form.precedes(X, Y - 1))),
-        any_of(Y >= N, form.precedes(X, Y)),
+        any_of(Y <= 0, negate(precedes(form, X, Y - 1))),
+        any_of(Y >= N, precedes(form, X, Y)),
     )
     return [
-        ("no task ends after the makespan", AT_X, form.backward(I, X) + TB <= form.makespan),
-        ("the first task starts at 0", (), form.forward(0 * I, 0 * I).equals(0)),
-        ("the makespan is reached", (), (form.backward(0 * I, N - 1) + TB).equals(form.makespan)),
-        ("live activations never exceed the peak", counted, live <= form.peak(I)),
+        ("no task ends after the makespan", AT_X, form.backward(R, X) + TB <= form.makespan),
+        ("the first task starts at 0", (), form.forward(0 * R, 0 * R).equals(0)),
+        ("the makespan is reached", (), (form.backward(0 * R, N - 1) + TB).equals(form.makespan)),
+        ("live activations never exceed the peak", counted, live <= form.peak(R)),
         (
             "the peak is reached at the last forward of the warm-up",
             (*counted, X.equals(top)),
-            all_of(top >= 0, top <= N - 1, live.equals(form.peak(I))),
+            all_of(top >= 0, top <= N - 1, live.equals(form.peak(R))),
         ),
     ]
 
@@ -153,10 +148,10 @@ def costs(form: SliceForm) -> list[ObligationPart]:
 HINTS = tuple(
     (count, ticks)
     for count in (
-        *(P - 1 - I, I, X - Q - 1, N - Q - 1, Y - X, X - warmup(I), RING - P, P - 1 - I - Y),
-        *(X - Q - P, X - Q - P + I - Y, X - warmup(I) - Y, Y - N + Q + 1, X - Q - 1 - Y, 2 * I - P),
-        *(Q + P - 1 - X, P - 1 - 2 * (P - 1 - I), X - Y, Q + 2 * (P - 1 - I) - X, Y - Q - P),
-        *(P - 1 - 2 * I, N - 1 - X, Y - warmup(I), Y),
+        *(P - 1 - R, R, X - Q - 1, N - Q - 1, Y - X, X - warmup(R), RING - P, P - 1 - R - Y),
+        *(X - Q - P, X - Q - P + R - Y, X - warmup(R) - Y, Y - N + Q + 1, X - Q - 1 - Y, 2 * R - P),
+        *(Q + P - 1 - X, P - 1 - 2 * (P - 1 - R), X - Y, Q + 2 * (P - 1 - R) - X, Y - Q - P),
+        *(P - 1 - 2 * R, N - 1 - X, Y - warmup(R), Y),
     )
     for ticks in (TF, TB, TB - TF)
 )
@@ -226,7 +221,7 @@ LIST_HINTS = (
 
 
 def _theorem(
-    name: str, heading: str, sizes: str, ring: str, form: SliceForm, places: SlicePlaces
+    name: str, heading: str, sizes: str, ring: str, form: InterleavedForm, places: SlicePlaces
 ) -> Theorem:
     parts = (*waits(form), *order(form), *costs(form))
     return Theorem(
@@ -242,7 +237,7 @@ def _theorem(
             "links take 0 ticks",
         ),
         symbols=(
-            "p ranks, m microbatches, v chunks per rank, s slices, i rank, x y places in the "
+            "p ranks, m microbatches, v chunks per rank, s slices, r rank, x y places in the "
             "rank's lists, g slices of a group, N = m*v*s, tF tB ticks of a slice on a chunk "
             "(real), P = tF + tB; of the lists a group of q microbatches, b microbatch of it, c "
             "chunk, k slice"
@@ -259,25 +254,25 @@ def _theorem(
     )
 
 
-def theorem(form: SliceForm | None = None, places: SlicePlaces | None = None) -> Theorem:
+def theorem(form: InterleavedForm | None = None, places: SlicePlaces | None = None) -> Theorem:
     """One microbatch a group: as many slices as ranks or more, or one chunk."""
     return _theorem(
         "svpp-largest",
         "s >= p or one chunk",
         "p, m, v, s >= 1, and s >= p or v = 1",
         "s",
-        form or SliceForm(),
+        form or FORM,
         places or SlicePlaces(),
     )
 
 
-def few_slices(form: SliceForm | None = None, places: SlicePlaces | None = None) -> Theorem:
+def few_slices(form: InterleavedForm | None = None, places: SlicePlaces | None = None) -> Theorem:
     """Groups of p/s microbatches."""
     return _theorem(
         "svpp-few-slices",
         "s that divides p and p/s that divides m",
         "p, m, v, s >= 1, s divides p and p/s divides m",
         "p",
-        form or SliceForm(),
+        form or FORM,
         places or SlicePlaces(),
     )

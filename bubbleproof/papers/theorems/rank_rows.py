@@ -78,6 +78,32 @@ def waits_for(
     )
 
 
+def unit_bound(
+    head: Term, work: Term, makespan: Term, tail: Term | None = None
+) -> list[ObligationPart]:
+    """Any schedule of tasks of one tick: where a rank begins at ``head``, has ``work`` ticks to do
+    and ``tail`` ticks of other ranks behind its last task, it ends no earlier than ``makespan``.
+    """
+    begun, end, done, hop = (index(name) for name in ("any_here", "any_end", "done", "g"))
+    parts: list[ObligationPart] = [
+        ("head: a rank later is a tick later", (hop >= 0, begun >= hop), begun + 1 >= hop + 1),
+        (
+            "busy: one more task is a tick later",
+            (done >= 0, begun >= head + done),
+            begun + 1 >= head + done + 1,
+        ),
+    ]
+    if tail is None:
+        return [*parts, ("no schedule ends earlier", (begun >= head + work,), begun >= makespan)]
+    up = (hop >= 0, begun + hop <= end)
+    whole = (begun >= head + work, begun + tail <= end)
+    return [
+        *parts,
+        ("tail: a rank earlier ends a tick later", up, begun + 1 + hop <= end + 1),
+        ("head, busy time and tail add up", whole, makespan <= end),
+    ]
+
+
 def _passed(
     count: Term, moment: Callable[[Term, Term], Term], now: Term
 ) -> tuple[LogicFormula, ...]:

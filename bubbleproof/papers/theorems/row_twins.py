@@ -98,7 +98,7 @@ def _units() -> Iterator[Twin]:
 
 
 def _slices() -> Iterator[Twin]:
-    right, twin = svpp_theorem.SliceForm(), TwinMaker(svpp_theorem.theorem)
+    right, twin = svpp_theorem.FORM, TwinMaker(svpp_theorem.theorem)
     few = TwinMaker(svpp_theorem.few_slices)
     sooner = replace(right, makespan=right.makespan - PAIR)
     longer = replace(right, warmup=lambda rank: svpp_theorem.warmup(rank) + 1)

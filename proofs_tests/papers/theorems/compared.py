@@ -13,6 +13,7 @@ from bubbleproof.papers.field import (
     chimera_theorem,
     eight_steps_starts,
     hanayo_theorem,
+    interleaved_theorem,
     zb_h2,
     zb_v_theorem,
 )
@@ -162,16 +163,16 @@ def of_chimera() -> Compared:
 
 def of_svpp(sizes: tuple[Size, ...], more: tuple[Size, ...], ticks: tuple[int, int]) -> Compared:
     """Sizes (p, m, v, s); the ring is s where one microbatch is a group, and p otherwise."""
-    form = svpp_theorem.SliceForm()
+    form, on = svpp_theorem.FORM, interleaved_theorem.R
     term = {
-        Kind.F: form.forward(I, svpp_theorem.X),
-        Kind.B: form.backward(I, svpp_theorem.X),
+        Kind.F: form.forward(on, interleaved_theorem.X),
+        Kind.B: form.backward(on, interleaved_theorem.X),
     }
     listed = {
         Kind.F: svpp_theorem.PLACES.forward(),
         Kind.B: svpp_theorem.PLACES.backward(),
     }
-    peak = form.peak(I)
+    peak = form.peak(on)
 
     def symbols(size: Size) -> Numbers:
         p, m, v, s = size
@@ -184,7 +185,7 @@ def of_svpp(sizes: tuple[Size, ...], more: tuple[Size, ...], ticks: tuple[int, i
         group, within = divmod(action.microbatch, numbers["q"])
         at = {"a": group, "c": action.stage // numbers["p"], "b": within, "k": action.slice}
         place = value(listed[action.kind], {**numbers, **at})
-        return value(term[action.kind], {**numbers, "i": rank, "x": place})
+        return value(term[action.kind], {**numbers, "r": rank, "x": place})
 
     return Compared(
         family="svpp",
@@ -192,7 +193,7 @@ def of_svpp(sizes: tuple[Size, ...], more: tuple[Size, ...], ticks: tuple[int, i
         symbols=symbols,
         start=start,
         makespan=form.makespan,
-        peak=lambda rank, numbers: value(peak, {**numbers, "i": rank}),
+        peak=lambda rank, numbers: value(peak, {**numbers, "r": rank}),
         sizes=sizes,
         more=more,
     )
