@@ -26,12 +26,13 @@ BPIPE = {claim.id: claim for claim in bpipe_claims.CLAIMS}
 MISSING = {"bpipe.sec2.imbalance", "bpipe.sec4.3.balance", "bpipe.sec4.4.cost"}
 
 
-LIMIT: int | None = sized(240, full=None)  # cases of a claim that are looked at here
+LIMIT: int | None = sized(60, full=None)  # cases of a claim that are looked at here
+LATE: dict[str, int | None] = {"bpipe.appB.fits-forward": sized(150, full=None)}  # refuted by one
 
 
 @cache
 def decided(name: str) -> ClaimDecision:
-    return decide(BPIPE[name], limit=LIMIT)
+    return decide(BPIPE[name], limit=LATE.get(name, LIMIT))
 
 
 def counterexample(name: str, reading: str) -> str:
@@ -72,7 +73,7 @@ def test_what_holds_what_is_refuted_and_what_is_missing() -> None:
     holds = [decided(name) for name in BPIPE if verdicts[name] is ClaimVerdict.HOLDS]
     for decision in holds:
         for finding in decision.findings:
-            wanted = min(finding.total, LIMIT or finding.total)
+            wanted = min(finding.total, LATE.get(decision.claim.id, LIMIT) or finding.total)
             assert finding.checked == wanted > 0 or not finding.holds
 
 
