@@ -30,7 +30,7 @@ Definition instance (l : table) (es : list (edge positive)) : problem positive :
 Definition well_stored (k : index) (stores : list (store positive)) :=
   forallb (fun st => forallb (fun e => known k (owner _ e)) (events _ st)) stores.
 Definition well_written (l : table) (stores : list (store positive)) :=
-  forallb (fun x => has_home (index_of l) (fst x)) l && well_stored (index_of l) stores.
+  let k := index_of l in forallb (fun x => has_home k (fst x)) l && well_stored k stores.
 
 Definition spans (counts : Z -> bool) (p : problem positive) (rows : schedule positive)
     (first last : Z) :=
@@ -192,7 +192,7 @@ Let s := first_start positive Pos.eq_dec rows.
 
 Lemma all_housed : forall t, In t (map fst l) -> sites k t <> [].
 Proof.
-  intros t I. unfold well_written in W. rewrite andb_true_iff, forallb_forall in W.
+  intros t I. unfold well_written in W. cbv zeta in W. rewrite andb_true_iff, forallb_forall in W.
   apply in_map_iff in I as (x & <- & I). apply housed, W, I.
 Qed.
 
@@ -230,7 +230,7 @@ Proof.
   - intros t u r Kt Ku D. apply (Starts.turns _ _ _ _ _ T); try assumption;
       apply known_is_task; assumption.
   - intros st now I. specialize (M st I now). unfold load in M.
-    rewrite held_is_added in M; [exact M|]. unfold well_written, well_stored in W.
+    rewrite held_is_added in M; [exact M|]. unfold well_written, well_stored in W. cbv zeta in W.
     rewrite andb_true_iff, !forallb_forall in W. fold k in W. apply W, I.
 Qed.
 
@@ -271,8 +271,8 @@ Definition back (k : index) (m : paths) (e : edge positive) : paths :=
   end.
 
 Definition nothing (l : table) (counts : Z -> bool) : paths :=
-  fold_right (fun x m => if counted (index_of l) counts (fst x) then Map.add (fst x) 0 m else m)
-    (Map.empty Z) l.
+  let k := index_of l in
+  fold_right (fun x m => if counted k counts (fst x) then Map.add (fst x) 0 m else m) (Map.empty Z) l.
 Definition heads l counts es := fold_left (onward (index_of l)) es (nothing l counts).
 Definition tails l counts es := fold_left (back (index_of l)) (rev es) (nothing l counts).
 
@@ -326,7 +326,7 @@ Qed.
 Lemma nothing_is : forall t n, Map.find t (nothing l counts) = Some n ->
   n = 0 /\ counted k counts t = true.
 Proof.
-  intros t n. unfold nothing. fold k. generalize l. intros list.
+  intros t n. unfold nothing. cbv zeta. fold k. generalize l. intros list.
   induction list as [|x list IH]; cbn; [rewrite Map.gempty; discriminate|].
   destruct (counted k counts (fst x)) eqn:C; [|exact IH].
   destruct (Pos.eq_dec t (fst x)) as [->|D].

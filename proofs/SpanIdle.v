@@ -17,8 +17,8 @@ Import ListNotations.
 Open Scope Z_scope.
 
 Definition work_of (l : table) (r : Z) : Z :=
-  busy positive (ticks (index_of l))
-    (filter (fun t => existsb (Z.eqb r) (sites (index_of l) t)) (map fst l)).
+  let k := index_of l in
+  busy positive (ticks k) (filter (fun t => existsb (Z.eqb r) (sites k t)) (map fst l)).
 
 Definition on_rank (r : Z) (rows : schedule positive) := filter (fun x => r =? place _ x) rows.
 
