@@ -100,7 +100,7 @@ def test_the_best_of_the_papers_kind_is_the_plan_and_written(command: Run, tmp_p
         assert pipeline["forward"] == [10] * 18  # 60 ticks of a rank in 6 chunks
         pipeline["forward"] = [9] * 18
     (out / "plan.json").write_text(json.dumps(content))
-    less = command("verify", out, "--certificate", proofs)
+    less = command("verify", out / "plan.json", "--certificate", proofs)
     assert less.status == 1
     assert "another step: forwards of a microbatch take 54 ticks on rank 0, not 60" in less.out
     assert "optimal over" not in less.out

@@ -95,7 +95,7 @@ def test_the_space_is_what_its_problem_file_tells(plan: str) -> None:
         ('framework = "torch"\nslices = [2]', "plan.slices: expected values that torch runs"),
         ('framework = "automodel"\nplacements = ["wave"]', "plan.placements: expected values"),
         ('framework = "megatron-core"\nbackward = ["split"]', "plan.backward: expected values"),
-        ('framework = "megaton"', "must be one of .* did you mean 'megatron'"),
+        ('framework = "megaton"', "must be one of .* .did you mean 'megatron'"),
     ],
 )
 def test_a_framework_that_cannot_run_what_is_listed_is_refused(plan: str, words: str) -> None:
