@@ -50,6 +50,7 @@ MOST_SEARCHED = 10_000  # tasks: beyond, an engine has not found anything in min
 MOST_BOUNDED_FIRST = 10_000  # tasks: beyond, bounds take longer than a first schedule
 MOST_TURNS = 50_000  # tasks: beyond, checking one takes as long as finding many
 PRICING = 0.15  # of the time left, for prices
+LOOKING = 0.3  # of the time left, for an engine before excerpts are proved about
 EXCERPTING = 0.45  # of the time left, for proofs about excerpts
 LISTING = 0.1  # of the time left, for list scheduling once there is a schedule
 REPEATING = 0.15  # of the time left, for schedules that repeat
@@ -166,10 +167,15 @@ class Search(BoundSearch):
             self._accept_prices(self.budget(PRICING))
 
     def _excerpt(self) -> None:
-        """Better bounds by a few microbatches on a few ranks, each a search of its own."""
+        """Better bounds by a few microbatches on a few ranks, each a search of its own.
+
+        They take long, and an engine closes some of these problems in less.
+        """
         is_seen = self.problem.num_tasks <= MOST_GLANCED
-        is_meant = self.options.engine == "auto" and self.is_certifying and self._is_open
-        if not is_meant or is_seen:
+        is_meant = self.options.engine == "auto" and self.is_certifying
+        if is_meant and not is_seen:
+            self._call_if_open("cpsat", LOOKING, MOST_SEARCHED)
+        if not is_meant or is_seen or not self._is_open:
             return
         budget = self.budget(EXCERPTING)
         options = replace(self.options, within=None, certified=True, progress=None)

@@ -113,6 +113,7 @@ def test_solve_refutes_by_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     So few tasks are left to an engine, unless it is told otherwise.
     """
     monkeypatch.setattr(search, "MOST_GLANCED", 400)
+    monkeypatch.setattr(search, "MOST_SEARCHED", 400)
     problem = split_loop(36)
     assert lower_bounds(problem).best.bound == 1234
     options = SolveOptions(time_limit=600, work=1.0, threads=1, within=1237)
