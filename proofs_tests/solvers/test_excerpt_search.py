@@ -110,10 +110,10 @@ def test_a_store_of_several_chunks_asks_for_none() -> None:
 def test_solve_refutes_by_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four ranks, room for 3, 36 microbatches: 1,234 ticks by its volume, more by windows.
 
-    So few tasks are left to an engine, unless it is told otherwise.
+    So few tasks are left to an engine, unless it is told otherwise; it refutes this one at a look.
     """
     monkeypatch.setattr(search, "MOST_GLANCED", 400)
-    monkeypatch.setattr(search, "MOST_SEARCHED", 400)
+    monkeypatch.setattr(search, "LOOKING", 0.0)
     problem = split_loop(36)
     assert lower_bounds(problem).best.bound == 1234
     options = SolveOptions(time_limit=600, work=1.0, threads=1, within=1237)
