@@ -28,7 +28,6 @@ from bubbleproof.commands.results import certified, result_rows, result_to_json
 from bubbleproof.formats import ScheduleFile, write_certificate, write_schedule
 from bubbleproof.formats.plans.cases_json import write_proof
 from bubbleproof.formats.schedule_file import with_claims
-from bubbleproof.planners.case_proofs import shown_by_cases
 from bubbleproof.solvers import ProofOrigin, Result, SolveOptions, Status, solve
 from bubbleproof.solvers.choices.solving_choices import solve_choices
 from bubbleproof.solvers.demands import Demands
@@ -164,6 +163,8 @@ def solve_input(
     given = source.file.pipeline, source.file.allowed
     found = solve_choices(*given, options, source.starts)
     if by_cases:
+        from bubbleproof.planners.case_proofs import shown_by_cases
+
         found = shown_by_cases(*given, found, options)
     chosen = replace(source, problem=found.problem, pipeline=found.pipeline, choices=found)
     return chosen, found.result
