@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from bubbleproof.formats.errors import UnusableInput
+from bubbleproof.formats.plans.plan_names import PLAN_NAME, SCHEDULE_NAME
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.formats.timed_table import read_timed_table, timed
 from bubbleproof.suggestions import did_you_mean
@@ -29,7 +30,6 @@ if TYPE_CHECKING:  # a solver, and a reader of files, is loaded where one is ask
     from bubbleproof.solvers.choices.solving_choices import ChoiceResult
 
 SUFFIXES = (".json", ".csv")
-IN_FOLDER, PLAN_IN_FOLDER = "schedule.json", "plan.json"
 DIALECTS: dict[str | None, Literal["new", "old"] | None] = {
     None: None,
     "new": "new",
@@ -57,11 +57,11 @@ def read_schedule_input(
 
 def _read(words: Sequence[str], dialect: str | None) -> ScheduleFile:
     with suppress(OSError):  # a name that is too long is no folder's
-        if (Path(words[0]) / IN_FOLDER).is_file():
+        if (Path(words[0]) / SCHEDULE_NAME).is_file():
             from bubbleproof.formats.plans.plan_folder import require_one_plan
 
             require_one_plan(Path(words[0]))
-            words = [str(Path(words[0]) / IN_FOLDER), *words[1:]]
+            words = [str(Path(words[0]) / SCHEDULE_NAME), *words[1:]]
     suffix = Path(words[0]).suffix.lower()
     _require_dialect(dialect, suffix)
     if words[0] in families():
@@ -160,7 +160,7 @@ def require_problem_file(path: str, *, asker: str) -> None:
     if path.endswith(".toml"):
         return
     where = Path(path)
-    is_plan = where.name == PLAN_IN_FOLDER or (where / PLAN_IN_FOLDER).is_file()
+    is_plan = where.name == PLAN_NAME or (where / PLAN_NAME).is_file()
     hint = f", a plan: verify, show and hand-over take it, {asker} the file it was made of"
     raise ValueError(f"{asker} takes a problem file (.toml), got {path!r}{hint if is_plan else ''}")
 

@@ -24,6 +24,7 @@ from bubbleproof.commands.run_outcome import (
 from bubbleproof.commands.solve import EXIT, options_for, schedule_file, solve_input
 from bubbleproof.commands.verify import section_of
 from bubbleproof.formats import ProblemFile, ScheduleFile, write_schedule
+from bubbleproof.formats.plans.plan_names import SCHEDULE_NAME
 from bubbleproof.report.amounts import Scale
 from bubbleproof.report.headline import headline
 from bubbleproof.report.page import ComparisonRow, ReportPage
@@ -72,7 +73,7 @@ def run_shape(request: RunRequest, asked: ProblemFile, limits: SearchLimits) -> 
         statuses=(verified, EXIT[result.status]),
         to_json=partial(result_to_json, source, result),
         print=lambda: None,
-        write=lambda where: write_schedule(where / "schedule.json", file),
+        write=lambda where: write_schedule(where / SCHEDULE_NAME, file),
         report=lambda: _report(asked, source, result, file, verdict),
     ).finish(request, is_stopped=options.stop.is_set())
 

@@ -41,6 +41,7 @@ from bubbleproof.formats import (
 )
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.json_text import render_json
+from bubbleproof.formats.plans.plan_names import SCHEDULE_NAME
 from bubbleproof.report.extras import INSTALL, absent
 from bubbleproof.report.gantt import draw
 from bubbleproof.report.page import ComparisonRow, ReportPage, ScheduleSection, write_page
@@ -122,7 +123,7 @@ class RunOutcome:
             request.tell(f"replaying it on {request.backend} with {ranks}")
             replayed, status = replayed_by(self.given, request.backend, where, quiet=request.json)
         request.tell(f"writing the {self.what}, the picture and the page")
-        make_folder(str(where / "schedule.json"))
+        make_folder(str(where / SCHEDULE_NAME))
         self.write(where)
         page = unless_interrupted(lambda: self._write(where, replayed), None)
         if request.json:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
-from bubbleproof.commands.inputs import IN_FOLDER, SUFFIXES, read_schedule_input
+from bubbleproof.commands.inputs import SUFFIXES, read_schedule_input
 from bubbleproof.commands.output import (
     measures_to_json,
     print_json,
@@ -22,6 +22,7 @@ from bubbleproof.commands.output import (
 )
 from bubbleproof.faults import FaultError
 from bubbleproof.formats import ScheduleFile
+from bubbleproof.formats.plans.plan_names import SCHEDULE_NAME
 from bubbleproof.theory import families
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
@@ -42,7 +43,7 @@ KEYS = (
 
 def run_measure(family: str, parameters: Sequence[str] | None, why: bool, json: bool) -> int:
     """Print the measures of one family member, measured by the checker's own code."""
-    if family.lower().endswith(SUFFIXES) or (Path(family) / IN_FOLDER).is_file():
+    if family.lower().endswith(SUFFIXES) or (Path(family) / SCHEDULE_NAME).is_file():
         return _measure_file(read_schedule_input([family, *(parameters or ())]), why, json)
     member = families.family(family).member(families.parse_parameters(parameters or ()))
     verdict = check(member.problem, member.schedule)

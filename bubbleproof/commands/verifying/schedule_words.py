@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bubbleproof.commands.inputs import IN_FOLDER, PLAN_IN_FOLDER, SUFFIXES
+from bubbleproof.commands.inputs import SUFFIXES
 from bubbleproof.commands.options.shared_options import VerifyRequest
 from bubbleproof.formats.errors import UnusableInput
+from bubbleproof.formats.plans.plan_names import PLAN_NAME, SCHEDULE_NAME
 
 
 def is_many(words: Sequence[str], request: VerifyRequest) -> bool:
@@ -35,7 +36,7 @@ def schedules_of(words: Sequence[str]) -> list[list[str]]:
 
 def _is_folder_of_files(word: str) -> bool:
     folder = Path(word)
-    names = (IN_FOLDER, PLAN_IN_FOLDER)
+    names = (SCHEDULE_NAME, PLAN_NAME)
     return folder.is_dir() and not any((folder / name).is_file() for name in names)
 
 

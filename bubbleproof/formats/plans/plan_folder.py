@@ -20,6 +20,7 @@ from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.files import FilePath, read_text, write_text
 from bubbleproof.formats.json_text import parse_json, read_json
 from bubbleproof.formats.plans.plan_json import FORMAT, SIZE_LIMIT, PlanFile, read_plan, write_plan
+from bubbleproof.formats.plans.plan_names import PLAN_NAME, PROBLEM_NAME, SCHEDULE_NAME
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.formats.pytorch_writer import write_table
 from bubbleproof.formats.schedule_file import ScheduleFile, with_claims
@@ -30,7 +31,6 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError, shaped
 
-PLAN_NAME, SCHEDULE_NAME, PROBLEM_NAME = "plan.json", "schedule.json", "problem.toml"
 BESIDE_PLAN = ((SCHEDULE_NAME, "schedule"), (PROBLEM_NAME, "problem"))  # and where the plan has it
 
 
