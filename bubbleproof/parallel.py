@@ -68,6 +68,9 @@ def open_executor(
     pool = _Pool(workers)
     try:
         yield pool
+    except KeyboardInterrupt:
+        pool.abandon()
+        raise
     finally:
         with postponed(pool.abandon):  # a worker that still starts needs what the caller would undo
             pool.shutdown(wait=True, cancel_futures=True)
@@ -134,9 +137,11 @@ def run_all(
     """
     if executor is None:
         return _run_here(function, items, on_done)
-    futures = [executor.submit(function, item) for item in items]
-    index = {future: i for i, future in enumerate(futures)}
-    try:
+    futures: list[Future[Result]] = []
+    try:  # from the first call handed in: a Ctrl-C before the last finds workers busy
+        for item in items:
+            futures.append(executor.submit(function, item))
+        index = {future: i for i, future in enumerate(futures)}
         for future in as_completed(futures):
             result = future.result()
             if on_done is not None:

@@ -230,6 +230,31 @@ def test_workers_end_in_the_middle_of_a_call(tmp_path: Path) -> None:
     assert said.count("KeyboardInterrupt") == 1, said  # of the caller, none of a worker
 
 
+_HANDING_IN = """
+import os, signal, time
+from bubbleproof.parallel import open_executor, run_all
+def hours():
+    yield 3600
+    time.sleep(0.5)  # one worker has begun, and the other call is not handed in
+    os.kill(os.getpid(), signal.SIGINT)
+    yield 3600
+if __name__ == "__main__":
+    with open_executor(2) as pool:
+        run_all(pool, time.sleep, [0.01, 0.01])
+        run_all(pool, time.sleep, hours())
+"""
+
+
+def test_workers_end_while_calls_are_handed_in(tmp_path: Path) -> None:
+    script = tmp_path / "caller.py"
+    script.write_text(_HANDING_IN)
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == -signal.SIGINT
+    assert done.stderr.count("KeyboardInterrupt") == 1, done.stderr
+
+
 _LOADING = """
 import os, runpy, signal, sys
 class Interrupting:
