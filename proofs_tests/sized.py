@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TypeVar
 
+Case = TypeVar("Case")
 Size = TypeVar("Size")
 VARIABLE = "BUBBLEPROOF_SWEEP"
 
@@ -21,3 +23,19 @@ def sized(usual: Size, *, full: Size) -> Size:
     if asked not in ("", "full"):
         raise ValueError(f"{VARIABLE} must be 'full' or not set, got {asked!r}")
     return full if asked else usual
+
+
+def sampled(cases: Sequence[Case], *, every: int) -> Sequence[Case]:
+    """Each ``every``-th of the cases, beginning with the first; all where the whole is asked for.
+
+    Of a product with ``k`` values in its last place, ``every = k + 1`` takes each first value once
+    with another last one.
+
+    Raises
+    ------
+    ValueError
+        From :func:`sized`; or ``every`` is below 2, which would leave nothing out.
+    """
+    if every < 2:
+        raise ValueError(f"a sample leaves cases out: every must be at least 2, got {every}")
+    return sized(cases[::every], full=cases)
