@@ -8,8 +8,9 @@ release, tight capacities.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -59,26 +60,42 @@ def shapes(
             yield pipeline
 
 
-def variations(pipeline: Pipeline) -> list[tuple[str, Pipeline]]:
-    """The pipeline as it is, with uneven stages, with latencies, and with memory released in parts.
-
-    The released part is -1 on odd stages: the residuals weigh more than the activation.
-    """
+def _uneven(pipeline: Pipeline) -> Pipeline:
     stages = range(pipeline.num_stages)
-    uneven = pipeline.with_changes(
+    return pipeline.with_changes(
         forward=tuple(1 + g % 3 for g in stages),
         backward=tuple(2 + (g * g) % 3 for g in stages),
         input_backward=tuple(1 + (g * g) % 2 for g in stages),
         weight_backward=tuple(g % 3 for g in stages),
     )
-    late = pipeline.with_changes(latency=2, links=(Link(ranks=(0, 1), latency=3),))
-    heavy = uneven.with_changes(
+
+
+def _late(pipeline: Pipeline) -> Pipeline:
+    return pipeline.with_changes(latency=2, links=(Link(ranks=(0, 1), latency=3),))
+
+
+def _heavy(pipeline: Pipeline) -> Pipeline:
+    """The released part is -1 on odd stages: the residuals weigh more than the activation."""
+    stages = range(pipeline.num_stages)
+    return _uneven(pipeline).with_changes(
         latency=1,
         activation=tuple(2 + g % 3 for g in stages),
         released_at_input=tuple(1 if g % 2 == 0 else -1 for g in stages),
         static=tuple(g % 4 for g in stages),
     )
-    return [("plain", pipeline), ("uneven", uneven), ("late", late), ("heavy", heavy)]
+
+
+VARIATIONS: tuple[tuple[str, Callable[[Pipeline], Pipeline]], ...] = (
+    ("plain", lambda pipeline: pipeline),
+    ("uneven", _uneven),
+    ("late", _late),
+    ("heavy", _heavy),
+)
+
+
+def variations(pipeline: Pipeline) -> list[tuple[str, Pipeline]]:
+    """The pipeline as it is, with uneven stages, with latencies, with memory released in parts."""
+    return [(name, change(pipeline)) for name, change in VARIATIONS]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,8 +120,8 @@ def _members(
 ) -> Iterator[_Member]:
     """Each accepted shape once, in one of the variations by turns; two of three are tight."""
     for turn, pipeline in enumerate(shapes(family, ranks, microbatches, most)):
-        options = variations(pipeline)
-        name, varied = options[turn % len(options)]
+        name, change = VARIATIONS[turn % len(VARIATIONS)]
+        varied = change(pipeline)
         if family.refusal(varied) is None:
             v, s = pipeline.num_chunks, pipeline.num_slices
             shape = f"p={pipeline.num_ranks} m={pipeline.num_microbatches} v={v} s={s}"
@@ -128,6 +145,7 @@ def tight(problem: Problem, schedule: Schedule) -> Problem:
     return replace(problem, stores=ranks + problem.stores[len(peaks) :])
 
 
+@cache
 def all_family_cases(
     ranks: tuple[int, ...], microbatches: tuple[int, ...], per_family: int
 ) -> dict[str, list[Case]]:

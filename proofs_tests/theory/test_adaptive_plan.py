@@ -23,6 +23,7 @@ from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import check
+from proofs_tests.sized import sized
 
 Sizes = tuple[int, ...]
 
@@ -104,7 +105,7 @@ UNEVEN = [
     ("layers", "ranks", "m", "capacity"),
     [
         (uniform(4), 2, 3, 2), (uniform(4), 2, 3, 3), (uniform(4), 2, 1, 1),
-        (uniform(4, static=1), 2, 4, 4), (uniform(6), 3, 4, 4),
+        (uniform(4, static=1), 2, 4, 4), *sized((), full=((uniform(6), 3, 4, 4),)),
         (UNEVEN, 2, 3, 9), (UNEVEN, 2, 4, 7), (UNEVEN, 4, 5, 9),
     ],
 )  # fmt: skip
@@ -131,7 +132,7 @@ def test_nothing_fits_where_every_block_is_too_large() -> None:
 ticks = st.integers(1, 9)
 
 
-@settings(max_examples=60)
+@settings(max_examples=sized(25, full=60))
 @given(
     st.lists(
         st.builds(Layer, forward=ticks, backward=ticks, again=ticks, activation=st.integers(0, 5)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 import pytest
 
@@ -27,7 +28,7 @@ from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import Rule, check
 from proofs_tests.judged import accepted
-from proofs_tests.sized import sized
+from proofs_tests.sized import sampled, sized
 
 BPIPE, INTERLEAVED = BPipe(), BPipeInterleaved()
 
@@ -50,7 +51,7 @@ def sizes(most_ranks: int) -> Iterator[tuple[int, int]]:
 
 
 def test_every_rank_stays_within_the_objective_and_nothing_is_slower() -> None:
-    for p, m in sizes(12):
+    for p, m in sampled([*sizes(12)], every=5):
         # 1F1B: rank 0 works on m microbatches without a gap but for p-1 hops to the end and back.
         assert measured(BPIPE, step(p, m)).makespan == (m + p - 1) * 3
 
@@ -93,7 +94,7 @@ def test_a_transfer_costs_no_time_exactly_where_two_fit_a_forward_and_a_backward
     tf: int, tb: int
 ) -> None:
     # In the steady phase an evict and a load share the link between backwards, tF + tB apart.
-    for p, m in ((4, 8), (5, 10), (6, 13), (8, 17), (9, 18)):
+    for p, m in sized(((4, 8), (5, 10)), full=((4, 8), (5, 10), (6, 13), (8, 17), (9, 18))):
         for t in range(tf + tb + 1):
             is_free = measured(BPIPE, step(p, m, 1, tf, tb), t).makespan == (m + p - 1) * (tf + tb)
             assert is_free == (2 * t <= tf + tb), (p, m, t)
@@ -110,13 +111,12 @@ def test_waits_and_not_luck_keep_the_objective() -> None:
 
 
 def test_interleaved_stays_within_the_objective_and_is_no_slower() -> None:
-    for v in (1, 2, 3):
-        for p, m in sizes(6):
-            plain = step(p, m, v)
-            own = measure(plain.problem(), INTERLEAVED.base.schedule(plain))
-            for transfer in (1, 0):
-                got = measured(INTERLEAVED, plain, transfer)
-                assert got.makespan == own.makespan, (p, m, v)
+    for (p, m), v in sampled([*product(sizes(6), (1, 2, 3))], every=5):
+        plain = step(p, m, v)
+        own = measure(plain.problem(), INTERLEAVED.base.schedule(plain))
+        for transfer in (1, 0):
+            got = measured(INTERLEAVED, plain, transfer)
+            assert got.makespan == own.makespan, (p, m, v)
 
 
 @pytest.mark.sweep
@@ -167,7 +167,7 @@ def as_decisions(slots: Slots, most: int) -> tuple[TransferDecision, ...]:
 
 
 def test_the_printed_algorithm_is_ours_but_for_four_ranks() -> None:
-    for p, m in sizes(16):
+    for p, m in sizes(sized(9, full=16)):
         slots, most = computation_slots(BPIPE.base, p, m), BPIPE.objective(p, m)
         for s in range(p // 2):
             printed = literal(slots[s], p, s, m)

@@ -18,11 +18,11 @@ from bubbleproof.theory.pipelines.programs.lowering import lower
 from bubbleproof.theory.pipelines.timing import Deadlock, left_shift
 from bubbleproof.verify import check, check_communication
 from proofs_tests.cases import shapes, variations
-from proofs_tests.sized import sized
+from proofs_tests.sized import sampled, sized
 from proofs_tests.theory.members import measured
 
 TICKS = [(1, 2), (1, 1), (3, 5), (2, 0)]
-SMALL = [(p, m) for p in range(1, 7) for m in range(1, 2 * p + 2)]
+SMALL = [(p, m) for p in range(1, sized(5, full=7)) for m in range(1, 2 * p + 2)]
 
 
 def assert_legal(name: str, pipeline: Pipeline) -> None:
@@ -40,18 +40,17 @@ def pipelines_of(name: str, ranks: tuple[int, ...], most: int) -> Iterator[Pipel
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", families())
 def test_a_family_passes_every_rule_on_its_whole_small_range(name: str) -> None:
-    legal = 0
-    for pipeline in pipelines_of(name, sized((1, 2, 3, 4, 6), full=(1, 2, 3, 4, 5, 6)), 3):
-        assert_legal(name, pipeline)
-        legal += 1
+    found = [*pipelines_of(name, sized((1, 2, 3, 4), full=(1, 2, 3, 4, 5, 6)), 3)]
     # A family may refuse most shapes, but not nearly all; DualPipe takes even p and m >= 2p only.
-    assert legal >= (3 if name.startswith("dualpipe") else 20)
+    assert len(found) >= (sized(2, full=3) if "dualpipe" in name else sized(14, full=20))
+    for pipeline in found if len(found) < 30 else sampled(found, every=7):
+        assert_legal(name, pipeline)
 
 
 @pytest.mark.parametrize("name", families())
 def test_a_family_passes_every_rule_with_uneven_stages_latency_and_bytes(name: str) -> None:
     family_ = family(name)
-    for pipeline in shapes(family_, (2, 3, 4), (1, 3, 5), 2):
+    for pipeline in shapes(family_, sized((2, 3), full=(2, 3, 4)), (1, 3, 5), 2):
         for _, varied in variations(pipeline)[1:]:
             if family_.refusal(varied) is None:
                 assert_legal(name, varied)
@@ -59,7 +58,8 @@ def test_a_family_passes_every_rule_with_uneven_stages_latency_and_bytes(name: s
 
 @pytest.mark.parametrize("name", families())
 def test_a_family_lowers_to_programs_that_never_wait_for_themselves(name: str) -> None:
-    for pipeline in shapes(family(name), (1, 2, 3, 5), (1, 2, 4, 7), 3):
+    ranks, microbatches = sized(((2, 3), (1, 4, 7)), full=((1, 2, 3, 5), (1, 2, 4, 7)))
+    for pipeline in shapes(family(name), ranks, microbatches, 3):
         problem = pipeline.problem()
         program = lower(problem, family(name).schedule(pipeline, problem))
         verdict = check_communication(problem, program)
@@ -70,11 +70,11 @@ def test_a_family_lowers_to_programs_that_never_wait_for_themselves(name: str) -
 @pytest.mark.parametrize("name", families())
 def test_a_family_passes_every_rule_on_large_shapes(name: str) -> None:
     """p <= 16, m <= 4p, v <= 4 with ``BUBBLEPROOF_SWEEP=full``; a few of them otherwise."""
-    ranks = sized([7, 16], full=[*range(1, 17)])
+    ranks = sized([7, 10], full=[*range(1, 17)])
     for p in ranks:
-        counts = sized([1, p - 1, p + 3, 4 * p - 1], full=[*range(1, 4 * p + 1)])
+        counts = sized([p - 1, 2 * p + 3], full=[*range(1, 4 * p + 1)])
         for pipeline in shapes(family(name), (p,), tuple(counts), 4):
-            if pipeline.num_chunks in sized((1, 3, 4), full=(1, 2, 3, 4)):
+            if pipeline.num_chunks in sized((1, 4), full=(1, 2, 3, 4)):
                 assert_legal(name, pipeline)
 
 

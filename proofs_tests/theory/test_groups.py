@@ -26,7 +26,7 @@ from proofs_tests.solvers.exhaustive import Exhaustive
 from proofs_tests.solvers.plain_model import optimum
 from proofs_tests.solvers.random_groups import random_groups
 
-NUMBERS = sized(range(25), full=range(3000))
+NUMBERS = sized(range(12), full=range(3000))
 
 
 def ordered(problem: Problem) -> Problem:
@@ -64,9 +64,9 @@ def test_one_group_for_all_would_lose_optima() -> None:
         before, after = (np.array([pair[side] for pair in pairs], dtype=int) for side in (0, 1))
         return with_edges(problem, Edges(before=before, after=after, lag=np.zeros_like(before)))
 
-    problems = [random_groups(Random(number)) for number in range(40)]
+    problems = [random_groups(Random(number)) for number in range(16)]
     lost = [Exhaustive(p).optimum() != Exhaustive(careless(p)).optimum() for p in problems]
-    assert sum(lost) > 5
+    assert sum(lost) > 1
 
 
 def test_what_is_solved_with_groups_is_right() -> None:

@@ -25,7 +25,7 @@ from proofs_tests.solvers.small import by_hand, offloading
 from proofs_tests.theory.plain_idle import PlainIdle
 from proofs_tests.verify.random_schedules import random_specimen
 
-HALF = sized(150, full=5000)
+HALF = sized(50, full=5000)
 
 
 def told(pipeline: Pipeline, name: str = "1f1b") -> list[str]:

@@ -15,6 +15,7 @@ from bubbleproof.solvers.memory_rules import exact_stores
 from bubbleproof.theory.model.problem import Edges, Problem, Resource, Store
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.index_order import index_order
+from proofs_tests.sized import sized
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.differences import DIFFERENCES, with_edges
 from proofs_tests.solvers.small import by_hand, split, tiny_pipelines
@@ -22,7 +23,7 @@ from proofs_tests.solvers.small import by_hand, split, tiny_pipelines
 SPLIT = Pipeline(num_ranks=2, num_microbatches=3, split_backward=True)
 
 
-@settings(max_examples=200)
+@settings(max_examples=sized(60, full=200))
 @given(tiny_pipelines())
 def test_the_edges_change_no_optimum(pipeline: Pipeline) -> None:
     problem = pipeline.problem()
@@ -32,7 +33,7 @@ def test_the_edges_change_no_optimum(pipeline: Pipeline) -> None:
     assert (without and without.makespan) == (with_them and with_them.makespan)
 
 
-@settings(max_examples=150)
+@settings(max_examples=sized(50, full=150))
 @given(tiny_pipelines())
 def test_relabelled_schedules_keep_every_edge(pipeline: Pipeline) -> None:
     problem = pipeline.problem()
@@ -51,7 +52,7 @@ def test_relabelled_schedules_keep_every_edge(pipeline: Pipeline) -> None:
         assert limit is None or limit >= 1
 
 
-@settings(max_examples=150)
+@settings(max_examples=sized(50, full=150))
 @given(tiny_pipelines())
 def test_exact_stores_need_nothing_but_their_edges(pipeline: Pipeline) -> None:
     problem = pipeline.problem()

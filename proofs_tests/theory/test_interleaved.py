@@ -14,13 +14,15 @@ from bubbleproof.theory.families.interleaved import (
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
+from proofs_tests.sized import sampled, sized
 from proofs_tests.theory.members import measured_order
 
-SHAPES = [
+ALL = [
     (p, m, v)
     for p, v in product((2, 3, 4), (1, 2, 3))
     for m in (*range(1, 2 * p + 2), 3 * p - 1, 5 * p + 1, 7 * p - 1)
 ]
+SHAPES = sampled(ALL, every=4)
 
 
 def test_never_longer_nor_fuller_than_with_the_remainder_spread() -> None:
@@ -34,7 +36,7 @@ def test_never_longer_nor_fuller_than_with_the_remainder_spread() -> None:
             assert after.makespan <= before.makespan, (p, m, v, ticks)
             assert max(after.peak_activations) <= max(before.peak_activations), (p, m, v)
             emptier += max(after.peak_activations) < max(before.peak_activations)
-    assert emptier > 40
+    assert emptier > sized(8, full=40)
 
 
 def test_megatrons_order_stays_where_ranks_divide_microbatches() -> None:

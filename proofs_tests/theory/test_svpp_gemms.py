@@ -21,6 +21,7 @@ from bubbleproof.verify.certificates.index_order import index_order
 from bubbleproof.verify.check import check
 from bubbleproof.verify.communication.matching import check_communication
 from proofs_tests.patience import PATIENCE
+from proofs_tests.sized import sized
 
 PARTS = (2, 5, 4, 1)
 
@@ -62,7 +63,7 @@ SHAPES = [
 
 def test_cut_weights_do_the_same_work_and_are_never_longer() -> None:
     shorter = 0
-    for p, m, v, s, extra, dearer in SHAPES[::3]:
+    for p, m, v, s, extra, dearer in sized(SHAPES[::11], full=SHAPES[::3]):
         whole = pipeline(p, m, v, s, dearer=dearer)
         limit = min(most_forwards(whole) + extra, m * v * s)
         one, many = (run(w, limit) for w in (whole, whole.with_changes(weight_parts=PARTS)))
@@ -71,7 +72,7 @@ def test_cut_weights_do_the_same_work_and_are_never_longer() -> None:
         assert one.work == many.work == p * v * m * slices
         assert many.makespan <= one.makespan
         shorter += many.makespan < one.makespan
-    assert shorter >= 5  # the comparison would not see a cut that never helps
+    assert shorter >= sized(2, full=5)  # the comparison would not see a cut that never helps
 
 
 def test_single_gemms_fill_waits_that_no_schedule_of_whole_weights_fills() -> None:

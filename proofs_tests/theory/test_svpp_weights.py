@@ -15,6 +15,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
+from proofs_tests.sized import sized
 
 SHAPES = [(p, m, v, s) for p, m, v, s in product((1, 2, 3, 4), (1, 2, 4, 7), (1, 2), (1, 2, 4))]
 
@@ -94,7 +95,7 @@ def test_p_minus_1_more_units_leave_no_wait_inside_a_ranks_span() -> None:
     # At unit ticks rank 0 waits for the first gradient until tick v max(p,s) + min(p,s) - 1 + p-1
     # (the first sample's forwards to the last rank, and p-1 ranks back), so this many forwards fill
     # the wait. At s = v = 1 it is ZB-H2's 2p-1.
-    for p, s, v in product(range(1, 6), range(1, 5), (1, 2)):
+    for p, s, v in product(range(1, sized(4, full=6)), range(1, 5), (1, 2)):
         for m in range(1, 3 * p + 1):
             f = v * max(p, s) + min(p, s) - 1 + p - 1
             full_groups = m % max(1, p // s) == 0

@@ -19,6 +19,7 @@ from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
 from bubbleproof.verify.required_decision import check_required
+from proofs_tests.sized import sized
 
 
 def causal(length: int, before: int) -> int:
@@ -55,7 +56,7 @@ def test_no_cut_has_a_shorter_step(ranks: int, m: int) -> None:
         assert found.ticks == least == step_of(found.lengths, ranks, m, causal)
 
 
-@settings(max_examples=60)
+@settings(max_examples=sized(25, full=60))
 @given(
     st.lists(st.integers(0, 12), min_size=36, max_size=36),
     st.integers(1, 8),
