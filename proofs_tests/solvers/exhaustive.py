@@ -17,10 +17,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from bubbleproof.theory.model.problem import Problem
+from proofs_tests.sized import sized
 
 NO_PATH = -(1 << 40)
 NEVER = 1 << 40
 MOST_STATES = 100_000
+USUAL_STATES = sized(10_000, full=MOST_STATES)  # in sweeps, which go on without what takes more
 
 
 class TooMuchWork(Exception):  # noqa: N818 - a walk that is given up, not an error of the caller

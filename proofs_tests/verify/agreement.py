@@ -85,7 +85,7 @@ def static_verdict(problem: Problem, orders: Orders) -> tuple[dict[str, bool], b
     return by_name, all(sentence.startswith("deadlock under") for sentence in sentences)
 
 
-def compare(tally: Tally, case: Case, wiring: Wiring, orders: Orders, name: str) -> None:
+def compare(tally: Tally, case: Case, wiring: Wiring, orders: Orders, name: str, runs: int) -> None:
     """Judge one program both ways; seeds differ so that interleavings do."""
     is_sound, is_matched = static_verdict(case.problem, orders)
     tally.programs += 1
@@ -93,7 +93,7 @@ def compare(tally: Tally, case: Case, wiring: Wiring, orders: Orders, name: str)
         if is_sound[stricter] > is_sound[weaker]:
             tally.disagreements.append(f"{name} on {case.name}: {weaker} refuses, {stricter} not")
     for semantics in SEMANTICS:
-        seen = {simulate(wiring, orders, semantics, seed) for seed in range(RUNS)}
+        seen = {simulate(wiring, orders, semantics, seed) for seed in range(runs)}
         outcomes = {verdict == "ok" for verdict in seen}
         allowed = {"ok", "stuck"} if is_matched else seen - {"ok"}
         if outcomes != {is_sound[JUDGED_AS.get(semantics, semantics)]} or not seen <= allowed:
@@ -109,13 +109,16 @@ def tally_of(
     *,
     operators: Sequence[ProgramOperator] = PROGRAM_OPERATORS,
     to_the_first: bool = False,
+    runs: int = RUNS,
+    onto: Tally | None = None,
 ) -> Tally:
     """Judge at least ``total`` mutants, equally many by each operator on each case.
 
     The operators on transfers have fewer cases, so more mutants of each. ``to_the_first`` ends with
-    the first disagreement.
+    the first disagreement; each program is run ``runs`` times under each semantics. What is found
+    is added to ``onto``.
     """
-    result = Tally()
+    result = Tally() if onto is None else onto
     members = [(family, case) for family, found in chosen.items() for case in found]
     each = -(-total // (len(members) * len(operators)))
     for family, case in members:
@@ -131,6 +134,6 @@ def tally_of(
             seed = f"{case.name} {operator.name} {number}"
             mutant = mutate(operator, seed, wiring, orders)
             if mutant is not None:
-                compare(result, case, wiring, mutant, operator.name)
+                compare(result, case, wiring, mutant, operator.name, runs)
                 result.families[operator.name, family] += 1
     return result

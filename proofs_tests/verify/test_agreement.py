@@ -14,17 +14,32 @@ from bubbleproof.theory.families import families
 from bubbleproof.verify.communication import evict_load
 from proofs_tests.cases import all_family_cases
 from proofs_tests.sized import sized
-from proofs_tests.verify.agreement import STRICTER, TRANSFERS, Tally, cases, evicting, tally_of
+from proofs_tests.verify.agreement import (
+    RUNS,
+    STRICTER,
+    TRANSFERS,
+    Tally,
+    cases,
+    evicting,
+    tally_of,
+)
 from proofs_tests.verify.program_mutations import PROGRAM_OPERATORS, TRANSFER_OPERATORS
 from proofs_tests.verify.token_simulator import SEMANTICS
 
 TWO_NEIGHBOURS = ("tpipe", "trecomp-interleaved")  # ranks that talk to two others in each step
 PER_FAMILY, TOTAL = sized((1, 1), full=(3, 6000))
+AGAIN = sized(1, full=RUNS)
 
 
 @pytest.fixture(scope="module")
 def tally() -> Tally:
-    return tally_of(cases(PER_FAMILY), TOTAL)
+    one, larger, over_several_links = evicting()
+    few = {TRANSFERS: [one, over_several_links]}
+    found = tally_of(cases(PER_FAMILY) | sized(few, full={}), TOTAL, runs=AGAIN)
+    # Only with more microbatches can posts and waits be moved far enough.
+    each = sized(4, full=12) * len(TRANSFER_OPERATORS)
+    operators = TRANSFER_OPERATORS
+    return tally_of({TRANSFERS: [larger]}, each, operators=operators, runs=AGAIN, onto=found)
 
 
 @pytest.mark.sweep
@@ -47,7 +62,7 @@ def test_each_stricter_semantics_refuses_more(tally: Tally) -> None:
     across = [each for each in PROGRAM_OPERATORS if each.name == "transfers_across_pairs"]
     made = all_family_cases((3,), (4,), 1)
     chosen = {name: found for name, found in made.items() if name in TWO_NEIGHBOURS}
-    moved = tally_of(chosen, sized(60, full=6000), operators=across)
+    moved = tally_of(chosen, sized(60, full=6000), operators=across, runs=AGAIN)
     assert moved.disagreements == []
     ok = [tally.verdicts[name, "matched", "ok"] for name in STRICTER]
     ok = [
@@ -92,7 +107,7 @@ def test_a_check_without_one_part_is_found_out(
     name, _, owned = owner.partition(".")
     module = importlib.import_module(f"bubbleproof.verify.communication.{name}")
     monkeypatch.setattr(getattr(module, owned), part, lambda *_, **__: [])
-    crippled = tally_of(all_family_cases((3,), (3,), 1), 300, to_the_first=True)
+    crippled = tally_of(all_family_cases((3,), (3,), 1), 300, to_the_first=True, runs=1)
     assert crippled.disagreements != []
 
 
@@ -114,5 +129,5 @@ def test_a_check_without_one_part_on_transfers_is_found_out(
     monkeypatch.setattr(evict_load.PeerTransfers, part, lambda *_, **__: nothing)
     moved = [each for each in TRANSFER_OPERATORS if each.name == "transfers_moved"]
     small = {TRANSFERS: evicting()[:1]}
-    crippled = tally_of(small, 900, operators=moved, to_the_first=True)
+    crippled = tally_of(small, 900, operators=moved, to_the_first=True, runs=1)
     assert crippled.disagreements != []

@@ -19,6 +19,7 @@ from bubbleproof.verify.certificates.certificate_decision import check_certifica
 from bubbleproof.verify.certificates.drup_replay import DrupReplay
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from proofs_tests.patience import in_time
+from proofs_tests.sized import sized
 from proofs_tests.solvers.plain_model import optimum
 from proofs_tests.solvers.small import UNEVEN, by_hand, split, tiny_pipelines
 
@@ -195,7 +196,7 @@ def test_what_a_proof_rests_on_must_be_there() -> None:
     assert "does not follow" in refusal(problem, replace(proof, lemmas=without))
 
 
-@settings(max_examples=150)
+@settings(max_examples=sized(50, full=150))
 @given(tiny_pipelines(), st.sampled_from(("makespan", "span_idle")), st.integers(0, 1 << 32))
 def test_no_sequence_of_steps_refutes_the_optimum(
     pipeline: Pipeline, objective: str, seed: int

@@ -17,12 +17,13 @@ from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 from bubbleproof.verify import check, check_program
 from proofs_tests.cases import Case, all_family_cases, hand_built, overlapped
 from proofs_tests.drawn_programs import ordered_pipelines, shuffled_programs
+from proofs_tests.sized import sized
 from proofs_tests.verify.mutation_report import judged
 from proofs_tests.verify.mutations import OPERATORS
 from proofs_tests.verify.plain import broken_rules, plain_measures
 from proofs_tests.verify.tables import Specimen
 
-PER_CASE = 60
+PER_CASE = sized(14, full=60)
 
 
 def compounded(case: Case, random: Random) -> tuple[list[str], Specimen]:
@@ -83,7 +84,7 @@ def test_schedules_at_random_break_the_same_rules_and_measure_alike(
         assert getattr(measured, name) == value, name
 
 
-@settings(max_examples=150)
+@settings(max_examples=sized(50, full=150))
 @given(shuffled_programs())
 def test_a_program_is_judged_by_its_left_shifted_schedule_or_has_none(
     made: tuple[Problem, Program],

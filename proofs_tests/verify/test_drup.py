@@ -21,6 +21,7 @@ from bubbleproof.verify.certificates.certificate_decision import check_certifica
 from bubbleproof.verify.certificates.drup_replay import DrupReplay, Literal
 from bubbleproof.verify.certificates.index_order import index_order
 from proofs_tests.patience import in_time
+from proofs_tests.sized import sized
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.small import UNEVEN, by_hand, split, tiny_pipelines
 
@@ -210,7 +211,7 @@ def in_index_order(problem: Problem, start: tuple[int, ...]) -> list[int]:
     return moved
 
 
-@settings(max_examples=80)
+@settings(max_examples=sized(30, full=80))
 @given(st.data())
 def test_what_follows_holds_in_an_optimal_schedule(data: st.DataObject) -> None:
     """Any clause that the checker takes is true in a schedule that meets the limit."""

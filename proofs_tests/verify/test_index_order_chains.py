@@ -141,7 +141,7 @@ def problems(count: int, seed: int) -> Iterator[Problem]:
 
 def test_groups_are_the_microbatches_of_which_the_same_is_said() -> None:
     several = 0
-    for problem in problems(sized(1500, full=100_000), 1):
+    for problem in problems(sized(500, full=100_000), 1):
         groups, name = alike(problem), names(problem)
         several += len(groups) > 1 and max(map(len, groups)) > 1
         found = index_order(problem).groups
@@ -193,7 +193,7 @@ def test_what_is_said_of_two_microbatches_is_not_mistaken(
 
 def test_chains_lifecycles_and_limits_are_what_every_order_of_moments_says() -> None:
     seen: Counter[str] = Counter()
-    for problem in problems(sized(1000, full=50_000), 2):
+    for problem in problems(sized(350, full=50_000), 2):
         uses = owners(problem)
         if is_cyclic(problem) or max(map(len, uses.values()), default=0) > MOST_MOMENTS:
             continue

@@ -31,7 +31,7 @@ from proofs_tests.random_choices import combined
 from proofs_tests.sized import sized
 from proofs_tests.zeros import zero_or, zeros_or
 
-RANDOM = sized(60, full=3_000)
+RANDOM = sized(24, full=3_000)
 
 
 @pytest.mark.sweep
@@ -218,7 +218,7 @@ def forgetful_of_memory(problem: Problem, random: Random) -> dict[str, Problem]:
 def test_whatever_is_forgotten_is_named(make: object) -> None:
     assert callable(make)
     told = Counter[str]()
-    for number in range(24):
+    for number in range(sized(8, full=24)):
         random = Random(number)
         pipeline = make(random)
         for what, problem in forgetful(pipeline.problem(), random).items():
@@ -227,7 +227,7 @@ def test_whatever_is_forgotten_is_named(make: object) -> None:
             assert found, (number, what)
             assert all("requires" in sentence for sentence in found)
     assert len(told) == 7
-    assert min(told.values()) > 15
+    assert min(told.values()) > sized(4, full=15)
 
 
 def test_the_finding_names_the_edge_that_is_missing() -> None:

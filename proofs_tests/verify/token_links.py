@@ -79,7 +79,7 @@ class Links:
         """Whether a backward lacks its activations: those that are evicted are to be loaded."""
         _, stage, microbatch, slice_ = part
         load = Action(stage=stage, kind=Kind.LOAD, microbatch=microbatch, slice=slice_)
-        if not self.is_used or load not in self.movers:
+        if load not in self.movers:
             return False
         return self.seen[self.movers[load][1], load] < 2
 

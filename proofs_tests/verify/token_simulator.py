@@ -161,20 +161,19 @@ class Run:
     def moves(self) -> list[Move]:
         """Everything that could happen now."""
         found: list[Move] = []
-        for rank in range(len(self.orders)):
-            action = self.next(rank)
-            if self.held.get(rank) in self.links.crossed:
+        for rank, (order, at) in enumerate(zip(self.orders, self.position, strict=True)):
+            if self.held and self.held.get(rank) in self.links.crossed:
                 del self.held[rank]
-            if action is not None and rank not in self.held:
-                found += self.own_moves(rank, action)
+            if at < len(order) and rank not in self.held:
+                found += self.own_moves(rank, order[at])
         found += self.meetings() if self.semantics in MEETING else self.transfers()
         found += self.launches.starts(self.is_first)
-        return found + self.links.crossings(self.launches)
+        return found + self.links.crossings(self.launches) if self.links.is_used else found
 
     def own_moves(self, rank: int, action: Action) -> list[Move]:
         """What a rank can do by itself about the action it has come to."""
         move: Callable[[int, Action], None]
-        if action in self.wiring.movers:
+        if self.links.is_used and action in self.wiring.movers:
             move, is_able = self.move, self.links.can_go_on(rank, action)
         elif action.kind in WAITS:
             move, is_able = self.go_on, self.has_left(rank, action)
@@ -212,9 +211,11 @@ class Run:
         )
 
     def is_ready(self, task: Action) -> bool:
-        if any(self.links.is_away(part) for part in parts_of(task) if part[0] == "B"):
+        if not self.wiring.local[task] <= self.done or not self.wiring.inputs[task] <= self.arrived:
             return False
-        return self.wiring.local[task] <= self.done and self.wiring.inputs[task] <= self.arrived
+        return not self.links.is_used or not any(
+            self.links.is_away(part) for part in parts_of(task) if part[0] == "B"
+        )
 
     def move(self, rank: int, action: Action) -> None:
         """Post an EVICT or a LOAD, or go on after its end."""

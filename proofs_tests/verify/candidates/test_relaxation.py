@@ -59,7 +59,7 @@ def moving(pipeline: Pipeline, allowed: AllowedChoices) -> AllowedChoices:
 def test_it_is_what_the_rows_of_all_options_say() -> None:
     """Solvers have the relaxation; derived from the rows of the options, it is the same memory."""
     weaker = 0
-    for number in range(sized(200, full=2000)):
+    for number in range(sized(60, full=2000)):
         pipeline, allowed = random_open(Random(number))
         variants = PipelineVariants(pipeline, allowed).variants
         ours, floor = relaxation(pipeline, allowed), replace(variants, relaxed=None).floor
@@ -68,7 +68,7 @@ def test_it_is_what_the_rows_of_all_options_say() -> None:
         weaker += memory(ours) != memory(floor)
         assert [*map(str, ours.actions)] == [*map(str, floor.actions)], number
         assert len(ours.edges) == len(floor.edges), number
-    assert weaker > 10
+    assert weaker > sized(3, full=10)
 
 
 def test_no_choice_is_below_it() -> None:

@@ -11,6 +11,7 @@ from bubbleproof.theory.model.actions import STAGE_KINDS, Action, Kind
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.verify.dataflow.dataflow_rule import check_dataflow, check_dataflow_of_program
 from proofs_tests.cases import Case
+from proofs_tests.sized import sized
 from proofs_tests.verify.dataflow.samples import all_samples
 
 KINDS: tuple[Kind, ...] = tuple(kind for kind in Kind if kind is not Kind.OVERLAP_F_B)
@@ -29,7 +30,7 @@ def any_action(random: Random) -> Action:
 
 @pytest.mark.parametrize("case", all_samples(), ids=lambda case: case.name)
 def test_random_programs_are_judged_and_none_is_right(case: Case) -> None:
-    for seed in range(20):
+    for seed in range(sized(6, full=20)):
         random = Random(f"{case.name} {seed}")
         width = len(case.problem.resources) + 1
         orders = [[any_action(random) for _ in range(random.randrange(30))] for _ in range(width)]

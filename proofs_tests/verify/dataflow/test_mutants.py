@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -17,7 +18,7 @@ from bubbleproof.verify.dataflow.parameter_versions import ParameterVersions
 from bubbleproof.verify.dataflow.symbolic_messages import SymbolicMessages
 from bubbleproof.verify.dataflow.training_step import NoTrainingStep
 from proofs_tests.cases import Case, all_family_cases, overlapped
-from proofs_tests.sized import sized
+from proofs_tests.sized import sampled, sized
 from proofs_tests.verify.dataflow.samples import all_samples
 from proofs_tests.verify.dataflow.twin_runs import right_by_messages, right_by_time, timed
 from proofs_tests.verify.mutations import mutants
@@ -38,6 +39,7 @@ NEEDLESS = (
 )
 
 
+SAMPLES = sampled(all_samples(), every=2)
 EACH = sized(1, full=4)  # mutants by each operator of each case
 
 
@@ -55,7 +57,7 @@ class Tally:
             self.strange.append(f"{name}: numbers right {is_right}, rule 7 finds {first}")
 
 
-def of_schedules(cases: list[Case], each: int, *, until_strange: bool = False) -> Tally:
+def of_schedules(cases: Sequence[Case], each: int, *, until_strange: bool = False) -> Tally:
     tally = Tally()
     for case in cases:
         if until_strange and tally.strange:
@@ -73,7 +75,7 @@ def of_schedules(cases: list[Case], each: int, *, until_strange: bool = False) -
     return tally
 
 
-def of_programs(cases: list[Case], each: int) -> tuple[Tally, list[str]]:
+def of_programs(cases: Sequence[Case], each: int) -> tuple[Tally, list[str]]:
     """The tally, and programs on which rule 6 (``buffered``) and the numbers differ."""
     tally, differ = Tally(), []
     for case in cases:
@@ -98,32 +100,32 @@ def of_programs(cases: list[Case], each: int) -> tuple[Tally, list[str]]:
 
 
 def family_cases() -> list[Case]:
-    found = all_family_cases((2, 3, 4), (2, 3, 4), per_family=1)
-    return [case for members in found.values() for case in members]
+    found = [*all_family_cases((2, 3, 4), (2, 3, 4), per_family=1).values()]
+    return [case for members in sampled(found, every=3) for case in members]
 
 
 def test_schedules_of_families() -> None:
     tally = of_schedules([*family_cases(), overlapped()], each=1)
     assert tally.strange == []
-    assert tally.counts[False, False] >= 400
-    assert tally.counts[True, True] >= 400
+    assert tally.counts[False, False] >= sized(120, full=400)
+    assert tally.counts[True, True] >= sized(120, full=400)
 
 
 @pytest.mark.sweep
 def test_schedules_with_every_kind_of_action() -> None:
-    tally = of_schedules(all_samples(), each=EACH)
+    tally = of_schedules(SAMPLES, each=EACH)
     assert tally.strange == []
-    assert tally.counts[False, False] >= 150 * EACH
-    assert tally.counts[True, True] >= 150 * EACH
+    assert tally.counts[False, False] >= sized(70, full=150 * EACH)
+    assert tally.counts[True, True] >= sized(70, full=150 * EACH)
 
 
 @pytest.mark.sweep
 def test_programs_with_messages() -> None:
-    tally, differ = of_programs([*family_cases(), overlapped(), *all_samples()], each=EACH)
+    tally, differ = of_programs([*family_cases(), overlapped(), *SAMPLES], each=EACH)
     assert tally.strange == []
     assert differ == []
-    assert tally.counts[False, False] >= 400 * EACH
-    assert tally.counts[True, True] >= 150 * EACH
+    assert tally.counts[False, False] >= sized(150, full=400 * EACH)
+    assert tally.counts[True, True] >= sized(60, full=150 * EACH)
 
 
 @pytest.mark.parametrize(
@@ -142,4 +144,6 @@ def test_a_rule_without_one_part_is_found_out(
     part: type[object], check: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(part, check, lambda *_: iter(()))
-    assert of_schedules(all_samples(), each=2, until_strange=True).strange != []
+    first = ("svpp", "hosted")  # hosted alone has a STEP whose gradients come from elsewhere
+    samples = sorted(all_samples(), key=lambda case: case.name not in first)
+    assert of_schedules(samples, each=2, until_strange=True).strange != []

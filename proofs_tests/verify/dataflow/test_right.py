@@ -14,6 +14,7 @@ from bubbleproof.verify import Rule, check, check_whole
 from bubbleproof.verify.dataflow.dataflow_rule import check_dataflow, check_dataflow_of_program
 from bubbleproof.verify.dataflow.training_step import NoTrainingStep
 from proofs_tests.cases import Case, all_family_cases, hand_built, overlapped
+from proofs_tests.sized import sized
 from proofs_tests.verify.dataflow.samples import all_samples, lowered, problem_without, stepped
 from proofs_tests.verify.dataflow.twin_runs import right_by_messages, right_by_time, timed
 
@@ -22,7 +23,7 @@ SAMPLES = all_samples()
 
 @pytest.fixture(scope="module")
 def of_families() -> dict[str, list[Case]]:
-    cases = all_family_cases((2, 3, 4), (1, 2, 3, 5, 8), per_family=5)
+    cases = all_family_cases((2, 3, 4), sized((1, 2, 3, 5), full=(1, 2, 3, 5, 8)), sized(2, full=5))
     assert set(cases) == set(families())
     return {**cases, "overlapped": [overlapped()]}
 
