@@ -4,7 +4,7 @@
 
 From Bubbleproof Require Import Definitions Stores AllRules Starts Exchange Packing LeftShift
   Pipeline OneF1B GPipe Instances OneMachine OrderPeaks Lifecycles PricesSound
-  InOrder FreeEdges OneStore SpanIdle VolumeSound
+  InOrder Bounds FreeEdges OneStore SpanIdle VolumeSound Shown Relaxation Cases
   Peaks MemoryBound BPipe WaitGraph Semantics Stricter OneOrder Lowered ZBH1 Orders.
 
 Definition every_theorem := (
@@ -83,6 +83,15 @@ Definition every_theorem := (
   idle_by_one_machine,
   idle_by_one_store,
   volume_fits,
-  volume_on_the_problem).
+  volume_bounds_plans,
+  volume_on_the_problem,
+  prices_bound_plans,
+  bounded_schedules,
+  shown_bounds_plans,
+  plan_without,
+  relaxation_bounds,
+  relaxation_on_every_choice,
+  parts_bound_the_case,
+  cases_on_every_choice).
 
 Print Assumptions every_theorem.

@@ -3,8 +3,8 @@
    and 2 of verify/certificates/index_order.py, for all groups and stores at once. *)
 
 Require Import ZArith Lia List Bool FMapPositive.
-From Bubbleproof Require Import Definitions Stores Starts Instances PriceTables Loads Groups
-  InOrder Lifecycles OneMachine.
+From Bubbleproof Require Import Definitions Stores Starts Instances Bounds PriceTables Loads
+  Groups InOrder Lifecycles OneMachine.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -218,7 +218,7 @@ Proof.
   { rewrite Held. apply (total_has (fun f' => total (map (fun x => level l s f' x now) (numbers f')))
       some f); [|exact Isome]. intros f' I'.
     apply (total_least (fun x => level l s f' x now) (numbers f') 0). intros x Ix. auto. }
-  pose proof (room _ _ _ _ V st now Ist) as [_ Most]. rewrite Cap in Most.
+  pose proof (room _ _ _ _ V st now Ist) as Most. rewrite Cap in Most.
   assert (N : numbers f = seq 0 i ++ seq i n ++ seq j 1 ++ seq (S j) (length (begins f) - S j)).
   { unfold numbers. replace (length (begins f)) with (i + (n + (1 + (length (begins f) - S j))))%nat
       at 1 by lia. rewrite !seq_app. cbn [Nat.add]. fold j.
@@ -249,23 +249,17 @@ Proof.
 Qed.
 End Free.
 
-(* A schedule of the problem that keeps its stores' capacities gives a plan of it, within the same
-   moments, that keeps the free edges too. *)
+(* From a plan of the problem to one within the same moments that keeps the free edges too. *)
 Theorem plan_with_free_edges : forall l es stores gs lives all,
-  check_free l es stores gs lives all = true ->
-  forall counts rows first last,
-    valid positive (instance l es) rows ->
-    in_memory positive Pos.eq_dec (instance l es) stores rows ->
-    spans counts (instance l es) rows first last ->
-    exists s, plan (index_of l) es stores s /\ plan (index_of l) all stores s /\
-      lies (index_of l) counts s first last.
+  check_free l es stores gs lives all = true -> forall s, plan (index_of l) es stores s ->
+  exists s', plan (index_of l) es stores s' /\ plan (index_of l) all stores s' /\
+    forall counts first last, lies (index_of l) counts s first last ->
+      lies (index_of l) counts s' first last.
 Proof.
-  intros l es stores gs lives all H counts rows first last R M S. unfold check_free in H.
+  intros l es stores gs lives all H s0 V0. unfold check_free in H.
   rewrite !andb_true_iff, forallb_forall in H. destruct H as [[[W G] Ls] All].
-  destruct (in_order_of_groups l es stores gs G _ (rows_are_a_plan l es stores W rows R M))
-    as (s & V & L & Sorted).
-  exists s. split; [exact V|].
-  split; [|exact (L counts first last (rows_lie l es rows R counts first last S))].
+  destruct (in_order_of_groups l es stores gs G s0 V0) as (s & V & L & Sorted).
+  exists s. split; [exact V|]. split; [|exact L].
   constructor; [|exact (turns _ _ _ _ V) | exact (room _ _ _ _ V)].
   intros a b lag I Ka Kb. specialize (All _ I). cbn in All. apply has_edge_is in All.
   apply in_app_or in All as [All|All]; [exact (kept _ _ _ _ V a b lag All Ka Kb)|].
@@ -274,19 +268,20 @@ Proof.
   - eapply (memory_edge_kept l es stores gs lives s); eassumption.
 Qed.
 
-(* So a bound on the plans that keep free edges too is one on every such schedule. *)
+(* So a bound on the plans that keep free edges too is one on all. *)
 Theorem free_edges : forall l es stores gs lives all,
   check_free l es stores gs lives all = true ->
-  forall counts bound, (forall s first last, plan (index_of l) all stores s ->
-    lies (index_of l) counts s first last -> bound <= last - first) ->
-  forall rows first last,
-    valid positive (instance l es) rows ->
-    in_memory positive Pos.eq_dec (instance l es) stores rows ->
-    spans counts (instance l es) rows first last -> bound <= last - first.
+  forall counts least, bounds counts l all stores least -> bounds counts l es stores least.
 Proof.
-  intros l es stores gs lives all H counts bound B rows first last R M S.
-  destruct (plan_with_free_edges l es stores gs lives all H counts rows first last R M S)
-    as (s & _ & V & L). exact (B s first last V L).
+  intros l es stores gs lives all H counts least B s0 first last V0 L0.
+  destruct (plan_with_free_edges l es stores gs lives all H s0 V0) as (s & _ & V & L).
+  exact (B s first last V (L counts first last L0)).
+Qed.
+
+Lemma free_written : forall l es stores gs lives all,
+  check_free l es stores gs lives all = true -> well_written l stores = true.
+Proof.
+  intros l es stores gs lives all H. unfold check_free in H. rewrite !andb_true_iff in H. apply H.
 Qed.
 
 Theorem one_machine_on_the_problem : forall counts l es stores gs lives all c,
@@ -297,6 +292,7 @@ Theorem one_machine_on_the_problem : forall counts l es stores gs lives all c,
     spans counts (instance l es) rows first last -> claim c <= last - first.
 Proof.
   intros counts l es stores gs lives all c H. apply andb_true_iff in H as [F C].
-  apply (free_edges l es stores gs lives all F). intros s first last V L.
-  exact (one_machine_bound counts l all c C stores s first last V L).
+  apply bounded_schedules; [exact (free_written _ _ _ _ _ _ F)|].
+  exact (free_edges l es stores gs lives all F counts _
+    (one_machine_bound counts l all c C stores)).
 Qed.

@@ -5,8 +5,8 @@
    kept (`kept`), tasks of one resource take turns (`turns`), stores keep their capacity (`room`).
    The starts of a schedule that keeps the rules are a plan (`rows_are_a_plan`).
 
-   A makespan counts from the first to the last computation, so some resources only: `spans counts
-   rows first last` says that the rows of those that count lie between two moments. *)
+   A makespan counts from the first to the last computation: `spans counts rows first last` says that
+   the rows of the resources that count lie between two moments. *)
 
 Require Import ZArith Lia List Bool FMapPositive.
 From Bubbleproof Require Import Definitions Stores Starts.
@@ -38,8 +38,7 @@ Definition spans (counts : Z -> bool) (p : problem positive) (rows : schedule po
 
 Definition check_spans (counts : Z -> bool) (p : problem positive) (rows : schedule positive)
     (first last : Z) :=
-  forallb (fun x => negb (counts (place _ x)) || (first <=? start _ x) && (finish _ p x <=? last))
-    rows.
+  forallb (fun x => negb (counts (place _ x)) || (first <=? start _ x) && (finish _ p x <=? last)) rows.
 
 Theorem check_spans_iff : forall counts p rows first last,
   check_spans counts p rows first last = true <-> spans counts p rows first last.
@@ -166,7 +165,8 @@ Record plan (es : list (edge positive)) (stores : list (store positive)) (s : po
     s a + ticks k a + lag <= s b;
   turns : forall t u r, known k t = true -> known k u = true -> t <> u ->
     In r (sites k t) -> In r (sites k u) -> apart (s t) (ticks k t) (s u) (ticks k u);
-  room : forall st now, In st stores -> fits positive st (base _ st + held s now (events _ st)) }.
+  room : forall st now, In st stores ->
+    match capacity _ st with Some c => base _ st + held s now (events _ st) <= c | None => True end }.
 
 (* What counts lies between two moments. *)
 Definition lies (counts : Z -> bool) (s : positive -> Z) (first last : Z) :=
@@ -230,7 +230,7 @@ Proof.
   - intros t u r Kt Ku D. apply (Starts.turns _ _ _ _ _ T); try assumption;
       apply known_is_task; assumption.
   - intros st now I. specialize (M st I now). unfold load in M.
-    rewrite held_is_added in M; [exact M|]. unfold well_written, well_stored in W. cbv zeta in W.
+    rewrite held_is_added in M; [exact (proj2 M)|]. unfold well_written, well_stored in W. cbv zeta in W.
     rewrite andb_true_iff, !forallb_forall in W. fold k in W. apply W, I.
 Qed.
 

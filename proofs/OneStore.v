@@ -26,7 +26,7 @@
    task at a time (`packing`). A store without a capacity is one that nothing changes. *)
 
 Require Import ZArith Lia List Bool FMapPositive Orders Mergesort.
-From Bubbleproof Require Import Definitions Stores Starts Packing Instances PriceTables Loads Groups
+From Bubbleproof Require Import Definitions Stores Starts Packing Instances Bounds PriceTables Loads Groups
   Lifecycles OneMachine FreeEdges.
 Import ListNotations.
 Open Scope Z_scope.
@@ -269,7 +269,7 @@ Proof.
   { intros t I U. apply Z.leb_le, Long, filter_In. split; assumption. }
   assert (Known : forall t, In t ts -> known k t = true) by (intros t; apply known_is_task).
   assert (Room : forall now, load_at ts (ticks k) (at_start r) (at_finish r) s now <= spare r).
-  { intros now. unfold r, room_in_store. pose proof (room _ _ _ _ V st now St) as [_ Most].
+  { intros now. unfold r, room_in_store. pose proof (room _ _ _ _ V st now St) as Most.
     destruct (capacity _ st) as [cap|]; cbn [at_start at_finish spare].
     - rewrite (held_is_load k s now ts Once) in Most; [lia|]. intros e J.
       unfold well_stored in Owned. rewrite forallb_forall in Owned. specialize (Owned st St).
@@ -329,6 +329,6 @@ Theorem one_store_on_the_problem : forall counts l es stores gs lives all c,
     spans counts (instance l es) rows first last -> store_bound c <= last - first.
 Proof.
   intros counts l es stores gs lives all c H. apply andb_true_iff in H as [F C].
-  apply (free_edges l es stores gs lives all F). intros s first last V L.
-  exact (one_store_bound counts l all stores c C s first last V L).
+  apply bounded_schedules; [exact (free_written _ _ _ _ _ _ F)|].
+  exact (free_edges l es stores gs lives all F counts _ (one_store_bound counts l all stores c C)).
 Qed.

@@ -144,7 +144,7 @@ Proof.
     pose proof (weighed_most (events _ st) m Pm (c - base _ st)) as Most.
     unfold room_in. rewrite C. enough (forall now, held k s now (events _ st) <= c - base _ st).
     { specialize (Most H). fold (worth m) in Most. lia. }
-    intros now. pose proof (room k es stores s V st now (In_ st (or_introl eq_refl))) as [_ R].
+    intros now. pose proof (room k es stores s V st now (In_ st (or_introl eq_refl))) as R.
     rewrite C in R. lia.
 Qed.
 End Sales.

@@ -3,7 +3,7 @@
    the dynamic program says, and at most what is for sale (PriceSales.v). *)
 
 Require Import ZArith Lia List Bool FMapPositive.
-From Bubbleproof Require Import Definitions Stores Starts Packing Instances PriceTables
+From Bubbleproof Require Import Definitions Stores Starts Packing Instances Bounds PriceTables
   PricePayments Prices PriceSales.
 Import ListNotations.
 Open Scope Z_scope.
@@ -209,18 +209,13 @@ Proof.
     destruct (paid mus lams h shapes _ sum) eqn:E; [|discriminate]. exact (IH _ _ _ E x I).
 Qed.
 
-(* The checker is sound: what it accepts bounds the makespan of every right schedule. *)
-Theorem prices_sound : forall counts l es stores c, check_prices counts l es stores c = true ->
-  forall rows first last,
-    valid positive (instance l es) rows ->
-    in_memory positive Pos.eq_dec (instance l es) stores rows ->
-    spans counts (instance l es) rows first last -> least_makespan c <= last - first.
+(* The checker is sound: what it accepts bounds the makespan of every plan, and so of every right
+   schedule. *)
+Theorem prices_bound_plans : forall counts l es stores c,
+  check_prices counts l es stores c = true -> bounds counts l es stores (least_makespan c).
 Proof.
-  intros counts l es stores c H rows first last R M S. unfold check_prices in H.
-  rewrite !andb_true_iff in H. destruct H as [[[[[_ W] Once] _] _] H].
-  assert (V := rows_are_a_plan l es stores W rows R M).
-  assert (L := rows_lie l es rows R counts first last S).
-  set (s := first_start positive Pos.eq_dec rows) in *. set (k := index_of l) in *.
+  intros counts l es stores c H s first last V L. unfold check_prices in H.
+  rewrite !andb_true_iff in H. destruct H as [[[[[_ _] Once] _] _] H]. set (k := index_of l) in *.
   set (h := least_makespan c - 1) in *. apply distinct_is_once in Once as [Once _].
   destruct (Z_le_gt_dec (least_makespan c) (last - first)) as [Done|Short]; [exact Done|exfalso].
   assert (Sh : last - first <= h) by (unfold h; lia). clear Short.
@@ -252,4 +247,14 @@ Proof.
   fold k in Tolls, Moves. fold css in Moves. unfold paid_by, pay in Paid.
   rewrite total_plus in Paid. unfold occupied in Paid. fold k in Paid.
   cbv beta in Tolls, Moves. lia.
+Qed.
+
+Theorem prices_sound : forall counts l es stores c, check_prices counts l es stores c = true ->
+  forall rows first last,
+    valid positive (instance l es) rows ->
+    in_memory positive Pos.eq_dec (instance l es) stores rows ->
+    spans counts (instance l es) rows first last -> least_makespan c <= last - first.
+Proof.
+  intros counts l es stores c H. apply bounded_schedules; [|exact (prices_bound_plans _ _ _ _ _ H)].
+  unfold check_prices in H. rewrite !andb_true_iff in H. apply H.
 Qed.

@@ -2,7 +2,7 @@
    keeps the rules and the capacities of the stores. Volume.v says how the proof goes. *)
 
 Require Import ZArith Lia List Bool FMapPositive.
-From Bubbleproof Require Import Definitions Stores Starts Packing Instances PriceTables Loads Steps
+From Bubbleproof Require Import Definitions Stores Starts Packing Instances Bounds PriceTables Loads Steps
   Groups InOrder Lifecycles FreeEdges Volume.
 Import ListNotations.
 Open Scope Z_scope.
@@ -237,18 +237,16 @@ Proof.
 Qed.
 End Store.
 
-(* The checker is sound: what it accepts bounds the makespan of every right schedule. *)
-Theorem volume_on_the_problem : forall counts l es stores gs lives all c,
+(* The checker is sound: what it accepts bounds the makespan of every plan, and so of every right
+   schedule. *)
+Theorem volume_bounds_plans : forall counts l es stores gs lives all c,
   check_free l es stores gs lives all && check_volume counts l es all stores lives c = true ->
-  forall rows first last,
-    valid positive (instance l es) rows ->
-    in_memory positive Pos.eq_dec (instance l es) stores rows ->
-    spans counts (instance l es) rows first last -> volume_bound c <= last - first.
+  bounds counts l es stores (volume_bound c).
 Proof.
-  intros counts l es stores gs lives all c H rows first last R M S.
+  intros counts l es stores gs lives all c H s0 first last V0 L0.
   apply andb_true_iff in H as [F C].
-  destruct (plan_with_free_edges l es stores gs lives all F counts rows first last R M S)
-    as (s & V & Va & L).
+  destruct (plan_with_free_edges l es stores gs lives all F s0 V0) as (s & V & Va & L).
+  specialize (L counts first last L0). clear s0 V0 L0.
   unfold check_free in F. rewrite !andb_true_iff in F. destruct F as [[[W G] Ls] _].
   unfold check_volume in C. set (k := index_of l) in *. set (i := Z.to_nat (of_store c)) in *.
   set (some := store_lives lives i) in *.
@@ -300,7 +298,7 @@ Proof.
       destruct I as [->|I]; [lia | specialize (IH I); lia].
     + intros t It. exact (Known f t I It).
   - intros now. exact (held_by_lives l es stores gs s G st some now Cs Ist).
-  - intros now. pose proof (room _ _ _ _ V st now Ist) as [_ Full]. rewrite Cap in Full.
+  - intros now. pose proof (room _ _ _ _ V st now Ist) as Full. rewrite Cap in Full.
     unfold rm. lia.
   - set (needed := if _ <=? v then _ else v) in Claim.
     assert (Need : needed <= rm * Z.of_nat n).
@@ -309,4 +307,16 @@ Proof.
         [apply More; assumption | exact Fits]. }
     assert (D : - Z.of_nat n <= - needed / rm) by (apply Z.div_le_lower_bound; lia).
     unfold a, b in N. clear - Claim D N. lia.
+Qed.
+
+Theorem volume_on_the_problem : forall counts l es stores gs lives all c,
+  check_free l es stores gs lives all && check_volume counts l es all stores lives c = true ->
+  forall rows first last,
+    valid positive (instance l es) rows ->
+    in_memory positive Pos.eq_dec (instance l es) stores rows ->
+    spans counts (instance l es) rows first last -> volume_bound c <= last - first.
+Proof.
+  intros counts l es stores gs lives all c H.
+  apply bounded_schedules; [|exact (volume_bounds_plans counts l es stores gs lives all c H)].
+  apply andb_true_iff in H as [F _]. exact (free_written _ _ _ _ _ _ F).
 Qed.

@@ -10,7 +10,7 @@ program=$2
 case $program in
 judge)
   extracted=checker
-  files="Definitions Stores AllRules Packing Starts SortedStarts Exchange Instances OneMachine
+  files="Definitions Stores AllRules Packing Starts SortedStarts Exchange Instances Bounds OneMachine
     PriceTables PricePayments Prices Loads Steps Groups InOrder Lifecycles FreeEdges OneStore SpanIdle
     Volume Extraction"
   ;;

@@ -105,6 +105,47 @@ MUTANTS = {
         "Some (w + ticks k (pick j (finishes f)))",
         "Some (w + ticks k (pick j (finishes f)) + 1)",
     ),
+    "an addition that takes away from a store": (
+        "Relaxation.v",
+        "(0 <=? summed false cs) && (0 <=?",
+        "true && (0 <=?",
+    ),
+    "an addition that takes away in the end": (
+        "Relaxation.v",
+        "(0 <=? summed false cs + summed true cs)",
+        "true",
+    ),
+    "a choice of tasks of -1 ticks": (
+        "Relaxation.v",
+        "no_negative (with_tasks l (done ++ open)) &&",
+        "no_negative (with_tasks l done) &&",
+    ),
+    "less room than a pool has": (
+        "Relaxation.v",
+        "=> Some (c + more)",
+        "=> Some (c + more - 1)",
+    ),
+    "a choice without what it adds": (
+        "Cases.v",
+        "Some (pools, p) :: more => check_case c pools p &&",
+        "Some (pools, p) :: more => check_case (Case [] []) pools p &&",
+    ),
+    "a case with nothing to ask and no certificate": (
+        "Cases.v",
+        "[] => false | _ => walk_cases",
+        "[] => walk_cases rest more | _ => walk_cases",
+    ),
+    "a part that is missing": ("Cases.v", "qs)) (ways q)\n", "qs)) (tl (ways q))\n"),
+    "a question that is not asked": (
+        "Cases.v",
+        "answered (remaining w qs) ws ->",
+        "answered (tl (remaining w qs)) ws ->",
+    ),
+    "a certificate of less than is claimed": (
+        "Shown.v",
+        "(least <=? least_makespan c) &&",
+        "(least - 1 <=? least_makespan c) &&",
+    ),
     "a later start asked for": (
         "Definitions.v",
         "finish x + lag <=? start y",
