@@ -5,6 +5,7 @@
 From Bubbleproof Require Import Definitions Stores AllRules Starts Exchange Packing LeftShift
   Pipeline OneF1B GPipe Instances OneMachine OrderPeaks Lifecycles PricesSound
   InOrder Bounds FreeEdges OneStore SpanIdle VolumeSound Shown Relaxation Cases
+  RankClaims NoRoom
   Peaks MemoryBound BPipe WaitGraph Semantics Stricter OneOrder Lowered ZBH1 Orders.
 
 Definition every_theorem := (
@@ -92,6 +93,10 @@ Definition every_theorem := (
   relaxation_bounds,
   relaxation_on_every_choice,
   parts_bound_the_case,
-  cases_on_every_choice).
+  cases_on_every_choice,
+  rank_bounds_plans,
+  rank_on_the_problem,
+  no_room_no_plan,
+  no_schedule_has_room).
 
 Print Assumptions every_theorem.

@@ -137,18 +137,12 @@ Qed.
 Lemma same_held : forall st some now, check_store k (arcs_of es) l st some = true ->
   In st stores -> held k s now (events _ st) = held k s now (flat_map all_events some).
 Proof.
-  intros st some now C I. unfold check_store in C. rewrite !andb_true_iff, !forallb_forall in C.
-  destruct C as [[_ Known] Same]. assert (H := Groups_). unfold check_groups in H.
+  intros st some now C I. unfold check_store in C. apply andb_true_iff in C as [_ C].
+  assert (H := Groups_). unfold check_groups in H.
   rewrite !andb_true_iff in H. destruct H as [[[Once _] Owned] _].
-  apply distinct_is_once in Once as [Once _].
-  rewrite (held_by_task k s now (map fst l) Once (events _ st)).
-  - rewrite (held_by_task k s now (map fst l) Once (flat_map all_events some)).
-    + f_equal. apply map_ext_in. intros t J. apply in_map_iff in J as (x & <- & J).
-      specialize (Same x J). unfold same_sums in Same. rewrite andb_true_iff, !Z.eqb_eq in Same.
-      destruct Same as [S1 S2]. rewrite !change_by_sums, S1, S2. reflexivity.
-    + intros e J. apply known_is_task, Known, J.
-  - intros e J. unfold well_stored in Owned. rewrite forallb_forall in Owned.
-    specialize (Owned st I). rewrite forallb_forall in Owned. apply known_is_task, Owned, J.
+  apply distinct_is_once in Once as [Once _]. apply told_held; [exact Once | | exact C].
+  unfold well_stored in Owned. rewrite forallb_forall in Owned.
+  specialize (Owned st I). rewrite forallb_forall in Owned. exact Owned.
 Qed.
 
 Lemma store_checked : forall i st f, nth_error stores i = Some st -> In f (store_lives lives i) ->

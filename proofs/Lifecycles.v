@@ -43,6 +43,16 @@ Fixpoint lowest (level : Z) (l : list Z) : Z :=
   match l with [] => level | d :: rest => Z.min level (lowest (level + d) rest) end.
 Definition kept_at_least (f : life) := lowest (acquired f) (map change (middle f)).
 
+Definition same_sums (a b : changes) : bool :=
+  (summed false a =? summed false b) && (summed true a =? summed true b).
+
+(* Two lists of events, of the tasks of a table, that add up to the same at both ends of each. *)
+Definition same_changes_told (k : index) (l : table) (a b : list (event positive)) : bool :=
+  let given := changes_of a in
+  let found := changes_of b in
+  forallb (fun e => known k (owner _ e)) b &&
+  forallb (fun x => same_sums (changes_at (fst x) given) (changes_at (fst x) found)) l.
+
 Section Check.
 Variables (k : index) (m : arcs).
 
@@ -87,15 +97,8 @@ Definition check_life (f : life) : bool :=
   (0 <=? lowest 0 (acquired f :: map change (stops f))) &&
   forallb (forced_life f) (numbers f).
 
-Definition same_sums (a b : changes) : bool :=
-  (summed false a =? summed false b) && (summed true a =? summed true b).
-
 Definition check_store (l : table) (st : store positive) (lives : list life) : bool :=
-  let given := changes_of (events _ st) in
-  let told := flat_map all_events lives in
-  let found := changes_of told in
-  forallb check_life lives && forallb (fun e => known k (owner _ e)) told &&
-  forallb (fun x => same_sums (changes_at (fst x) given) (changes_at (fst x) found)) l.
+  forallb check_life lives && same_changes_told k l (events _ st) (flat_map all_events lives).
 End Check.
 
 Definition room_for (f : life) (st : store positive) : option nat :=
@@ -115,6 +118,20 @@ Definition memory_edges (st : store positive) (f : life) : list (edge positive) 
   end.
 
 (* ---- What is held. ---- *)
+
+Lemma told_held : forall l s now a b, NoDup (map fst l) ->
+  (forall e, In e a -> known (index_of l) (owner _ e) = true) ->
+  same_changes_told (index_of l) l a b = true ->
+  held (index_of l) s now a = held (index_of l) s now b.
+Proof.
+  intros l s now a b Once Owned C. unfold same_changes_told in C.
+  rewrite !andb_true_iff, !forallb_forall in C. destruct C as [Known Same].
+  rewrite (held_by_task _ s now (map fst l) Once a) by (intros e J; apply known_is_task, Owned, J).
+  rewrite (held_by_task _ s now (map fst l) Once b) by (intros e J; apply known_is_task, Known, J).
+  f_equal. apply map_ext_in. intros t J. apply in_map_iff in J as (x & <- & J).
+  specialize (Same x J). unfold same_sums in Same. rewrite andb_true_iff, !Z.eqb_eq in Same.
+  destruct Same as [S1 S2]. rewrite !change_by_sums, S1, S2. reflexivity.
+Qed.
 
 Section Held.
 Variables (l : table) (es : list (edge positive)) (stores : list (store positive)).

@@ -141,10 +141,10 @@ Proof.
   - rewrite total_plus, IH. reflexivity.
 Qed.
 
-Lemma total_flat : forall {A} (f : A -> list positive) (g : positive -> Z) l,
+Lemma total_flat : forall {A B} (f : A -> list B) (g : B -> Z) l,
   total (map g (flat_map f l)) = total (map (fun x => total (map g (f x))) l).
 Proof.
-  intros A f g. induction l as [|x l IH]; [reflexivity|]. cbn [flat_map map total].
+  intros A B f g. induction l as [|x l IH]; [reflexivity|]. cbn [flat_map map total].
   rewrite map_app, total_app, IH. reflexivity.
 Qed.
 

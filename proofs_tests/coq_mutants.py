@@ -146,6 +146,53 @@ MUTANTS = {
         "(least <=? least_makespan c) &&",
         "(least - 1 <=? least_makespan c) &&",
     ),
+    "a life a tick longer": (
+        "Staged.v",
+        "fwd n g i + bwd n g i +\n",
+        "fwd n g i + bwd n g i + 1 +\n",
+    ),
+    "a head that begins later": (
+        "Staged.v",
+        "head n h + fwd n h 0 + message n h",
+        "head n h + fwd n h 0 + message n h + 1",
+    ),
+    "a W that may end after the gradient has gone": (
+        "Staged.v",
+        "(negb (whole n) || Pos.eqb t b || follows t b)",
+        "true",
+    ),
+    "a message that takes time off": ("Staged.v", "(0 <=? message n g) &&", "true &&"),
+    "what a rank computes, counted twice": (
+        "RankClaims.v",
+        "distinct (own_tasks n nm r) (Map.empty unit) &&",
+        "true &&",
+    ),
+    "a rank's claim raised by one": (
+        "RankClaims.v",
+        "claimed c <= last - first.",
+        "claimed c < last - first.",
+    ),
+    "an activation given back when B starts": (
+        "RankClaims.v",
+        "Pos.eqb (owner _ e) b && at_end _ e ||",
+        "Pos.eqb (owner _ e) b ||",
+    ),
+    "more given back than was held": (
+        "RankClaims.v",
+        "0 <=? units n g + total (map (delta _)",
+        "-1 <=? units n g + total (map (delta _)",
+    ),
+    "one activation less than fits": (
+        "RankClaims.v",
+        "room - room mod units n g |",
+        "room - room mod units n g - units n g |",
+    ),
+    "a stage that lives for no time": ("NoRoom.v", "0 <? life_of n g", "0 <=? life_of n g"),
+    "a slice more than there is": (
+        "NoRoom.v",
+        "then Z.of_nat (slices n) * units n g",
+        "then (Z.of_nat (slices n) + 1) * units n g",
+    ),
     "a later start asked for": (
         "Definitions.v",
         "finish x + lag <=? start y",
