@@ -5,7 +5,7 @@
 From Bubbleproof Require Import Definitions Stores AllRules Starts Exchange Packing LeftShift
   Pipeline OneF1B GPipe Instances OneMachine OrderPeaks Lifecycles PricesSound
   InOrder Bounds FreeEdges OneStore SpanIdle VolumeSound Shown Relaxation Cases
-  RankClaims NoRoom
+  RankClaims NoRoom Windows WindowRows
   Peaks MemoryBound BPipe WaitGraph Semantics Stricter OneOrder Lowered ZBH1 Orders.
 
 Definition every_theorem := (
@@ -97,6 +97,9 @@ Definition every_theorem := (
   rank_bounds_plans,
   rank_on_the_problem,
   no_room_no_plan,
-  no_schedule_has_room).
+  no_schedule_has_room,
+  placed_plan,
+  windows_bound_plans,
+  windows_on_the_problem).
 
 Print Assumptions every_theorem.

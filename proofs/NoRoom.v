@@ -13,12 +13,12 @@ From Bubbleproof Require Import Definitions Stores Starts Packing Instances Boun
 Import ListNotations.
 Open Scope Z_scope.
 
-Definition lives_on (n : numbers) (g : nat) := 0 <? life_of n g (slices n - 1).
-Definition all_slices (n : numbers) (g : nat) :=
+Definition lives_on (n : stage_numbers) (g : nat) := 0 <? life_of n g (slices n - 1).
+Definition all_slices (n : stage_numbers) (g : nat) :=
   if lives_on n g then Z.of_nat (slices n) * units n g else 0.
 
 Definition check_no_room (l : table) (es : list (edge positive)) (stores : list (store positive))
-    (n : numbers) (nm : names) (r : Z) (at_ : nat) (give : givers) : bool :=
+    (n : stage_numbers) (nm : stage_names) (r : Z) (at_ : nat) (give : givers) : bool :=
   let k := index_of l in
   match nth_error stores at_ with
   | None => false
@@ -49,7 +49,7 @@ Proof.
 Qed.
 
 (* What one microbatch holds, sample by sample. *)
-Definition of_one (n : numbers) (x : sample) : Z :=
+Definition of_one (n : stage_numbers) (x : sample) : Z :=
   let '(g, j, i) := x in if lives_on n g && Nat.eqb j 0 then units n g else 0.
 
 Lemma one_microbatch : forall n r, (0 < microbatches n)%nat ->
@@ -59,7 +59,7 @@ Proof.
   rewrite total_flat. unfold all_slices. destruct (microbatches n) as [|m]; [lia|]. cbn [seq map total].
   rewrite map_map. rewrite (map_ext _ (fun _ => if lives_on n g then units n g else 0))
     by (intros i; cbn; rewrite andb_true_r; reflexivity).
-  rewrite total_same, seq_length, total_nothing; [destruct (lives_on n g); lia|].
+  rewrite total_constant, seq_length, total_nothing; [destruct (lives_on n g); lia|].
   intros j J. apply in_seq in J. rewrite map_map. apply total_nothing. intros i _. cbn [of_one].
   destruct (Nat.eqb_spec j 0); [lia | rewrite andb_false_r; reflexivity].
 Qed.

@@ -12,15 +12,15 @@ From Bubbleproof Require Import Definitions Stores Starts Packing Instances Boun
 Import ListNotations.
 Open Scope Z_scope.
 
-Definition own_tasks (n : numbers) (nm : names) (r : Z) : list positive :=
+Definition own_tasks (n : stage_numbers) (nm : stage_names) (r : Z) : list positive :=
   flat_map (fun x => let '(g, j, i) := x in own nm g j i) (samples n r).
 
 (* ---- The checkers. ---- *)
 
-Definition is_counted (counts : Z -> bool) (n : numbers) (r : Z) : bool :=
+Definition is_counted (counts : Z -> bool) (n : stage_numbers) (r : Z) : bool :=
   counts r && counts (rank_of n 0) && negb (is_empty (map (fun _ => 1%positive) (samples n r))).
 
-Definition check_rank_work (counts : Z -> bool) (n : numbers) (nm : names) (r claim : Z) : bool :=
+Definition check_rank_work (counts : Z -> bool) (n : stage_numbers) (nm : stage_names) (r claim : Z) : bool :=
   is_counted counts n r && negb (is_empty (own_tasks n nm r)) &&
   distinct (own_tasks n nm r) (Map.empty unit) &&
   (claim <=? both_ends n r + Z.of_nat (microbatches n) * by_stage n r (work n)).
@@ -29,11 +29,11 @@ Definition check_rank_work (counts : Z -> bool) (n : numbers) (nm : names) (r cl
 Definition givers := nat -> nat -> nat -> list (event positive).
 
 Section Check.
-Variables (n : numbers) (nm : names) (k : index) (m : arcs) (r : Z) (give : givers).
+Variables (n : stage_numbers) (nm : stage_names) (k : index) (m : arcs) (r : Z) (give : givers).
 
 Definition is_given (b : positive) (e : event positive) : bool :=
   (delta _ e <=? 0) && known k (owner _ e) &&
-  (Pos.eqb (owner _ e) b && at_end _ e || follows k m b (owner _ e) && (0 <=? ticks k (owner _ e))).
+  (Pos.eqb (owner _ e) b && at_end _ e || ends_before k m b (owner _ e) && (0 <=? ticks k (owner _ e))).
 Definition use (x : sample) : list (event positive) :=
   let '(g, j, i) := x in Event positive (to nm g j i) false (units n g) :: give g j i.
 Definition check_use (x : sample) : bool :=
@@ -47,14 +47,14 @@ Definition check_uses (l : table) (st : store positive) : bool :=
   same_changes_told k l (events _ st) (flat_map use (samples n r)).
 End Check.
 
-Definition room_of (n : numbers) (r cap : Z) (st : store positive) : Z :=
+Definition whole_room (n : stage_numbers) (r cap : Z) (st : store positive) : Z :=
   let room := cap - base _ st in
   match own_stages n r with [g] => room - room mod units n g | _ => room end.
 
-Definition check_rank_memory (counts : Z -> bool) (n : numbers) (r cap : Z) (st : store positive)
+Definition check_rank_memory (counts : Z -> bool) (n : stage_numbers) (r cap : Z) (st : store positive)
     (claim : Z) : bool :=
   let held := Z.of_nat (microbatches n) * by_stage n r (fun g i => units n g * life_of n g i) in
-  let room := room_of n r cap st in
+  let room := whole_room n r cap st in
   is_counted counts n r && (0 <? room) && (claim <=? both_ends n r - (- held / room)).
 
 Inductive rank_claim :=
@@ -63,7 +63,7 @@ Inductive rank_claim :=
 Definition claimed (c : rank_claim) := match c with ByWork _ x => x | ByHolding _ _ _ x => x end.
 
 Definition check_rank (counts : Z -> bool) (l : table) (es : list (edge positive))
-    (stores : list (store positive)) (n : numbers) (nm : names) (c : rank_claim) : bool :=
+    (stores : list (store positive)) (n : stage_numbers) (nm : stage_names) (c : rank_claim) : bool :=
   let k := index_of l in
   check_staged n nm k (arcs_of es) &&
   match c with
@@ -84,7 +84,7 @@ Definition check_rank (counts : Z -> bool) (l : table) (es : list (edge positive
 
 Section Rank.
 Variables (counts : Z -> bool) (l : table) (es : list (edge positive)) (stores : list (store positive)).
-Variables (n : numbers) (nm : names) (s : positive -> Z) (r first last : Z).
+Variables (n : stage_numbers) (nm : stage_names) (s : positive -> Z) (r first last : Z).
 Local Notation k := (index_of l).
 Hypothesis Staged : check_staged n nm k (arcs_of es) = true.
 Hypothesis V : plan k es stores s.
@@ -110,7 +110,7 @@ Proof.
   destruct (L _ Kb (counted_here _ _ Rb C0)) as [_ B].
   pose proof (head_is n nm l es stores s Staged V j g i first I A) as H.
   pose proof (way_back_is n nm l es stores s Staged V j g i last I B) as W.
-  pose proof (least_is (head n) _ g G). pose proof (least_is (tail n) _ g G) as T.
+  pose proof (least_of_is (head n) _ g G). pose proof (least_of_is (tail n) _ g G) as T.
   destruct (there_is n nm l es Staged g j i I) as (_ & Kg & _ & _ & _ & _ & _ & _ & _ & Rg).
   rewrite R in Rg. destruct (L _ Kg (counted_here _ _ Rg Cr)) as [_ Bg].
   assert (E : ending l s (fro nm g j i) <= finishes).
@@ -154,7 +154,7 @@ End Rank.
 
 Section Held.
 Variables (l : table) (es : list (edge positive)) (stores : list (store positive)).
-Variables (n : numbers) (nm : names) (s : positive -> Z) (r : Z).
+Variables (n : stage_numbers) (nm : stage_names) (s : positive -> Z) (r : Z).
 Variables (st : store positive) (give : givers).
 Local Notation k := (index_of l).
 Hypothesis Staged : check_staged n nm k (arcs_of es) = true.
@@ -225,10 +225,10 @@ Proof.
 Qed.
 
 (* Of one stage, as many whole activations as fit. *)
-Lemma whole_uses_fit : 0 < room_of n r cap st -> forall now,
-  total (map (in_use now) (samples n r)) <= room_of n r cap st.
+Lemma whole_uses_fit : 0 < whole_room n r cap st -> forall now,
+  total (map (in_use now) (samples n r)) <= whole_room n r cap st.
 Proof.
-  intros P now. pose proof (uses_fit now) as F. unfold room_of in *.
+  intros P now. pose proof (uses_fit now) as F. unfold whole_room in *.
   destruct (own_stages n r) as [|g [|h rest]] eqn:Own; try exact F.
   assert (M : exists c, total (map (in_use now) (samples n r)) = units n g * c).
   { assert (One : forall x, In x (samples n r) -> exists c, in_use now x = units n g * c).
@@ -257,7 +257,7 @@ Lemma rank_holds : forall counts first last claim, lies k counts s first last ->
 Proof.
   intros counts first last claim L H. unfold check_rank_memory in H.
   rewrite !andb_true_iff, Z.ltb_lt, Z.leb_le in H. destruct H as [[C P] Claim].
-  set (held_ := Z.of_nat (microbatches n) * _) in *. set (room_ := room_of n r cap st) in *.
+  set (held_ := Z.of_nat (microbatches n) * _) in *. set (room_ := whole_room n r cap st) in *.
   set (a := first + least_of (head n) (own_stages n r)).
   set (b := last - least_of (tail n) (own_stages n r)).
   pose proof (inside counts l es stores n nm s r first last Staged V L C) as In_.

@@ -6,15 +6,15 @@ Import ListNotations.
 Open Scope Z_scope.
 
 Definition sample := (nat * nat * nat)%type.
-Definition own_stages (n : numbers) (r : Z) := filter (fun g => rank_of n g =? r) (seq 0 (stages n)).
-Definition samples (n : numbers) (r : Z) : list sample :=
+Definition own_stages (n : stage_numbers) (r : Z) := filter (fun g => rank_of n g =? r) (seq 0 (stages n)).
+Definition samples (n : stage_numbers) (r : Z) : list sample :=
   flat_map (fun g => flat_map (fun j => map (fun i => (g, j, i)) (seq 0 (slices n)))
     (seq 0 (microbatches n))) (own_stages n r).
 Definition least_of (f : nat -> Z) (l : list nat) : Z :=
   match l with [] => 0 | g :: rest => fold_right (fun x m => Z.min (f x) m) (f g) rest end.
-Definition both_ends (n : numbers) (r : Z) :=
+Definition both_ends (n : stage_numbers) (r : Z) :=
   least_of (head n) (own_stages n r) + least_of (tail n) (own_stages n r).
-Definition by_stage (n : numbers) (r : Z) (f : nat -> nat -> Z) : Z :=
+Definition by_stage (n : stage_numbers) (r : Z) (f : nat -> nat -> Z) : Z :=
   total (map (fun g => total (map (f g) (seq 0 (slices n)))) (own_stages n r)).
 
 Lemma sample_is : forall n r g j i, In (g, j, i) (samples n r) <->
@@ -31,7 +31,7 @@ Proof.
       apply in_map_iff. exists i. split; [reflexivity | apply in_seq; lia].
 Qed.
 
-Lemma total_same : forall {A} (l : list A) c, total (map (fun _ => c) l) = c * Z.of_nat (length l).
+Lemma total_constant : forall {A} (l : list A) c, total (map (fun _ => c) l) = c * Z.of_nat (length l).
 Proof. intros A. induction l as [|x l IH]; intros c; [cbn; lia|]. cbn [map total length]. rewrite IH. lia. Qed.
 
 Lemma total_nothing : forall {A} (f : A -> Z) l, (forall x, In x l -> f x = 0) -> total (map f l) = 0.
@@ -48,7 +48,7 @@ Proof.
   apply map_ext. intros g. rewrite total_flat.
   rewrite (map_ext _ (fun _ => total (map (f g) (seq 0 (slices n)))))
     by (intros j; rewrite map_map; reflexivity).
-  rewrite total_same, seq_length. lia.
+  rewrite total_constant, seq_length. lia.
 Qed.
 
 Lemma busy_flat : forall {A} (d : positive -> Z) (f : A -> list positive) l,
@@ -58,7 +58,7 @@ Proof.
   rewrite busy_app, IH. reflexivity.
 Qed.
 
-Lemma least_is : forall f l g, In g l -> least_of f l <= f g.
+Lemma least_of_is : forall f l g, In g l -> least_of f l <= f g.
 Proof.
   intros f [|x l] g I; [destruct I|]. unfold least_of.
   induction l as [|y l IH]; cbn [fold_right].

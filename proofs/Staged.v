@@ -8,7 +8,7 @@
    `whole`, ends when B has ended or before.
 
    `check_staged` sees that a problem has these tasks, durations and precedences; messages may be
-   tasks on links, which `there` and `back` list. It may have more: what a choice adds, or what has
+   tasks on links, which `path_to` and `path_fro` list. It may have more: what a choice adds, or what has
    nothing to do with the pipeline. *)
 
 Require Import ZArith Lia List Bool FMapPositive.
@@ -16,7 +16,7 @@ From Bubbleproof Require Import Definitions Stores Starts Packing Instances Pric
 Import ListNotations.
 Open Scope Z_scope.
 
-Record numbers := Numbers {
+Record stage_numbers := Numbers {
   stages : nat;
   microbatches : nat;
   slices : nat;
@@ -28,28 +28,28 @@ Record numbers := Numbers {
   whole : bool;  (* nothing of a sample is computed after the gradient has been handed on *)
   units : nat -> Z }.  (* what a slice holds on a stage *)
 
-Record names := Names {  (* by stage, microbatch and slice *)
+Record stage_names := Names {  (* by stage, microbatch and slice *)
   to : nat -> nat -> nat -> positive;
   fro : nat -> nat -> nat -> positive;
   own : nat -> nat -> nat -> list positive;
-  there : nat -> nat -> nat -> list positive;
-  back : nat -> nat -> nat -> list positive }.
+  path_to : nat -> nat -> nat -> list positive;
+  path_fro : nat -> nat -> nat -> list positive }.
 
-Definition all_samples (n : numbers) (f : nat -> nat -> nat -> bool) : bool :=
+Definition all_samples (n : stage_numbers) (f : nat -> nat -> nat -> bool) : bool :=
   forallb (fun g => forallb (fun j => forallb (f g j) (seq 0 (slices n)))
     (seq 0 (microbatches n))) (seq 0 (stages n)).
-Definition is_sample (n : numbers) (g j k : nat) :=
+Definition is_sample (n : stage_numbers) (g j k : nat) :=
   (g < stages n)%nat /\ (j < microbatches n)%nat /\ (k < slices n)%nat.
 
 (* ---- The checker. ---- *)
 
 Section Check.
-Variables (n : numbers) (nm : names) (k : index) (m : arcs).
+Variables (n : stage_numbers) (nm : stage_names) (k : index) (m : arcs).
 
 (* b starts when a has ended, or later. *)
-Definition follows (a b : positive) : bool :=
+Definition ends_before (a b : positive) : bool :=
   match lag_of m a b with Some lag => (0 <=? lag) && known k a && known k b | None => false end.
-Definition takes (a : positive) (path : list positive) (least : Z) : bool :=
+Definition path_takes (a : positive) (path : list positive) (least : Z) : bool :=
   match walk k m a path with Some w => least <=? w | None => false end.
 
 Definition is_there (g j i : nat) : bool :=
@@ -60,19 +60,19 @@ Definition is_there (g j i : nat) : bool :=
 
 Definition is_in_order (g j i : nat) : bool :=
   let f := to nm g j i in let b := fro nm g j i in
-  follows f b &&
-  (if Nat.ltb (S i) (slices n) then follows f (to nm g j (S i)) && follows (fro nm g j (S i)) b
+  ends_before f b &&
+  (if Nat.ltb (S i) (slices n) then ends_before f (to nm g j (S i)) && ends_before (fro nm g j (S i)) b
    else true) &&
   (if Nat.ltb (S g) (stages n) then
-     takes f (there nm g j i ++ [to nm (S g) j i]) (ticks k f + message n g) &&
-     takes (fro nm (S g) j i) (back nm g j i ++ [b]) (ticks k (fro nm (S g) j i) + message n g)
+     path_takes f (path_to nm g j i ++ [to nm (S g) j i]) (ticks k f + message n g) &&
+     path_takes (fro nm (S g) j i) (path_fro nm g j i ++ [b]) (ticks k (fro nm (S g) j i) + message n g)
    else true).
 
 Definition is_own (g j i : nat) (t : positive) : bool :=
   let f := to nm g j i in let b := fro nm g j i in
   known k t && (0 <=? ticks k t) && existsb (Z.eqb (rank_of n g)) (sites k t) &&
-  (Pos.eqb t f || follows f t || Pos.eqb t b || follows b t) &&
-  (negb (whole n) || Pos.eqb t b || follows t b).
+  (Pos.eqb t f || ends_before f t || Pos.eqb t b || ends_before b t) &&
+  (negb (whole n) || Pos.eqb t b || ends_before t b).
 
 Definition works (g j i : nat) : bool :=
   forallb (is_own g j i) (own nm g j i) &&
@@ -97,18 +97,18 @@ Lemma is_site : forall r l, existsb (Z.eqb r) l = true -> In r l.
 Proof. intros r l H. apply existsb_exists in H as (q & I & E). apply Z.eqb_eq in E. congruence. Qed.
 
 (* What takes so long from the first computation on, and after the last; and from F to B. *)
-Fixpoint head (n : numbers) (g : nat) : Z :=
+Fixpoint head (n : stage_numbers) (g : nat) : Z :=
   match g with O => 0 | S h => head n h + fwd n h 0 + message n h end.
-Fixpoint way_back (n : numbers) (g : nat) : Z :=
+Fixpoint way_back (n : stage_numbers) (g : nat) : Z :=
   match g with O => 0 | S h => way_back n h + bwd n h 0 + message n h end.
-Definition tail (n : numbers) (g : nat) := if whole n then way_back n g else 0.
-Fixpoint life_behind (n : numbers) (more g i : nat) : Z :=
+Definition tail (n : stage_numbers) (g : nat) := if whole n then way_back n g else 0.
+Fixpoint life_behind (n : stage_numbers) (more g i : nat) : Z :=
   fwd n g i + bwd n g i +
   match more with O => 0 | S less => 2 * message n g + life_behind n less (S g) i end.
-Definition life_of (n : numbers) (g i : nat) := life_behind n (stages n - S g) g i.
+Definition life_of (n : stage_numbers) (g i : nat) := life_behind n (stages n - S g) g i.
 
 Section Staged.
-Variables (n : numbers) (nm : names) (l : table) (es : list (edge positive)).
+Variables (n : stage_numbers) (nm : stage_names) (l : table) (es : list (edge positive)).
 Variables (stores : list (store positive)) (s : positive -> Z).
 Let k := index_of l.
 Hypothesis Checked : check_staged n nm k (arcs_of es) = true.
@@ -116,17 +116,17 @@ Hypothesis V : plan k es stores s.
 
 Definition ending (t : positive) := s t + ticks k t.
 
-Lemma followed : forall a b, follows k (arcs_of es) a b = true -> ending a <= s b.
+Lemma followed : forall a b, ends_before k (arcs_of es) a b = true -> ending a <= s b.
 Proof.
-  intros a b H. unfold follows in H. destruct (lag_of (arcs_of es) a b) as [lag|] eqn:L; [|discriminate].
+  intros a b H. unfold ends_before in H. destruct (lag_of (arcs_of es) a b) as [lag|] eqn:L; [|discriminate].
   rewrite !andb_true_iff, Z.leb_le in H. destruct H as [[P Ka] Kb]. apply lag_is_edge in L.
   pose proof (kept _ _ _ _ V a b lag L Ka Kb). unfold ending. lia.
 Qed.
 
-Lemma taken : forall a path b least, takes k (arcs_of es) a (path ++ [b]) least = true ->
+Lemma taken : forall a path b least, path_takes k (arcs_of es) a (path ++ [b]) least = true ->
   s a + least <= s b.
 Proof.
-  intros a path b least H. unfold takes in H. destruct (walk k (arcs_of es) a _) as [w|] eqn:W;
+  intros a path b least H. unfold path_takes in H. destruct (walk k (arcs_of es) a _) as [w|] eqn:W;
     [|discriminate]. apply Z.leb_le in H. apply (walk_true l es stores s V) in W.
   rewrite last_last in W. lia.
 Qed.

@@ -158,7 +158,7 @@ MUTANTS = {
     ),
     "a W that may end after the gradient has gone": (
         "Staged.v",
-        "(negb (whole n) || Pos.eqb t b || follows t b)",
+        "(negb (whole n) || Pos.eqb t b || ends_before t b)",
         "true",
     ),
     "a message that takes time off": ("Staged.v", "(0 <=? message n g) &&", "true &&"),
@@ -192,6 +192,42 @@ MUTANTS = {
         "NoRoom.v",
         "then Z.of_nat (slices n) * units n g",
         "then (Z.of_nat (slices n) + 1) * units n g",
+    ),
+    "two tasks of a window in one": (
+        "Windows.v",
+        "distinct (map (image im) ts) (Map.empty unit) &&",
+        "true &&",
+    ),
+    "a clock that excludes more": (
+        "Windows.v",
+        "(negb (on_clock t) || existsb (Z.eqb (shared_by w)) (sites k u)).",
+        "true.",
+    ),
+    "a precedence that no path of the problem keeps": (
+        "Windows.v",
+        "(ticks k (image im a) + lag).",
+        "(ticks k (image im a) + lag - 1).",
+    ),
+    "a use of a window's store twice": ("Windows.v", "pairs_once (uses_of p) &&", "true &&"),
+    "a window with less room": (
+        "Windows.v",
+        "(given_c - base _ given <=? c - base _ st)",
+        "(given_c - base _ given <=? c - base _ st + 1)",
+    ),
+    "what counts after the rear": (
+        "Windows.v",
+        "(ticks k u - ticks k (rear w))",
+        "(ticks k u - ticks k (rear w) - 1)",
+    ),
+    "windows raised by one": (
+        "WindowRows.v",
+        "claim <= last - first.",
+        "claim < last - first.",
+    ),
+    "windows that claim a tick more": (
+        "WindowRows.v",
+        "(claim <=? head + n + tail)",
+        "(claim - 1 <=? head + n + tail)",
     ),
     "a later start asked for": (
         "Definitions.v",

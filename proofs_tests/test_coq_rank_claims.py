@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import pytest
-
 from bubbleproof.formats.coq.coq_words import (
     edge_text,
     list_text,
