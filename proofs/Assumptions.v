@@ -92,6 +92,7 @@ Definition every_theorem := (
   plan_without,
   relaxation_bounds,
   relaxation_on_every_choice,
+  picked_is_answered,
   parts_bound_the_case,
   cases_on_every_choice,
   rank_bounds_plans,

@@ -28,6 +28,28 @@ Inductive answered : list question -> list way -> Prop :=
   | One_answered : forall q qs w ws, In w (ways q) -> answered (remaining w qs) ws ->
       answered (q :: qs) (w :: ws).
 
+(* The choice of those ways that stand at these places. *)
+Fixpoint picked (places : list nat) (qs : list question) : option (list way) :=
+  match places, qs with
+  | [], [] => Some []
+  | i :: more, q :: rest =>
+      match nth_error (ways q) i with
+      | None => None
+      | Some w =>
+          match picked more (remaining w rest) with Some ws => Some (w :: ws) | None => None end
+      end
+  | _, _ => None
+  end.
+
+Theorem picked_is_answered : forall places qs ws, picked places qs = Some ws -> answered qs ws.
+Proof.
+  induction places as [|i more IH]; intros [|q rest] ws H; try discriminate; cbn [picked] in H.
+  - injection H as <-. constructor.
+  - destruct (nth_error (ways q) i) as [w|] eqn:W; [|discriminate].
+    destruct (picked more (remaining w rest)) as [ws'|] eqn:P; [|discriminate]. injection H as <-.
+    constructor; [exact (nth_error_In _ _ W) | exact (IH _ _ P)].
+Qed.
+
 Record case := Case { answers : list way; still : list question }.
 Definition parts (c : case) : list case :=
   match still c with

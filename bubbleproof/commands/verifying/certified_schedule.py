@@ -52,11 +52,17 @@ def write_theorem(
     target: str, given: ScheduleFile, verdict: Verdict, proof: Certificate | Cases
 ) -> None:
     """Write ``--coq``'s file. Raises ``ValueError`` for what is no theorem."""
+    from bubbleproof.formats.coq.choices_theorem import choices_theorem
     from bubbleproof.formats.coq.coq_theorem import coq_theorem
     from bubbleproof.formats.files import write_text
 
     if not verdict.ok:
         raise ValueError(f"--coq writes what holds; {given.name} violates a rule (verify it alone)")
-    if isinstance(proof, Cases):
-        raise ValueError("--coq writes one certificate, and this is a proof by cases")
-    write_text(target, coq_theorem(given.problem, given.timed(), proof))
+    if given.allowed is not None and given.pipeline is not None:
+        plain = plain_of(given.pipeline)
+        text = choices_theorem(given.problem, given.timed(), plain, given.allowed, proof)
+    elif isinstance(proof, Cases):
+        raise ValueError("the schedule comes without the choices that the cases are about")
+    else:
+        text = coq_theorem(given.problem, given.timed(), proof)
+    write_text(target, text)

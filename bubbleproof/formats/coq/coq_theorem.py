@@ -20,24 +20,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bubbleproof.formats.coq.certificate_words import (
+    one_machine_text,
+    one_store_text,
+    volume_text,
+)
 from bubbleproof.formats.coq.coq_words import (
     certificate_edges,
     edge_text,
     lines_text,
-    list_text,
     own_edges,
     rows_text,
     stores_text,
     table_text,
-    task_text,
 )
-from bubbleproof.formats.coq.free_edges import groups_text, lives_text, ways_text
+from bubbleproof.formats.coq.free_edges import groups_text, lives_text
 from bubbleproof.formats.coq.price_list import prices_text
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.verify.certificates.certificate_rule import Certificate
-from bubbleproof.verify.certificates.one_machine import OneMachine, longest_paths
+from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
 from bubbleproof.verify.certificates.tick_prices import TickPrices
 from bubbleproof.verify.certificates.volume import Volume
@@ -211,38 +214,24 @@ def _prices(problem: Problem, certificate: TickPrices) -> CoqClaim:
 
 
 def _one_machine(problem: Problem, certificate: OneMachine) -> CoqClaim:
-    if (paths := longest_paths(problem, certificate.objective, certificate.resource)) is None:
-        raise ValueError("the problem's precedences have a cycle")
-    heads, tails = (min(column[each] for each in certificate.tasks) for column in paths)
-    crowd = list_text(map(task_text, certificate.tasks))
-    numbers = f"{certificate.resource} {crowd} ({heads}) ({tails}) ({certificate.bound})"
     if certificate.objective == "span_idle":
         files, lemma = "OneMachine FreeEdges SpanIdle", "idle_by_one_machine"
     else:
         files, lemma = "OneMachine FreeEdges", "one_machine_on_the_problem"
-    return _with_free_edges(problem, files, lemma, f"Certificate {numbers}")
+    return _with_free_edges(problem, files, lemma, one_machine_text(problem, certificate))
 
 
 def _one_store(problem: Problem, certificate: OneStore) -> CoqClaim:
-    numbers = (
-        certificate.resource,
-        certificate.store,
-        certificate.begin,
-        certificate.end,
-        certificate.bound,
-    )
-    claim = f"StoreClaim {' '.join(f'({number})' for number in numbers)}"
     if certificate.objective == "span_idle":
         files, lemma = "FreeEdges OneStore SpanIdle", "idle_by_one_store"
     else:
         files, lemma = "FreeEdges OneStore", "one_store_on_the_problem"
-    return _with_free_edges(problem, files, lemma, claim)
+    return _with_free_edges(problem, files, lemma, one_store_text(certificate))
 
 
 def _volume(problem: Problem, certificate: Volume) -> CoqClaim:
-    ways = ways_text(problem, certificate.store)
-    claim = f"VolumeClaim ({certificate.store}) {ways} ({certificate.bound})"
-    return _with_free_edges(problem, "FreeEdges Volume VolumeSound", "volume_on_the_problem", claim)
+    files, text = "FreeEdges Volume VolumeSound", volume_text(problem, certificate)
+    return _with_free_edges(problem, files, "volume_on_the_problem", text)
 
 
 def _with_free_edges(problem: Problem, files: str, lemma: str, claim: str) -> CoqClaim:

@@ -75,11 +75,13 @@ def stores_text(problem: Problem) -> Iterable[str]:
     """Each store with its base load, its capacity and its events."""
     for store, changes in zip(problem.stores, changes_of(problem), strict=True):
         most = "None" if store.capacity is None else f"(Some {store.capacity})"
-        events = (
-            f"Event positive {task_text(task)} {'true' if at_end else 'false'} ({delta})"
-            for task, at_end, delta in changes
-        )
-        yield f"Store positive {store.base} {most} {list_text(events)}"
+        yield f"Store positive {store.base} {most} {list_text(map(event_text, changes))}"
+
+
+def event_text(change: Edge) -> str:
+    """A change of a store: task, 1 at its end or 0, delta."""
+    task, at_end, delta = change
+    return f"Event positive {task_text(task)} {'true' if at_end else 'false'} ({delta})"
 
 
 def rows_text(problem: Problem, schedule: Schedule) -> Iterable[str]:

@@ -1,0 +1,76 @@
+"""Certificates in the words of ``proofs/``: what their checkers are given beside a problem."""
+
+from __future__ import annotations
+
+from bubbleproof.formats.coq.coq_words import (
+    certificate_edges,
+    edge_text,
+    lines_text,
+    list_text,
+    task_text,
+)
+from bubbleproof.formats.coq.free_edges import groups_text, lives_text, ways_text
+from bubbleproof.formats.coq.price_list import prices_text
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.verify.certificates.certificate_rule import Certificate
+from bubbleproof.verify.certificates.one_machine import OneMachine, longest_paths
+from bubbleproof.verify.certificates.one_store import OneStore
+from bubbleproof.verify.certificates.tick_prices import TickPrices
+from bubbleproof.verify.certificates.volume import Volume
+
+
+def one_machine_text(problem: Problem, certificate: OneMachine) -> str:
+    """The certificate with its least head and tail, as ``proofs/OneMachine.v`` has it.
+
+    Raises ``ValueError`` where precedences have a cycle.
+    """
+    if (paths := longest_paths(problem, certificate.objective, certificate.resource)) is None:
+        raise ValueError("the problem's precedences have a cycle")
+    heads, tails = (min(column[each] for each in certificate.tasks) for column in paths)
+    crowd = list_text(map(task_text, certificate.tasks))
+    return f"Certificate {certificate.resource} {crowd} ({heads}) ({tails}) ({certificate.bound})"
+
+
+def one_store_text(certificate: OneStore) -> str:
+    """The certificate as ``proofs/OneStore.v`` has it."""
+    numbers = (
+        certificate.resource,
+        certificate.store,
+        certificate.begin,
+        certificate.end,
+        certificate.bound,
+    )
+    return f"StoreClaim {' '.join(f'({number})' for number in numbers)}"
+
+
+def volume_text(problem: Problem, certificate: Volume) -> str:
+    """The certificate with the ways through its lifecycles, as ``proofs/Volume.v`` has it."""
+    ways = ways_text(problem, certificate.store)
+    return f"VolumeClaim ({certificate.store}) {ways} ({certificate.bound})"
+
+
+def shown_text(problem: Problem, certificate: Certificate) -> str:
+    """The certificate, with all that justifies free edges, as ``proofs/Shown.v`` has it.
+
+    Raises
+    ------
+    ValueError
+        For a kind that ``proofs/`` has no theorem of, and for precedences in a cycle.
+    """
+    if isinstance(certificate, TickPrices):
+        return f"ByPrices ({prices_text(problem, certificate)})"
+    if isinstance(certificate, OneMachine):
+        kind, text = "ByMachine", one_machine_text(problem, certificate)
+    elif isinstance(certificate, OneStore):
+        kind, text = "ByStore", one_store_text(certificate)
+    elif isinstance(certificate, Volume):
+        kind, text = "ByVolume", volume_text(problem, certificate)
+    else:
+        raise ValueError(
+            f"--coq writes proofs by prices (TickPrices), and by one resource (OneMachine), one "
+            f"store (OneStore) or what it holds for how long (Volume), got a "
+            f"{type(certificate).__name__}"
+        )
+    edges = lines_text([*map(edge_text, certificate_edges(problem))])
+    free = f"Free [{groups_text(problem)}]\n  [{lives_text(problem)}]\n  [{edges}]"
+    return f"{kind} ({free})\n  ({text})"

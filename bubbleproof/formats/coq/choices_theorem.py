@@ -1,0 +1,195 @@
+"""A schedule of one choice as a theorem about all choices, which Coq judges with nothing of ours.
+
+``choices_theorem`` writes the problem without choices, the questions that a pipeline with open
+choices asks, and what each answer adds (``proofs/Relaxation.v``, ``proofs/Cases.v``); which answers
+the schedule gives, its rows, and a proof of its bound: case by case, or one certificate for all.
+``coqc`` accepts it where
+
+- the rows are a valid schedule of that choice, take so long, and keep its stores' capacities;
+- ``check_cases`` accepts the proof: no schedule of any choice takes less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bubbleproof.formats.coq.certificate_words import shown_text
+from bubbleproof.formats.coq.choice_words import ChoiceWords
+from bubbleproof.formats.coq.coq_words import (
+    edge_text,
+    lines_text,
+    list_text,
+    own_edges,
+    table_text,
+    task_text,
+)
+from bubbleproof.theory.model.measures import measure
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.allowed import AllowedChoices
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify.candidates.cases import Cases
+from bubbleproof.verify.certificates.certificate_rule import Certificate
+
+_TEXT = """(* The makespan of the schedule is {value}, and of none of its choices below {bound}.
+   {tasks} tasks without choices, {questions} questions; {shown}. Made by bubbleproof; it is
+   checked by
+       make proofs && coqc -Q build/proofs Bubbleproof FILE.v *)
+
+Require Import ZArith List Bool.
+From Bubbleproof Require Import Definitions Stores Instances OneMachine PricePayments Prices Groups
+  Lifecycles OneStore Volume Shown Relaxation Cases.
+Import ListNotations.
+Open Scope Z_scope.
+
+Definition own_tasks : table := [
+  {table}].
+
+Definition own_edges : list (edge positive) := [
+  {edges}].
+
+Definition own_stores : list (store positive) := [
+  {stores}].
+
+Definition questions : list question := [
+  {asked}].
+
+(* What the schedule answers, and the problem with that. *)
+Definition chosen : list way := match picked {picked} questions with Some ws => ws | None => [] end.
+Definition chosen_problem := let added := map adds chosen in
+  instance (with_tasks own_tasks added) (with_edges own_edges added).
+Definition chosen_stores := with_stores own_stores (map adds chosen).
+
+Definition rows : schedule positive := [
+  {rows}].
+
+Definition proofs : list case_proof := [
+  {proofs}].
+
+Theorem schedule_answers : answered questions chosen.
+Proof. apply (picked_is_answered {picked}). vm_cast_no_check (eq_refl (Some chosen)). Qed.
+
+Theorem schedule_is_valid : valid positive chosen_problem rows.
+Proof. apply (check_sound positive Pos.eq_dec). vm_cast_no_check (eq_refl true). Qed.
+
+Theorem schedule_keeps_memory : in_memory positive Pos.eq_dec chosen_problem chosen_stores rows.
+Proof. apply check_memory_iff. vm_cast_no_check (eq_refl true). Qed.
+
+Theorem schedule_takes : spans (fun r => r <? {ranks}) chosen_problem rows {first} {last}.
+Proof. apply check_spans_iff. vm_cast_no_check (eq_refl true). Qed.
+
+Theorem no_choice_is_faster : forall ws, answered questions ws -> let added := map adds ws in
+  let problem := instance (with_tasks own_tasks added) (with_edges own_edges added) in
+  forall others first last,
+    valid positive problem others ->
+    in_memory positive Pos.eq_dec problem (with_stores own_stores added) others ->
+    spans (fun r => r <? {ranks}) problem others first last -> {bound} <= last - first.
+Proof.
+  apply (cases_on_every_choice (fun r => r <? {ranks}) own_tasks own_edges own_stores {bound}
+    questions proofs).
+  vm_cast_no_check (eq_refl true).
+Qed.
+
+Print Assumptions schedule_answers.
+Print Assumptions schedule_is_valid.
+Print Assumptions schedule_keeps_memory.
+Print Assumptions schedule_takes.
+Print Assumptions no_choice_is_faster.
+"""
+
+
+def choices_theorem(
+    problem: Problem,
+    schedule: Schedule,
+    pipeline: Pipeline,
+    allowed: AllowedChoices,
+    proof: Certificate | Cases,
+) -> str:
+    """The theorem that the schedule is valid, what its makespan is, and a bound over all choices.
+
+    Parameters
+    ----------
+    problem, schedule
+        The problem of one of the choices, and a schedule of it with all its tasks.
+    pipeline, allowed
+        The pipeline with none of these choices made, and what it leaves open.
+    proof
+        A bound of the makespan, by certificates of which ``proofs/`` has a theorem.
+
+    Raises
+    ------
+    ValueError
+        For what ``proofs/`` has no words for: other objectives, other certificates, slices, hosts
+        of limited memory, or a problem that is not the one of an answer to all questions.
+    """
+    if proof.objective != "makespan" or pipeline.num_slices > 1:
+        raise ValueError("--coq writes choices of whole microbatches, and bounds of the makespan")
+    words = ChoiceWords(pipeline, allowed)
+    picked = list_text(f"{place}%nat" for place in _answers(words, problem))
+    makespan = measure(problem, schedule).makespan
+    first = int(schedule.start[schedule.program.resource < problem.num_ranks].min())
+    shown = (proof,) if not isinstance(proof, Cases) else proof.proofs
+    return _TEXT.format(
+        value=makespan,
+        bound=proof.bound,
+        tasks=words.base.num_tasks,
+        questions=len(words.problems),
+        shown=f"{sum(one is not None for one in shown)} certificates",
+        table=lines_text([*table_text(words.base)]),
+        edges=lines_text([*map(edge_text, own_edges(words.base))]),
+        stores=words.all_stores(),
+        asked=words.questions_text(),
+        picked=picked,
+        rows=lines_text([*_rows(words, problem, schedule)]),
+        proofs=lines_text([*_proofs(words, shown)]),
+        ranks=problem.num_ranks,
+        first=first,
+        last=first + makespan,
+    )
+
+
+def _answers(words: ChoiceWords, problem: Problem) -> Iterator[int]:
+    """The place of the answer that the problem gives to each question that is asked."""
+    there = set(words.taken_in(problem))
+    case, own = words.case, set(range(words.base.num_tasks))
+    found = set(own)
+    while parts := case.parts():
+        sample = case.questions()[len(case.answers)][0]
+        options = dict(zip(words.case.questions(), words.problems, strict=True))
+        added = next(
+            [set(words.taken_in(one)) - own for one in problems]
+            for (asked, _), problems in options.items()
+            if asked == sample
+        )
+        place = max(range(len(added)), key=lambda at: (added[at] <= there, len(added[at])))
+        found |= added[place]
+        yield place
+        case = parts[place]
+    if found != there:
+        raise ValueError("the schedule's choices are none of those that were open")
+
+
+def _rows(words: ChoiceWords, problem: Problem, schedule: Schedule) -> Iterator[str]:
+    here = words.taken_in(problem)
+    tasks = problem.locate(schedule.program.actions).tolist()
+    places, starts = schedule.program.resource.tolist(), schedule.start.tolist()
+    for place, task, start in zip(places, tasks, starts, strict=True):
+        number = words.resource_of(problem, place)
+        yield f"Row positive {number} {task_text(here[task])} ({start})"
+
+
+def _proofs(words: ChoiceWords, shown: tuple[Certificate | None, ...]) -> Iterator[str]:
+    """The certificates as a case comes before its parts; None where these are proved instead."""
+    waiting = [words.case]
+    for certificate in shown:
+        case = waiting.pop()
+        if certificate is None:
+            waiting += reversed(case.parts())
+            yield "None"
+            continue
+        relaxed = case.problem()
+        pools = list_text(
+            list_text(f"{store}%nat" for store in pool) for pool in words.pools_of(relaxed)
+        )
+        text = words.renamed(shown_text(relaxed, certificate), relaxed)
+        yield f"Some ({pools},\n  {text})"
