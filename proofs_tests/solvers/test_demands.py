@@ -22,6 +22,7 @@ from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 from bubbleproof.verify import check
+from proofs_tests.sized import sized
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.small import tiny_pipelines
 
@@ -38,7 +39,7 @@ def order(problem: Problem, *texts: str) -> Demands:
     )
 
 
-@settings(max_examples=30)
+@settings(max_examples=sized(12, full=30))
 @given(tiny_pipelines(least=1), st.data())
 def test_demanded_orders_equal_exhaustive_search(pipeline: Pipeline, data: st.DataObject) -> None:
     problem = pipeline.problem()
@@ -206,7 +207,7 @@ def table(problem: Problem, rows: Sequence[Sequence[str]]) -> Program:
     return Program(actions=problem.actions.take(task), resource=homes)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=sized(4, full=10), deadline=None)
 @given(st.randoms(use_true_random=False), st.sampled_from([None, 1, 2]), st.booleans())
 def test_repairs_are_the_shortest_of_the_fewest_moves(
     random: Random, cap: int | None, is_doubled: bool

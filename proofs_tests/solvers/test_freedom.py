@@ -44,11 +44,11 @@ def uneven(random: Random) -> tuple[Pipeline, AllowedChoices]:
     )
 
 
-@pytest.mark.parametrize("number", range(sized(3, full=60)))
+@pytest.mark.parametrize("number", range(sized(2, full=60)))
 def test_choices_find_what_is_found_without_them(number: int) -> None:
     pipeline, allowed = uneven(Random(number))
     starts = published_programs(pipeline)
-    for work in (0.05, 0.25):
+    for work in sized((0.1,), full=(0.05, 0.25)):
         options = SolveOptions(threads=1, work=work, time_limit=PATIENCE)
         alone = solve(pipeline.problem(), options, starts)
         free = solve_choices(pipeline, allowed, options, starts).result

@@ -17,6 +17,7 @@ from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
 from proofs_tests.judged import accepted
+from proofs_tests.sized import sized
 from proofs_tests.solvers.small import split
 
 
@@ -92,7 +93,7 @@ def test_a_steady_order_enters_a_microbatch_per_interval() -> None:
 @pytest.mark.parametrize("is_split", [False, True])
 def test_every_program_is_a_schedule_of_the_problem(placement: str, is_split: bool) -> None:
     rng, found = np.random.default_rng(5), 0
-    for _ in range(12):
+    for _ in range(sized(4, full=12)):
         p, v = int(rng.integers(2, 5)), int(rng.integers(2, 4))
         pipeline = Pipeline(
             num_ranks=p,

@@ -16,6 +16,7 @@ from bubbleproof.solvers.starts import schedule_of_starts
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
 from proofs_tests.patience import PATIENCE
+from proofs_tests.sized import sized
 
 V_SHAPE = Pipeline(num_ranks=3, num_microbatches=12, num_chunks=2, placement="wave", capacity=5)
 LOOP = Pipeline(
@@ -35,7 +36,7 @@ def test_what_fits_one_period_fits_all_of_them(pipeline: Pipeline, count: int) -
     budget = Budget(deadline=time.perf_counter() + PATIENCE, threads=1)
     work = count * 6  # ticks: the forwards and backwards of two chunks on one rank
     fits = []
-    for ticks in (work - 1, work, work + 1, work + 2, 2 * work):
+    for ticks in sized((work - 1, work + 1, 2 * work), full=(*range(work - 1, work + 3), 2 * work)):
         longer = replace(cycle, longest=cycle.longest + 6 * ticks)
         starts = search(longer, ticks, longer.longest, budget, 1.0)
         if starts is not None:

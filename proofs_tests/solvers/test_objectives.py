@@ -20,6 +20,7 @@ from bubbleproof.verify import check
 from proofs_tests.judged import accepted
 from proofs_tests.own_process import run_alone
 from proofs_tests.patience import FOREVER, ended
+from proofs_tests.sized import sized
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.small import UNEVEN, split, tiny_pipelines
 
@@ -34,7 +35,7 @@ def least_peak(problem: Problem, within: int | None) -> int | None:
     return None
 
 
-@settings(max_examples=25)
+@settings(max_examples=sized(10, full=25))
 @given(tiny_pipelines(least=1))
 def test_makespan_then_peak_and_peak_equal_exhaustive_search(pipeline: Pipeline) -> None:
     problem = pipeline.problem()

@@ -16,11 +16,14 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
 from proofs_tests.judged import accepted
+from proofs_tests.sized import sized
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.small import tiny_pipelines
 
 ONE = SolveOptions(threads=1)
-WIDE = Pipeline(num_ranks=3, num_microbatches=6, split_backward=True, input_backward=2).problem()
+WIDE = Pipeline(
+    num_ranks=3, num_microbatches=sized(4, full=6), split_backward=True, input_backward=2
+).problem()
 
 
 def pairs(front: Front) -> list[tuple[int | None, int | None]]:
@@ -38,7 +41,7 @@ def exhaustive(problem: Problem) -> list[tuple[int, int]]:
     return front
 
 
-@settings(max_examples=20)
+@settings(max_examples=sized(8, full=20))
 @given(tiny_pipelines(least=1))
 def test_the_front_equals_exhaustive_search(pipeline: Pipeline) -> None:
     problem = pipeline.problem()

@@ -97,7 +97,7 @@ def test_the_least_span_is_proved(pipeline: Pipeline, machine: int, best: int) -
     assert certificate is None if machine == best else work + proved(problem, certificate) == best
 
 
-@settings(max_examples=60)
+@settings(max_examples=sized(20, full=60))
 @given(tiny_pipelines())
 def test_no_bound_exceeds_the_optimum(pipeline: Pipeline) -> None:
     problem = pipeline.problem()
@@ -111,7 +111,7 @@ def test_no_bound_exceeds_the_optimum(pipeline: Pipeline) -> None:
         assert check_certificate(problem, bounds.best).ok
 
 
-@settings(max_examples=100)
+@settings(max_examples=sized(40, full=100))
 @given(tiny_pipelines())
 def test_windows_hold_a_best_schedule(pipeline: Pipeline) -> None:
     problem = pipeline.problem()

@@ -8,11 +8,12 @@ from bubbleproof.solvers import SolveOptions, Status, solve
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
+from proofs_tests.sized import sized
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.small import tiny_pipelines
 
 
-@settings(max_examples=300)
+@settings(max_examples=sized(100, full=300))
 @given(tiny_pipelines())
 def test_no_bound_exceeds_the_optimum(pipeline: Pipeline) -> None:
     problem = pipeline.problem()
@@ -23,7 +24,7 @@ def test_no_bound_exceeds_the_optimum(pipeline: Pipeline) -> None:
         assert bounds.best.bound <= best.makespan
 
 
-@settings(max_examples=100)
+@settings(max_examples=sized(40, full=100))
 @given(tiny_pipelines())
 def test_solve_attains_the_optimum(pipeline: Pipeline) -> None:
     problem = pipeline.problem()
@@ -41,7 +42,7 @@ def test_solve_attains_the_optimum(pipeline: Pipeline) -> None:
         assert result.engine_bound == best.makespan
 
 
-@settings(max_examples=30)
+@settings(max_examples=sized(12, full=30))
 @given(tiny_pipelines())
 def test_the_engine_alone_says_the_same(pipeline: Pipeline) -> None:
     problem = pipeline.problem()

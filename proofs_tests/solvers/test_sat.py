@@ -21,6 +21,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import Rule, check
 from proofs_tests.cases import hand_built, overlapped
 from proofs_tests.patience import FOREVER, ended
+from proofs_tests.sized import sized
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.engine_case import lenient, optimum, outcome_of, schedule_of
 from proofs_tests.solvers.small import (
@@ -198,7 +199,7 @@ def test_known_optima_of_either_objective() -> None:
     assert optimum("sat", Pipeline(num_ranks=4, num_microbatches=8).problem(), 9, "span_idle") == 9
 
 
-@settings(max_examples=60)
+@settings(max_examples=sized(25, full=60))
 @given(tiny_pipelines(least=1))
 def test_on_tiny_pipelines_the_optimum_is_the_brute_forces(pipeline: Pipeline) -> None:
     problem = pipeline.problem()
@@ -207,7 +208,7 @@ def test_on_tiny_pipelines_the_optimum_is_the_brute_forces(pipeline: Pipeline) -
         assert optimum("sat", problem) == best.makespan
 
 
-@settings(max_examples=60)
+@settings(max_examples=sized(25, full=60))
 @given(tiny_pipelines())
 def test_two_engines_agree_on_span_idle(pipeline: Pipeline) -> None:
     problem = pipeline.problem()

@@ -32,6 +32,7 @@ from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import check
 from bubbleproof.verify.certificates.certificate_decision import check_certificate
 from proofs_tests.patience import PATIENCE
+from proofs_tests.sized import sized
 from proofs_tests.solvers.small import V_SHAPE
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -47,6 +48,7 @@ IN_WINDOWS = Pipeline(
     num_ranks=6, num_microbatches=36, forward=20, backward=40, latency=5, capacity=4
 ).problem()
 EASY = Pipeline(num_ranks=2, num_microbatches=4).problem()
+FEW = sized(0.1, full=0.5)  # work that decides none of them
 
 
 def test_optimal_comes_with_a_certificate_that_meets_the_makespan() -> None:
@@ -242,10 +244,10 @@ def test_one_seed_gives_one_schedule_and_all_seeds_one_optimum() -> None:
 @pytest.mark.parametrize(
     ("problem", "options"),
     [
-        (HARD, SolveOptions(work=0.5, time_limit=PATIENCE)),
-        (HARD, SolveOptions(work=0.5, time_limit=PATIENCE, engine="cpsat")),
-        (HARD, SolveOptions(work=0.5, time_limit=PATIENCE, objective="makespan-then-peak")),
-        (IN_WINDOWS, SolveOptions(work=1.0, time_limit=PATIENCE)),
+        (HARD, SolveOptions(work=FEW, time_limit=PATIENCE)),
+        (HARD, SolveOptions(work=FEW, time_limit=PATIENCE, engine="cpsat")),
+        (HARD, SolveOptions(work=FEW, time_limit=PATIENCE, objective="makespan-then-peak")),
+        (IN_WINDOWS, SolveOptions(work=2 * FEW, time_limit=PATIENCE)),
     ],
     ids=["auto", "cpsat", "then peak", "windows"],
 )

@@ -26,6 +26,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
 from proofs_tests.judged import accepted
 from proofs_tests.patience import PATIENCE
+from proofs_tests.sized import sized
 from proofs_tests.solvers.small import UNEVEN, split, tiny_pipelines
 
 
@@ -56,7 +57,7 @@ def test_periods_are_inserted_within_the_band() -> None:
         stretched(np.array([[0, 1, 6, 7, 12, 13]]), Band(first=0, last=6, count=2, ticks=6), 9)
 
 
-@settings(max_examples=20)
+@settings(max_examples=sized(8, full=20))
 @given(st.sampled_from(["1f1b", "gpipe", "zb-h1"]), st.integers(1, 4), st.integers(0, 20))
 def test_published_orders_stretch_to_themselves(name: str, p: int, more: int) -> None:
     chosen, m = family(name), 5 * p + 6

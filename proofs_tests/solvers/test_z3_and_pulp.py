@@ -26,6 +26,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import Rule, check
 from proofs_tests.patience import FOREVER, PATIENCE, ended
+from proofs_tests.sized import sized
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.engine_case import lenient
 from proofs_tests.solvers.small import RANK_AND_LINK, by_hand, prefetch, split
@@ -119,7 +120,7 @@ def test_a_known_schedule_is_never_lost(search: Engine) -> None:
     assert found.schedule is not None
     assert found.makespan is not None
     hint = starts_by_task(HARD, found.schedule)
-    outcome = search(encoded(HARD, found.makespan), hint, budget(2.0))
+    outcome = search(encoded(HARD, found.makespan), hint, budget(sized(0.5, full=2.0)))
     assert not outcome.is_refuted
     assert outcome.bound is None or outcome.bound <= 172
     if outcome.start is not None:
@@ -131,7 +132,7 @@ def test_a_known_schedule_is_never_lost(search: Engine) -> None:
 @pytest.mark.parametrize("search", ENGINES)
 def test_stop_ends_the_search_with_what_it_has(search: Engine) -> None:
     limited = budget(FOREVER)
-    threading.Timer(2.0, limited.stop.set).start()
+    threading.Timer(sized(0.7, full=2.0), limited.stop.set).start()
     outcome = ended(lambda: search(encoded(HARD, objective="span_idle"), None, limited))
     assert not outcome.is_refuted
     assert outcome.start is None or checked_value(encoded(HARD), outcome.start) is not None
@@ -244,7 +245,8 @@ def test_ctrl_c_reaches_a_solve_after_z3_has_handled_signals() -> None:
         "solver = z3.SimpleSolver(); solver.add(z3.Int('x') > 3); solver.check()\n"
         "problem = Pipeline(num_ranks=16, num_microbatches=48, forward=2, backward=4, latency=1,"
         " capacity=16).problem()\n"
-        "threading.Timer(4.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
+        "interrupt = lambda: os.kill(os.getpid(), signal.SIGINT)\n"
+        f"threading.Timer({sized(2.0, full=4.0)}, interrupt).start()\n"
         f"result = solve(problem, SolveOptions(engine='z3', time_limit={FOREVER}))\n"
         "assert result.reason.startswith('interrupted'), result\n"
     )
