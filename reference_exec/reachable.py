@@ -16,6 +16,7 @@ import gc
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import cache
 from types import FunctionType, ModuleType
 
 import torch
@@ -27,7 +28,7 @@ _STANDARD = frozenset((*_LIBRARIES, *sys.stdlib_module_names))
 _EXECUTOR = __name__.rpartition(".")[0]
 _IMPORTERS = ("__spec__", "__loader__", "__builtins__")  # who imported a module: nothing of it
 _KINDS = (torch.Tensor, torch.UntypedStorage)
-Reach = Callable[[object], Iterable[object]]
+Reach = Callable[[Iterable[object]], Iterable[object]]
 
 
 def storages_of(objects: Iterable[object]) -> Iterator[torch.UntypedStorage]:
@@ -63,9 +64,10 @@ def _tensors(roots: Iterable[object], reached: Reach) -> list[torch.Tensor]:
     for _ in range(_DEPTH):
         new = {id(each): each for each in layer if id(each) not in seen}
         seen |= new
-        layer = [o for each in new.values() for o in reached(each) if gc.is_tracked(o)]
-    tensors = (each for each in seen.values() if isinstance(each, torch.Tensor))
-    return [tensor for tensor in tensors if [*storages_of([tensor])]]
+        layer = [each for each in reached(new.values()) if gc.is_tracked(each)]
+    kinds = {kind for kind in {*map(type, seen.values())} if issubclass(kind, torch.Tensor)}
+    tensors = [each for each in seen.values() if type(each) in kinds]
+    return [each for each in tensors if isinstance(each, torch.Tensor) and [*storages_of([each])]]
 
 
 def _roots(modules: Iterable[nn.Module]) -> Iterator[object]:
@@ -77,31 +79,42 @@ def _roots(modules: Iterable[nn.Module]) -> Iterator[object]:
                 yield from getattr(kind.__dict__.get("forward"), "__globals__", {}).values()
 
 
-def _reached(each: object) -> Iterable[object]:
-    if isinstance(each, FunctionType):  # without its globals, which are a whole file
-        return [*(each.__closure__ or ()), *(each.__defaults__ or ())]
-    if isinstance(each, ModuleType | type):
-        return []
-    return gc.get_referents(each)
+def _reached(objects: Iterable[object]) -> Iterable[object]:
+    plain = []
+    for each in objects:
+        if isinstance(each, FunctionType):  # without its globals, which are a whole file
+            yield from (*(each.__closure__ or ()), *(each.__defaults__ or ()))
+        elif not isinstance(each, ModuleType | type):
+            plain.append(each)
+    yield from gc.get_referents(*plain)
 
 
-def _of_code(each: object) -> Iterable[object]:
-    if isinstance(each, FunctionType):
-        defaults = (*(each.__defaults__ or ()), *(each.__kwdefaults__ or {}).values())
-        is_foreign = not (_is_ours(each.__module__) or _is_library(each.__module__))
-        around = each.__globals__.values() if is_foreign else ()
-        return [*(each.__closure__ or ()), *defaults, *around]
-    if isinstance(each, type):
-        return [] if _is_library(each.__module__) else [*vars(each).values()]
-    if isinstance(each, ModuleType):
-        return []
-    return gc.get_referents(each)
+def _of_code(objects: Iterable[object]) -> Iterable[object]:
+    plain = []
+    for each in objects:
+        if isinstance(each, FunctionType):
+            yield from _of_function(each)
+        elif isinstance(each, type):
+            yield from () if _is_library(each.__module__) else vars(each).values()
+        elif not isinstance(each, ModuleType):
+            plain.append(each)
+    yield from gc.get_referents(*plain)
 
 
+def _of_function(each: FunctionType) -> Iterator[object]:
+    yield from each.__closure__ or ()
+    yield from each.__defaults__ or ()
+    yield from (each.__kwdefaults__ or {}).values()
+    if not (_is_ours(each.__module__) or _is_library(each.__module__)):
+        yield from each.__globals__.values()
+
+
+@cache
 def _is_ours(module: str | None) -> bool:
     return module is not None and f"{module}.".startswith(f"{_EXECUTOR}.")
 
 
+@cache
 def _is_library(module: str | None) -> bool:
     """Whether a module is nobody's fault: Python's own, torch, or another room of this package."""
     top = (module or "builtins").partition(".")[0]

@@ -18,6 +18,7 @@ from bubbleproof.reference_exec.births import BIRTHS, living_storages, settled_b
 from bubbleproof.reference_exec.broken import BrokenProgram, of_model
 from bubbleproof.reference_exec.flop_count import FlopCount
 from bubbleproof.reference_exec.ledger import Ledger
+from bubbleproof.reference_exec.models.draws import seed_generators
 from bubbleproof.reference_exec.models.linear import WeightGradStore
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own import OwnLayer, build
@@ -203,7 +204,7 @@ class DryRun:
         return self.x.detach().clone().requires_grad_(self.stage > 0)
 
     def _forward(self, given: torch.Tensor, store: WeightGradStore | None) -> torch.Tensor:
-        torch.manual_seed(0)  # whoever examines has kept the generator's state
+        seed_generators(0)  # whoever examines has kept the generator's state
         root = self.layer(given, store)
         if not root.requires_grad and (self.stage or self._has_trained()):
             raise ValueError(
@@ -214,7 +215,7 @@ class DryRun:
 
     def _draws(self) -> bool:
         """Whether a forward moves torch's generator."""
-        torch.manual_seed(0)
+        seed_generators(0)
         before = torch.get_rng_state()
         self.layer(self._input(), None)
         return not torch.equal(torch.get_rng_state(), before)

@@ -21,6 +21,7 @@ from bubbleproof.reference_exec.broken import ModelFailed, of_model, one_line
 from bubbleproof.reference_exec.flop_count import FlopCount
 from bubbleproof.reference_exec.ledger import Ledger
 from bubbleproof.reference_exec.models.boundary import as_message
+from bubbleproof.reference_exec.models.draws import seed_generators
 from bubbleproof.reference_exec.models.dry_run import DryRun, StageFacts
 from bubbleproof.reference_exec.models.layers import DTYPES
 from bubbleproof.reference_exec.models.linear import WeightGradStore
@@ -157,7 +158,7 @@ def _require_same_draws(spec: ModelSpec) -> None:
         states = []
         for dtype in dtypes:
             module.to(dtype)
-            torch.manual_seed(0)
+            seed_generators(0)
             y = module(x.to(dtype) if x.is_floating_point() else x).detach()
             states.append(torch.get_rng_state())
         if not torch.equal(*states):
@@ -181,7 +182,7 @@ def _output(stage: int, module: nn.Module, x: torch.Tensor, dtype: torch.dtype) 
     before = values_before(module)
     outputs: list[torch.Tensor] = []
     for _ in range(2):
-        torch.manual_seed(0)
+        seed_generators(0)
         try:
             y = module(x)
         except (Exception, SystemExit) as error:  # a user's module may raise anything

@@ -24,6 +24,7 @@ from functools import lru_cache, partial
 import torch
 from torch import nn
 
+from bubbleproof.reference_exec.models.draws import seed_generators
 from bubbleproof.reference_exec.models.hf_config import library, read_config
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own_model import OwnModel
@@ -52,7 +53,7 @@ def _in_stages(spec: ModelSpec) -> OwnModel:
     found = read_config(spec.factory)
     config = found.config
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(spec.seed)
+        seed_generators(spec.seed)
         whole = _built(spec, config)
     body = _body(whole)
     layers = getattr(body, _name(spec, body, _LAYERS))
