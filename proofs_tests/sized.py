@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import accumulate, product
+from operator import mul
 from typing import TypeVar
 
 Case = TypeVar("Case")
@@ -39,3 +41,16 @@ def sampled(cases: Sequence[Case], *, every: int) -> Sequence[Case]:
     if every < 2:
         raise ValueError(f"a sample leaves cases out: every must be at least 2, got {every}")
     return sized(cases[::every], full=cases)
+
+
+def paired(cases: Sequence[object], *forms: Sequence[object]) -> list[tuple[object, ...]]:
+    """Each case once, with forms in turn; every combination where the whole is asked for.
+
+    Of a second kind of forms the next is taken as the first kind begins anew.
+    """
+    sizes = [1, *accumulate(map(len, forms), mul)]
+    turns = [
+        (case, *(form[place // size % len(form)] for form, size in zip(forms, sizes, strict=False)))
+        for place, case in enumerate(cases)
+    ]
+    return sized(turns, full=[*product(cases, *forms)])

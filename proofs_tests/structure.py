@@ -72,6 +72,9 @@ def _docstring_lines(tree: ast.Module) -> set[int]:
     return found
 
 
+_INSIDE = ast.stmt | ast.excepthandler | ast.match_case  # where statements stand
+
+
 @cache
 def files() -> dict[str, Path]:
     """The package's files by their place in it (``theory/model/problem.py``)."""
@@ -94,13 +97,20 @@ def modules() -> dict[str, Path]:
 @cache
 def imported(name: str) -> frozenset[str]:
     """The modules of the package that a module imports by name."""
-    return _imports(_outside_annotations(ast.parse(modules()[name].read_text())))
+    return _both(name)[0]
 
 
 @cache
 def named(name: str) -> frozenset[str]:
     """The modules of the package that a module imports by name, those for annotations alone too."""
-    return _imports(ast.walk(ast.parse(modules()[name].read_text())))
+    return _both(name)[1]
+
+
+@cache
+def _both(name: str) -> tuple[frozenset[str], frozenset[str]]:
+    tree = ast.parse(modules()[name].read_text())
+    without, every = (_statements(tree, with_annotations=each) for each in (False, True))
+    return _imports(without), _imports(every)
 
 
 def _imports(nodes: Iterable[ast.AST]) -> frozenset[str]:
@@ -117,13 +127,15 @@ def _imports(nodes: Iterable[ast.AST]) -> frozenset[str]:
     return frozenset(module for module in ours if module in modules() and module)
 
 
-def _outside_annotations(node: ast.AST) -> Iterator[ast.AST]:
-    """All nodes but those below ``if TYPE_CHECKING``."""
-    yield node
-    for child in ast.iter_child_nodes(node):
-        is_guard = isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"
-        if not is_guard:
-            yield from _outside_annotations(child)
+def _statements(tree: ast.AST, *, with_annotations: bool) -> Iterator[ast.AST]:
+    """All statements, or all but those below ``if TYPE_CHECKING``; no expression imports."""
+    waiting = [tree]
+    while waiting:
+        yield (node := waiting.pop())
+        for child in ast.iter_child_nodes(node):
+            is_guard = isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"
+            if isinstance(child, _INSIDE) and (with_annotations or not is_guard):
+                waiting.append(child)
 
 
 def rests_on(name: str) -> frozenset[str]:
@@ -177,7 +189,11 @@ def _packages(name: str) -> frozenset[str]:
 
 
 def _rings(step: Callable[[str], frozenset[str]]) -> list[tuple[str, ...]]:
-    reach = {name: _reached(name, step) for name in modules()}
+    left = {name: step(name) for name in modules()}
+    while ends := [name for name, found in left.items() if found.isdisjoint(left)]:
+        for name in ends:  # nothing that is left comes after it, so it is in no ring
+            del left[name]
+    reach = {name: _reached(name, lambda each: step(each) & left.keys()) for name in left}
     rings = {
         tuple(sorted(other for other in reach[name] if name in reach[other])) for name in reach
     }

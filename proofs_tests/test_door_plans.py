@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
@@ -174,13 +175,25 @@ def test_a_value_below_the_bound_is_refused(command: Run, made: Plan, tmp_path: 
     assert why in answer.out
 
 
+@pytest.fixture(scope="module")
+def planned_once() -> list[Path]:
+    """Where the plan of ``meshed`` lies once it is made."""
+    return []
+
+
 @pytest.fixture
-def meshed(command: Run, tmp_path: Path) -> Path:
+def meshed(
+    command: Run, planned_once: list[Path], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """A plan with two pipelines of a paper beside the file's shapes, the better one the winner."""
-    path, out = tmp_path / "mesh.toml", tmp_path / "mesh"
-    path.write_text(MESH)
-    words = ("--paper", "pipemesh", "--work", "2", "-o", out, "--certificate", out / "c.json")
-    assert command("plan", path, *words).status == 0
+    if not planned_once:
+        made = tmp_path_factory.mktemp("meshed") / "mesh"
+        path = made.with_suffix(".toml")
+        path.write_text(MESH)
+        words = ("--paper", "pipemesh", "--work", "2", "-o", made, "--certificate", made / "c.json")
+        assert command("plan", path, *words).status == 0
+        planned_once.append(made)
+    out = Path(copytree(planned_once[0], tmp_path / "mesh"))
     assert read(out).winner.beside == "pipemesh, as it should be"
     assert [name for name, _ in read(out).others] == ["pipemesh", "pipemesh, as it should be"]
     return out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -217,9 +218,13 @@ def reached(module: str) -> set[str]:
         if name in seen or path is None:
             continue
         seen.add(name)
-        inside = name + ".__init__" if path.name == "__init__.py" else name
-        todo += list(imported_modules(path.read_text(encoding="utf-8"), inside))
+        todo += _imported_by(path, name + ".__init__" if path.name == "__init__.py" else name)
     return seen
+
+
+@cache
+def _imported_by(path: Path, module: str) -> frozenset[str]:
+    return frozenset(imported_modules(path.read_text(encoding="utf-8"), module))
 
 
 def test_verify_never_reaches_a_schedule_generator_or_a_solver() -> None:
@@ -248,7 +253,7 @@ def beyond_trust(module: str, part: str) -> set[str]:
     found = {name for name in names if not name.startswith(allowed)}
     for name in names:
         path = structure.modules()[name.partition(".")[2]]
-        libraries = {n.split(".")[0] for n in imported_modules(path.read_text("utf-8"), name)}
+        libraries = {each.split(".")[0] for each in _imported_by(path, name)}
         found |= libraries & {*HEAVY, "subprocess"}
     return found
 

@@ -8,6 +8,7 @@ a search that is given a few seconds for what the test then wants of it. A limit
 from __future__ import annotations
 
 import ast
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,7 @@ DURATIONS = {"seconds", "elapsed"}  # what results call them
 SUMS = {"max", "min", "round", "abs", "sum"}
 LIMITS = {"time_limit", "timeout_ms", "deadline"}
 CUT_SHORT = 1.0
+ASKED = re.compile("|".join(CLOCKS | DURATIONS | LIMITS))  # without any nothing can be at fault
 ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
@@ -99,6 +101,8 @@ def timed_asserts(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 def faults(source: str) -> list[str]:
     """What a test file asks of clocks; programs that it holds as text are read too."""
+    if not ASKED.search(source):
+        return []
     tree = ast.parse(source)
     found = {*timed_asserts(tree), *short_limits(tree)}
     for node in ast.walk(tree):

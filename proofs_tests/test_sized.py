@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from proofs_tests.sized import VARIABLE, sampled, sized
+from proofs_tests.sized import VARIABLE, paired, sampled, sized
 
 
 @pytest.mark.parametrize(("asked", "given"), [(None, 3), ("", 3), ("full", 400)])
@@ -42,3 +42,15 @@ def test_a_sample_of_a_product_has_every_value(monkeypatch: pytest.MonkeyPatch) 
 def test_a_sample_of_everything_is_refused() -> None:
     with pytest.raises(ValueError, match="every must be at least 2, got 1"):
         sampled([1, 2], every=1)
+
+
+def test_each_case_has_forms_in_turn_and_all_in_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert paired("abcd", "xy", (1, 2)) == [
+        ("a", "x", 1),
+        ("b", "y", 1),
+        ("c", "x", 2),
+        ("d", "y", 2),
+    ]
+    monkeypatch.setenv(VARIABLE, "full")
+    assert paired("ab", "xy") == [("a", "x"), ("a", "y"), ("b", "x"), ("b", "y")]

@@ -61,7 +61,7 @@ from proofs_tests.formats.test_certificate_json import LEMMAS, PROBLEM, STEPS
 from proofs_tests.report.test_replay_json import written as written_replay
 from proofs_tests.sized import sized
 
-STRIDE = sized(4, full=1)
+STRIDE = sized(9, full=1)
 CHOSEN = Pipeline(
     num_ranks=2,
     num_microbatches=2,

@@ -13,6 +13,7 @@ import pytest
 import bubbleproof as bp
 from bubbleproof.suggestions import with_suggestion
 from proofs_tests.commands.conftest import Run
+from proofs_tests.sized import paired
 from proofs_tests.structure import ROOT
 
 
@@ -50,16 +51,20 @@ def test_h_is_help(command: Run) -> None:
     assert command("verify", "-h").out == command("verify", "--help").out != ""
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.sweep
 @pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        ("bubbleproof verif", "verify"),
-        ("bubbleproof verify zb-", "zb-h1"),
-        ("bubbleproof measure 1", "1f1b"),
-    ],
+    ("asked", "shell"),
+    paired(
+        [
+            ("bubbleproof verif", "verify"),
+            ("bubbleproof verify zb-", "zb-h1"),
+            ("bubbleproof measure 1", "1f1b"),
+        ],
+        ["bash", "zsh", "fish"],
+    ),
 )
-def test_a_shell_completes_commands_and_families(shell: str, words: str, told: str) -> None:
+def test_a_shell_completes_commands_and_families(asked: tuple[str, str], shell: str) -> None:
+    words, told = asked
     completed = called(
         _BUBBLEPROOF_COMPLETE=f"complete_{shell}",
         _TYPER_COMPLETE_ARGS=words,

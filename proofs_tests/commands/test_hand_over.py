@@ -21,6 +21,7 @@ from bubbleproof.hand_over.trained_check import _difference, trained_check
 from bubbleproof.theory.families import families, make_parameters
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.small_cluster import SMALL
+from proofs_tests.sized import sized
 from proofs_tests.structure import code_lines
 
 # Four stages; two chunks on each of two ranks; two replicas under ZeRO 1.
@@ -92,12 +93,13 @@ def test_what_was_handed_over_trains_with_the_bits_of_the_loop(
 
 
 @pytest.mark.torch
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("script", "right", "wrong", "said"),
     [
         (TRAIN, "scale_grads=scale", "scale_grads=not scale", "the gradient of"),
         (CHECK, "float(loss.detach())", "2 * float(loss.detach())", "the losses differ"),
-    ],
+    ][: sized(1, full=2)],
 )
 def test_what_trains_otherwise_is_told(
     script: str, right: str, wrong: str, said: str, tmp_path: Path

@@ -9,6 +9,7 @@ import pytest
 
 import bubbleproof as bp
 from proofs_tests.commands.conftest import Run
+from proofs_tests.sized import sampled
 
 # Two ranks, four microbatches, forwards of 4 ticks and backwards of 8, two activations of 2 a rank.
 # Split in one chunk, rank 1 starts after one forward of 4 ticks and works 4 * 12 = 48: 52 at least.
@@ -134,7 +135,8 @@ def test_a_plan_and_its_proofs_are_verified(command: Run, problem: Path, tmp_pat
     assert command("verify", out / "schedule.json").status == 0
 
 
-@pytest.mark.parametrize("row", range(8))
+@pytest.mark.sweep
+@pytest.mark.parametrize("row", sampled(range(8), every=3))
 def test_a_bundle_that_misses_a_candidate_is_refused(
     command: Run, problem: Path, tmp_path: Path, row: int
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from bubbleproof.theory.families import families
 from proofs_tests.commands.conftest import Run
+from proofs_tests.sized import sampled
 
 
 def test_show_on_the_terminal(command: Run) -> None:
@@ -31,7 +32,8 @@ def test_convert_round_trip(command: Run, tmp_path: Path, ending: str) -> None:
     assert command("verify", target).status == 0
 
 
-@pytest.mark.parametrize("family", families())
+@pytest.mark.sweep
+@pytest.mark.parametrize("family", sampled([*families()], every=3))
 def test_every_family_survives_a_file(command: Run, tmp_path: Path, family: str) -> None:
     target = tmp_path / "x.json"
     assert command("convert", family, "p=2", "m=4", target).status == 0

@@ -7,6 +7,8 @@ and their source: ``benchmarks/cost_model_unseen.py``.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -19,6 +21,11 @@ from bubbleproof.formats.clusters.hardware_toml import CALIBRATED, read_hardware
 from proofs_tests.costs.measured_cases import B200
 
 TIME, MEMORY = 0.08, 0.015
+
+
+@cache
+def on_a100() -> list[Unseen]:
+    return unseen(read_hardware(CALIBRATED / "a100-80gb.toml"))
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +100,7 @@ def test_the_constants_of_the_package_are_this_fit(fitted: Calibration) -> None:
 def test_megatrons_own_models_on_a100() -> None:
     """22 B to 1 T of Korthikanti et al., and BPipe's 96 B and 134 B, by the constants of the
     package. Five of these were short of memory (see the page)."""
-    judged = unseen(read_hardware(CALIBRATED / "a100-80gb.toml"))
+    judged = on_a100()
     errors = np.array([abs(each.error) for each in judged])
     of_megatron = [abs(each.error) for each in judged if each.row.model.hidden not in (9984, 11520)]
     assert len(of_megatron) == 8
@@ -104,7 +111,7 @@ def test_megatrons_own_models_on_a100() -> None:
 
 def test_utilization_is_told_by_the_papers_flops() -> None:
     """Korthikanti et al., Table 5, print times and utilizations of 41.5, 51.4, 56.0 and 56.3 %."""
-    judged = unseen(read_hardware(CALIBRATED / "a100-80gb.toml"))[1:8:2]
+    judged = on_a100()[1:8:2]
     for each, printed in zip(judged, (41.5, 51.4, 56.0, 56.3), strict=True):
         model, row = each.row.model, each.row
         h, layers, s = model.hidden, model.layers, row.at.sequence

@@ -15,6 +15,7 @@ from bubbleproof.formats.clusters.deployed_problem import deployed_file, deploye
 from bubbleproof.formats.clusters.deployed_space import deployed_space, space_of_layers
 from bubbleproof.formats.problem_toml import problem_file_of_text, problem_of
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
+from proofs_tests.sized import sized
 
 EXAMPLE = Path("examples/llama-13b-64xA100.toml").read_text(encoding="utf-8")
 SHAPES = """
@@ -69,7 +70,8 @@ def test_the_text_of_the_problem_says_the_same() -> None:
     assert told == deployed_file(file, one)
 
 
-@pytest.mark.parametrize("value", [-1, 1 << 53])
+@pytest.mark.sweep
+@pytest.mark.parametrize("value", sized([1 << 53], full=[-1, 1 << 53]))
 def test_a_number_that_no_file_tells_is_refused_by_its_place(value: int) -> None:
     file = file_of()
     one, *_ = legal(all_counted(file))

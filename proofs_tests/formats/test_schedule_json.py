@@ -42,6 +42,7 @@ from bubbleproof.theory.pipelines.transfers import Eviction
 from bubbleproof.verify.required import differences
 from proofs_tests.formats.strategies import pipelines, schedules
 from proofs_tests.random_choices import combined
+from proofs_tests.sized import sized
 
 
 def assert_same(one: ScheduleFile, other: ScheduleFile) -> None:
@@ -143,7 +144,8 @@ def test_layout_has_every_choice() -> None:
         assert set(properties) == {field.name for field in fields(kind)}
 
 
-@pytest.mark.parametrize("number", range(60))
+@pytest.mark.sweep
+@pytest.mark.parametrize("number", range(sized(24, full=60)))
 def test_combined_choices_are_read_back_as_they_were(number: int, tmp_path: Path) -> None:
     pipeline = combined(Random(number))
     if number % 3 == 0:

@@ -12,12 +12,12 @@ from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.verify.communication.semantics import USUAL
 from proofs_tests.reference_exec.cases import TINY
 from proofs_tests.reference_exec.meshes import mesh, run
-from proofs_tests.sized import sized
+from proofs_tests.sized import paired, sized
 from proofs_tests.theory.test_pipemesh import filled
 
 
-@pytest.mark.parametrize("zero", [1, 2, 3])
-@pytest.mark.parametrize("replicas", [1, 2, 3])
+@pytest.mark.sweep
+@pytest.mark.parametrize(("replicas", "zero"), paired([1, 2, 3], [2, 3, 1]))
 def test_every_level_replays_on_any_number_of_replicas(zero: int, replicas: int) -> None:
     seed = 3 * zero + replicas
     spec = replace(TINY, kind=("mlp", "llama")[seed % 2], hidden=8, seed=seed)
@@ -29,8 +29,11 @@ def test_every_level_replays_on_any_number_of_replicas(zero: int, replicas: int)
     assert report.num_updated_stages == 4
 
 
-@pytest.mark.parametrize("levels", ["3,norm=1", "2,up=3,norm=1", "1,weight=3", "3,bias=2,down=1"])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.sweep
+@pytest.mark.parametrize(
+    ("levels", "dtype"),
+    paired(["3,norm=1", "2,up=3,norm=1", "1,weight=3", "3,bias=2,down=1"], ["float64", "float32"]),
+)
 def test_mixed_levels_replay(levels: str, dtype: str) -> None:
     spec = replace(TINY, layers=(1, 2, 1, 3), dtype=dtype)
     report = run(mesh(3), spec, data_parallel=2, zero=ZeroLevels.parse(levels))
@@ -47,7 +50,7 @@ def test_lower_levels_replay_on_the_collectives_of_higher_ones() -> None:
 def test_random_shapes_ticks_and_levels_replay() -> None:
     choice = random.Random(0)
     shapes = list(filled(range(1, 4), 6))
-    for seed in range(sized(5, full=300)):
+    for seed in range(sized(3, full=300)):
         p, v, m, e, d = choice.choice(shapes)
         zero = choice.randint(1, 3)
         ticks = Sharding(

@@ -1,4 +1,5 @@
-"""No family is forgotten: each that is registered replays, in both types, under two semantics.
+"""No family is forgotten: each that is registered replays; in the full form in both types, under
+two semantics.
 
 Those with a shape of their own say it below; ``pipemesh`` runs its collectives on two replicas.
 What is particular to one of them is tested elsewhere in this folder.
@@ -7,6 +8,7 @@ What is particular to one of them is tested elsewhere in this folder.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -18,6 +20,7 @@ from bubbleproof.theory.families import families
 from bubbleproof.verify import USUAL, Semantics
 from proofs_tests.reference_exec.cases import TINY, family_case
 from proofs_tests.reference_exec.meshes import mesh
+from proofs_tests.sized import sampled, sized
 
 SHAPES = {
     "bfs": {"p": 2, "m": 3, "v": 2},
@@ -32,7 +35,8 @@ SHAPES = {
 ORDINARY = {"p": 2, "m": 4}
 ALL = USUAL
 PAIRS = tuple(zip(ALL, (*ALL[1:], ALL[0]), strict=True))
-NAMES = sorted(families())
+NAMES, DTYPES = sorted(families()), ("float64", "float32")
+PAIRED = [(name, DTYPES[index % 2]) for index, name in enumerate(NAMES)]
 
 
 def report_of(
@@ -61,10 +65,11 @@ def report_of(
     )
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.sweep
+@pytest.mark.parametrize(("name", "dtype"), sized(PAIRED, full=[*product(NAMES, DTYPES)]))
 def test_a_registered_family_replays(name: str, dtype: str) -> None:
-    for seed, semantics in enumerate(PAIRS[NAMES.index(name) % len(PAIRS)]):
+    seeded = [*enumerate(PAIRS[NAMES.index(name) % len(PAIRS)])]
+    for seed, semantics in sized(seeded[:1], full=seeded):
         report = report_of(name, dtype, seed=seed, semantics=semantics)
         assert report.gradients_equal
         assert report.peak_bytes.measured == report.peak_bytes.predicted
@@ -72,7 +77,8 @@ def test_a_registered_family_replays(name: str, dtype: str) -> None:
         assert report.ok, str(report)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", sampled(NAMES, every=3))
 def test_a_registered_family_replays_without_counting_bytes(name: str) -> None:
     report = report_of(name, count_bytes=False, seed=0, semantics=Semantics.PAIR_STREAM)
     assert report.gradients_equal

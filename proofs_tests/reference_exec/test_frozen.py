@@ -17,6 +17,7 @@ from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.reference_exec.replaying import replay
 from proofs_tests.reference_exec.cases import family_case, own, run
+from proofs_tests.sized import paired
 
 ADAM = Training(optimizer="adam", steps=2)
 
@@ -25,19 +26,23 @@ def model(name: str) -> ModelSpec:
     return own(name, "frozen_models")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
-    ("name", "stages"),
-    [
-        ("adapted", 2),
-        ("first", 2),
-        ("both_first", 3),
-        ("middle", 3),
-        ("last", 2),
-        ("bare_first", 2),
-    ],
+    ("frozen", "family"),
+    paired(
+        [
+            ("adapted", 2),
+            ("first", 2),
+            ("both_first", 3),
+            ("middle", 3),
+            ("last", 2),
+            ("bare_first", 2),
+        ],
+        ["1f1b", "zb-h1"],
+    ),
 )
-@pytest.mark.parametrize("family", ["1f1b", "zb-h1"])
-def test_what_is_frozen_replays(name: str, stages: int, family: str) -> None:
+def test_what_is_frozen_replays(frozen: tuple[str, int], family: str) -> None:
+    name, stages = frozen
     report = run(family_case(family, p=stages, m=3), model(name), training=ADAM)
     assert report.ok, str(report)
     assert report.peak_bytes.measured == report.peak_bytes.predicted

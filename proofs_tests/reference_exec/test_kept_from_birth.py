@@ -17,6 +17,7 @@ from bubbleproof.reference_exec.plans.state_bytes import StateBytes
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.reachable import constants_of_executor
 from bubbleproof.reference_exec.runtime import batch
+from proofs_tests.old_objects import hide_what_is_old
 from proofs_tests.reference_exec import hoarding, kept_from_birth
 from proofs_tests.reference_exec.cases import TINY, family_case, own, run
 from proofs_tests.reference_exec.fault_cases import CASES, WIDE
@@ -154,8 +155,11 @@ def test_every_fault_says_what_tells_of_it() -> None:
 def test_what_is_hidden_from_the_collector_ends_the_replay(monkeypatch: pytest.MonkeyPatch) -> None:
     hoarding.frozen(monkeypatch, [])
     why = r"^rank 0, action 0: gc\.freeze\(\) or the like hid what was made"
-    with pytest.raises(BrokenProgram, match=why):
-        CASES["1f1b"]()
+    try:
+        with pytest.raises(BrokenProgram, match=why):
+            CASES["1f1b"]()
+    finally:
+        hide_what_is_old()
     assert run(family_case("1f1b", p=2, m=3), WIDE, count_bytes=False).ok
 
 

@@ -17,6 +17,7 @@ from bubbleproof.reference_exec.models.reference import Stage, microbatch_input
 from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.reference_exec.replaying import replay
 from proofs_tests.reference_exec.cases import family_case
+from proofs_tests.sized import paired
 
 SMALL = ModelSpec(kind="llama", hidden=8, heads=4, kv_heads=2, sequence=5, batch=2)
 
@@ -89,22 +90,26 @@ def test_derivatives_agree_with_finite_differences() -> None:
     assert torch.autograd.gradcheck(lambda x, *_: stage(x, store), inputs, fast_mode=True)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
-    ("name", "params"),
-    [
-        ("1f1b", {"p": 3, "m": 4}),
-        ("zb-h1", {"p": 3, "m": 4}),
-        ("zb-v", {"p": 2, "m": 4}),
-        ("svpp", {"p": 2, "m": 2, "s": 3, "v": 2}),
-        ("svpp-w", {"p": 2, "m": 2, "s": 2}),
-        ("bpipe", {"p": 4, "m": 5}),
-        ("trecomp", {"p": 2, "m": 3}),
-        ("toffload", {"p": 2, "m": 3}),
-        ("dualpipe", {"p": 2, "m": 4}),
-    ],
+    ("family", "dtype"),
+    paired(
+        [
+            ("1f1b", {"p": 3, "m": 4}),
+            ("zb-h1", {"p": 3, "m": 4}),
+            ("zb-v", {"p": 2, "m": 4}),
+            ("svpp", {"p": 2, "m": 2, "s": 3, "v": 2}),
+            ("svpp-w", {"p": 2, "m": 2, "s": 2}),
+            ("bpipe", {"p": 4, "m": 5}),
+            ("trecomp", {"p": 2, "m": 3}),
+            ("toffload", {"p": 2, "m": 3}),
+            ("dualpipe", {"p": 2, "m": 4}),
+        ],
+        ["float64", "float32"],
+    ),
 )
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_families_replay(name: str, params: dict[str, int], dtype: str) -> None:
+def test_families_replay(family: tuple[str, dict[str, int]], dtype: str) -> None:
+    name, params = family
     case = family_case(name, **params)
     spec = replace(SMALL, dtype=dtype, layers=2)
     report = replay(case.pipeline, case.schedule, spec, ReplayOptions(seed=1))

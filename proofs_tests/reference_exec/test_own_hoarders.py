@@ -12,6 +12,7 @@ from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from proofs_tests.old_objects import show_what_was_frozen
 from proofs_tests.reference_exec.cases import family_case, run
 from proofs_tests.reference_exec.own_hoarders import EXTRA
+from proofs_tests.sized import paired
 
 INPUT = 96  # 3 x 4 float64
 
@@ -20,18 +21,19 @@ def own(name: str, module: str = "own_hoarders") -> ModelSpec:
     return ModelSpec(kind="own", factory=f"proofs_tests.reference_exec.{module}:{name}")
 
 
-@pytest.mark.parametrize("family", ["1f1b", "zb-h1"])
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("scratch", rf"rank 0: .*: {4 << 20} bytes beyond them at 0F0 \(action 0\)"),
-        # x and the sigmoid, which the backward lets go
-        ("hoarding", rf"rank 1: .*: {INPUT * 2} bytes beyond them at 1[BW]0 "),
-        ("growing", r"rank 0: .*: \d+ bytes beyond them at 0F\d"),
-        ("hooked", rf"rank 0: .*: {INPUT} bytes beyond them at 0[BI]0"),
-    ],
-)
-def test_what_a_model_keeps_is_seen_and_named(name: str, told: str, family: str) -> None:
+KEPT = [
+    ("scratch", rf"rank 0: .*: {4 << 20} bytes beyond them at 0F0 \(action 0\)"),
+    # x and the sigmoid, which the backward lets go
+    ("hoarding", rf"rank 1: .*: {INPUT * 2} bytes beyond them at 1[BW]0 "),
+    ("growing", r"rank 0: .*: \d+ bytes beyond them at 0F\d"),
+    ("hooked", rf"rank 0: .*: {INPUT} bytes beyond them at 0[BI]0"),
+]
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize(("kept", "family"), paired(KEPT, ("1f1b", "zb-h1")))
+def test_what_a_model_keeps_is_seen_and_named(kept: tuple[str, str], family: str) -> None:
+    name, told = kept
     report = run(family_case(family, p=2, m=3), own(name))
     assert report.gradients_equal
     assert report.losses_equal

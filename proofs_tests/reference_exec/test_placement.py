@@ -28,6 +28,7 @@ from bubbleproof.reference_exec.runtime.rank_messages import RankMessages
 from proofs_tests.reference_exec import meshes
 from proofs_tests.reference_exec.cases import TINY, family_case, own
 from proofs_tests.reference_exec.training_cases import training_plan
+from proofs_tests.sized import paired, sampled, sized
 
 META = torch.device("meta")
 
@@ -74,16 +75,22 @@ def plan_of(name: str, training: Training | None = None, **spec: object) -> Repl
     return training_plan(case, training, model)
 
 
-@pytest.mark.parametrize("kind", ["mlp", "transformer", "llama"])
+@pytest.mark.sweep
 @pytest.mark.parametrize(
-    "name", ["1f1b", "zb-v", "bpipe", "svpp", "trecomp", "toffload", "chimera"]
+    ("name", "kind"),
+    paired(
+        ["1f1b", "zb-v", "bpipe", "svpp", "trecomp", "toffload", "chimera"],
+        ["mlp", "transformer", "llama"],
+    ),
 )
 def test_nothing_mixes_host_and_device(name: str, kind: str) -> None:
     run(plan_of(name, kind=kind, dtype="float32"))
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam"])
-@pytest.mark.parametrize("name", ["1f1b", "chimera", "toffload"])
+@pytest.mark.sweep
+@pytest.mark.parametrize(
+    ("name", "optimizer"), paired(["1f1b", "chimera", "toffload"], ["sgd", "momentum", "adam"])
+)
 def test_steps_stay_where_their_weights_are(name: str, optimizer: str) -> None:
     run(plan_of(name, Training(optimizer=optimizer, steps=2, has_barrier=True)))
 
@@ -93,7 +100,8 @@ def test_words_are_on_the_device(tied: bool) -> None:
     run(plan_of("1f1b", Training(steps=2), kind="llama", vocabulary=5, tied=tied))
 
 
-@pytest.mark.parametrize("zero", [1, 2, 3])
+@pytest.mark.sweep
+@pytest.mark.parametrize("zero", sampled([1, 2, 3], every=2))
 def test_shards_are_on_the_device(zero: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # members look at each other's headers, which need their data: these stay on the host here
     monkeypatch.setattr(replica_collectives, "handed_over", lambda values, _: values)
@@ -101,7 +109,11 @@ def test_shards_are_on_the_device(zero: int, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize(
-    ("name", "levels"), [("zb-v", "3"), ("chimera", "2"), ("toffload", None), ("svpp", None)]
+    ("name", "levels"),
+    sized(
+        [("chimera", "2"), ("toffload", None)],
+        full=[("zb-v", "3"), ("chimera", "2"), ("toffload", None), ("svpp", None)],
+    ),
 )
 def test_replicas_are_on_the_device(
     name: str, levels: str | None, monkeypatch: pytest.MonkeyPatch

@@ -29,7 +29,7 @@ from proofs_tests.reference_exec.cases import (
     random_case,
     run,
 )
-from proofs_tests.sized import sized
+from proofs_tests.sized import paired, sampled, sized
 
 TRANSFORMER = ModelSpec(kind="transformer", hidden=4, heads=2, sequence=3, batch=2)
 FAMILIES = [
@@ -42,17 +42,16 @@ FAMILIES = [
     ("zb-h1", 1, 3, None),
 ]
 KINDS, DTYPES = ("mlp", "transformer"), ("float32", "float64")
-PAIRED = [*zip(KINDS, DTYPES, strict=True)]  # test_choices has the other two pairs
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize(("name", "p", "m", "v"), FAMILIES)
-@pytest.mark.parametrize(("kind", "dtype"), sized(PAIRED, full=[*itertools.product(KINDS, DTYPES)]))
+@pytest.mark.parametrize(("family", "kind", "dtype"), paired(FAMILIES, KINDS, DTYPES))
 def test_published_schedules_replay(
-    name: str, p: int, m: int, v: int | None, kind: str, dtype: str
+    family: tuple[str, int, int, int | None], kind: str, dtype: str
 ) -> None:
+    name, p, m, v = family
     case = family_case(name, p=p, m=m, v=v)
-    for seed in range(3):
+    for seed in range(sized(1, full=3)):
         report = run(case, replace(TRANSFORMER, kind=kind, dtype=dtype, seed=seed), seed=seed)
         assert report.gradients_equal
         assert report.losses_equal
@@ -105,13 +104,15 @@ def mixed(pipeline: Pipeline, seed: int) -> Pipeline:
     return pipeline.with_changes(split_backward=flags)
 
 
-@pytest.mark.parametrize("name", PLACEMENTS)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.sweep
+@pytest.mark.parametrize(
+    ("seed", "name"), sampled([*itertools.product(range(4), PLACEMENTS)], every=2)
+)
 def test_random_programs_on_any_placement_replay(name: str, seed: int) -> None:
     case = random_case(mixed(PLACEMENTS[name], seed), seed)
     layers = tuple(1 + (stage + seed) % 2 for stage in range(case.pipeline.num_stages))
     semantics = USUAL[seed]
-    for kind in ("mlp", "transformer"):
+    for kind in sized(KINDS[seed // 2 :][:1], full=KINDS):
         spec = replace(TRANSFORMER, kind=kind, layers=layers, seed=seed)
         assert run(case, spec, semantics=semantics, seed=seed).ok
 

@@ -36,7 +36,7 @@ from proofs_tests.reference_exec.replica_cases import (
     placed,
     run,
 )
-from proofs_tests.sized import sized
+from proofs_tests.sized import sampled, sized
 
 
 def whole_and_equal(report: ReplayReport) -> None:
@@ -50,7 +50,8 @@ def whole_and_equal(report: ReplayReport) -> None:
     assert report.ok, str(report)
 
 
-@pytest.mark.parametrize("name", sorted(families()))
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", sampled(sorted(families()), every=3))
 def test_a_registered_family_runs_on_two_whole_replicas(name: str) -> None:
     case = of_family(name)
     report = run(case, None, semantics=USUAL[len(name) % 4], seed=len(name))
@@ -59,7 +60,8 @@ def test_a_registered_family_runs_on_two_whole_replicas(name: str) -> None:
     assert len(report.traces) == 2 * case.problem.num_ranks
 
 
-@pytest.mark.parametrize("name", sorted(set(families()) - {"toffload"}))
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", sampled(sorted(set(families()) - {"toffload"}), every=3))
 def test_a_registered_family_runs_sharded(name: str) -> None:
     levels = TURN[name]
     report = run(of_family(name), levels)
@@ -123,7 +125,7 @@ def chosen(choice: random.Random) -> Pipeline:
 @pytest.mark.sweep
 def test_random_choices_and_directions_run_sharded() -> None:
     choice = random.Random(0)
-    for seed in range(sized(6, full=200)):
+    for seed in range(sized(3, full=200)):
         pipeline = chosen(choice)
         if seed % 3 == 2:
             pipeline = Pipeline(
@@ -193,6 +195,7 @@ def test_both_ranks_of_a_stage_hold_its_shards() -> None:
 # Sums and steps
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("name", "levels", "optimizer"),
     [
@@ -202,7 +205,7 @@ def test_both_ranks_of_a_stage_hold_its_shards() -> None:
         ("chimera", "2", "adam"),
         ("dualpipe", "3,norm=1", "momentum"),
         ("toffload", None, "momentum"),
-    ],
+    ][:: sized(2, full=1)],
 )
 def test_replicas_train_for_several_steps(name: str, levels: str | None, optimizer: str) -> None:
     training = Training(optimizer=optimizer, steps=3, has_barrier=optimizer == "sgd")

@@ -66,7 +66,7 @@ def test_backwards_are_rounded_too() -> None:
 
 
 @pytest.mark.parametrize("spec", MODELS, ids=lambda spec: spec.kind)
-@pytest.mark.parametrize("seed", sized(range(2), full=range(20)))
+@pytest.mark.parametrize("seed", sized(range(1), full=range(20)))
 def test_a_right_replay_is_within_it(spec: ModelSpec, seed: int) -> None:
     case = family_case("zb-h1", p=3, m=3)
     report = run(case, replace(spec, seed=seed), seed=seed)

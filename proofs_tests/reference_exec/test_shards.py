@@ -16,6 +16,7 @@ from bubbleproof.theory.model.actions import Kind
 from proofs_tests.reference_exec.cases import TINY
 from proofs_tests.reference_exec.meshes import mesh, plan_of, run
 from proofs_tests.reference_exec.patching import after
+from proofs_tests.sized import sampled
 
 # What lies where, for how long
 
@@ -130,7 +131,8 @@ def test_replicas_train_on_samples_of_their_own() -> None:
     assert two.loss == pytest.approx(four.loss, rel=1e-13)
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam"])
+@pytest.mark.sweep
+@pytest.mark.parametrize("optimizer", sampled(["sgd", "momentum", "adam"], every=2))
 def test_shards_train_for_several_steps(optimizer: str) -> None:
     training = Training(optimizer=optimizer, steps=3, has_barrier=optimizer == "adam")
     report = run(

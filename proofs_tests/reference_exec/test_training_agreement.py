@@ -27,7 +27,7 @@ from bubbleproof.theory.model.schedule import Program
 from bubbleproof.verify.communication.semantics import USUAL, Semantics
 from bubbleproof.verify.verdict import Verdict, join
 from proofs_tests.reference_exec.cases import TINY, family_case
-from proofs_tests.sized import sized
+from proofs_tests.sized import paired, sized
 
 TIED = replace(TINY, vocabulary=5, tied=True)
 MOVES = sized(8, full=400)  # two under each semantics
@@ -89,8 +89,8 @@ def goes_right(
     return not weight_difference(plan, whole, expected.weights)
 
 
-@pytest.mark.parametrize("has_barrier", [False, True])
-@pytest.mark.parametrize("name", TRAININGS)
+@pytest.mark.sweep
+@pytest.mark.parametrize(("name", "has_barrier"), paired([*TRAININGS], [False, True]))
 def test_what_is_judged_right_runs_right(name: str, has_barrier: bool) -> None:
     training = Training(optimizer="momentum", steps=2, has_barrier=has_barrier)
     whole = TRAININGS[name].whole()

@@ -7,26 +7,30 @@ from dataclasses import replace
 import pytest
 
 from bubbleproof.reference_exec.drivers.gloo import GlooPool
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import OPTIMIZERS, Training
 from bubbleproof.theory.model.schedule import Program
 from proofs_tests.reference_exec.cases import TINY, family_case
 from proofs_tests.reference_exec.meshes import mesh, run
 from proofs_tests.reference_exec.training_cases import trained, training_orders
+from proofs_tests.sized import paired, sized
 
 TIED = replace(TINY, kind="llama", vocabulary=5, tied=True)
+CASES: list[tuple[str, dict[str, int], ModelSpec]] = [
+    ("zb-h1", {"p": 2, "m": 3}, TINY),
+    ("interleaved", {"p": 2, "m": 4, "v": 2}, TINY),
+    ("chimera", {"p": 2, "m": 2}, replace(TINY, dtype="float32")),
+    ("toffload", {"p": 2, "m": 2}, TINY),
+    ("1f1b", {"p": 2, "m": 2}, TIED),
+]
 
 
-@pytest.mark.parametrize("has_barrier", [False, True])
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.sweep
+@pytest.mark.parametrize(("optimizer", "has_barrier"), paired([*OPTIMIZERS], [False, True]))
 def test_every_optimizer(optimizer: str, has_barrier: bool, pool: GlooPool) -> None:
     training = Training(optimizer=optimizer, steps=3, has_barrier=has_barrier)
-    for name, params, spec in (
-        ("zb-h1", {"p": 2, "m": 3}, TINY),
-        ("interleaved", {"p": 2, "m": 4, "v": 2}, TINY),
-        ("chimera", {"p": 2, "m": 2}, replace(TINY, dtype="float32")),
-        ("toffload", {"p": 2, "m": 2}, TINY),
-        ("1f1b", {"p": 2, "m": 2}, TIED),
-    ):
+    place = [*OPTIMIZERS].index(optimizer)
+    for name, params, spec in sized(CASES[place :: len(OPTIMIZERS)], full=CASES):
         case = family_case(name, **params)
         report = trained(case, training, spec, backend="gloo", pool=pool)
         assert report.ok, f"{name}: {report}"

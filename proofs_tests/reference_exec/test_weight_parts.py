@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, product
 from pathlib import Path
 
 import pytest
@@ -33,6 +33,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.programs.lowering import lower
 from bubbleproof.theory.pipelines.state_offload import StateOffload
 from proofs_tests.reference_exec.cases import TINY, Case, random_case, run
+from proofs_tests.sized import sampled
 from proofs_tests.verify.dataflow.samples import retimed, swapped, texts, without
 
 WIDE = ModelSpec(hidden=8, heads=4, kv_heads=2, sequence=5, batch=2, layers=2)
@@ -152,14 +153,24 @@ def test_shares_are_contiguous_and_even(num_gemms: int, num_parts: int) -> None:
     assert sizes[0] - sizes[-1] <= 1
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.sweep
 @pytest.mark.parametrize(
-    ("parts", "semantics"), [((3, 3), "pair-stream"), ((2, 3, 1), "rendezvous")]
+    ("kind", "cut_up", "dtype"),
+    sampled(
+        [
+            *product(
+                KINDS,
+                (((3, 3), "pair-stream"), ((2, 3, 1), "rendezvous")),
+                ("float64", "float32"),
+            )
+        ],
+        every=3,
+    ),
 )
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_single_gemms_in_the_waits_replay(
-    kind: str, parts: tuple[int, ...], semantics: str, dtype: str
+    kind: str, cut_up: tuple[tuple[int, ...], str], dtype: str
 ) -> None:
+    parts, semantics = cut_up
     case = svpp_case(cut(2, 3, 2, parts))
     assert any(action.part == len(parts) - 1 for action in case.lowered.actions)
     spec = replace(WIDE, kind=kind, dtype=dtype)

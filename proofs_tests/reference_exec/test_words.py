@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 import torch
@@ -28,23 +29,36 @@ from proofs_tests.sized import sized
 
 GPT = ModelSpec(kind="transformer", hidden=4, heads=2, sequence=3, batch=2, vocabulary=7, tied=True)
 STEPS = Training(optimizer="adam", steps=2)
+FORMS = [("float64", True), ("float32", False)]
 
 
+FAMILIES = [
+    ("1f1b", {"p": 3, "m": 4}),
+    ("zb-h1", {"p": 2, "m": 3}),
+    ("zb-v", {"p": 2, "m": 4}),  # the first and the last stage on one rank
+    ("svpp", {"p": 2, "m": 2, "s": 2}),
+    ("bpipe", {"p": 4, "m": 5}),
+    ("chimera", {"p": 2, "m": 4}),  # both on two ranks
+]
+
+
+@pytest.mark.sweep
 @pytest.mark.parametrize(
-    ("name", "params"),
-    [
-        ("1f1b", {"p": 3, "m": 4}),
-        ("zb-h1", {"p": 2, "m": 3}),
-        ("zb-v", {"p": 2, "m": 4}),  # the first and the last stage on one rank
-        ("svpp", {"p": 2, "m": 2, "s": 2}),
-        ("bpipe", {"p": 4, "m": 5}),
-        ("chimera", {"p": 2, "m": 4}),  # both on two ranks
-    ],
+    ("family", "kind", "forms"),
+    sized(
+        [
+            (each, ("transformer", "llama")[place % 2], FORMS[place // 2 % 2 :][:1])
+            for place, each in enumerate(FAMILIES)
+        ],
+        full=[*product(FAMILIES, ("transformer", "llama"), [FORMS])],
+    ),
 )
-@pytest.mark.parametrize("kind", ["transformer", "llama"])
-def test_tied_models_replay_and_train(name: str, params: dict[str, int], kind: str) -> None:
+def test_tied_models_replay_and_train(
+    family: tuple[str, dict[str, int]], kind: str, forms: list[tuple[str, bool]]
+) -> None:
+    name, params = family
     case = family_case(name, **params)
-    for dtype, tied in (("float64", True), ("float32", False)):
+    for dtype, tied in forms:
         spec = replace(GPT, kind=kind, dtype=dtype, tied=tied)
         report = run(case, spec, training=STEPS)
         assert report.peak_bytes.measured == report.peak_bytes.predicted

@@ -14,6 +14,7 @@ import pytest
 from bubbleproof.report.gantt import draw
 from bubbleproof.theory.families import member
 from proofs_tests.report.small import BARS, GAPS, sliced_bytes, small
+from proofs_tests.sized import sized
 
 SVG = "{http://www.w3.org/2000/svg}"
 XLINK = "{http://www.w3.org/1999/xlink}"
@@ -173,7 +174,8 @@ def test_titles_are_text(tmp_path: Path) -> None:
     assert any(t.startswith("<script>$x_1$</script>yyy") and t.endswith("\u2026") for t in found)
 
 
-@pytest.mark.parametrize("width", [85, 180])
+@pytest.mark.sweep
+@pytest.mark.parametrize("width", sized([85], full=[85, 180]))
 def test_a_pdf_has_its_width_and_its_letters(tmp_path: Path, width: int) -> None:
     drawn = member("1f1b", p=4, m=8)
     path = draw(drawn.problem, drawn.schedule, tmp_path / "a.pdf", width_mm=width)

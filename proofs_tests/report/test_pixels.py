@@ -17,6 +17,7 @@ from bubbleproof.report.palette import IDLE, darker, fill
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.actions import Kind
 from proofs_tests.report.shares import shares
+from proofs_tests.sized import sized
 
 image = pytest.importorskip("matplotlib.image", reason="pictures need the report extra")
 Pixels = npt.NDArray[np.int64]
@@ -29,6 +30,7 @@ SHAPES = [
     ("dualpipe", {"p": 8, "m": 80, "tF": 1, "tB": 2}),  # overlapped pairs: half a row each
     ("1f1b", {"p": 2, "m": 3000}),  # 9,003 ticks: several to a pixel, in a steady beat
 ]
+SHAPES = sized([SHAPES[place] for place in (0, 1, 4, 5)], full=SHAPES)
 NAMES = [" ".join([name, *(f"{k}={v}" for k, v in at.items())]) for name, at in SHAPES]
 
 
@@ -62,6 +64,7 @@ def counted(found: Pixels, colours: list[str], *, with_idle: bool) -> dict[str, 
     return shown
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("name", "at"), SHAPES, ids=NAMES)
 def test_a_pictures_colours_have_the_area_of_their_time(
     name: str, at: dict[str, int], tmp_path: Path

@@ -18,6 +18,7 @@ from bubbleproof.report.viewer.viewer_parts import ViewedSchedule, viewer, viewe
 from bubbleproof.theory.families import FamilyMember, member
 from bubbleproof.theory.model.actions import Kind
 from proofs_tests.report.shares import shares
+from proofs_tests.sized import sized
 
 pytestmark = pytest.mark.skipif(browser_path() is None, reason="no Chromium here to open the page")
 TOLERANCE = Fraction(1, 200)  # of the chart's area
@@ -27,7 +28,7 @@ SHAPES = [
     ("dualpipe", {"p": 8, "m": 80, "tF": 1, "tB": 2}),  # overlapped pairs: half a lane each
     ("interleaved", {"p": 64, "v": 2, "m": 128}),
     ("1f1b", {"p": 64, "m": 4096}),  # 524,288 tasks
-]
+][: sized(-1, full=5)]
 COUNT = """(function () {
   const { view, canvas } = bubbleproof.viewers[0], found = {}, context = canvas.getContext("2d");
   const high = view.row * view.stride, gap = high >= 6 ? high * 0.08 : 0;
@@ -70,6 +71,7 @@ def counted(browser: Browser) -> dict[str, Fraction]:
     return {colour: Fraction(count, total) for colour, count in found.items()}
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("name", "at"), SHAPES, ids=[f"{n} {at}" for n, at in SHAPES])
 def test_colours_have_the_area_of_their_time_at_every_zoom(
     name: str, at: dict[str, int], tmp_path: Path, browser: Browser
