@@ -21,6 +21,7 @@ from bubbleproof.hand_over.torch_target import CHECK, torch_files
 STEPS = 10
 MOST_RANKS = 16  # processes of torch on one machine
 LONGEST = 600  # seconds
+LAUNCHER = (sys.executable, "-m", "torch.distributed.run", "--standalone")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +53,7 @@ def trained_check(handed: HandedSchedule, *, steps: int = STEPS) -> TrainedCheck
 
 
 def _difference(folder: Path, ranks: int, steps: int) -> str:
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    words = [*launcher, "--nproc-per-node", str(ranks), CHECK, str(steps)]
+    words = [*LAUNCHER, "--nproc-per-node", str(ranks), CHECK, str(steps)]
     own = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     try:
         done = subprocess.run(

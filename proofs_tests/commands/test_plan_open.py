@@ -38,7 +38,7 @@ def test_any_order_is_never_longer(command: Run, problem: Path) -> None:
     named = json.loads(command("plan", problem, "--json").out)
     free = problem.with_name("free.toml")
     free.write_text(f'{SMALL}\n[plan]\nframework = "any"\n')
-    found = json.loads(command("plan", free, "--work", "0.5", "--json").out)
+    found = json.loads(command("plan", free, "--work", "3", "--json").out)
     assert "framework" not in found
     assert found["lower_bound"] <= named["value"]
     # Slices are a quarter of a sample: ticks are multiples of 4, at most 2 off for each action.

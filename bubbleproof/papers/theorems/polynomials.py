@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 Coefficient = int | Fraction
 Environment = Mapping[str, Coefficient]
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Symbol:
+class Symbol(NamedTuple):
     """A name, and whether it stands for a time (ticks, real) or for an index (integer)."""
 
     name: str
@@ -36,14 +36,14 @@ class Polynomial:
     parts: tuple[tuple[Monomial, int], ...]
 
     def __post_init__(self) -> None:
-        degrees = {sum(s.is_time for s in monomial) for monomial, _ in self.parts}
+        degrees = {sum([s.is_time for s in monomial]) for monomial, _ in self.parts}
         if len(degrees) > 1 or max(degrees, default=0) > 1:
             raise ValueError(f"a polynomial is an index or a time throughout, got {self}")
 
     @classmethod
     def of(cls, parts: Mapping[Monomial, int]) -> Polynomial:
         """The polynomial of the given coefficients, those that are 0 left out."""
-        return cls(tuple(sorted((m, c) for m, c in parts.items() if c)))
+        return cls(tuple(sorted([(m, c) for m, c in parts.items() if c])))
 
     @property
     def symbols(self) -> frozenset[Symbol]:
@@ -55,6 +55,8 @@ class Polynomial:
 
     def plus(self, other: Polynomial, factor: int) -> Polynomial:
         """self + factor * other."""
+        if not other.parts:
+            return self
         parts = dict(self.parts)
         for monomial, coefficient in other.parts:
             parts[monomial] = parts.get(monomial, 0) + factor * coefficient
