@@ -4,7 +4,7 @@
 
 From Bubbleproof Require Import Definitions Stores AllRules Starts Exchange Packing LeftShift
   Pipeline OneF1B GPipe Instances OneMachine OrderPeaks Lifecycles PricesSound
-  InOrder Bounds FreeEdges OneStore SpanIdle VolumeSound Shown Relaxation Cases
+  InOrder Bounds FreeEdges OneStore SpanIdle VolumeSound Uses Trail Shown Relaxation Cases
   RankClaims NoRoom Windows WindowRows
   Peaks MemoryBound BPipe WaitGraph Semantics Stricter OneOrder Lowered ZBH1 Orders.
 
@@ -101,6 +101,9 @@ Definition every_theorem := (
   no_schedule_has_room,
   placed_plan,
   windows_bound_plans,
-  windows_on_the_problem).
+  windows_on_the_problem,
+  uses_held,
+  trail_bounds_plans,
+  trail_on_the_problem).
 
 Print Assumptions every_theorem.

@@ -65,11 +65,11 @@ Lemma evictor_full : forall i j, (2 * i < p)%nat -> (j < p - i)%nat ->
 Proof.
   intros i j Hi Hj now. unfold full. replace (p - acceptor i)%nat with (i + 1)%nat by lia.
   replace (i + 1 - 1)%nat with i by lia.
-  products (Z.of_nat j). products (Z.of_nat i).
+  cases. rewrite !Nat2Z.inj_sub by lia. rewrite !Nat2Z.inj_add. cbn [Z.of_nat Pos.of_succ_nat].
+  rewrite ?Nat2Z.inj_sub by lia. products (Z.of_nat j). products (Z.of_nat i).
   products (Z.of_nat p - 1 - Z.of_nat i). products (Z.of_nat p - 1 - 2 * Z.of_nat i).
   products (Z.of_nat m - Z.of_nat p + Z.of_nat i - Z.of_nat j).
-  cases. rewrite !Nat2Z.inj_sub by lia. rewrite !Nat2Z.inj_add. cbn [Z.of_nat Pos.of_succ_nat].
-  rewrite ?Nat2Z.inj_sub by lia. intros L U. split; split; lia.
+  intros L U. split; split; lia.
 Qed.
 
 (* ---- A plan of transfers. ---- *)

@@ -17,7 +17,7 @@
 
 Require Import ZArith Lia List Bool FMapPositive.
 From Bubbleproof Require Import Definitions Stores Starts Instances Bounds PriceTables Loads Groups
-  InOrder Lifecycles OneMachine FreeEdges Volume Shown Staged.
+  InOrder Lifecycles OneMachine FreeEdges Uses Shown Staged.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -85,18 +85,6 @@ Definition check_ends (t : positive) : bool :=
   | None => false
   end.
 
-Definition used (some : list life) (x : nat * nat) : list (event positive) :=
-  match nth_error some (fst x) with Some f => life_events f (snd x) | None => [] end.
-Definition pair_dec : forall x y : nat * nat, {x = y} + {x <> y}.
-Proof. repeat decide equality. Defined.
-Fixpoint pairs_once (l : list (nat * nat)) : bool :=
-  match l with
-  | [] => true
-  | x :: rest => negb (existsb (fun y => if pair_dec x y then true else false) rest) && pairs_once rest
-  end.
-Definition is_use (some : list life) (x : nat * nat) : bool :=
-  match nth_error some (fst x) with Some f => Nat.ltb (snd x) (length (begins f)) | None => false end.
-
 Definition check_part (st : store positive) (p : part_of) : bool :=
   match capacity _ st with
   | None => true
@@ -133,13 +121,6 @@ End Check.
 
 (* ---- Its starts are a plan of the short problem. ---- *)
 
-Lemma pairs_are_once : forall l, pairs_once l = true -> NoDup l.
-Proof.
-  induction l as [|x l IH]; intros H; [constructor|]. cbn in H. apply andb_true_iff in H as [N H].
-  constructor; [|exact (IH H)]. intros I. apply negb_true_iff, not_true_iff_false in N. apply N.
-  apply existsb_exists. exists x. split; [exact I|]. destruct (pair_dec x x); [reflexivity | congruence].
-Qed.
-
 Lemma once_apart : forall {A} (f : A -> positive) l x y, NoDup (map f l) -> In x l -> In y l ->
   f x = f y -> x = y.
 Proof.
@@ -149,23 +130,6 @@ Proof.
   - destruct O. rewrite E. apply in_map, Iy.
   - destruct O. rewrite <- E. apply in_map, Ix.
   - exact (IH x y N' Ix Iy E).
-Qed.
-
-(* A sum over some of a list without repetition. *)
-Lemma total_of_some : forall {A} (f : A -> Z) a b, NoDup a -> incl a b -> (forall x, In x b -> 0 <= f x) ->
-  total (map f a) <= total (map f b).
-Proof.
-  intros A f. induction a as [|x a IH]; intros b N I P.
-  - apply (total_least f b 0) in P. cbn. lia.
-  - inversion N as [|? ? O N']; subst. destruct (in_split x b (I x (or_introl eq_refl))) as (u & v & ->).
-    assert (J : incl a (u ++ v)).
-    { intros y Iy. pose proof (I y (or_intror Iy)) as K. apply in_app_or in K as [K|[->|K]].
-      - apply in_or_app. left. exact K.
-      - contradiction.
-      - apply in_or_app. right. exact K. }
-    specialize (IH (u ++ v) N' J). rewrite !map_app, !total_app in *. cbn [map total].
-    enough (total (map f a) <= total (map f u) + total (map f v)) by lia. apply IH.
-    intros y Iy. apply P. apply in_app_or in Iy as [Iy|Iy]; apply in_or_app; [left | right; right]; exact Iy.
 Qed.
 
 Section Placed.
@@ -221,49 +185,6 @@ Proof.
   rewrite D. reflexivity.
 Qed.
 
-(* The uses of the short problem hold no more than all uses of the store. *)
-Lemma part_held : forall i st some uses now, nth_error stores i = Some st ->
-  some = store_lives lives i -> length some <> 0%nat ->
-  NoDup uses -> (forall x, In x uses -> is_use some x = true) ->
-  held k s now (flat_map (used some) uses) <= held k s now (events _ st).
-Proof.
-  intros i st some uses now St E N Once Uses.
-  assert (Cs : check_store k (arcs_of es) l st some = true).
-  { destruct some as [|f rest] eqn:So; [destruct N; reflexivity|]. rewrite E.
-    apply (store_checked l es stores gs lives Ls i st f St). rewrite <- E. left. reflexivity. }
-  assert (Fine : forall f, In f some -> check_life k (arcs_of es) f = true).
-  { unfold check_store in Cs. rewrite !andb_true_iff, !forallb_forall in Cs. apply Cs. }
-  rewrite (held_by_lives l es stores gs s G st some now Cs (nth_error_In _ _ St)), held_flat.
-  set (all_uses := flat_map (fun i => map (pair i)
-    match nth_error some i with Some f => numbers f | None => [] end) (seq 0 (length some))).
-  transitivity (total (map (fun x => held k s now (used some x)) all_uses)).
-  - apply total_of_some; [exact Once| |].
-    + intros [a j] I. specialize (Uses _ I). unfold is_use in Uses. cbn [fst snd] in Uses.
-      apply in_flat_map. exists a. destruct (nth_error some a) as [f|] eqn:F; [|discriminate].
-      apply Nat.ltb_lt in Uses. split.
-      * apply in_seq. assert (a < length some)%nat by (apply nth_error_Some; congruence). lia.
-      * apply in_map, in_seq. lia.
-    + intros [a j] I. apply in_flat_map in I as (b & _ & I). apply in_map_iff in I as (j' & Eq & I).
-      injection Eq as -> ->. unfold used. cbn [fst snd].
-      destruct (nth_error some a) as [f|] eqn:F; [|destruct I].
-      apply in_seq in I. apply (never_below l es stores s V f (Fine f (nth_error_In _ _ F)) j now). lia.
-  - unfold all_uses. rewrite total_flat. clear.
-    assert (Gen : forall pre post, some = pre ++ post ->
-      total (map (fun i => total (map (fun x => held k s now (used some x)) (map (pair i)
-        match nth_error some i with Some f => numbers f | None => [] end))) (seq (length pre) (length post))) =
-      total (map (fun f => total (map (fun j => level l s f j now) (numbers f))) post)).
-    { intros pre post. revert pre. induction post as [|f post IH]; intros pre E; [reflexivity|].
-      cbn [length seq map total]. f_equal.
-      - assert (F : nth_error some (length pre) = Some f)
-          by (rewrite E, nth_error_app2, Nat.sub_diag by lia; reflexivity).
-        rewrite F, map_map. f_equal. apply map_ext. intros j. unfold used. cbn [fst snd].
-        rewrite F. reflexivity.
-      - specialize (IH (pre ++ [f])). rewrite app_length in IH. cbn [length] in IH.
-        replace (length pre + 1)%nat with (S (length pre)) in IH by lia. apply IH.
-        rewrite E, <- app_assoc. reflexivity. }
-    rewrite <- (Gen [] some eq_refl). apply Z.le_refl.
-Qed.
-
 Lemma part_fits : forall sts ps, check_parts l stores lives sh w sts ps = true ->
   forall st now, In st sts -> match capacity _ st with
     | Some c => base _ st + held k' placed now (events _ st) <= c | None => True end.
@@ -279,7 +200,7 @@ Proof.
     destruct P as [[[[[Le N] Once] Uses] Known] Same].
     rewrite (moved_held now _ Known).
     assert (R := room _ _ _ _ V given now (nth_error_In _ _ St)). rewrite Cap in R.
-    pose proof (part_held (of_place p) given some (uses_of p) now St eq_refl N (pairs_are_once _ Once) Uses)
+    pose proof (uses_held l es stores gs lives s G Ls V (of_place p) given some (uses_of p) now St eq_refl N (pairs_are_once _ Once) Uses)
       as Part. assert (D := G). unfold check_groups in D. rewrite !andb_true_iff in D.
     destruct D as [[[D _] _] _]. apply distinct_is_once in D as [D _].
     rewrite (told_held l s now _ (flat_map (used some) (uses_of p)) D); [lia| |exact Same].

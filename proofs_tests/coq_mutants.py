@@ -229,6 +229,45 @@ MUTANTS = {
         "(claim <=? head + n + tail)",
         "(claim - 1 <=? head + n + tail)",
     ),
+    "more uses than there are": ("Uses.v", "negb (existsb (fun y =>", "negb (forallb (fun y =>"),
+    "a literal that is false a tick too soon": (
+        "Facts.v",
+        "Some y => y <? n |",
+        "Some y => y <=? n |",
+    ),
+    "an order that its own reverse refutes": (
+        "Facts.v",
+        "is_ahead f b a && (0 <? ticks k a + ticks k b)",
+        "is_ahead f b a",
+    ),
+    "one of two that share nothing": (
+        "Facts.v",
+        "existsb (fun r => existsb (Z.eqb r) (sites k b)) (sites k a).",
+        "true.",
+    ),
+    "a crowd a tick longer": (
+        "Absurd.v",
+        "Some x, Some y => y <? x + busy",
+        "Some x, Some y => y <=? x + busy",
+    ),
+    "a store that is just full": ("Absurd.v", "(cap <? base _ st", "(cap <=? base _ st"),
+    "a use that is over": ("Absurd.v", "(0 <? ticks k t + ticks k e)", "true"),
+    "an edge carried over a task of -1 ticks": (
+        "Trail.v",
+        "is_ahead f b c && (0 <=? ticks k b)",
+        "is_ahead f b c",
+    ),
+    "a literal of which another may be true": (
+        "Trail.v",
+        "(firstn j c ++ skipn (S j) c)",
+        "(firstn j c)",
+    ),
+    "a lemma that supposes too much": ("Trail.v", "limit - ticks k t", "limit - ticks k t - 1"),
+    "a trail raised by one": (
+        "Trail.v",
+        "least <= last - first.\nProof.",
+        "least < last - first.\nProof.",
+    ),
     "a later start asked for": (
         "Definitions.v",
         "finish x + lag <=? start y",

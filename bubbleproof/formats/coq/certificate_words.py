@@ -11,7 +11,9 @@ from bubbleproof.formats.coq.coq_words import (
 )
 from bubbleproof.formats.coq.free_edges import groups_text, lives_text, ways_text
 from bubbleproof.formats.coq.price_list import prices_text
+from bubbleproof.formats.coq.trail_words import TrailWords
 from bubbleproof.theory.model.problem import Problem
+from bubbleproof.verify.certificates.certificate import Drup
 from bubbleproof.verify.certificates.certificate_rule import Certificate
 from bubbleproof.verify.certificates.one_machine import OneMachine, longest_paths
 from bubbleproof.verify.certificates.one_store import OneStore
@@ -60,17 +62,28 @@ def shown_text(problem: Problem, certificate: Certificate) -> str:
     if isinstance(certificate, TickPrices):
         return f"ByPrices ({prices_text(problem, certificate)})"
     if isinstance(certificate, OneMachine):
-        kind, text = "ByMachine", one_machine_text(problem, certificate)
+        kind, text = "ByMachine", f"({one_machine_text(problem, certificate)})"
     elif isinstance(certificate, OneStore):
-        kind, text = "ByStore", one_store_text(certificate)
+        kind, text = "ByStore", f"({one_store_text(certificate)})"
     elif isinstance(certificate, Volume):
-        kind, text = "ByVolume", volume_text(problem, certificate)
+        kind, text = "ByVolume", f"({volume_text(problem, certificate)})"
+    elif isinstance(certificate, Drup):
+        kind, text = "ByTrail", f"({certificate.bound}) {trail_text(problem, certificate)}"
     else:
         raise ValueError(
-            f"--coq writes proofs by prices (TickPrices), and by one resource (OneMachine), one "
-            f"store (OneStore) or what it holds for how long (Volume), got a "
+            f"--coq writes proofs by prices (TickPrices), one resource (OneMachine), one store "
+            f"(OneStore), what it holds for how long (Volume) or propagation (Drup), got a "
             f"{type(certificate).__name__}"
         )
+    return f"{kind} ({free_text(problem)})\n  {text}"
+
+
+def free_text(problem: Problem) -> str:
+    """Groups, lives and the edges that these justify."""
     edges = lines_text([*map(edge_text, certificate_edges(problem))])
-    free = f"Free [{groups_text(problem)}]\n  [{lives_text(problem)}]\n  [{edges}]"
-    return f"{kind} ({free})\n  ({text})"
+    return f"Free [{groups_text(problem)}]\n  [{lives_text(problem)}]\n  [{edges}]"
+
+
+def trail_text(problem: Problem, certificate: Drup) -> str:
+    """The trail of its lemmas for ``proofs/Trail.v``; ``ValueError`` where that has no words."""
+    return f"[{lines_text([*TrailWords(problem, certificate).items()])}]"

@@ -18,11 +18,12 @@ used in lifecycles.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bubbleproof.formats.coq.certificate_words import (
     one_machine_text,
     one_store_text,
+    trail_text,
     volume_text,
 )
 from bubbleproof.formats.coq.coq_words import (
@@ -39,6 +40,7 @@ from bubbleproof.formats.coq.price_list import prices_text
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.verify.certificates.certificate import Drup
 from bubbleproof.verify.certificates.certificate_rule import Certificate
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
@@ -148,7 +150,8 @@ def coq_theorem(problem: Problem, schedule: Schedule, certificate: Certificate) 
     problem, schedule
         A problem, and a schedule of it with all its tasks.
     certificate
-        A ``OneMachine`` or ``OneStore`` of either objective, a ``TickPrices`` or a ``Volume``.
+        A ``OneMachine`` or ``OneStore`` of either objective, a ``TickPrices``, a ``Volume``, or a
+        ``Drup`` of the makespan.
 
     Raises
     ------
@@ -196,10 +199,12 @@ def _claim(problem: Problem, certificate: Certificate) -> CoqClaim:
         return _one_store(problem, certificate)
     if isinstance(certificate, Volume):
         return _volume(problem, certificate)
+    if isinstance(certificate, Drup):
+        return _trail(problem, certificate)
     raise ValueError(
-        "--coq writes certificates by prices (TickPrices), and by one resource (OneMachine), one "
-        "store (OneStore) or what it holds for how long (Volume), got "
-        f"{type(certificate).__name__}; other kinds have no theorem in proofs/ yet"
+        "--coq writes certificates by prices (TickPrices), one resource (OneMachine), one store "
+        "(OneStore), what it holds for how long (Volume) or propagation (Drup), got "
+        f"{type(certificate).__name__}"
     )
 
 
@@ -232,6 +237,13 @@ def _one_store(problem: Problem, certificate: OneStore) -> CoqClaim:
 def _volume(problem: Problem, certificate: Volume) -> CoqClaim:
     files, text = "FreeEdges Volume VolumeSound", volume_text(problem, certificate)
     return _with_free_edges(problem, files, "volume_on_the_problem", text)
+
+
+def _trail(problem: Problem, certificate: Drup) -> CoqClaim:
+    files, text = "FreeEdges Facts Absurd Trail", trail_text(problem, certificate)
+    given = f"groups lives\n    all_edges ({certificate.bound}) proof"
+    claim = _with_free_edges(problem, files, "trail_on_the_problem", text)
+    return replace(claim, given=given)
 
 
 def _with_free_edges(problem: Problem, files: str, lemma: str, claim: str) -> CoqClaim:
