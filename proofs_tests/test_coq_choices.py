@@ -20,8 +20,8 @@ from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedOffloads
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.candidates.cases import STAY, Case, Cases, candidate_refusal
-from bubbleproof.verify.certificates.certificate import Drup
 from bubbleproof.verify.certificates.certificate_rule import Certificate
+from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindows
 from proofs_tests.coq import answer, needs_coq
 from proofs_tests.sized import sized
 from proofs_tests.verify.candidates.random_open import random_open
@@ -155,9 +155,9 @@ def test_a_bound_over_choices_is_a_theorem_and_no_more(folder: Path, solved: Sol
 
 
 def test_what_has_no_words_is_refused(solved: Solved) -> None:
-    drup = Drup(bound=1, lemmas=())
-    with pytest.raises(ValueError, match="got a Drup"):
-        solved.theorem(drup)
+    windows = MicrobatchWindows(first=0, store=0, windows=(), bound=1)
+    with pytest.raises(ValueError, match="got a MicrobatchWindows"):
+        solved.theorem(windows)
     idle = replace(solved.proof, objective="span_idle")
     with pytest.raises(ValueError, match="bounds of the makespan"):
         solved.theorem(idle)

@@ -17,11 +17,13 @@ from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline_problem import problem_of
 from bubbleproof.verify.certificates.certificate import Drup
 from bubbleproof.verify.certificates.certificate_rule import refusal
+from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindows
 from bubbleproof.verify.certificates.one_machine import OneMachine, one_machine_refusal
 from bubbleproof.verify.certificates.one_store import OneStore
 from bubbleproof.verify.certificates.tick_prices import prices_refusal
 from bubbleproof.verify.certificates.volume import Volume
 from proofs_tests.coq import answer, needs_coq
+from proofs_tests.verify.test_certificate_propagation import PROBLEM, PUSH
 from proofs_tests.verify.test_one_store import QUEUE
 from proofs_tests.verify.test_one_store import TRUE as STORED
 from proofs_tests.verify.test_tick_prices import rented
@@ -121,13 +123,15 @@ def test_prices_are_a_theorem_about_the_problem_itself(folder: Path) -> None:
         (QUEUE, STORED),
         (QUEUE, replace(STORED, objective="span_idle", bound=STORED.bound - 16)),
         (queue(4, 2), VOLUME),
+        (PROBLEM, Drup(bound=9, lemmas=(PUSH,))),
     ],
-    ids=("one store", "idle", "volume"),
+    ids=("one store", "idle", "volume", "propagation"),
 )
-def test_what_a_store_shows_is_a_theorem(
-    folder: Path, problem: Problem, true: OneStore | Volume
+def test_what_other_tests_know_is_a_theorem(
+    folder: Path, problem: Problem, true: OneStore | Volume | Drup
 ) -> None:
-    """Certificates of ``test_one_store`` and ``test_volume`` that are true, and raised by one.
+    """Certificates of ``test_one_store``, ``test_volume`` and ``test_certificate_propagation`` that
+    are true, and raised by one.
 
     The queue's one rank has 16 ticks of work.
     """
@@ -145,8 +149,9 @@ def test_what_coq_has_no_words_for_is_refused(
     solved: Solved, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     problem, schedule, certificate = solved
-    with pytest.raises(ValueError, match="got Drup; other kinds have no theorem"):
-        coq_theorem(problem, schedule, Drup(bound=1, lemmas=()))
+    windows = MicrobatchWindows(first=0, store=0, windows=(), bound=1)
+    with pytest.raises(ValueError, match="got MicrobatchWindows"):
+        coq_theorem(problem, schedule, windows)
     monkeypatch.setattr("bubbleproof.formats.coq.coq_theorem.MOST_TASKS", problem.num_tasks - 1)
     assert problem.num_tasks < MOST_TASKS
     with pytest.raises(ValueError, match=f"at most {problem.num_tasks - 1} tasks"):
