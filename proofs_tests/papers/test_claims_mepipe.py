@@ -23,7 +23,7 @@ from proofs_tests.sized import sized
 
 CLAIMS = claims("mepipe")
 # Cases looked at here; most refuted claims fail in one of them.
-LIMIT: int | None = sized(60, full=None)
+LIMIT: int | None = sized(12, full=None)
 
 
 @cache

@@ -10,14 +10,16 @@ import pytest
 
 from bubbleproof.papers.claims import PaperClaim, Reading
 from bubbleproof.papers.claims.registry import claims
+from proofs_tests.sized import sampled, sized
 
-READ = [claim for claim in claims().values() if claim.readings and claim.corrected is None]
+ALL = [claim for claim in claims().values() if claim.readings and claim.corrected is None]
+READ = sampled(ALL, every=3)
 
 
 def surviving(reading: Reading) -> frozenset[int] | None:
     """The mutants that no case of the small domain refutes; None where the reading fails."""
-    left = reading.mutants
-    for params in reading.domain.points:
+    left, points = reading.mutants, reading.domain.points
+    for params in points if reading.slack is None else points[: sized(60, full=None)]:
         predicted, measured = reading.values(params)
         if not reading.accepts(predicted, measured):
             return None

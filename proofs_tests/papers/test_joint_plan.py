@@ -105,7 +105,7 @@ def refused(paper: str, given: PaperInput) -> PaperChoice | None:
 @pytest.mark.parametrize("paper", planners())
 def test_the_plan_is_never_worse_than_what_runs_of_the_paper(paper: str) -> None:
     beside, executable = 0, 0
-    for seed in range(sized(12, full=300)):
+    for seed in range(sized(6, full=300)):
         given = drawn(paper, seed)
         if (chosen := refused(paper, given)) is None:
             continue
@@ -130,7 +130,7 @@ def test_the_plan_is_never_worse_than_what_runs_of_the_paper(paper: str) -> None
             assert joint.value == last_end(problem, winner.schedule)
             assert check_whole(problem, winner.schedule).ok
             assert dict(joint.space.others)[winner.candidate.beside] == winner.pipeline
-    assert executable > 5
+    assert executable > sized(1, full=5)
     # What MEPipe and BPipe run is mostly one of the candidates.
     assert beside or paper in ("bpipe", "mepipe")
 

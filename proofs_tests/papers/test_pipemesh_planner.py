@@ -61,7 +61,7 @@ def chosen(capacity: int | None, chunks: tuple[int, ...] = (1, 2, 3, 6)) -> Pape
 
 
 def test_choices_run_within_the_memory_that_the_paper_counts() -> None:
-    for capacity in sized((500, 360, 300, 280, 262), full=range(250, 520, 5)):
+    for capacity in sized((500, 280, 262), full=range(250, 520, 5)):
         found = chosen(capacity)
         run = found.run
         assert run is not None
@@ -78,7 +78,7 @@ def test_choices_run_within_the_memory_that_the_paper_counts() -> None:
 
 
 def test_the_joint_plan_is_never_worse_by_the_same_costs() -> None:
-    for capacity in (500, 400, 280):
+    for capacity in sized((400,), full=(500, 400, 280)):
         found = chosen(capacity)
         assert found.improved is not None
         planned = plan(space(capacity, chunks=(1, 2, 3, 6)), PlanOptions(time_limit=0.5, threads=1))

@@ -23,6 +23,7 @@ from bubbleproof.verify.candidates.bundle import check_bundle
 from bubbleproof.verify.candidates.chosen import foreign_choice
 from proofs_tests.patience import FOREVER, PATIENCE, ended
 from proofs_tests.planners.found_plans import GAPS, found_plan, value_found
+from proofs_tests.sized import sized
 
 SPACE = PlanSpace(
     pipeline=Pipeline(
@@ -232,7 +233,7 @@ def test_no_time_is_no_limit() -> None:
 def test_counted_work_repeats(has_workers: bool) -> None:
     """Candidates leave gaps when the work is done: nothing but the count ends it."""
     hard = replace(GAPS, placements=("loop", "wave"))
-    options = PlanOptions(time_limit=PATIENCE, work=0.15, threads=1)
+    options = PlanOptions(time_limit=PATIENCE, work=sized(0.05, full=0.15), threads=1)
 
     def answers() -> tuple[object, ...]:
         with ThreadPoolExecutor(2) if has_workers else nullcontext() as pool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bubbleproof.papers.theorems.periodic_families import PeriodicTheorem, periodic_theorem
@@ -11,9 +11,9 @@ from bubbleproof.papers.theorems.periodic_schedule import LinearForm, PeriodicSc
 from bubbleproof.papers.theorems.theorem import Twin, TwinMaker
 
 
-def periodic_twins() -> Iterator[Twin]:
-    """Two twins of every such theorem, and more of T-Recomp's."""
-    for about in listed():
+def periodic_twins(of: Sequence[PeriodicTheorem] | None = None) -> Iterator[Twin]:
+    """Two twins of every such theorem, or of these, and more of T-Recomp's."""
+    for about in listed() if of is None else of:
         one = replace(about, shapes=about.shapes[:1])
         right = one.shapes[0].schedule()
         twin, name = _changes(one), right.shape
