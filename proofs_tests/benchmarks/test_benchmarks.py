@@ -122,7 +122,7 @@ def test_crossed_programs_are_crossed_by_a_second_route(surveys: dict[str, Sched
         assert channels_in_order(lowered, found.stage_rank)
         assert not channels_in_order(deferred(found, lowered), found.stage_rank)
         assert not channels_in_order(before_use(found, lowered), found.stage_rank)
-    assert crossed == 3
+    assert crossed == sized(2, full=3)  # the third has three ranks
 
 
 def test_the_default_lowering_holds_under_every_semantics(

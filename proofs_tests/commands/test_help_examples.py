@@ -13,6 +13,7 @@ import bubbleproof as bp
 from bubbleproof.cli import app
 from bubbleproof.commands.options.help_examples import EXAMPLES
 from proofs_tests.commands.conftest import Run
+from proofs_tests.sized import sized
 from proofs_tests.structure import ROOT
 
 LINES = [line for lines in EXAMPLES.values() for line in lines]
@@ -73,7 +74,8 @@ def test_a_line_with_an_option_that_is_none_is_refused() -> None:
         get_command(app).commands["solve"].make_context("solve", ["p.toml", "--tmie-limit", "3"])  # type: ignore[attr-defined]  # a group
 
 
-@pytest.mark.parametrize("line", RUN)
+@pytest.mark.sweep
+@pytest.mark.parametrize("line", RUN[:: sized(2, full=1)])
 def test_an_example_runs(command: Run, folder: Path, line: str) -> None:
     _, name, *words = shlex.split(line)
     answer = command(name, *words)

@@ -20,6 +20,7 @@ import pytest
 from bubbleproof.cli import main
 from bubbleproof.parallel import postponed, run_all
 from proofs_tests.own_process import run_alone
+from proofs_tests.sized import sized
 
 Value = TypeVar("Value")
 PROBLEM = "ranks = 2\nmicrobatches = 3\n[durations]\nforward = [1, 3]\nbackward = [2, 4]\n"
@@ -138,17 +139,21 @@ def interrupted_claims() -> None:
     assert verdicts["bpipe.eq5"] is not None
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "work",
-    [
-        interrupted_pareto,
-        interrupted_pareto_after_the_last_point,
-        interrupted_pareto_beside_the_published,
-        interrupted_bench,
-        interrupted_prove,
-        interrupted_claims,
-        interrupted_claims_at_once,
-    ],
+    sized(
+        [interrupted_pareto, interrupted_bench, interrupted_prove, interrupted_claims],
+        full=[
+            interrupted_pareto,
+            interrupted_pareto_after_the_last_point,
+            interrupted_pareto_beside_the_published,
+            interrupted_bench,
+            interrupted_prove,
+            interrupted_claims,
+            interrupted_claims_at_once,
+        ],
+    ),
 )
 def test_what_was_found_is_printed(work: Callable[[], None]) -> None:
     run_alone(work)

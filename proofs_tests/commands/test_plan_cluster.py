@@ -13,6 +13,7 @@ from bubbleproof.papers.planning.planner_list import planners
 from bubbleproof.planners.cluster_planned import ClusterPlan
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.small_cluster import SMALL
+from proofs_tests.sized import sampled
 
 TEXT = f"""{SMALL}\
 [plan]
@@ -164,7 +165,8 @@ def test_what_is_refused(
     assert {path.name for path in tmp_path.iterdir()} == {"small.toml"}
 
 
-@pytest.mark.parametrize("paper", planners())
+@pytest.mark.sweep
+@pytest.mark.parametrize("paper", sampled([*planners()], every=2))
 def test_a_paper_stands_beside_the_plan_of_the_winners_deployment(
     command: Run, problem: Path, tmp_path: Path, paper: str
 ) -> None:

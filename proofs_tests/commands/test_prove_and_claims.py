@@ -17,7 +17,7 @@ from bubbleproof.commands.papers.claims_record import Record, record
 from bubbleproof.papers.claims import ClaimDecision, ClaimVerdict, Counterexample, decide
 from bubbleproof.papers.claims.registry import claims
 from bubbleproof.papers.theorems.theorem_library import theorems
-from bubbleproof.papers.theorems.twins import twins
+from bubbleproof.papers.theorems.twins import _one_f_one_b
 from proofs_tests.commands.conftest import Run
 from proofs_tests.sized import sized
 
@@ -194,8 +194,8 @@ def test_the_page_says_how_it_came_about(command: Run, tmp_path: Path) -> None:
 def test_a_claim_is_not_proved_by_a_theorem_that_fails(
     command: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = ("interleaved", "bpipe-printed")
-    broken = {**{name: theorems()[name] for name in kept}, "1f1b": twins()[0].theorem}
+    kept, wrong = ("interleaved", "bpipe-printed"), next(iter(_one_f_one_b()))
+    broken = {**{name: theorems()[name] for name in kept}, "1f1b": wrong.theorem}
     monkeypatch.setattr("bubbleproof.papers.audit.audit.theorems", lambda: broken)
     words = ["claims", "--audit", "--paper", "bpipe", "--limit", "2", "--workers", "1", "--json"]
     found = json.loads(command(*words).out)

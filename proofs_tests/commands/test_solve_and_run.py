@@ -12,6 +12,7 @@ from bubbleproof.report.replay_json import read_replay
 from bubbleproof.solvers import ENGINES, OBJECTIVES
 from proofs_tests.commands.conftest import Run
 from proofs_tests.patience import PATIENCE
+from proofs_tests.sized import sized
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = "ranks = 2\nmicrobatches = 4\n[durations]\nforward = 1\nbackward = 2\n"
@@ -108,10 +109,14 @@ def test_the_whole_way_as_json(command: Run, tmp_path: Path) -> None:
     assert {row["verdict"] for row in found["replay"]} == {"holds"}
 
 
+LONG = {"memory-choices"}  # to prove
 PIPELINES = [path for path in sorted(EXAMPLES.glob("*.toml")) if not is_cluster_file(path)]
 
 
-@pytest.mark.parametrize("name", [path.name for path in PIPELINES])
+@pytest.mark.sweep
+@pytest.mark.parametrize(
+    "name", [path.name for path in PIPELINES if path.stem not in sized(LONG, full=set[str]())]
+)
 def test_examples_solve_to_optimal(command: Run, name: str) -> None:
     answer = command("solve", EXAMPLES / name, "--json", "--time-limit", str(int(PATIENCE)))
     assert (answer.status, json.loads(answer.out)["status"]) == (0, "OPTIMAL")

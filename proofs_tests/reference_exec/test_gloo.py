@@ -47,7 +47,7 @@ def test_published_schedules_replay_on_gloo(
         ("toffload", {"p": 2, "m": 3}, "float64"),
         ("zb-v", {"p": 2, "m": 4}, "float64"),
         ("dualpipev", {"p": 2, "m": 4}, "float32"),
-    ],
+    ][:: sized(2, full=1)],
 )
 def test_choices_and_slices_replay_on_gloo(
     name: str, params: dict[str, int], dtype: str, pool: GlooPool

@@ -44,7 +44,7 @@ def written(tmp_path: Path) -> Write:
 
 
 @pytest.mark.parametrize(
-    "kind", sized(["gpt2", "mixtral"], full=["gpt2", "mixtral", "llama", "qwen2", "qwen3"])
+    "kind", sized(["mixtral"], full=["gpt2", "mixtral", "llama", "qwen2", "qwen3"])
 )
 @pytest.mark.parametrize("dtype", sized(["float64"], full=["float64", "float32", "bfloat16"]))
 def test_a_replay_keeps_its_promises(written: Write, kind: str, dtype: str) -> None:

@@ -41,8 +41,9 @@ def test_graphs_of_every_form_replay(name: str) -> None:
     for case in (*sized(cases[NAMES.index(name) % 2 :: 2], full=cases), *overlapped):
         report = run(case, spec, training=TRAINING, data_parallel=2)
         assert report.ok, str(report)
-    report = run(family_case("zb-h1", p=2, m=3), spec, count_bytes=False)
-    assert report.ok, str(report)
+    if name in sized(NAMES[1:2], full=NAMES):
+        report = run(family_case("zb-h1", p=2, m=3), spec, count_bytes=False)
+        assert report.ok, str(report)
 
 
 def test_a_strided_output_is_the_same_message_on_processes() -> None:
