@@ -1,7 +1,8 @@
 """Hypothesis settings of the whole suite: the same examples on every run, no deadline.
 
-``HYPOTHESIS_PROFILE=explore`` draws fresh and more examples instead. ``benchmarks`` is importable
-also where pytest was not started as ``python -m pytest``.
+25 of each property by default, 60 with ``BUBBLEPROOF_SWEEP=full``; ``HYPOTHESIS_PROFILE=explore``
+draws fresh and more examples instead. ``benchmarks`` is importable also where pytest was not
+started as ``python -m pytest``.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from proofs_tests.old_objects import hide_what_is_old
+from proofs_tests.sized import sized
 
 ROOT = str(Path(__file__).parents[1])
 if ROOT not in sys.path:
@@ -28,7 +30,7 @@ settings.register_profile(
     derandomize=True,
     deadline=None,
     database=None,
-    max_examples=60,
+    max_examples=sized(25, full=60),
     suppress_health_check=[HealthCheck.too_slow],  # the machine may be shared
 )
 settings.register_profile("explore", deadline=None, max_examples=1000)
