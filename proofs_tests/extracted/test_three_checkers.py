@@ -138,6 +138,18 @@ def test_damaged_certificates_are_judged_alike(program: Path) -> None:
 
 
 @needs_judge
+def test_what_is_found_out_once_a_problem_changes_no_verdict(
+    program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    once, anew = DamagedAgreement(), DamagedAgreement()
+    compare_damaged(once, program, sized(150, full=5_000), each=4)
+    monkeypatch.setattr("proofs_tests.extracted.damaged_certificates.ONCE_A_PROBLEM", [])
+    compare_damaged(anew, program, sized(150, full=5_000), each=4)
+    assert (once.accepted, once.looked_at) == (anew.accepted, anew.looked_at)
+    assert once.wrong == anew.wrong == []
+
+
+@needs_judge
 def test_a_checker_that_differs_is_found_out(
     program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,8 @@ head and none after the last of them but what the least tail takes,
 
     makespan >= min head(t) + sum of durations of S + min tail(t)   (Carlier 1982).
 
-The same is true of the span of a rank; less all its work, that is its ``span_idle``.
+The same is true of the span of a rank; less all its work, that is its ``span_idle``. Each task of S
+must be between computations: of another (a transfer that nothing waits for) nothing follows.
 """
 
 from __future__ import annotations
@@ -56,8 +57,10 @@ def one_machine_refusal(problem: Problem, certificate: OneMachine) -> str | None
         return "the problem's precedences have a cycle"
     heads, tails = paths
     chosen = np.array(tasks)
-    least = min(heads[t] for t in tasks) + min(tails[t] for t in tasks)
-    least += int(problem.duration[chosen].sum())
+    head, tail = min(heads[t] for t in tasks), min(tails[t] for t in tasks)
+    if min(head, tail) < NO_PATH >> 1:
+        return "some of the tasks are not between computations"
+    least = head + int(problem.duration[chosen].sum()) + tail
     if certificate.objective == "span_idle":
         least -= int(problem.duration[users].sum())
     if least < certificate.bound:

@@ -245,9 +245,12 @@ class MicrobatchPart:
         rows = sorted((row_of[before], row_of[after], lag) for before, after, lag in named)
         self.ticks: list[int] = problem.duration[tasks].tolist()
         least = [0 if rank >= 0 else NO_PATH for rank in problem.rank_of_task[tasks].tolist()]
-        self.heads = longest(rows, self.ticks, least)
-        back = sorted(((after, before, lag) for before, after, lag in rows), reverse=True)
-        self.tails = longest(back, self.ticks, least)
+        left = None
+        while left != (left := len(rows)):  # paths go through tasks within alone
+            self.heads = longest(rows, self.ticks, least)
+            back = sorted(((after, before, lag) for before, after, lag in rows), reverse=True)
+            self.tails = longest(back, self.ticks, least)
+            rows = [edge for edge in rows if self.is_within(edge[0]) and self.is_within(edge[1])]
         self._before: dict[int, list[tuple[int, int]]] = {}
         for before, after, lag in rows:
             self._before.setdefault(after, []).append((before, self.ticks[before] + lag))
@@ -270,5 +273,5 @@ class MicrobatchPart:
         row
             The place of a task in the part, from 0.
         """
-        known = [pair for pair in self._before.get(row, ()) if self.is_within(pair[0])]
+        known = self._before.get(row, ())
         return max(known, key=lambda pair: (self.heads[pair[0]] + pair[1], pair[0]), default=None)
