@@ -29,6 +29,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 from random import Random
+from unittest.mock import patch
 
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.problem import Problem
@@ -37,6 +38,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.programs.messages import as_kind, messages
 from bubbleproof.theory.pipelines.programs.pytorch_runtime import WAIT_OF
 from bubbleproof.verify import Semantics, check_communication
+from bubbleproof.verify.communication.deadlock import WEAKER
 from bubbleproof.verify.communication.waiting_rules import (
     RULES,
     Batching,
@@ -146,16 +148,17 @@ def counterexamples(
     """
     found: dict[tuple[Semantics, Semantics], Counterexample] = {}
     for shape in shapes:
-        problem = _problem(shape)
-        for orders in _programs(problem, most, Random(str(shape))):
+        problem = problem_of(shape)
+        for orders in programs_of(problem, most, Random(str(shape))):
             _note(found, shape, problem, orders)
     for shape, texts in MADE:
         orders = tuple(tuple(map(Action.parse, text.split())) for text in texts)
-        _note(found, shape, _problem(shape), orders)
+        _note(found, shape, problem_of(shape), orders)
     return found
 
 
-def _problem(shape: Shape) -> Problem:
+def problem_of(shape: Shape) -> Problem:
+    """The problem of a shape."""
     p, v, m, placed = shape
     given = Pipeline(num_ranks=p, num_chunks=v, num_microbatches=m, placement=placed)
     return given.problem()
@@ -168,17 +171,20 @@ def _note(
     orders: Orders,
 ) -> None:
     """Keep a program for each pair of which it is the first counterexample."""
-    ok, told = _judged(problem, orders)
+    ok, told = judged(problem, orders)
     for a, b in product(Semantics, repeat=2):
         if ok[a] and not ok[b] and (a, b) not in found:
             found[a, b] = Counterexample(shape=shape, orders=orders, message=told[b])
 
 
-def _judged(problem: Problem, orders: Orders) -> tuple[dict[Semantics, bool], dict[Semantics, str]]:
+def judged(problem: Problem, orders: Orders) -> tuple[dict[Semantics, bool], dict[Semantics, str]]:
+    """Whether a program ends under each semantics, and what is told where it does not."""
     program = Program.from_orders([list(order) for order in orders])
     ok, told = {}, {}
     crossed = ""
-    for decision in check_communication(problem, program, tuple(Semantics)).decisions:
+    with patch.dict(WEAKER, clear=True):  # each looked at, whatever follows from what
+        verdict = check_communication(problem, program, tuple(Semantics))
+    for decision in verdict.decisions:
         semantics = Semantics(decision.detail)
         ok[semantics] = decision.ok
         crossed = next((violation.message for violation in decision.violations), crossed)
@@ -186,7 +192,7 @@ def _judged(problem: Problem, orders: Orders) -> tuple[dict[Semantics, bool], di
     return ok, told
 
 
-def _programs(problem: Problem, most: int, random: Random) -> Iterator[Orders]:
+def programs_of(problem: Problem, most: int, random: Random) -> Iterator[Orders]:
     """Programs in which every row stands behind what it needs on its rank."""
     ranks = [_needed(problem, rank) for rank in range(problem.num_ranks)]
     all_of = [_extensions(rows, most) for rows in ranks]

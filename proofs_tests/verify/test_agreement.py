@@ -93,7 +93,7 @@ def test_every_program_operator_mutates_every_family(tally: Tally) -> None:
     ("owner", "part"),
     [
         ("steps.Steps", "_crossed_channels"),
-        ("steps.Steps", "_ends"),
+        ("steps.Steps", "_misplaced"),
         ("deadlock._Waits", "_program_order"),
         ("deadlock._Waits", "_inputs"),
         ("deadlock._Waits", "_stream_order"),

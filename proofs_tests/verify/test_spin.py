@@ -81,5 +81,5 @@ def test_rule_6_and_spin_agree_on_mutants(search: Path) -> None:
 
 def test_a_rule_that_is_wrong_is_found_out(search: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Negative control: what lets everything through disagrees within some mutants.
-    monkeypatch.setattr("bubbleproof.verify.communication.matching.deadlock", lambda *_: [])
+    monkeypatch.setattr("bubbleproof.verify.communication.deadlock.deadlock", lambda *_: [])
     assert spin_agreement.mutants_compared(search, 5).disagreements != []

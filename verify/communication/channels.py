@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from bubbleproof.theory.model.actions import Action
+from bubbleproof.theory.model.actions import ActionTable
 from bubbleproof.verify.explain.programs import ProgramFault
 
 Channels = dict[tuple[int, int], list[tuple[int, int]]]  # (source, target): rows of (send, receive)
 
 
-def crossed(channels: Channels, actions: Sequence[Action], noun: str) -> Iterator[ProgramFault]:
+def crossed(channels: Channels, actions: ActionTable, noun: str) -> Iterator[ProgramFault]:
     """Channels whose k-th send and k-th receive are not of one message, each with its first k.
 
     ``actions`` are those of all rows; ``noun`` says what is sent.

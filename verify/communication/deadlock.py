@@ -9,6 +9,8 @@ needs to be searched, since what may happen stays possible.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from bubbleproof.theory.model.actions import NONE, Bools, Ints
@@ -20,7 +22,32 @@ from bubbleproof.verify.communication.waiting_rules import RULES, Batching, Bloc
 from bubbleproof.verify.explain.programs import ProgramFault
 
 Edges = Ints  # shape (number, 2): what waits for the first of a row is the second
+# What is safe under the first is safe under the others where nothing but messages stands between
+# the computations: lemma 8 of docs/guide/formal.md, which Coq proves (proofs/Stricter.v).
+WEAKER = {
+    Semantics.RANK_STREAM: (Semantics.LAUNCH_ORDER, Semantics.PAIR_STREAM, Semantics.BUFFERED),
+    Semantics.LAUNCH_ORDER: (Semantics.PAIR_STREAM, Semantics.BUFFERED),
+    Semantics.PAIR_STREAM: (Semantics.BUFFERED,),
+    Semantics.RENDEZVOUS: (Semantics.BUFFERED,),
+}
 _LEVELS = ("", "the start of ", "the end of the batch of ", "the communicator of ")
+
+
+def deadlocks(steps: Steps, semantics: Sequence[Semantics]) -> dict[Semantics, list[ProgramFault]]:
+    """``deadlock`` under each; not looked for where a stricter semantics has none (``WEAKER``).
+
+    Parameters
+    ----------
+    steps
+        With no step unmatched.
+    semantics
+        In any order.
+    """
+    found: dict[Semantics, list[ProgramFault]] = {}
+    for name in sorted(semantics, key=lambda one: -len(WEAKER.get(one, ()))):
+        stricter = [other for other in found if name in WEAKER.get(other, ()) and not found[other]]
+        found[name] = [] if stricter and steps.is_plain else deadlock(steps, name)
+    return found
 
 
 def deadlock(steps: Steps, semantics: Semantics) -> list[ProgramFault]:

@@ -16,11 +16,14 @@ a time.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from bubbleproof.theory.model.actions import NONE, Action, Kind
+import numpy as np
+
+from bubbleproof.theory.model.actions import NONE, Action, Ints, Kind
 from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.programs.messages import as_kind, parts_of
 from bubbleproof.verify.communication.channels import Channels, crossed
 from bubbleproof.verify.explain.programs import ProgramFault
@@ -51,26 +54,24 @@ class _PeerTransfer:
 class PeerTransfers:
     """The EVICTs and LOADs among the rows of a program, if there are any on ranks."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        actions: Sequence[Action],
-        rank: Sequence[int],
-        computations: Iterable[int],
-    ) -> None:
-        """``rank`` of each row; ``computations`` are the rows of tasks that occupy a rank."""
+    def __init__(self, problem: Problem, program: Program, computations: Ints) -> None:
+        """``computations`` are the rows of tasks that occupy a rank."""
+        self._actions, self._rank = actions, rank = program.actions, program.resource.tolist()
         self._row_of: dict[Action, int] = {}
-        for row in computations:
-            self._row_of |= dict.fromkeys(parts_of(actions[row]), row)
         self._rows: dict[Action, dict[int, list[int]]] = {}
-        for row, action in enumerate(actions):
-            is_transfer = action.kind in (Kind.EVICT, Kind.LOAD) and action not in self._row_of
-            if is_transfer and rank[row] < problem.num_ranks:
+        self._transfers: list[_PeerTransfer] = []
+        is_there = actions.is_kind(Kind.EVICT, Kind.LOAD) & (program.resource < problem.num_ranks)
+        is_there[computations] = False
+        self._wanted: set[Action] = set()
+        if not is_there.any():
+            return
+        for row in computations.tolist():
+            self._row_of |= dict.fromkeys(parts_of(actions[row]), row)
+        for row in np.flatnonzero(is_there).tolist():
+            if (action := actions[row]) not in self._row_of:
                 self._rows.setdefault(action, {}).setdefault(rank[row], []).append(row)
         beside = problem.actions.is_kind(Kind.EVICT, Kind.LOAD) & (problem.rank_of_task == NONE)
         self._wanted = set(problem.actions.take(beside)) if self._rows else set()
-        self._actions, self._rank = actions, rank
-        self._transfers: list[_PeerTransfer] = []
 
     def posts(self) -> set[int]:
         """The rows that post a transfer: the first of each rank."""

@@ -24,7 +24,7 @@ from bubbleproof.theory.pipelines.programs.messages_in_programs import (
     program_without_messages,
     without_messages,
 )
-from bubbleproof.verify.communication.deadlock import deadlock
+from bubbleproof.verify.communication.deadlock import deadlocks
 from bubbleproof.verify.communication.semantics import USUAL, Semantics
 from bubbleproof.verify.communication.steps import Steps
 from bubbleproof.verify.explain.programs import ProgramFault, violation
@@ -56,11 +56,13 @@ def check_communication(
     problem = without_messages(problem)
     steps = Steps(problem, program, has_barrier=has_barrier)
     unmatched = steps.unmatched()
+    mistakes = {name: unmatched or steps.crossed(name) for name in semantics}
+    stuck = deadlocks(steps, [name for name in semantics if not mistakes[name]])
     decisions = []
     told_before: list[ProgramFault] = []
     for name in semantics:
-        wrong = unmatched or steps.crossed(name)
-        faults = wrong or deadlock(steps, name)
+        wrong = mistakes[name]
+        faults = wrong or stuck[name]
         shown = [fault for fault in faults[:SHOWN] if fault not in told_before]
         told_before = wrong or told_before
         told = tuple(violation(problem, program, Rule.COMMUNICATION, fault) for fault in shown)

@@ -9,9 +9,12 @@ others it lasts until the message has been received.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+
+import numpy as np
 
 from bubbleproof.theory.model.actions import Action, Kind
+from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.programs.messages import as_kind
 from bubbleproof.verify.explain.programs import ProgramFault
 
@@ -21,16 +24,16 @@ SEND_OF = {Kind.WAIT_SEND_F: Kind.SEND_F, Kind.WAIT_SEND_B: Kind.SEND_B}
 class SendWaits:
     """The waits among the rows of a program; ``edges`` are (SEND, wait) where nothing is wrong."""
 
-    def __init__(self, actions: Sequence[Action], rank: Sequence[int]) -> None:
-        self._actions, self._rank = actions, rank
-        self._sends: dict[tuple[int, Action], list[int]] = {}
+    def __init__(self, program: Program) -> None:
+        self._actions = actions = program.actions
+        self._sends: dict[tuple[int, Action], list[int]] = {}  # where there are waits
         self._waits: dict[tuple[int, Action], list[int]] = {}
-        for row, action in enumerate(actions):
-            if action.kind in SEND_OF:
-                sent = as_kind(action, SEND_OF[action.kind])
-                self._waits.setdefault((rank[row], sent), []).append(row)
-            elif action.kind in SEND_OF.values():
-                self._sends.setdefault((rank[row], action), []).append(row)
+        for row in np.flatnonzero(actions.is_kind(*SEND_OF)).tolist():
+            sent = as_kind(actions[row], SEND_OF[actions[row].kind])
+            self._waits.setdefault((program.resource.item(row), sent), []).append(row)
+        sends = np.flatnonzero(actions.is_kind(*SEND_OF.values())) if self._waits else ()
+        for row in map(int, sends):
+            self._sends.setdefault((program.resource.item(row), actions[row]), []).append(row)
 
     @property
     def edges(self) -> list[tuple[int, int]]:
@@ -49,6 +52,6 @@ class SendWaits:
             elif rows[0] < self._sends[key][0]:
                 places = [rows[0], self._sends[key][0]]
                 yield f"{wait} on rank {rank} waits for {sent} before it is posted", places
-        for (rank, sent), rows in self._sends.items() if self._waits else ():
+        for (rank, sent), rows in self._sends.items():
             if (rank, sent) not in self._waits:
                 yield f"{sent} on rank {rank} is never waited for, where other SENDs are", rows

@@ -10,17 +10,18 @@ activations and gradients go over two communicators (``per-direction``).
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
 
-from bubbleproof.theory.model.actions import NONE, Action, Ints, Kind
+from bubbleproof.theory.model.actions import NONE, Ints, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.programs.messages import Message, messages
+from bubbleproof.theory.pipelines.programs.messages import Message, message_table
 from bubbleproof.verify.communication.channels import Channels, crossed
 from bubbleproof.verify.communication.evict_load import PeerTransfers
+from bubbleproof.verify.communication.message_ends import MessageEnds
 from bubbleproof.verify.communication.semantics import Semantics
 from bubbleproof.verify.communication.send_waits import SendWaits
 from bubbleproof.verify.communication.stream_ends import Flow, StreamEnds
@@ -31,46 +32,39 @@ from bubbleproof.verify.explain.programs import ProgramFault
 ENDS = (Kind.SEND_F, Kind.RECV_F, Kind.SEND_B, Kind.RECV_B)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MatchedTransfer:
-    """A message with the rows of its two ends."""
-
-    message: Message
-    send: int
-    recv: int
-
-
 class Steps:
-    """The rows of a program; ``transfers`` are the messages of which both ends stand once."""
+    """The rows of a program, and of messages ``pairs``, the rows of a SEND and of its RECV.
+
+    ``is_plain``: there is nothing but messages and computations of ranks.
+
+    Precondition of all but ``unmatched``: there are no unmatched rows.
+    """
 
     def __init__(self, problem: Problem, program: Program, *, has_barrier: bool = False) -> None:
-        self.problem = problem
-        self.rank = program.resource
-        self.actions = list(program.actions)
+        self.problem, self.actions, self.rank = problem, program.actions, program.resource
         self.is_transfer = program.actions.is_kind(*ENDS)
         self._is_forward = program.actions.is_kind(Kind.SEND_F)
         task, home = problem.locate(program.actions), np.append(problem.rank_of_task, NONE)
         on_rank = np.flatnonzero(home[task] != NONE)  # others run beside the ranks' computations
+        self.is_plain = bool((self.is_transfer | (home[task] != NONE)).all())
         self._row = np.full(problem.num_tasks + 1, NONE, dtype=np.int64)  # of each task, or none
         self._row[task[on_rank]] = on_rank
-        rank = self.rank.tolist()
-        self.peer_transfers = PeerTransfers(problem, self.actions, rank, on_rank.tolist())
-        self.exchanges = Exchanges(
-            problem, self.actions, rank, task.tolist(), has_barrier=has_barrier
-        )
-        self.waits = SendWaits(self.actions, rank)
-        self.transfers: list[MatchedTransfer] = []
+        self.peer_transfers = PeerTransfers(problem, program, on_rank)
+        self.exchanges = Exchanges(problem, program, task, has_barrier=has_barrier)
+        self.waits = SendWaits(program)
+        self._messages = message_table(problem)
+        self._ends = MessageEnds(program, self.is_transfer, self._messages)
+        self._crossed: dict[bool, list[ProgramFault]] = {}
 
     @cached_property
     def pairs(self) -> Ints:
-        """(SEND, RECV): the rows of each of the ``transfers``, shape (number, 2)."""
-        rows = [(t.send, t.recv) for t in self.transfers]
-        return np.array(rows, dtype=np.int64).reshape(-1, 2)
+        """(SEND, RECV): the rows of each message, shape (number, 2)."""
+        return np.stack([self._ends.send, self._ends.recv], axis=1)
 
     @cached_property
     def consumer(self) -> Ints:
-        """The row for which each of the ``transfers`` comes, or ``NONE``."""
-        return self._row[[t.message.consumer for t in self.transfers]]
+        """The row for which each message comes, or ``NONE``."""
+        return self._row[self._messages.consumer]
 
     @cached_property
     def inputs(self) -> Ints:
@@ -98,57 +92,54 @@ class Steps:
 
     def unmatched(self) -> list[ProgramFault]:
         """Missing, repeated, foreign and misplaced rows."""
-        found: list[ProgramFault] = []
-        rows: dict[tuple[int, Action], list[int]] = {}
-        rank = self.rank.tolist()
-        for row in np.flatnonzero(self.is_transfer).tolist():
-            rows.setdefault((rank[row], self.actions[row]), []).append(row)
-        for message in messages(self.problem):
-            send = rows.pop((message.source, message.send), [])
-            recv = rows.pop((message.target, message.recv), [])
-            found += self._ends(message, send, recv)
-            if len(send) == len(recv) == 1:
-                self.transfers.append(MatchedTransfer(message=message, send=send[0], recv=recv[0]))
-        for (rank, action), where in rows.items():
-            sentence = f"{action} on rank {rank} belongs to no message of the problem"
-            found.append((sentence, where))
+        ends, found = self._ends, list[ProgramFault]()
+        producer, consumer = self._row[self._messages.producer], self.consumer
+        wrong = ~ends.is_whole | (ends.send < producer)
+        wrong |= (ends.recv > consumer) & (consumer != NONE)
+        for number in np.flatnonzero(wrong).tolist():
+            places = int(producer[number]), int(consumer[number])
+            found += self._misplaced(self._messages[number], *ends.rows_of(number), *places)
+        for rows in ends.foreign():
+            where = f"{self.actions[rows[0]]} on rank {self.rank[rows[0]]}"
+            found.append((f"{where} belongs to no message of the problem", rows))
         found += (*self.waits.faults(), *self.peer_transfers.faults(), *self.exchanges.faults())
         return found
 
     def crossed(self, semantics: Semantics) -> list[ProgramFault]:
-        """Channels out of order. Precondition: no row is unmatched."""
-        return self._crossed_channels(RULES[semantics].stream is Stream.FLOW)
+        """Channels out of order, of each flow its own where F and B go over two communicators."""
+        has_flows = RULES[semantics].stream is Stream.FLOW
+        if has_flows not in self._crossed:
+            self._crossed[has_flows] = self._crossed_channels(has_flows=has_flows)
+        return self._crossed[has_flows]
 
-    def _ends(self, message: Message, send: list[int], recv: list[int]) -> list[ProgramFault]:
-        found = []
+    def _misplaced(
+        self, message: Message, send: list[int], recv: list[int], producer: int, consumer: int
+    ) -> Iterator[ProgramFault]:
+        """What is wrong with the rows of a message; ``producer`` and ``consumer`` are rows."""
         for action, rank, where in (
             (message.send, message.source, send),
             (message.recv, message.target, recv),
         ):
             if len(where) != 1:
                 sentence = f"{action} stands {len(where)} times on rank {rank}, must stand once"
-                found.append((sentence, where))
-        producer, consumer = int(self._row[message.producer]), int(self._row[message.consumer])
+                yield sentence, where
         if len(send) == 1 and send[0] < producer:
             sentence = f"{message.send} is sent before {self.actions[producer]} has made it"
-            found.append((sentence, [send[0], producer]))
+            yield sentence, [send[0], producer]
         if len(recv) == 1 and recv[0] > consumer != NONE:
             sentence = f"{self.actions[consumer]} runs before {message.recv} has received its input"
-            found.append((sentence, [consumer, recv[0]]))
-        return found
+            yield sentence, [consumer, recv[0]]
 
-    def _crossed_channels(self, has_flows: bool) -> list[ProgramFault]:
-        """Channels (ordered pairs of ranks) whose k-th SEND and k-th RECV differ.
-
-        Each ``has_flows`` of its own where F and B go over two communicators.
-        """
-        flows: dict[Kind | None, Channels] = defaultdict(lambda: defaultdict(list))
-        for transfer in self.transfers:
-            flow = transfer.message.send.kind if has_flows else None
-            channel = (transfer.message.source, transfer.message.target)
-            flows[flow][channel].append((transfer.send, transfer.recv))
+    def _crossed_channels(self, *, has_flows: bool) -> list[ProgramFault]:
+        """Channels (ordered pairs of ranks) whose k-th SEND and k-th RECV differ."""
+        flows: dict[int, Channels] = defaultdict(lambda: defaultdict(list))
+        sent, received = self.pairs.T
+        flow = has_flows * (1 + self._is_forward[sent])
+        columns = flow, self.rank[sent], self.rank[received], sent, received
+        for of, source, target, *rows in zip(*(c.tolist() for c in columns), strict=True):
+            flows[of][source, target].append((rows[0], rows[1]))
         for rank, row, peer, row_of_peer in self.exchanges.ends():
-            flows[None][rank, peer].append((row, row_of_peer))
+            flows[0][rank, peer].append((row, row_of_peer))
         return [
             fault
             for channels in flows.values()

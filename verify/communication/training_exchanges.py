@@ -12,12 +12,15 @@ those of a barrier between its lowest rank and each other one.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from bubbleproof.theory.model.actions import FORWARD_KINDS, NONE, Action, Kind
+import numpy as np
+
+from bubbleproof.theory.model.actions import FORWARD_KINDS, NONE, Action, Ints, Kind
 from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program
 from bubbleproof.verify.explain.programs import ProgramFault
 
 
@@ -33,27 +36,21 @@ class Exchanges:
     """The exchanges among the rows of a program."""
 
     def __init__(
-        self,
-        problem: Problem,
-        actions: Sequence[Action],
-        rank: Sequence[int],
-        tasks: Sequence[int],
-        *,
-        has_barrier: bool,
+        self, problem: Problem, program: Program, tasks: Ints, *, has_barrier: bool
     ) -> None:
-        """``rank`` and task (``NONE`` where it is none) of each row."""
+        """``tasks``: the task of each row, ``NONE`` where it is none."""
         self._holders = _holders(problem)
         self._hosted = set(problem.actions.stage[problem.actions.is_kind(Kind.STEP)].tolist())
         self._has_barrier = has_barrier
         self._rows: dict[Action, dict[int, list[int]]] = {}
         self._steps: dict[int, int] = {}  # the first of each rank
-        for row, action in enumerate(actions):
-            if tasks[row] != NONE:
-                continue
+        is_one = program.actions.is_kind(Kind.REDUCE_GRAD, Kind.STEP) & (tasks == NONE)
+        for row in np.flatnonzero(is_one).tolist():
+            action, rank = program.actions[row], program.resource.item(row)
             if action.kind is Kind.REDUCE_GRAD:
-                self._rows.setdefault(action, {}).setdefault(rank[row], []).append(row)
-            elif action.kind is Kind.STEP:
-                self._steps.setdefault(rank[row], row)
+                self._rows.setdefault(action, {}).setdefault(rank, []).append(row)
+            else:
+                self._steps.setdefault(rank, row)
         self.all: list[Exchange] = []
 
     def faults(self) -> list[ProgramFault]:

@@ -14,10 +14,10 @@ import heapq
 
 import numpy as np
 
-from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Ints
+from bubbleproof.theory.model.actions import NONE, ActionTable, Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.theory.pipelines.programs.messages import Message, messages
+from bubbleproof.theory.pipelines.programs.messages import message_table
 from bubbleproof.theory.pipelines.timing import earliest_starts, waiting_edges
 
 
@@ -27,23 +27,25 @@ def lower(problem: Problem, schedule: Schedule) -> Program:
     Rows that name no task of the problem are kept where they stand and send nothing. Time is that
     of the schedule; ties are broken by the order in which inputs become ready.
     """
-    located = problem.locate(schedule.program.actions)
-    task = located.tolist()
-    outbox: dict[int, list[Message]] = {}
-    for message in messages(problem):
-        outbox.setdefault(message.producer, []).append(message)
-    programs: list[list[Action]] = [[] for _ in range(problem.num_ranks)]
-    actions, resource = list(schedule.program.actions), schedule.program.resource.tolist()
+    program, table = schedule.program, message_table(problem)
+    located, source, target = problem.locate(program.actions), table.source, table.target
+    outbox: dict[int, list[tuple[int, int, int]]] = {}
+    ends = zip(table.producer.tolist(), source.tolist(), target.tolist(), strict=True)
+    for number, (producer, *ranks) in enumerate(ends, len(located)):
+        outbox.setdefault(producer, []).append((number, *ranks))
+    rows: list[list[int]] = [[] for _ in range(problem.num_ranks)]  # of all that may be written
+    task, resource = located.tolist(), program.resource.tolist()
     for row, is_end in _events(problem, schedule, located):
         if not is_end:
-            programs[resource[row]].append(actions[row])
+            rows[resource[row]].append(row)
             continue
-        for message in outbox.get(task[row], ()):
-            programs[message.source].append(message.send)
-            programs[message.target].append(message.recv)
+        for send, sender, receiver in outbox.get(task[row], ()):
+            rows[sender].append(send)
+            rows[receiver].append(send + len(table))
+    written = ActionTable.concatenate([program.actions, table.send, table.recv])
     return Program(
-        actions=ActionTable.from_actions(a for program in programs for a in program),
-        resource=np.repeat(np.arange(problem.num_ranks), [len(p) for p in programs]),
+        actions=written.take(np.array([row for of in rows for row in of], dtype=np.int64)),
+        resource=np.repeat(np.arange(problem.num_ranks), [len(of) for of in rows]),
     )
 
 

@@ -11,7 +11,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bubbleproof.theory.model.actions import BACKWARD_KINDS, FORWARD_KINDS, NONE, Action, Kind
+import numpy as np
+
+from bubbleproof.theory.model.actions import (
+    BACKWARD_KINDS,
+    FORWARD_KINDS,
+    NONE,
+    Action,
+    ActionTable,
+    Bools,
+    Ints,
+    Kind,
+)
 from bubbleproof.theory.model.problem import Problem
 
 
@@ -27,42 +38,80 @@ class Message:
     recv: Action
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MessageTable:
+    """Messages as columns of one length, each as in ``Message``."""
+
+    producer: Ints
+    consumer: Ints
+    source: Ints
+    target: Ints
+    send: ActionTable
+    recv: ActionTable
+
+    def __len__(self) -> int:
+        return len(self.producer)
+
+    def __getitem__(self, row: int) -> Message:
+        return Message(
+            producer=self.producer.item(row),
+            consumer=self.consumer.item(row),
+            source=self.source.item(row),
+            target=self.target.item(row),
+            send=self.send[row],
+            recv=self.recv[row],
+        )
+
+
 def messages(problem: Problem) -> list[Message]:
     """The messages of a problem, one for each data dependency between ranks.
 
     Other precedences between ranks order tasks without data and give no message.
     """
-    rank, roles = problem.rank_of_task, [_roles(action) for action in problem.actions]
+    table = message_table(problem)
+    return [table[row] for row in range(len(table))]
+
+
+def message_table(problem: Problem) -> MessageTable:
+    """The same as columns, in the order of the precedences that they go along."""
+    rank, actions = problem.rank_of_task, problem.actions
     before, after = problem.edges.before, problem.edges.after
     crosses = (rank[before] != rank[after]) & (rank[before] != NONE) & (rank[after] != NONE)
+    before, after = before[crosses], after[crosses]
     # Two tasks may wait by several edges (overlaps do for their F and their B) and count once.
-    pairs = dict.fromkeys(zip(before[crosses].tolist(), after[crosses].tolist(), strict=True))
-    found, rank_of = [], rank.tolist()
-    for producer, consumer in pairs:
-        ends = {"source": rank_of[producer], "target": rank_of[consumer]}
-        found += [
-            Message(producer=producer, consumer=consumer, **ends, send=send, recv=recv)
-            for send, recv in _message_actions(roles[producer], roles[consumer])
-        ]
-    return found
+    first = np.sort(np.unique(before * len(rank) + after, return_index=True)[1])
+    before, after = before[first], after[first]
+    alike = actions.slice[before] == actions.slice[after]
+    carried, sends, recvs = [], [], []
+    for parts, (step, send, recv) in zip(_parts(actions), _DIRECTIONS, strict=True):
+        is_part, stage, microbatch = parts
+        carries = alike & is_part[before] & is_part[after]
+        carries &= stage[after] == stage[before] + step
+        carried.append(carries & (microbatch[after] == microbatch[before]))
+        of = microbatch[before], actions.slice[before]
+        sends.append(ActionTable.of(send, stage[before], *of))
+        recvs.append(ActionTable.of(recv, stage[after], *of))
+    edge, way = np.nonzero(np.stack(carried, axis=1))
+    row = way * len(before) + edge
+    return MessageTable(
+        producer=before[edge],
+        consumer=after[edge],
+        source=rank[before[edge]],
+        target=rank[after[edge]],
+        send=ActionTable.concatenate(sends).take(row),
+        recv=ActionTable.concatenate(recvs).take(row),
+    )
 
 
-_Roles = tuple[Action | None, Action | None]  # the forward and the backward part of an action
-
-
-def _roles(action: Action) -> _Roles:
-    if action.partner is not None:
-        return as_kind(action, Kind.F), action.partner
-    is_forward, is_backward = action.kind in FORWARD_KINDS, action.kind in BACKWARD_KINDS
-    return action if is_forward else None, action if is_backward else None
-
-
-def _message_actions(producer: _Roles, consumer: _Roles) -> Iterator[tuple[Action, Action]]:
-    for source, target, (step, send, recv) in zip(producer, consumer, _DIRECTIONS, strict=True):
-        if source is None or target is None or target.stage != source.stage + step:
-            continue
-        if target.microbatch == source.microbatch and target.slice == source.slice:
-            yield as_kind(source, send), as_kind(target, recv)
+def _parts(actions: ActionTable) -> Iterator[tuple[Bools, Ints, Ints]]:
+    """The forward, then the backward part of each action: whether it has one, stage, microbatch."""
+    is_pair = actions.partner_stage != NONE
+    yield is_pair | actions.is_kind(*FORWARD_KINDS), actions.stage, actions.microbatch
+    yield (
+        is_pair | actions.is_kind(*BACKWARD_KINDS),
+        np.where(is_pair, actions.partner_stage, actions.stage),
+        np.where(is_pair, actions.partner_microbatch, actions.microbatch),
+    )
 
 
 _DIRECTIONS = ((1, Kind.SEND_F, Kind.RECV_F), (-1, Kind.SEND_B, Kind.RECV_B))
