@@ -26,6 +26,7 @@ Record short := Short {
   short_edges : list (edge positive);
   short_stores : list (store positive);
   clock : Z;
+  shift : Z;  (* its resource r is the problem's r - shift *)
   short_ticks : Z }.  (* what it takes, in ticks *)
 
 (* The uses of a store that a short problem has: of which store of the problem, and by life (its
@@ -63,7 +64,8 @@ Definition on_clock (t : positive) := existsb (Z.eqb (clock sh)) (sites short_in
 Definition check_task (t : positive) : bool :=
   let u := image im t in
   known k u && (ticks short_index t =? ticks k u) &&
-  forallb (fun r => (r =? clock sh) || existsb (Z.eqb r) (sites k u)) (sites short_index t) &&
+  forallb (fun r => (r =? clock sh) || existsb (Z.eqb (r - shift sh)) (sites k u))
+    (sites short_index t) &&
   (negb (on_clock t) || existsb (Z.eqb (shared_by w)) (sites k u)).
 
 Definition check_wait (e : edge positive) (via : list positive) : bool :=
@@ -86,9 +88,10 @@ Definition check_ends (t : positive) : bool :=
   end.
 
 Definition check_part (st : store positive) (p : part_of) : bool :=
-  match capacity _ st with
-  | None => true
-  | Some c =>
+  match capacity _ st, events _ st with
+  | None, _ => true
+  | Some c, [] => base _ st <=? c
+  | Some c, _ =>
       match nth_error stores (of_place p) with
       | None => false
       | Some given =>
@@ -151,7 +154,7 @@ Definition placed (t : positive) := s (image (image_in w) t).
 
 Lemma task_is : forall t, known k' t = true ->
   known k (image im t) = true /\ ticks k' t = ticks k (image im t) /\
-  (forall r, In r (sites k' t) -> r = clock sh \/ In r (sites k (image im t))) /\
+  (forall r, In r (sites k' t) -> r = clock sh \/ In (r - shift sh) (sites k (image im t))) /\
   (on_clock sh t = true -> In (shared_by w) (sites k (image im t))).
 Proof.
   intros t K. apply known_is_task in K. assert (H := Checked). unfold check_window in H.
@@ -193,7 +196,8 @@ Proof.
   destruct ps as [|p ps]; [discriminate|]. cbn [check_parts] in H.
   apply andb_true_iff in H as [P H]. destruct I as [->|I].
   - unfold check_part in P. destruct (capacity _ st) as [c|]; [|exact Logic.I].
-    destruct (nth_error stores (of_place p)) as [given|] eqn:St; [|discriminate].
+    destruct (events _ st) as [|e evs] eqn:Evs; [apply Z.leb_le in P; cbn [held]; lia|].
+    rewrite <- Evs in *. clear e evs Evs. destruct (nth_error stores (of_place p)) as [given|] eqn:St; [|discriminate].
     destruct (capacity _ given) as [given_c|] eqn:Cap; [|discriminate]. cbv zeta in P.
     set (some := store_lives lives (of_place p)) in *.
     rewrite !andb_true_iff, Z.leb_le, negb_true_iff, Nat.eqb_neq, forallb_forall in P.
@@ -225,7 +229,7 @@ Proof.
     { destruct (Z.eq_dec r (clock sh)) as [->|Nr].
       - exists (shared_by w). split; [apply C1 | apply C2]; apply existsb_exists; exists (clock sh);
           (split; [assumption | apply Z.eqb_refl]).
-      - exists r. split; [destruct (S1 r Rt) | destruct (S2 r Ru)]; (assumption || contradiction). }
+      - exists (r - shift sh). split; [destruct (S1 r Rt) | destruct (S2 r Ru)]; (assumption || contradiction). }
     destruct Share as (q & Q1 & Q2). exact (turns _ _ _ _ V _ _ q K1 K2 Apart Q1 Q2).
   - intros st now I. exact (part_fits _ _ Parts st now I).
 Qed.

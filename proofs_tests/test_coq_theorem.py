@@ -15,7 +15,7 @@ from bubbleproof.solvers import SolveOptions, solve
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline_problem import problem_of
-from bubbleproof.verify.certificates.certificate import Drup
+from bubbleproof.verify.certificates.certificate import Drup, Lemma
 from bubbleproof.verify.certificates.certificate_rule import refusal
 from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindows
 from bubbleproof.verify.certificates.one_machine import OneMachine, one_machine_refusal
@@ -24,6 +24,7 @@ from bubbleproof.verify.certificates.tick_prices import prices_refusal
 from bubbleproof.verify.certificates.volume import Volume
 from proofs_tests.coq import answer, needs_coq
 from proofs_tests.verify.test_certificate_propagation import PROBLEM, PUSH
+from proofs_tests.verify.test_microbatch_windows import THRICE
 from proofs_tests.verify.test_one_store import QUEUE
 from proofs_tests.verify.test_one_store import TRUE as STORED
 from proofs_tests.verify.test_tick_prices import rented
@@ -123,15 +124,13 @@ def test_prices_are_a_theorem_about_the_problem_itself(folder: Path) -> None:
         (QUEUE, STORED),
         (QUEUE, replace(STORED, objective="span_idle", bound=STORED.bound - 16)),
         (queue(4, 2), VOLUME),
-        (PROBLEM, Drup(bound=9, lemmas=(PUSH,))),
     ],
-    ids=("one store", "idle", "volume", "propagation"),
+    ids=("one store", "idle", "volume"),
 )
-def test_what_other_tests_know_is_a_theorem(
-    folder: Path, problem: Problem, true: OneStore | Volume | Drup
+def test_what_a_store_shows_is_a_theorem(
+    folder: Path, problem: Problem, true: OneStore | Volume
 ) -> None:
-    """Certificates of ``test_one_store``, ``test_volume`` and ``test_certificate_propagation`` that
-    are true, and raised by one.
+    """Certificates of ``test_one_store`` and ``test_volume`` that are true, and raised by one.
 
     The queue's one rank has 16 ticks of work.
     """
@@ -145,13 +144,30 @@ def test_what_other_tests_know_is_a_theorem(
     assert answer(folder, "Wrong", coq_theorem(problem, schedule, raised)).returncode
 
 
+@needs_coq
+@pytest.mark.parametrize(
+    ("problem", "true"),
+    [(PROBLEM, Drup(bound=9, lemmas=(PUSH,))), (queue(5, 2), THRICE)],
+    ids=("propagation", "windows"),
+)
+def test_what_is_proved_in_parts_is_a_theorem(
+    folder: Path, problem: Problem, true: Drup | MicrobatchWindows
+) -> None:
+    """``test_coq_trail`` and ``test_coq_windows`` say what Coq does not accept of these kinds."""
+    schedule = solve(problem, SolveOptions(threads=1)).schedule
+    assert schedule is not None
+    done = answer(folder, "Parts", coq_theorem(problem, schedule, true))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("Closed under the global context") == 4
+
+
 def test_what_coq_has_no_words_for_is_refused(
     solved: Solved, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     problem, schedule, certificate = solved
-    windows = MicrobatchWindows(first=0, store=0, windows=(), bound=1)
-    with pytest.raises(ValueError, match="got MicrobatchWindows"):
-        coq_theorem(problem, schedule, windows)
+    unfounded = Drup(bound=certificate.bound + 9, lemmas=(Lemma(),))
+    with pytest.raises(ValueError, match="no words for why lemma 0 follows"):
+        coq_theorem(problem, schedule, unfounded)
     monkeypatch.setattr("bubbleproof.formats.coq.coq_theorem.MOST_TASKS", problem.num_tasks - 1)
     assert problem.num_tasks < MOST_TASKS
     with pytest.raises(ValueError, match=f"at most {problem.num_tasks - 1} tasks"):

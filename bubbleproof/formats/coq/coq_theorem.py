@@ -37,11 +37,13 @@ from bubbleproof.formats.coq.coq_words import (
 )
 from bubbleproof.formats.coq.free_edges import groups_text, lives_text
 from bubbleproof.formats.coq.price_list import prices_text
+from bubbleproof.formats.coq.window_words import WindowWords
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.verify.certificates.certificate import Drup
 from bubbleproof.verify.certificates.certificate_rule import Certificate
+from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindows
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
 from bubbleproof.verify.certificates.tick_prices import TickPrices
@@ -150,14 +152,14 @@ def coq_theorem(problem: Problem, schedule: Schedule, certificate: Certificate) 
     problem, schedule
         A problem, and a schedule of it with all its tasks.
     certificate
-        A ``OneMachine`` or ``OneStore`` of either objective, a ``TickPrices``, a ``Volume``, or a
-        ``Drup`` of the makespan.
+        A ``OneMachine`` or ``OneStore`` of either objective, a ``TickPrices``, a ``Volume``, a
+        ``MicrobatchWindows``, or a ``Drup`` of the makespan.
 
     Raises
     ------
     ValueError
-        For another kind, and where the problem has what ``proofs/`` has no words for:
-        edges in a cycle, tasks beyond ``MOST_TASKS``.
+        For what ``proofs/`` has no words for: edges in a cycle, tasks beyond ``MOST_TASKS``, some
+        proofs by propagation (``trail_words``).
     """
     if problem.num_tasks > MOST_TASKS:
         raise ValueError(f"--coq writes at most {MOST_TASKS} tasks, got {problem.num_tasks}")
@@ -199,13 +201,9 @@ def _claim(problem: Problem, certificate: Certificate) -> CoqClaim:
         return _one_store(problem, certificate)
     if isinstance(certificate, Volume):
         return _volume(problem, certificate)
-    if isinstance(certificate, Drup):
-        return _trail(problem, certificate)
-    raise ValueError(
-        "--coq writes certificates by prices (TickPrices), one resource (OneMachine), one store "
-        "(OneStore), what it holds for how long (Volume) or propagation (Drup), got "
-        f"{type(certificate).__name__}"
-    )
+    if isinstance(certificate, MicrobatchWindows):
+        return _windows(problem, certificate)
+    return _trail(problem, certificate)
 
 
 def _prices(problem: Problem, certificate: TickPrices) -> CoqClaim:
@@ -244,6 +242,17 @@ def _trail(problem: Problem, certificate: Drup) -> CoqClaim:
     given = f"groups lives\n    all_edges ({certificate.bound}) proof"
     claim = _with_free_edges(problem, files, "trail_on_the_problem", text)
     return replace(claim, given=given)
+
+
+def _windows(problem: Problem, certificate: MicrobatchWindows) -> CoqClaim:
+    return CoqClaim(
+        files="Definitions Stores Instances OneMachine PricePayments Prices Groups\n"
+        "  Lifecycles OneStore Volume Facts Absurd Trail Shown Windows WindowRows",
+        edges=f"{len(problem.edges)} edges of the problem",
+        definitions=WindowWords(problem, certificate).definitions(),
+        lemma="windows_on_the_problem",
+        given=f"justified shorts\n    short_proofs windows ({certificate.bound})",
+    )
 
 
 def _with_free_edges(problem: Problem, files: str, lemma: str, claim: str) -> CoqClaim:

@@ -67,7 +67,7 @@ def _life(problem: Problem, order: IndexOrder, life: Lifecycle) -> Life:
     alike = np.logical_and.reduce([column == column[life.first] for column in columns])
     before, stops = life.first, list[LifeStop]()
     for (_, held), ((task, at_end), level) in pairwise(chain):
-        via = tuple(row_of[each] for each in _between(problem, before, task, alike))
+        via = tuple(row_of[each] for each in path_between(problem, before, task, alike))
         stops.append(LifeStop(via=via, row=row_of[task], at_end=at_end, delta=level - held))
         before = task
     return Life(
@@ -86,7 +86,7 @@ def ways_of(problem: Problem, store: int) -> list[list[Row]]:
     return [
         [
             row_of[task]
-            for task in _between(
+            for task in path_between(
                 problem, life.first, life.last, microbatch == microbatch[life.first]
             )
         ]
@@ -94,7 +94,7 @@ def ways_of(problem: Problem, store: int) -> list[list[Row]]:
     ]
 
 
-def _between(problem: Problem, first: int, later: int, alike: Bools) -> list[int]:
+def path_between(problem: Problem, first: int, later: int, alike: Bools) -> list[int]:
     """The tasks on the longest path between two, through such as are ``alike`` alone."""
     edges = problem.edges
     inside = alike[edges.before] & alike[edges.after]
