@@ -4,8 +4,8 @@
    than it has room for (`Full`), and a lemma all of whose literals are known to be false (`Spent`).
 
    A store is judged by some of its uses. That of a life which begins at the start of the task holds
-   what it acquires; one that has begun by then and not finished holds `kept_at_least`; the others
-   nothing or more. *)
+   what it acquires. Of one that has begun by then some stops are over, and one is yet to come; it
+   holds the least of the levels in between. The others hold nothing or more. *)
 
 Require Import ZArith Lia List Bool FMapPositive.
 From Bubbleproof Require Import Definitions Stores Starts Packing Instances PriceTables Loads Groups
@@ -16,27 +16,44 @@ Open Scope Z_scope.
 Inductive absurd :=
   | Gone (t : positive)
   | Crowd (r : Z) (ts : list positive)
-  | Full (t : positive) (store : nat) (uses : list (nat * nat))
+  | Full (t : positive) (store : nat) (uses : list (nat * nat * (nat * nat)))  (* with their spans *)
   | Spent (i : positive).
 
 Section Check.
 Variables (stores : list (store positive)) (lives : list life) (k : index).
 
-(* What a use is sure to hold when a task starts. *)
-Definition begun (f : facts) (b t : positive) : bool :=
-  Pos.eqb b t || is_ahead f b t && (0 <=? ticks k b) ||
-  match Map.find b (high f), Map.find t (low f) with Some y, Some x => y <=? x | _, _ => false end.
-Definition unfinished (f : facts) (e t : positive) : bool :=
-  Pos.eqb e t && (0 <? ticks k t) ||
-  is_ahead f t e && (0 <=? ticks k t) && (0 <=? ticks k e) && (0 <? ticks k t + ticks k e) ||
-  match Map.find t (high f), Map.find e (low f) with Some y, Some x => y <? x + ticks k e | _, _ => false end.
-Definition sure_of (f : facts) (t : positive) (some : list life) (x : nat * nat) : Z :=
+(* Whether an event is over for sure when a task has started, and whether it is yet to come. *)
+Definition passed (f : facts) (e : event positive) (t : positive) : bool :=
+  let o := owner _ e in
+  let later := if at_end _ e then ticks k o else 0 in
+  negb (at_end _ e) && Pos.eqb o t ||
+  is_ahead f o t && (0 <=? ticks k o) ||
+  match Map.find o (high f), Map.find t (low f) with Some y, Some x => y + later <=? x | _, _ => false end.
+Definition coming (f : facts) (e : event positive) (t : positive) : bool :=
+  let o := owner _ e in
+  let later := if at_end _ e then ticks k o else 0 in
+  at_end _ e && Pos.eqb o t && (0 <? ticks k t) ||
+  is_ahead f t o && (0 <=? ticks k t) && (0 <=? later) && (0 <? ticks k t + later) ||
+  match Map.find t (high f), Map.find o (low f) with Some y, Some x => y <? x + later | _, _ => false end.
+
+(* What a use is sure to hold when a task starts: the first `fst span` of its stops are over, and that
+   after the first `snd span` is yet to come. *)
+Definition sure_of (f : facts) (t : positive) (some : list life) (x span : nat * nat) : Z :=
   match nth_error some (fst x) with
   | None => 0
   | Some g =>
-      let b := pick (snd x) (begins g) in let e := pick (snd x) (finishes g) in
+      let b := pick (snd x) (begins g) in
+      let evs := map (event_of (snd x)) (stops g) in
+      let ds := map change (stops g) in
+      let (lo, hi) := span in
       if Pos.eqb b t then acquired g
-      else if begun f b t && unfinished f e t then kept_at_least g else 0
+      else if passed f (Event positive b false 0) t && Nat.leb lo hi &&
+        match lo with
+        | O => true
+        | S i => match nth_error evs i with Some e => passed f e t | None => false end
+        end &&
+        match nth_error evs hi with Some e => coming f e t | None => true end
+      then lowest (acquired g + total (firstn lo ds)) (firstn (hi - lo) (skipn lo ds)) else 0
   end.
 
 Definition least_start (f : facts) (ts : list positive) := least_path (low f) ts.
@@ -73,8 +90,9 @@ Definition is_absurd (cs : clauses) (f : facts) (why : absurd) : bool :=
           | None => false
           | Some cap =>
               let some := store_lives lives i in
-              negb (Nat.eqb (length some) 0) && pairs_once uses && forallb (is_use some) uses &&
-              (cap <? base _ st + total (map (sure_of f t some) uses))
+              negb (Nat.eqb (length some) 0) && pairs_once (map fst uses) &&
+              forallb (is_use some) (map fst uses) &&
+              (cap <? base _ st + total (map (fun x => sure_of f t some (fst x) (snd x)) uses))
           end
       end
   | Spent i => match Map.find i cs with Some c => forallb (is_false k f) c | None => false end
@@ -107,35 +125,80 @@ Proof.
     destruct I as [<-|I]; [lia|]. specialize (IH I more eq_refl). lia.
 Qed.
 
-Lemma sure_is_held : forall f t some x, so f ->
-  (forall g, In g some -> check_life k (arcs_of es) g = true) -> is_use some x = true ->
-  sure_of k f t some x <= held k s (s t) (used some x).
+Lemma is_passed : forall f e t, so f -> passed k f e t = true -> moment_of k s e <= s t.
 Proof.
-  intros f t some [a j] F Fine U. unfold is_use, sure_of, used in *. cbn [fst snd] in *.
+  intros f e t F H. unfold passed in H. cbv zeta in H. unfold moment_of.
+  rewrite !orb_true_iff, !andb_true_iff, negb_true_iff in H. destruct H as [[[N E]|[A D]]|H].
+  - apply Pos.eqb_eq in E. rewrite N, E. lia.
+  - apply Z.leb_le in D. pose proof (ahead_true _ _ _ f F _ _ A). destruct (at_end _ e); lia.
+  - destruct (Map.find (owner _ e) (high f)) as [y|] eqn:Y; [|discriminate].
+    destruct (Map.find t (low f)) as [x|] eqn:X; [|discriminate]. apply Z.leb_le in H.
+    pose proof (high_true _ _ _ f F _ y Y). pose proof (low_true _ _ _ f F t x X). lia.
+Qed.
+
+Lemma is_coming : forall f e t, so f -> coming k f e t = true -> s t < moment_of k s e.
+Proof.
+  intros f e t F H. unfold coming in H. cbv zeta in H. unfold moment_of.
+  rewrite !orb_true_iff, !andb_true_iff, !Z.leb_le, !Z.ltb_lt in H.
+  destruct H as [[[[N E] D]|[[[A D1] D2] D3]]|H].
+  - apply Pos.eqb_eq in E. rewrite N, E. lia.
+  - pose proof (ahead_true _ _ _ f F _ _ A). lia.
+  - destruct (Map.find t (high f)) as [y|] eqn:Y; [|discriminate].
+    destruct (Map.find (owner _ e) (low f)) as [x|] eqn:X; [|discriminate]. apply Z.ltb_lt in H.
+    pose proof (high_true _ _ _ f F t y Y). pose proof (low_true _ _ _ f F _ x X). lia.
+Qed.
+
+Lemma lowest_prefix : forall ds level n, lowest level ds <= level + total (firstn n ds).
+Proof.
+  induction ds as [|d ds IH]; intros level [|n]; cbn [lowest firstn total]; try lia.
+  specialize (IH (level + d) n). lia.
+Qed.
+
+Lemma first_of : forall lo n ds, (lo <= n)%nat ->
+  total (firstn n ds) = total (firstn lo ds) + total (firstn (n - lo) (skipn lo ds)).
+Proof.
+  induction lo as [|lo IH]; intros n ds Le; [rewrite Nat.sub_0_r; reflexivity|].
+  destruct n as [|n]; [lia|]. destruct ds as [|d ds]; [cbn [skipn]; rewrite !firstn_nil; reflexivity|].
+  cbn [firstn total skipn Nat.sub]. rewrite (IH n ds) by lia. lia.
+Qed.
+
+Lemma between_stops : forall level lo hi n ds, (lo <= n)%nat -> (n <= hi)%nat ->
+  lowest (level + total (firstn lo ds)) (firstn (hi - lo) (skipn lo ds)) <= level + total (firstn n ds).
+Proof.
+  intros level lo hi n ds Lo Hi. rewrite (first_of lo n ds Lo).
+  pose proof (lowest_prefix (firstn (hi - lo) (skipn lo ds)) (level + total (firstn lo ds)) (n - lo)) as P.
+  rewrite firstn_firstn in P. replace (Nat.min (n - lo) (hi - lo)) with (n - lo)%nat in P by lia. lia.
+Qed.
+
+Lemma sure_is_held : forall f t some x span, so f ->
+  (forall g, In g some -> check_life k (arcs_of es) g = true) -> is_use some x = true ->
+  sure_of k f t some x span <= held k s (s t) (used some x).
+Proof.
+  intros f t some [a j] [lo hi] F Fine U. unfold is_use, sure_of, used in *. cbn [fst snd] in *.
   destruct (nth_error some a) as [g|] eqn:E; [|discriminate]. apply Nat.ltb_lt in U.
   specialize (Fine g (nth_error_In _ _ E)).
   change (held k s (s t) (life_events g j)) with (level l s g j (s t)).
-  set (b := pick j (begins g)). set (e := pick j (finishes g)).
-  destruct (Pos.eqb_spec b t) as [B|B].
+  set (b := pick j (begins g)). destruct (Pos.eqb_spec b t) as [B|B].
   - pose proof (level_at_begin l es stores s V g Fine j U) as At. unfold begin_of in At. fold b in At.
     rewrite B in At. lia.
-  - destruct (begun k f b t && unfinished k f e t) eqn:D; [|exact (never_below l es stores s V g Fine j (s t) U)].
-    apply andb_true_iff in D as [Db De]. apply (level_within l es stores s V g Fine j (s t) U).
-    + unfold begin_of. fold b. unfold begun in Db. rewrite !orb_true_iff, andb_true_iff in Db.
-      destruct Db as [[Db|[A D]]|Db].
-      * apply Pos.eqb_eq in Db. contradiction.
-      * apply Z.leb_le in D. pose proof (ahead_true _ _ _ f F b t A). lia.
-      * destruct (Map.find b (high f)) as [y|] eqn:Y; [|discriminate].
-        destruct (Map.find t (low f)) as [x|] eqn:X; [|discriminate]. apply Z.leb_le in Db.
-        pose proof (high_true _ _ _ f F b y Y). pose proof (low_true _ _ _ f F t x X). lia.
-    + unfold end_of. fold e. unfold unfinished in De.
-      rewrite !orb_true_iff, !andb_true_iff, !Z.leb_le, !Z.ltb_lt in De.
-      destruct De as [[[De D]|[[[A D1] D2] D3]]|De].
-      * apply Pos.eqb_eq in De. rewrite De. lia.
-      * pose proof (ahead_true _ _ _ f F t e A). lia.
-      * destruct (Map.find t (high f)) as [y|] eqn:Y; [|discriminate].
-        destruct (Map.find e (low f)) as [x|] eqn:X; [|discriminate]. apply Z.ltb_lt in De.
-        pose proof (high_true _ _ _ f F t y Y). pose proof (low_true _ _ _ f F e x X). lia.
+  - destruct (_ && _) eqn:D; [|exact (never_below l es stores s V g Fine j (s t) U)].
+    rewrite !andb_true_iff, Nat.leb_le in D. destruct D as [[[Db Le] Dl] Dh].
+    apply (is_passed f _ t F) in Db. unfold moment_of in Db. cbn [owner at_end] in Db.
+    destruct (life_ordered l es stores s V g Fine j U) as [O _]. rewrite level_is.
+    unfold begin_of. fold b. destruct (Z.leb_spec (s b) (s t)); [|lia].
+    destruct (chain_is_prefix l s _ _ (s t) O) as (n & -> & P).
+    rewrite <- firstn_map, changes_told. set (ds := map change (stops g)) in *.
+    assert (Lo : (lo <= n)%nat).
+    { destruct lo as [|i]; [lia|]. destruct (nth_error _ i) as [e|] eqn:Ni; [|discriminate].
+      apply (P i e Ni), (is_passed f e t F Dl). }
+    destruct (nth_error (map (event_of j) (stops g)) hi) as [e|] eqn:Nh.
+    + apply between_stops; [exact Lo|]. apply (is_coming f e t F) in Dh.
+      destruct (Nat.leb_spec n hi) as [Ok|Over]; [exact Ok|]. apply (P hi e Nh) in Over. lia.
+    + apply nth_error_None in Nh. rewrite map_length in Nh.
+      replace (firstn n ds) with (firstn (Nat.min n hi) ds).
+      * apply between_stops; lia.
+      * destruct (Nat.leb_spec n hi); [f_equal; lia|].
+        rewrite !firstn_all2 by (unfold ds; rewrite map_length; lia). reflexivity.
 Qed.
 
 Lemma absurd_is_false : forall cs f why, so f -> true_clauses k s first cs ->
@@ -166,12 +229,13 @@ Proof.
     rewrite !andb_true_iff, negb_true_iff, Nat.eqb_neq, forallb_forall, Z.ltb_lt in H.
     destruct H as [[[N Once] Uses] H].
     destruct (uses_fine l es stores gs lives Ls i st some St eq_refl N) as [_ Fine].
-    pose proof (uses_held l es stores gs lives s G Ls V i st some uses (s t) St eq_refl N
+    pose proof (uses_held l es stores gs lives s G Ls V i st some (map fst uses) (s t) St eq_refl N
       (pairs_are_once _ Once) Uses) as Held.
     pose proof (room _ _ _ _ V st (s t) (nth_error_In _ _ St)) as R. rewrite Cap in R.
-    rewrite held_flat in Held.
-    enough (total (map (sure_of k f t some) uses) <= total (map (fun x => held k s (s t) (used some x)) uses)) by lia.
-    apply total_below. intros x I. exact (sure_is_held f t some x F Fine (Uses x I)).
+    rewrite held_flat, map_map in Held.
+    enough (total (map (fun x => sure_of k f t some (fst x) (snd x)) uses) <=
+      total (map (fun x => held k s (s t) (used some (fst x))) uses)) by lia.
+    apply total_below. intros x I. apply (sure_is_held f t some _ _ F Fine), Uses, in_map, I.
   - destruct (Map.find i cs) as [c|] eqn:I; [|discriminate]. destruct (C i c I) as (x & J & M).
     rewrite forallb_forall in H. exact (false_is_false k s first f x F (H x J) M).
 Qed.

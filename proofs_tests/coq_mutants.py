@@ -250,8 +250,14 @@ MUTANTS = {
         "Some x, Some y => y <? x + busy",
         "Some x, Some y => y <=? x + busy",
     ),
+    "a stop that may be yet to come": (
+        "Absurd.v",
+        "Some e => passed f e t |",
+        "Some e => true |",
+    ),
+    "a stop that may be over": ("Absurd.v", "Some e => coming f e t |", "Some e => true |"),
     "a store that is just full": ("Absurd.v", "(cap <? base _ st", "(cap <=? base _ st"),
-    "a use that is over": ("Absurd.v", "(0 <? ticks k t + ticks k e)", "true"),
+    "a use that is over": ("Absurd.v", "(0 <? ticks k t + later)", "true"),
     "an edge carried over a task of -1 ticks": (
         "Trail.v",
         "is_ahead f b c && (0 <=? ticks k b)",

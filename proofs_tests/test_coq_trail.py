@@ -78,7 +78,7 @@ def definitions(name: str, problem: Problem) -> str:
 Definition edges{name} : list (edge positive) :=
   {list_text(map(edge_text, own_edges(problem)))}.
 Definition stores{name} : list (store positive) := {list_text(stores_text(problem))}.
-Definition free{name} := {free_text(problem)}.
+Definition free{name} := {free_text(problem, every_chain=True)}.
 """
 
 

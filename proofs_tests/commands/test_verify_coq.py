@@ -9,8 +9,13 @@ import pytest
 import bubbleproof as bp
 from bubbleproof.formats import ScheduleFile
 from bubbleproof.formats.certificate_json import read_certificate
+from bubbleproof.formats.coq.choices_theorem import choices_theorem
 from bubbleproof.formats.coq.coq_theorem import coq_theorem
+from bubbleproof.formats.plans.cases_json import read_proof
+from bubbleproof.verify.candidates.chosen import plain_of
 from proofs_tests.commands.conftest import Run
+from proofs_tests.commands.test_certificates import OPEN
+from proofs_tests.patience import PATIENCE
 from proofs_tests.test_coq_theorem import TOML
 
 
@@ -34,6 +39,25 @@ def test_it_writes_the_theorem_of_the_schedule_and_its_certificate(
     proof = read_certificate(folder / "c.json", given.problem)
     written = (folder / "Optimal.v").read_text()
     assert written == coq_theorem(given.problem, given.timed(), proof)
+
+
+def test_of_open_choices_it_writes_a_theorem_about_all_of_them(
+    tmp_path: Path, command: Run
+) -> None:
+    problem, schedule, path, target = (tmp_path / name for name in ("p.toml", "s", "c", "x.v"))
+    schedule, path = schedule.with_suffix(".json"), path.with_suffix(".json")
+    problem.write_text(OPEN)
+    words = ("solve", problem, "-o", schedule, "--certificate", path, "--certified")
+    assert command(*words, "--time-limit", PATIENCE).status == 0
+    assert command("verify", schedule, "--certificate", path, "--coq", target).status == 0
+    given = bp.read(schedule)
+    assert isinstance(given, ScheduleFile)
+    assert given.pipeline is not None
+    assert given.allowed is not None
+    plain = plain_of(given.pipeline)
+    proof = read_proof(path, plain, given.allowed)
+    written = choices_theorem(given.problem, given.timed(), plain, given.allowed, proof)
+    assert target.read_text() == written
 
 
 def test_without_a_certificate_there_is_no_theorem(tmp_path: Path, command: Run) -> None:

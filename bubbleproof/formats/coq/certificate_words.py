@@ -75,13 +75,15 @@ def shown_text(problem: Problem, certificate: Certificate) -> str:
             f"(OneStore), what it holds for how long (Volume) or propagation (Drup), got a "
             f"{type(certificate).__name__}"
         )
-    return f"{kind} ({free_text(problem)})\n  {text}"
+    free = free_text(problem, every_chain=isinstance(certificate, Drup))
+    return f"{kind} ({free})\n  {text}"
 
 
-def free_text(problem: Problem) -> str:
-    """Groups, lives and the edges that these justify."""
+def free_text(problem: Problem, *, every_chain: bool = False) -> str:
+    """Groups, lives (``lives_of``) and the edges that these justify."""
     edges = lines_text([*map(edge_text, certificate_edges(problem))])
-    return f"Free [{groups_text(problem)}]\n  [{lives_text(problem)}]\n  [{edges}]"
+    lives = lives_text(problem, every_chain=every_chain)
+    return f"Free [{groups_text(problem)}]\n  [{lives}]\n  [{edges}]"
 
 
 def trail_text(problem: Problem, certificate: Drup) -> str:

@@ -38,7 +38,7 @@ _TEXT = """(* The makespan of the schedule is {value}, and of none of its choice
 
 Require Import ZArith List Bool.
 From Bubbleproof Require Import Definitions Stores Instances OneMachine PricePayments Prices Groups
-  Lifecycles OneStore Volume Shown Relaxation Cases.
+  Lifecycles OneStore Volume Facts Absurd Trail Shown Relaxation Cases.
 Import ListNotations.
 Open Scope Z_scope.
 

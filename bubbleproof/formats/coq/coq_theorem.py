@@ -240,7 +240,8 @@ def _volume(problem: Problem, certificate: Volume) -> CoqClaim:
 def _trail(problem: Problem, certificate: Drup) -> CoqClaim:
     files, text = "FreeEdges Facts Absurd Trail", trail_text(problem, certificate)
     given = f"groups lives\n    all_edges ({certificate.bound}) proof"
-    claim = _with_free_edges(problem, files, "trail_on_the_problem", text)
+    lemma = "trail_on_the_problem"
+    claim = _with_free_edges(problem, files, lemma, text, every_chain=True)
     return replace(claim, given=given)
 
 
@@ -255,12 +256,14 @@ def _windows(problem: Problem, certificate: MicrobatchWindows) -> CoqClaim:
     )
 
 
-def _with_free_edges(problem: Problem, files: str, lemma: str, claim: str) -> CoqClaim:
+def _with_free_edges(
+    problem: Problem, files: str, lemma: str, claim: str, *, every_chain: bool = False
+) -> CoqClaim:
     """A claim about the edges too that index order and memory allow to ask for."""
     everything, own = certificate_edges(problem), len(problem.edges)
     free = _FREE.format(
         groups=groups_text(problem),
-        lives=lives_text(problem),
+        lives=lives_text(problem, every_chain=every_chain),
         all_edges=lines_text([*map(edge_text, everything)]),
     )
     return CoqClaim(

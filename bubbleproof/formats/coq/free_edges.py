@@ -17,7 +17,7 @@ import numpy as np
 from bubbleproof.formats.coq.coq_words import list_text, task_text
 from bubbleproof.theory.model.actions import Bools
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.verify.certificates.chains import Lifecycle, in_order
+from bubbleproof.verify.certificates.chains import Chain, in_order
 from bubbleproof.verify.certificates.index_order import IndexOrder, index_order
 
 T = TypeVar("T")
@@ -52,28 +52,44 @@ def groups_of(problem: Problem) -> list[list[Row]]:
     return [[tuple(row) for row in group.tolist()] for group in index_order(problem).groups]
 
 
-def lives_of(problem: Problem) -> list[Life]:
-    """The lifecycles of all groups."""
+def lives_of(problem: Problem, *, every_chain: bool = False) -> list[Life]:
+    """The lifecycles of all groups; with ``every_chain`` also what gives all back in between."""
     order = index_order(problem)
-    return [_life(problem, order, life) for life in order.lifecycles]
+    found, stores = list[Life](), set[int]()
+    for life in order.lifecycles:
+        chain = next(each for each in order.chains[life.store] if each[0][0][0] == life.first)
+        found.append(_life(problem, order, life.store, chain))
+        stores.add(life.store)
+    for store, chains in order.chains.items() if every_chain else ():
+        if store not in stores and all(_is_use(problem, chain) for chain in chains):
+            named = [chain for chain in chains if chain[0][0][0] in order.row_of]
+            found += [_life(problem, order, store, chain) for chain in named]
+    return found
 
 
-def _life(problem: Problem, order: IndexOrder, life: Lifecycle) -> Life:
+def _is_use(problem: Problem, chain: Chain) -> bool:
+    """Whether it begins with a start, later than which all else happens, and ends with an end."""
+    (first, begins_late), (_, ends_late) = chain[0][0], chain[-1][0]
+    is_whole = len(chain) > 1 and ends_late and not begins_late
+    return is_whole and min(level for _, level in chain) >= 0 and problem.duration[first] > 0
+
+
+def _life(problem: Problem, order: IndexOrder, store: int, chain: Chain) -> Life:
     """A stop for each moment of its chain; changes of one moment are one, that of their sum."""
-    chain = next(each for each in order.chains[life.store] if each[0][0][0] == life.first)
+    first = chain[0][0][0]
     row_of = {task: tuple(row.tolist()) for task, row in order.row_of.items()}
     actions = problem.actions
     columns = actions.stage, actions.slice, actions.microbatch
-    alike = np.logical_and.reduce([column == column[life.first] for column in columns])
-    before, stops = life.first, list[LifeStop]()
+    alike = np.logical_and.reduce([column == column[first] for column in columns])
+    before, stops = first, list[LifeStop]()
     for (_, held), ((task, at_end), level) in pairwise(chain):
         via = tuple(row_of[each] for each in path_between(problem, before, task, alike))
         stops.append(LifeStop(via=via, row=row_of[task], at_end=at_end, delta=level - held))
         before = task
     return Life(
-        store=life.store,
-        begins=row_of[life.first],
-        acquired=life.acquired,
+        store=store,
+        begins=row_of[first],
+        acquired=chain[0][1],
         stops=tuple(stops),
     )
 
@@ -119,9 +135,9 @@ def groups_text(problem: Problem) -> str:
     return ";\n  ".join(list_text(map(_row, group)) for group in groups_of(problem))
 
 
-def lives_text(problem: Problem) -> str:
+def lives_text(problem: Problem, *, every_chain: bool = False) -> str:
     """The lifecycles as a list."""
-    return ";\n  ".join(map(_life_text, lives_of(problem)))
+    return ";\n  ".join(map(_life_text, lives_of(problem, every_chain=every_chain)))
 
 
 def _life_text(life: Life) -> str:

@@ -2,8 +2,8 @@
 
 Each lemma is written with the steps by which it follows (``trail_reasons``). What is supposed for
 several lemmas is made part of each: a lemma that follows under a supposition is one that says so.
-Stores are judged by the lifecycles that are sure to be under way, with what each holds at least;
-a certificate that needs more of a lifecycle's stops has no words here.
+Stores are judged by their lifecycles: which stops are over for sure, and which is yet to come. A
+certificate that needs more than that has no words here.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class TrailWords:
             raise ValueError("--coq writes proofs by propagation of the makespan alone")
         self.problem, self.certificate = problem, certificate
         self.reasons = RememberedReasons(problem, certificate.bound - 1)
-        self.homes, self.lives = homes_of(problem), lives_of(problem)
+        self.homes, self.lives = homes_of(problem), lives_of(problem, every_chain=True)
 
     def items(self) -> Iterator[str]:
         """Lemma by lemma; ``ValueError`` where one does not follow by these steps."""
@@ -112,47 +112,68 @@ class TrailWords:
         """That some store is sure to hold more than it has room for when the task starts."""
         if task is None:
             return None
-        for number, store in enumerate(self.problem.stores):
-            lives = [life for life in self.lives if life.store == number]
+        for place, store in enumerate(self.problem.stores):
+            lives = [life for life in self.lives if life.store == place]
             held, uses, needs = store.base, list[str](), list[int]()
             for at, life in enumerate(lives):
-                for j, (begin, end) in enumerate(zip(life.begins, life.stops[-1].row, strict=True)):
-                    sure = self._sure_of(life, begin, end, task)
+                for number in range(len(life.begins)):
+                    sure = self._sure_of(life, number, task)
                     if sure is not None:
-                        held += sure[0]
-                        needs += sure[1]
-                        uses.append(f"({at}%nat, {j}%nat)")
+                        level, (low, high), facts = sure
+                        held += level
+                        needs += facts
+                        use = f"({at}%nat, {number}%nat)"
+                        uses.append(f"({use}, ({low}%nat, {high}%nat))")
             if store.capacity is not None and held > store.capacity:
-                return f"Full {task_text(task)} {number}%nat {list_text(uses)}", tuple(needs)
+                return f"Full {task_text(task)} {place}%nat {list_text(uses)}", tuple(needs)
         return None
 
     def _sure_of(
-        self, life: Life, begin: int, end: int, task: int
-    ) -> tuple[int, tuple[int, ...]] | None:
-        """What a use holds at least when the task starts, and the facts; None for nothing."""
-        if begin == task:
-            return life.acquired, ()
-        begun, open_ = self._begun(begin, task), self._unfinished(end, task)
-        if begun is None or open_ is None:
+        self, life: Life, number: int, task: int
+    ) -> tuple[int, tuple[int, int], tuple[int, ...]] | None:
+        """What a use holds at least when the task starts; of its stops how many are over for sure,
+        and the first that is yet to come; and the facts. None for nothing."""
+        begun = self._passed((life.begins[number], False), task)
+        if life.begins[number] == task:
+            return life.acquired, (0, 0), ()
+        if begun is None:
             return None
-        changes = (stop.delta for stop in life.stops[:-1])
-        return min(accumulate(changes, initial=life.acquired)), begun + open_
+        stops = [(stop.row[number], stop.at_end) for stop in life.stops]
+        passed = {at + 1: self._passed(one, task) for at, one in enumerate(stops)}
+        over = {at: facts for at, facts in passed.items() if facts is not None}
+        low = max(over, default=0)
+        coming = {at: self._coming(one, task) for at, one in enumerate(stops) if at >= low}
+        known = {at: facts for at, facts in coming.items() if facts is not None}
+        high = min(known, default=len(stops))
+        levels = [*accumulate((stop.delta for stop in life.stops), initial=life.acquired)]
+        facts = begun + over.get(low, ()) + known.get(high, ())
+        return min(levels[low : high + 1]), (low, high), facts
 
-    def _begun(self, begin: int, task: int) -> tuple[int, ...] | None:
-        if (ahead := self._ahead(begin, task)) is not None:
-            return ahead
-        latest, start = self.reasons.greatest(begin), self.reasons.least(task)
-        return (latest[1], start[1]) if latest and start and latest[0] <= start[0] else None
-
-    def _unfinished(self, end: int, task: int) -> tuple[int, ...] | None:
-        ticks = self.reasons.ticks
-        if end == task and ticks[task]:
+    def _passed(self, moment: tuple[int, bool], task: int) -> tuple[int, ...] | None:
+        """The facts by which a moment is over when the task has started, or None."""
+        other, at_end = moment
+        if other == task and not at_end:
             return ()
-        ahead = self._ahead(task, end)
-        if ahead is not None and ticks[task] + ticks[end]:
+        if (ahead := self._ahead(other, task)) is not None:
             return ahead
-        latest, start = self.reasons.greatest(task), self.reasons.least(end)
-        if latest and start and latest[0] < start[0] + ticks[end]:
+        later = self.reasons.ticks[other] if at_end else 0
+        latest, start = self.reasons.greatest(other), self.reasons.least(task)
+        if latest and start and latest[0] + later <= start[0]:
+            return latest[1], start[1]
+        return None
+
+    def _coming(self, moment: tuple[int, bool], task: int) -> tuple[int, ...] | None:
+        """The facts by which a moment is yet to come when the task has started, or None."""
+        other, at_end = moment
+        ticks = self.reasons.ticks
+        later = ticks[other] if at_end else 0
+        if other == task and at_end and later:
+            return ()
+        ahead = self._ahead(task, other) if ticks[task] + later else None
+        if ahead is not None:
+            return ahead
+        latest, start = self.reasons.greatest(task), self.reasons.least(other)
+        if latest and start and latest[0] < start[0] + later:
             return latest[1], start[1]
         return None
 
