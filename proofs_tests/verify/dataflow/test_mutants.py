@@ -144,6 +144,6 @@ def test_a_rule_without_one_part_is_found_out(
     part: type[object], check: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(part, check, lambda *_: iter(()))
-    first = ("svpp", "hosted")  # hosted alone has a STEP whose gradients come from elsewhere
+    first = ("svpp", "hosted")  # their mutants need every part; only those of hosted `of_step`
     samples = sorted(all_samples(), key=lambda case: case.name not in first)
     assert of_schedules(samples, each=2, until_strange=True).strange != []
