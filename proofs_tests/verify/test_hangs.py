@@ -64,7 +64,7 @@ def reversed_waits(run: RecordedRun, actions: CalledActions | None) -> HangFindi
 
 @pytest.mark.parametrize("judge", [other_cell, never_a_hang, reversed_waits])
 def test_a_judge_that_is_wrong_is_found_out(judge: object) -> None:
-    assert sweep(5, judge=judge).wrong  # type: ignore[arg-type]  # one of the three
+    assert sweep(sized(5, full=12), judge=judge).wrong  # type: ignore[arg-type]  # one of the three
 
 
 def test_the_command_ends_with_0_and_writes_its_page(
