@@ -256,7 +256,7 @@ LONG = {
 
 @pytest.mark.sweep
 @pytest.mark.parametrize(
-    "name", sized([n for n in MEASURED if n not in LONG][::2], full=[*MEASURED])
+    "name", sized([n for n in MEASURED if n not in LONG][::4], full=[*MEASURED])
 )
 def test_measure_shows_the_counterexample(command: Run, name: str) -> None:
     at, expected = case(name)
@@ -320,7 +320,7 @@ def checked_makespan(family: PipeMesh, pipeline: Pipeline) -> int:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize(
-    "name", sized([n for n in COLLECTIVES if n not in LONG], full=[*COLLECTIVES])
+    "name", sized([n for n in COLLECTIVES if n not in LONG][:1], full=[*COLLECTIVES])
 )
 def test_a_checked_schedule_with_collectives_is_the_counterexample(name: str) -> None:
     at, expected = case(name)

@@ -23,6 +23,7 @@ from bubbleproof.theory.families import families, make_parameters
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.small_cluster import SMALL
 from proofs_tests.reference_exec.launched import free_port
+from proofs_tests.sized import sampled
 from proofs_tests.structure import code_lines
 
 # Four stages; two chunks on each of two ranks; two replicas under ZeRO 1.
@@ -109,10 +110,13 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize(
     ("script", "right", "wrong", "said"),
-    [
-        (TRAIN, "scale_grads=scale", "scale_grads=not scale", "the gradient of"),
-        (CHECK, "float(loss.detach())", "2 * float(loss.detach())", "the losses differ"),
-    ],
+    sampled(
+        [
+            (TRAIN, "scale_grads=scale", "scale_grads=not scale", "the gradient of"),
+            (CHECK, "float(loss.detach())", "2 * float(loss.detach())", "the losses differ"),
+        ],
+        every=2,
+    ),
 )
 def test_what_trains_otherwise_is_told(
     script: str, right: str, wrong: str, said: str, tmp_path: Path

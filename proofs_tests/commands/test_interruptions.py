@@ -143,7 +143,7 @@ def interrupted_claims() -> None:
 @pytest.mark.parametrize(
     "work",
     sized(
-        [interrupted_pareto, interrupted_bench, interrupted_prove, interrupted_claims],
+        [interrupted_pareto, interrupted_claims],
         full=[
             interrupted_pareto,
             interrupted_pareto_after_the_last_point,

@@ -70,8 +70,8 @@ TABLES: dict[str, type[Layout]] = {
 }
 # The words of libraries, which are for those who wrote the layouts.
 FOREIGN = re.compile(r"Input should|[Vv]alue error|pydantic|constrained|_type|Traceback|NoneType")
-STRIDE = sized(18, full=1)
-TURN = sized(3, full=1)
+STRIDE = sized(36, full=1)
+TURN = sized(6, full=1)
 LONGEST = 600  # characters of a line
 
 

@@ -17,6 +17,7 @@ from bubbleproof.formats.files import write_text
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.test_defaults import PROBLEM
 from proofs_tests.costs.measured_cases import B200
+from proofs_tests.sized import paired
 
 # The options of text that name nothing to write. Whoever adds one says so here, or marks it.
 OTHERS = {
@@ -52,8 +53,9 @@ OTHERS = {
     "claims": {"names", "at", "paper", "cluster", "scheduler"},
 }  # fmt: skip
 
+Writing = tuple[str, str, tuple[str, ...], str]
 # How each command that writes is called with a target; its inputs are missing, which comes later.
-WRITING = [
+WRITING: list[Writing] = [
     ("run", "output", ("none.toml", "-o", "TARGET"), ""),
     ("solve", "output", ("none.toml", "-o", "TARGET"), ".json"),
     ("solve", "certificate", ("none.toml", "--certificate", "TARGET"), ".json"),
@@ -109,18 +111,18 @@ def lines(folder: Path) -> list[str]:
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
 
 
-@pytest.mark.parametrize("bad", ["under a file", "of the other kind", "a pipe", "read-only"])
-@pytest.mark.parametrize(("name", "option", "words", "ending"), WRITING)
+@pytest.mark.parametrize(
+    ("writing", "bad"),
+    paired(WRITING, ["under a file", "of the other kind", "a pipe", "read-only"]),
+)
 def test_what_cannot_be_written_is_told_before_anything_is_read(
     command: Run,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
-    name: str,
-    option: str,
-    words: tuple[str, ...],
-    ending: str,
+    writing: Writing,
     bad: str,
 ) -> None:
+    name, option, words, ending = writing
     monkeypatch.chdir(tmp_path)
     is_folder = marked().get((name, option)) is Target.FOLDER
     Path("file").write_text("kept")
