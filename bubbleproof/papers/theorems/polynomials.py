@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import NamedTuple
 
 Coefficient = int | Fraction
@@ -55,21 +56,11 @@ class Polynomial:
 
     def plus(self, other: Polynomial, factor: int) -> Polynomial:
         """self + factor * other."""
-        if not other.parts:
-            return self
-        parts = dict(self.parts)
-        for monomial, coefficient in other.parts:
-            parts[monomial] = parts.get(monomial, 0) + factor * coefficient
-        return Polynomial.of(parts)
+        return _sum(self, other, factor) if other.parts else self
 
     def times(self, other: Polynomial) -> Polynomial:
         """The product, expanded."""
-        parts: dict[Monomial, int] = {}
-        for left, a in self.parts:
-            for right, b in other.parts:
-                monomial = tuple(sorted(left + right))
-                parts[monomial] = parts.get(monomial, 0) + a * b
-        return Polynomial.of(parts)
+        return _product(self, other)
 
     def quotient(self, symbol: Symbol) -> Polynomial:
         """What ``symbol`` is multiplied with: q in self = q * symbol + rest, rest without it."""
@@ -101,3 +92,22 @@ class Polynomial:
             lead = f" {sign} " if text else sign.replace("+", "")
             text += lead + "*".join(x for x in (size, names) if x)
         return text or "0"
+
+
+# A theorem and its twins are made of few polynomials, again and again.
+@lru_cache(maxsize=1 << 16)
+def _sum(one: Polynomial, other: Polynomial, factor: int) -> Polynomial:
+    parts = dict(one.parts)
+    for monomial, coefficient in other.parts:
+        parts[monomial] = parts.get(monomial, 0) + factor * coefficient
+    return Polynomial.of(parts)
+
+
+@lru_cache(maxsize=1 << 16)
+def _product(one: Polynomial, other: Polynomial) -> Polynomial:
+    parts: dict[Monomial, int] = {}
+    for left, a in one.parts:
+        for right, b in other.parts:
+            monomial = tuple(sorted(left + right))
+            parts[monomial] = parts.get(monomial, 0) + a * b
+    return Polynomial.of(parts)
