@@ -22,6 +22,7 @@ from bubbleproof.papers.claims import (
 )
 from bubbleproof.papers.claims.claim import MissingInput
 from bubbleproof.papers.claims.domain import domain
+from proofs_tests.sized import sized
 
 WIDE = domain("p <= 8, m <= 30, x <= 3", p=range(1, 9), m=range(1, 31), x=range(1, 4))
 SMALL = domain("p <= 2", p=range(1, 3), m=range(1, 31), x=range(1, 4), wide=WIDE)
@@ -92,7 +93,7 @@ def audited(
     return audit.decisions()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(sized(2, full=4)))
 @pytest.mark.parametrize("limit", [None, 7, HEAD + 200])
 @pytest.mark.parametrize("is_wide", [True, False])
 def test_an_audit_decides_as_decide_does(seed: int, limit: int | None, is_wide: bool) -> None:

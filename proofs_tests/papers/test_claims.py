@@ -24,6 +24,7 @@ from bubbleproof.papers.claims.standing import fresh_standing as standing_of
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from proofs_tests.sized import sampled
 
 SUM = Reading(
     name="as stated",
@@ -138,7 +139,7 @@ def test_a_missing_input_is_no_verdict() -> None:
 
 def test_no_case_has_one_rank() -> None:
     # One rank is no pipeline: its cases refute formulas for reasons that no pipeline has.
-    for name, claim in claims().items():
+    for name, claim in sampled([*claims().items()], every=3):
         for each in claim.readings:
             for cases in (each.domain, each.domain_for(is_wide=True)):
                 if "p" in cases.names:

@@ -20,7 +20,7 @@ from bubbleproof.theory.families.zero_bubble.zb_v import phase_order
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import check
-from proofs_tests.sized import sized
+from proofs_tests.sized import sampled, sized
 
 CLAIMS = claims("field")
 LIMIT = 80
@@ -73,7 +73,7 @@ REJECTED = {
 }
 
 
-@pytest.mark.parametrize("claim", CLAIMS.values(), ids=lambda claim: claim.id)
+@pytest.mark.parametrize("claim", sampled([*CLAIMS.values()], every=2), ids=lambda claim: claim.id)
 def test_each_reading_holds_or_is_rejected_by_its_smallest_case(claim: PaperClaim) -> None:
     decision, name = decided(claim.id), claim.id.removeprefix("field.")
     assert claim.corrected is None

@@ -19,11 +19,11 @@ from bubbleproof.theory.families import member
 from bubbleproof.theory.families.sliced.svpp import most_forwards
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.verify import check
-from proofs_tests.sized import sized
+from proofs_tests.sized import sampled, sized
 
 CLAIMS = claims("mepipe")
 # Cases looked at here; most refuted claims fail in one of them.
-LIMIT: int | None = sized(12, full=None)
+LIMIT: int | None = sized(10, full=None)
 
 
 @cache
@@ -32,7 +32,7 @@ def decided(name: str) -> ClaimDecision:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("claim", CLAIMS.values(), ids=lambda claim: claim.id)
+@pytest.mark.parametrize("claim", sampled([*CLAIMS.values()], every=2), ids=lambda claim: claim.id)
 def test_a_refuted_claim_names_one_that_holds(claim: PaperClaim) -> None:
     decision = decided(claim.id)
     for finding in decision.findings:

@@ -138,7 +138,7 @@ def test_weight_gradients_run_apart_where_the_file_lists_split_backwards() -> No
 
 
 def test_the_choice_enters_the_search_and_the_joint_plan_is_never_worse() -> None:
-    for capacity in sized((1060, 2020), full=range(580, 4000, 60)):
+    for capacity in sized((1060,), full=range(580, 4000, 60)):
         given = space(capacity, backward=("whole", "split"))
         found = chosen(given)
         start = known_of(found)

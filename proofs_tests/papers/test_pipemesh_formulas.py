@@ -16,6 +16,7 @@ from bubbleproof.papers.pipemesh.pipemesh_formulas import (
 from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.model.measures import measure
+from proofs_tests.sized import sized
 from proofs_tests.theory.test_pipemesh import Parts, parts
 
 
@@ -45,7 +46,7 @@ def test_messages_hide_only_where_operations_have_microbatches_to_spare() -> Non
     assert late(2, 2, 2, (2,), (2,), link=3) == 12
     # It holds (swept, C_PP < C_fwd) where every element is at least 2P.
     for p in (1, 2, 3):
-        for m in range(2 * p, 9):
+        for m in range(2 * p, sized(8, full=9)):
             for e in parts(m, 2 * p):
                 for d in parts(m, 2 * p):
                     assert all(late(p, v, m, e, d, link) == 0 for v in (1, 2, 3) for link in (1, 3))

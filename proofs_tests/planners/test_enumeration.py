@@ -11,9 +11,9 @@ from bubbleproof.planners import Plan
 from bubbleproof.solvers import Status
 from proofs_tests.planners.enumeration import EVERY_NUMBER, PAGE, compared, page, planned, table
 from proofs_tests.planners.joint_instances import Instance, instance
-from proofs_tests.sized import sized
+from proofs_tests.sized import sampled, sized
 
-USUAL = (0, 2, 4, 5, 8, 12)  # recomputation, eviction, two ways, split, nothing fits
+USUAL = (0, 2, 5, 8, 14, 22, 38)  # each kind of choice and of placement, split, nothing fits
 
 
 @pytest.mark.parametrize("number", sized(USUAL, full=tuple(range(EVERY_NUMBER))))
@@ -75,7 +75,7 @@ GROWN = sized((8,), full=tuple(range(12)))
 def test_more_never_gives_a_worse_plan(number: int) -> None:
     given = instance(number)
     before = value(given)
-    after = {name: value(more(given)) for name, more in MORE.items()}
+    after = {name: value(more(given)) for name, more in sampled([*MORE.items()], every=2)}
     assert {name: found for name, found in after.items() if found > before} == {}
 
 

@@ -15,6 +15,7 @@ from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.check import check
+from proofs_tests.sized import sized
 
 Order = tuple[tuple[str, int], ...]
 
@@ -96,7 +97,7 @@ def test_the_closed_form_is_a_schedule_within_its_memory(forward: int, backward:
     form = frontier.FrontierForm()
     terms = {Kind.F: form.forward(RANK, frontier.J)}
     terms[Kind.B] = form.backward(RANK, frontier.J)
-    for p, m in product(range(1, 6), range(1, 12)):
+    for p, m in product(range(1, sized(5, full=6)), range(1, sized(8, full=12))):
         for most in range(1, p + 1):
             rows = []
             for rank, kind, j in product(range(p), (Kind.F, Kind.B), range(m)):

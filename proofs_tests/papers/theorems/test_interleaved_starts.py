@@ -12,7 +12,7 @@ from bubbleproof.papers.theorems.terms import Term
 from bubbleproof.theory.families import FamilyMember, member
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import measure
-from proofs_tests.sized import sized
+from proofs_tests.sized import sampled, sized
 
 SIZES = [(p, groups * p, v) for p in range(1, 7) for groups in (1, 2, 3) for v in range(1, 4)]
 STARTS = {
@@ -65,7 +65,7 @@ def test_every_start_is_pipemeshs(ticks: tuple[int, int]) -> None:
         assert not wrong(found, MESH_STARTS, values), (p, m, v, q)
 
 
-@pytest.mark.parametrize("ticks", [(1, 2), (1, 1), (2, 3), (1, 7)])
+@pytest.mark.parametrize("ticks", sampled([(1, 2), (1, 1), (2, 3), (1, 7)], every=2))
 def test_every_start_is_the_familys(ticks: tuple[int, int]) -> None:
     assert [size for size in SIZES if wrong_starts(*size, ticks)] == []
 

@@ -11,11 +11,14 @@ from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.verify.check import check
+from proofs_tests.sized import sampled
 
 SIZES = [(p, groups * p, v) for p in range(1, 6) for groups in (1, 2, 3) for v in range(1, 4)]
 
 
-@pytest.mark.parametrize(("forward", "backward"), [(1, 2), (1, 1), (3, 1), (1, 5)])
+@pytest.mark.parametrize(
+    ("forward", "backward"), sampled([(1, 2), (1, 1), (3, 1), (1, 5)], every=2)
+)
 def test_the_starts_are_a_schedule_in_the_familys_order(forward: int, backward: int) -> None:
     form = interleaved_theorem.InterleavedForm()
     start_of = {

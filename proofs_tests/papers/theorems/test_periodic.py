@@ -30,7 +30,7 @@ ALL = [
     for shape in about.shapes
     if dict(shape.params)["p"] <= 6
 ]
-SHAPES = sampled(ALL, every=3)
+SHAPES = sampled(ALL, every=5)
 
 
 def bare_name(action: Action, found: FamilyMember, repeats: int) -> tuple[str, int]:
@@ -81,7 +81,7 @@ def assert_same(schedule: PeriodicSchedule, shape: PeriodicShape, periods: int) 
 def test_the_closed_form_is_the_familys_at_other_sizes(shape: PeriodicShape) -> None:
     schedule = shape.schedule()
     assert schedule.least <= shape.size
-    for periods in sized((1, 2, 9), full=(0, 1, 2, 5, 9, 16)):  # 0 is the fit's own last step
+    for periods in sized((2, 9), full=(0, 1, 2, 5, 9, 16)):  # 0 is the fit's own last step
         assert_same(schedule, shape, periods)
 
 
@@ -128,7 +128,7 @@ def test_every_number_of_a_closed_form_matters() -> None:
     about = next(about for about in listed() if about.id == "svpp-w")
     shape = about.shapes[0]
     one, right = replace(about, shapes=(shape,)), shape.schedule()
-    for number, task in enumerate(right.classes):
+    for number, task in sampled([*enumerate(right.classes)], every=3):
         for k, piece in enumerate(task.pieces):
             for changed in (
                 replace(piece, start=piece.start.plus(1)),

@@ -15,9 +15,10 @@ from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.verify.check import check
+from proofs_tests.sized import sampled
 
 SIZES = ((1, 1), (1, 3), (2, 2), (2, 5), (3, 3), (3, 4), (3, 7), (4, 4), (4, 9), (5, 6), (6, 13))
-DURATIONS = tuple(product((1, 2, 3), repeat=3))
+DURATIONS = sampled(tuple(product((1, 2, 3), repeat=3)), every=4)
 STARTS = {
     Kind.F: zb.forward(RANK, MICROBATCH),
     Kind.I: zb.input_backward(RANK, MICROBATCH),
