@@ -26,7 +26,7 @@ BPIPE = {claim.id: claim for claim in bpipe_claims.CLAIMS}
 MISSING = {"bpipe.sec2.imbalance", "bpipe.sec4.3.balance", "bpipe.sec4.4.cost"}
 
 
-LIMIT: int | None = sized(10, full=None)  # cases of a claim that are looked at here
+LIMIT: int | None = sized(16, full=None)  # cases of a claim that are looked at here
 # Refuted by a later one.
 LATE: dict[str, int | None] = {
     "bpipe.appB.fits-forward": sized(150, full=None),

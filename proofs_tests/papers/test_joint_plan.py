@@ -105,7 +105,7 @@ def refused(paper: str, given: PaperInput) -> PaperChoice | None:
 @pytest.mark.parametrize("paper", planners())
 def test_the_plan_is_never_worse_than_what_runs_of_the_paper(paper: str) -> None:
     beside, executable = 0, 0
-    for seed in range(sized(4, full=300)):
+    for seed in range(sized(6, full=300)):
         given = drawn(paper, seed)
         if (chosen := refused(paper, given)) is None:
             continue

@@ -85,6 +85,12 @@ def test_what_does_not_fit_has_no_schedule() -> None:
         assert plan(space_of(one), PlanOptions(time_limit=PATIENCE)).status is Status.INFEASIBLE
 
 
+def until_the_first() -> PlanOptions:
+    """Options of a search that is stopped when it tells of what it found first."""
+    stop = Event()
+    return PlanOptions(time_limit=PATIENCE, stop=stop, tell=lambda _: stop.set())
+
+
 def test_the_nearest_memory_is_enough_and_one_byte_less_is_not() -> None:
     none = plan_cluster(all_counted(with_memory(72 << 20), LISTS), space_of)
     assert none.status is Status.INFEASIBLE
@@ -92,14 +98,12 @@ def test_the_nearest_memory_is_enough_and_one_byte_less_is_not() -> None:
     (nearest,) = none.nearest
     for memory, is_enough in ((nearest.memory, True), (nearest.memory - 1, False)):
         counts = all_counted(with_memory(memory), LISTS)
-        found = plan_cluster(counts, space_of, PlanOptions(time_limit=1.0))
+        found = plan_cluster(counts, space_of, until_the_first())
         assert isinstance(found, ClusterPlan) is is_enough
 
 
 def test_a_search_that_is_stopped_has_the_best_so_far() -> None:
-    stop = Event()
-    options = PlanOptions(time_limit=PATIENCE, stop=stop, tell=lambda _: stop.set())
-    found = plan_cluster(all_counted(TRAINING, LISTS), space_of, options)
+    found = plan_cluster(all_counted(TRAINING, LISTS), space_of, until_the_first())
     assert found.reason == "interrupted: the best so far"
     assert isinstance(found, ClusterPlan)
     assert found.value == found.plan.value + found.step_end

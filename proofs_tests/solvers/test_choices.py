@@ -100,7 +100,7 @@ def assert_sound(found: ChoiceResult) -> None:
         assert found.floor_certificate.bound == found.result.lower_bound
 
 
-@settings(max_examples=sized(15, full=35), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=sized(10, full=35), deadline=None, suppress_health_check=list(HealthCheck))
 @given(cases())
 def test_the_best_choice_is_that_of_brute_force(case: Case) -> None:
     variants = PipelineVariants(*case).variants
@@ -123,7 +123,7 @@ def anonymous_bound(variants: Variants) -> int:
     return 101 if found.is_refuted else found.bound
 
 
-@settings(max_examples=sized(25, full=60), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=sized(15, full=60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(cases())
 def test_forgetting_whose_transfer_is_whose_only_lowers_the_optimum(case: Case) -> None:
     variants = PipelineVariants(*case).variants
@@ -295,7 +295,7 @@ TIGHT = Pipeline(
 )
 
 
-@pytest.mark.parametrize("work", sized([0.05], full=[0.05, 4.0]))
+@pytest.mark.parametrize("work", sized([0.02], full=[0.05, 4.0]))
 def test_what_is_found_without_choices_is_found_with_them(work: float) -> None:
     options = SolveOptions(time_limit=PATIENCE, threads=1, work=work)
     plain = solve(TIGHT.problem(), options)

@@ -168,7 +168,7 @@ def with_random_deadlines(count: int) -> Iterator[tuple[int, Problem]]:
 def test_random_deadlines_equal_exhaustive_search() -> None:
     """Optima, and what cannot be; bounds and certificates of the problem as it was given."""
     solved = infeasible = longer = 0
-    for seed, problem in with_random_deadlines(sized(12, full=600)):
+    for seed, problem in with_random_deadlines(sized(8, full=600)):
         try:
             optimum = Exhaustive(problem, MOST_STATES).optimum()
             free = Exhaustive(without_deadlines(problem), MOST_STATES).optimum()

@@ -25,7 +25,7 @@ from proofs_tests.sized import sized
 from proofs_tests.solvers.agreement_cases import Linked, Source, sources
 from proofs_tests.solvers.brute_force import brute_force, least_span_idle
 
-EXAMPLES = sized(12, full=300)  # of each objective
+EXAMPLES = sized(8, full=300)  # of each objective
 MOST_MILP_TASKS = {"makespan": 16, "span_idle": 10}  # MILPs are slow on larger problems
 INFEASIBLE = "infeasible"
 Search = Callable[[Encoding, Budget], EngineOutcome]

@@ -13,7 +13,7 @@ from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.small import tiny_pipelines
 
 
-@settings(max_examples=sized(100, full=300))
+@settings(max_examples=sized(60, full=300))
 @given(tiny_pipelines())
 def test_no_bound_exceeds_the_optimum(pipeline: Pipeline) -> None:
     problem = pipeline.problem()

@@ -20,8 +20,8 @@ from proofs_tests.solvers.small import by_hand
 
 @pytest.mark.sweep
 def test_no_answer_is_wrong() -> None:
-    """20 problems, 20,000 with ``BUBBLEPROOF_SWEEP=full``."""
-    counts = random_optima.sweep(sized(20, full=20_000))
+    """12 problems, 20,000 with ``BUBBLEPROOF_SWEEP=full``."""
+    counts = random_optima.sweep(sized(12, full=20_000))
     assert counts.wrong == []
     assert counts.by_engine > 0
     assert counts.variants > 0

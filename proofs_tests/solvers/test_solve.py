@@ -48,7 +48,7 @@ IN_WINDOWS = Pipeline(
     num_ranks=6, num_microbatches=36, forward=20, backward=40, latency=5, capacity=4
 ).problem()
 EASY = Pipeline(num_ranks=2, num_microbatches=4).problem()
-FEW = sized(0.1, full=0.5)  # work that decides none of them
+FEW = sized(0.05, full=0.5)  # work that decides none of them
 
 
 def test_optimal_comes_with_a_certificate_that_meets_the_makespan() -> None:

@@ -120,7 +120,7 @@ def test_a_known_schedule_is_never_lost(search: Engine) -> None:
     assert found.schedule is not None
     assert found.makespan is not None
     hint = starts_by_task(HARD, found.schedule)
-    outcome = search(encoded(HARD, found.makespan), hint, budget(sized(0.5, full=2.0)))
+    outcome = search(encoded(HARD, found.makespan), hint, budget(sized(0.3, full=2.0)))
     assert not outcome.is_refuted
     assert outcome.bound is None or outcome.bound <= 172
     if outcome.start is not None:
@@ -132,7 +132,7 @@ def test_a_known_schedule_is_never_lost(search: Engine) -> None:
 @pytest.mark.parametrize("search", ENGINES)
 def test_stop_ends_the_search_with_what_it_has(search: Engine) -> None:
     limited = budget(FOREVER)
-    threading.Timer(sized(0.7, full=2.0), limited.stop.set).start()
+    threading.Timer(sized(0.4, full=2.0), limited.stop.set).start()
     outcome = ended(lambda: search(encoded(HARD, objective="span_idle"), None, limited))
     assert not outcome.is_refuted
     assert outcome.start is None or checked_value(encoded(HARD), outcome.start) is not None

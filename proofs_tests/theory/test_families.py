@@ -43,14 +43,16 @@ def test_a_family_passes_every_rule_on_its_whole_small_range(name: str) -> None:
     found = [*pipelines_of(name, sized((1, 2, 3, 4), full=(1, 2, 3, 4, 5, 6)), 3)]
     # A family may refuse most shapes, but not nearly all; DualPipe takes even p and m >= 2p only.
     assert len(found) >= (sized(2, full=3) if "dualpipe" in name else sized(14, full=20))
-    for pipeline in found if len(found) < 30 else sampled(found, every=7):
+    for pipeline in sampled(found, every=3 if len(found) < 30 else 13):
         assert_legal(name, pipeline)
 
 
 @pytest.mark.parametrize("name", families())
 def test_a_family_passes_every_rule_with_uneven_stages_latency_and_bytes(name: str) -> None:
     family_ = family(name)
-    for pipeline in shapes(family_, sized((2, 3), full=(2, 3, 4)), (1, 3, 5), 2):
+    for pipeline in shapes(
+        family_, sized((2, 3), full=(2, 3, 4)), sized((1, 5), full=(1, 3, 5)), 2
+    ):
         for _, varied in variations(pipeline)[1:]:
             if family_.refusal(varied) is None:
                 assert_legal(name, varied)
@@ -58,7 +60,7 @@ def test_a_family_passes_every_rule_with_uneven_stages_latency_and_bytes(name: s
 
 @pytest.mark.parametrize("name", families())
 def test_a_family_lowers_to_programs_that_never_wait_for_themselves(name: str) -> None:
-    ranks, microbatches = sized(((2, 3), (1, 4, 7)), full=((1, 2, 3, 5), (1, 2, 4, 7)))
+    ranks, microbatches = sized(((2, 3), (1, 4)), full=((1, 2, 3, 5), (1, 2, 4, 7)))
     for pipeline in shapes(family(name), ranks, microbatches, 3):
         problem = pipeline.problem()
         program = lower(problem, family(name).schedule(pipeline, problem))
@@ -72,7 +74,7 @@ def test_a_family_passes_every_rule_on_large_shapes(name: str) -> None:
     """p <= 16, m <= 4p, v <= 4 with ``BUBBLEPROOF_SWEEP=full``; a few of them otherwise."""
     ranks = sized([7, 10], full=[*range(1, 17)])
     for p in ranks:
-        counts = sized([p - 1, 2 * p + 3], full=[*range(1, 4 * p + 1)])
+        counts = sized([p - 1 if p % 2 else 2 * p + 3], full=[*range(1, 4 * p + 1)])
         for pipeline in shapes(family(name), (p,), tuple(counts), 4):
             if pipeline.num_chunks in sized((1, 4), full=(1, 2, 3, 4)):
                 assert_legal(name, pipeline)

@@ -48,7 +48,7 @@ def pipeline(name: str, p: int, m: int, **changes: object) -> Pipeline:
 @pytest.mark.parametrize("name", ["hanayo", "zb-v", "v-half", "v-min"])
 def test_neither_longer_nor_fuller_nor_idler_than_the_published_order(name: str) -> None:
     shorter = 0
-    for p in range(1, sized(5, full=6)):
+    for p in range(1, sized(4, full=6)):
         for m in range(1, 2 * p + 1):
             for backward in (2,) if family(name).is_split else (1, 2):
                 made = pipeline(name, p, m, backward=backward)
@@ -58,7 +58,7 @@ def test_neither_longer_nor_fuller_nor_idler_than_the_published_order(name: str)
                 assert after.span_idle <= before.span_idle
                 assert max(after.peak_activations) <= max(before.peak_activations)
                 shorter += after.makespan < before.makespan
-    assert shorter > sized(3, full=8)
+    assert shorter > sized(1, full=8)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

@@ -26,7 +26,7 @@ from proofs_tests.solvers.exhaustive import Exhaustive
 from proofs_tests.solvers.plain_model import optimum
 from proofs_tests.solvers.random_groups import random_groups
 
-NUMBERS = sized(range(12), full=range(3000))
+NUMBERS = sized(range(8), full=range(3000))
 
 
 def ordered(problem: Problem) -> Problem:

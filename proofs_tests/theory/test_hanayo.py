@@ -30,7 +30,7 @@ ALL = [
     for m in (range(1, 2 * p + 2) if p < 5 else (1, p - 1, p, p + 1, 2 * p - 1, 2 * p, 2 * p + 1))
     for v in (1, 2, 3)
 ]
-SMALL = sampled(ALL, every=5)
+SMALL = sampled(ALL, every=10)
 
 
 def table_3_slots(p: int, m: int, v: int) -> int:

@@ -187,7 +187,8 @@ def test_the_visits_of_pipemesh_are_found_in_its_schedule() -> None:
 
 @pytest.mark.parametrize("level", [0, 1, 2, 3])
 def test_every_family_keeps_its_times_and_its_rules(level: int) -> None:
-    for name, cases in all_family_cases((2, 4), (2, 4), per_family=sized(1, full=2)).items():
+    found = [*all_family_cases((2, 4), (2, 4), per_family=sized(1, full=2)).items()]
+    for name, cases in sized(found[level % 2 :: 2], full=found):
         for case in cases:
             placed = placed_collectives(case.problem, case.schedule, level)
             whole = with_placed(case.problem, placed)

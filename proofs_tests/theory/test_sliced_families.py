@@ -32,7 +32,7 @@ def test_every_rule_holds_for_few_ranks_four_slices_and_three_chunks(name: str) 
     """p <= 6 with ``BUBBLEPROOF_SWEEP=full``; each seventh shape of p <= 4 otherwise."""
     ranks, chunks = range(1, sized(5, full=7)), chunks_of(name, 3)
     shapes = [(p, m) for p in ranks for m in range(1, 2 * p + 2)]
-    for (p, m), s, v in sampled([*product(shapes, range(1, 5), chunks)], every=7):
+    for (p, m), s, v in sampled([*product(shapes, range(1, 5), chunks)], every=13):
         more = {"v": v} if len(chunks) > 1 else {}
         assert_every_rule_holds(member(name, p=p, m=m, s=s, **more))
 

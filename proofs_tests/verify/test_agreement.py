@@ -62,7 +62,7 @@ def test_each_stricter_semantics_refuses_more(tally: Tally) -> None:
     across = [each for each in PROGRAM_OPERATORS if each.name == "transfers_across_pairs"]
     made = all_family_cases((3,), (4,), 1)
     chosen = {name: found for name, found in made.items() if name in TWO_NEIGHBOURS}
-    moved = tally_of(chosen, sized(60, full=6000), operators=across, runs=AGAIN)
+    moved = tally_of(chosen, sized(40, full=6000), operators=across, runs=AGAIN)
     assert moved.disagreements == []
     ok = [tally.verdicts[name, "matched", "ok"] for name in STRICTER]
     ok = [

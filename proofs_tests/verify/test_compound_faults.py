@@ -23,7 +23,7 @@ from proofs_tests.verify.mutations import OPERATORS
 from proofs_tests.verify.plain import broken_rules, plain_measures
 from proofs_tests.verify.tables import Specimen
 
-PER_CASE = sized(14, full=60)
+PER_CASE = sized(6, full=60)
 
 
 def compounded(case: Case, random: Random) -> tuple[list[str], Specimen]:

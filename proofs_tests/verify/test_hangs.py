@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "measured" / "hangs.md"
 TABLE = ROOT / "examples" / "just-in-time.csv"
 DUMPS = ROOT / "examples" / "hang"
-TOTAL = sized(16, full=1_000)
+TOTAL = sized(9, full=1_000)
 
 
 @pytest.mark.sweep

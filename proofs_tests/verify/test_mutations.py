@@ -41,7 +41,7 @@ def report() -> Report:
 def few() -> Trials:
     """Few mutants, for judges of which something was taken away."""
     found = all_family_cases((3,), (3,), 1)
-    chosen = {name: found[name] for name in sorted(found)[:: sized(7, full=1)]}
+    chosen = {name: found[name] for name in sorted(found)[:: sized(11, full=1)]}
     return Trials.of({**chosen, "hand-built": [hand_built()]}, 1)
 
 

@@ -20,7 +20,7 @@ from proofs_tests.verify.random_schedules import EVENT_KINDS
 from proofs_tests.verify.spec_sweep import EVENTS, RULES, main, sweep
 
 PAGE = Path(__file__).parents[2] / "docs" / "measured" / "spec-sweep.md"
-TOTAL = sized(500, full=100_000)
+TOTAL = sized(250, full=100_000)
 
 
 @pytest.mark.sweep

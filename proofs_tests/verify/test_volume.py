@@ -198,7 +198,7 @@ def shortest(problem: Problem, tasks: list[int]) -> int:
 
 def test_it_is_what_a_second_statement_of_the_lemma_says() -> None:
     proved = apart = 0
-    for seed in range(sized(200, full=20_000)):
+    for seed in range(sized(120, full=20_000)):
         problem = (odd_problem, random_problem)[seed % 2](Random(seed))
         paths = longest_paths(problem, "makespan", 0)
         if paths is None:

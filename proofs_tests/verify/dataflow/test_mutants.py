@@ -39,7 +39,7 @@ NEEDLESS = (
 )
 
 
-SAMPLES = sampled(all_samples(), every=2)
+SAMPLES = sampled(all_samples(), every=4)
 EACH = sized(1, full=4)  # mutants by each operator of each case
 
 
@@ -101,22 +101,22 @@ def of_programs(cases: Sequence[Case], each: int) -> tuple[Tally, list[str]]:
 
 def family_cases() -> list[Case]:
     found = [*all_family_cases((2, 3, 4), (2, 3, 4), per_family=1).values()]
-    return [case for members in sampled(found, every=3) for case in members]
+    return [case for members in sampled(found, every=5) for case in members]
 
 
 def test_schedules_of_families() -> None:
     tally = of_schedules([*family_cases(), overlapped()], each=1)
     assert tally.strange == []
-    assert tally.counts[False, False] >= sized(120, full=400)
-    assert tally.counts[True, True] >= sized(120, full=400)
+    assert tally.counts[False, False] >= sized(70, full=400)
+    assert tally.counts[True, True] >= sized(70, full=400)
 
 
 @pytest.mark.sweep
 def test_schedules_with_every_kind_of_action() -> None:
     tally = of_schedules(SAMPLES, each=EACH)
     assert tally.strange == []
-    assert tally.counts[False, False] >= sized(70, full=150 * EACH)
-    assert tally.counts[True, True] >= sized(70, full=150 * EACH)
+    assert tally.counts[False, False] >= sized(30, full=150 * EACH)
+    assert tally.counts[True, True] >= sized(30, full=150 * EACH)
 
 
 @pytest.mark.sweep
@@ -124,8 +124,8 @@ def test_programs_with_messages() -> None:
     tally, differ = of_programs([*family_cases(), overlapped(), *SAMPLES], each=EACH)
     assert tally.strange == []
     assert differ == []
-    assert tally.counts[False, False] >= sized(150, full=400 * EACH)
-    assert tally.counts[True, True] >= sized(60, full=150 * EACH)
+    assert tally.counts[False, False] >= sized(80, full=400 * EACH)
+    assert tally.counts[True, True] >= sized(30, full=150 * EACH)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ SAMPLES = all_samples()
 
 @pytest.fixture(scope="module")
 def of_families() -> dict[str, list[Case]]:
-    cases = all_family_cases((2, 3, 4), sized((1, 2, 3, 5), full=(1, 2, 3, 5, 8)), sized(2, full=5))
+    cases = all_family_cases((2, 3, 4), sized((1, 2, 3, 5), full=(1, 2, 3, 5, 8)), sized(1, full=5))
     assert set(cases) == set(families())
     return {**cases, "overlapped": [overlapped()]}
 
