@@ -26,7 +26,7 @@ SAME: dict[tuple[str, str, str], str] = {
     ): "what goes beyond the layers never comes back to them, and is not counted",
     (
         "verify/communication/steps.py",
-        "Steps._ends",
+        "Steps._misplaced",
         "recv[0] > consumer != NONE -> recv[0] >= consumer != NONE",
     ): "two actions do not stand in one row",
     ("verify/certificates/drup_replay.py", "DrupReplay.learn", "2 -> 3 (no. 2)"): (
