@@ -33,12 +33,13 @@ def test_packages_that_come_along_name_who_asks_for_them() -> None:
 
 
 def test_the_tables_are_replaced_and_the_rest_of_the_page_stays(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = tmp_path / "page.md"
+    made = tables()  # once: to weigh all files of all packages takes seconds
+    monkeypatch.setattr("benchmarks.dependencies.tables", lambda: made)
     page.write_text(f"# Title\n\nabove\n\n## `pip install\nold\n{END}\n\nbelow\n")
     main(write=page)
     main()
-    made = capsys.readouterr().out
+    assert capsys.readouterr().out == made
     assert page.read_text("utf-8") == f"# Title\n\nabove\n\n{made}\n{END}\n\nbelow\n"
-    assert made == tables()

@@ -20,6 +20,7 @@ from bubbleproof.formats import (
     write_table,
 )
 from bubbleproof.theory.families import member
+from proofs_tests.sized import sized
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "split-backward.toml"
 SMALL = member("zb-h1", p=2, m=2)
@@ -63,7 +64,7 @@ def sources(folder: Path) -> dict[str, Callable[[Path], object]]:
 
 
 @given(changes=edits)
-@settings(max_examples=200)
+@settings(max_examples=sized(80, full=200))
 def test_damage(
     changes: list[tuple[float, str, int]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -15,7 +15,7 @@ from bubbleproof.formats.clusters.deployed_problem import deployed_file, deploye
 from bubbleproof.formats.clusters.deployed_space import deployed_space, space_of_layers
 from bubbleproof.formats.problem_toml import problem_file_of_text, problem_of
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
-from proofs_tests.sized import sized
+from proofs_tests.sized import sampled, sized
 
 EXAMPLE = Path("examples/llama-13b-64xA100.toml").read_text(encoding="utf-8")
 SHAPES = """
@@ -58,7 +58,7 @@ def test_the_space_is_what_the_problem_file_tells(plan: str, samples: int) -> No
     file = file_of(plan, samples)
     counts = legal(all_counted(file))
     assert counts
-    for one in counts:
+    for one in sampled(counts, every=3):
         told = outcome(lambda one=one: deployed_file(file, one).plan)
         assert outcome(lambda one=one: deployed_space(file, one)) == told
 
@@ -73,7 +73,7 @@ def test_the_text_of_the_problem_says_the_same() -> None:
 @pytest.mark.sweep
 @pytest.mark.parametrize("value", sized([1 << 53], full=[-1, 1 << 53]))
 def test_a_number_that_no_file_tells_is_refused_by_its_place(value: int) -> None:
-    file = file_of()
+    file = file_of("[plan]\nzero = [1]\nmicro_batch = [1]")
     one, *_ = legal(all_counted(file))
     numbers = replace(one.numbers, capacity=value)
     content = deployed_content(numbers, ranks=1, microbatches=1, name="small")

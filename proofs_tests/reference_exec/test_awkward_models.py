@@ -20,6 +20,7 @@ from bubbleproof.reference_exec.models.own import build
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from proofs_tests.reference_exec.cases import family_case, run
+from proofs_tests.sized import sampled
 
 FILE = Path(__file__).parent / "awkward_models.py"
 CASE = family_case("zb-h1", p=2, m=3)
@@ -80,7 +81,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("name", HOLD)
+@pytest.mark.parametrize("name", sampled(HOLD, every=2))
 def test_it_replays(name: str) -> None:
     report = run(CASE, own(name))
     assert report.ok, str(report)

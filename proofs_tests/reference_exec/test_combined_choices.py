@@ -30,7 +30,7 @@ from proofs_tests.random_choices import combined
 from proofs_tests.reference_exec.cases import Case, random_case, run
 from proofs_tests.sized import sized
 
-NUMBERS = range(sized(11, full=200))
+NUMBERS = range(sized(8, full=200))
 SOLVED = 7  # one in so many schedules is a solver's
 KINDS = ("mlp", "transformer", "llama")
 

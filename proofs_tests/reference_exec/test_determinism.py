@@ -16,6 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from bubbleproof.reference_exec.drivers.virtual import run_virtual
 from proofs_tests.reference_exec.cases import TINY, family_case
+from proofs_tests.sized import paired
 
 # What ``words.CrossEntropy`` scatters goes to one word of each row: no two meet in any order.
 MEET_NOWHERE = {"scatter"}
@@ -47,8 +48,7 @@ def listed() -> set[str]:
     return {name.rstrip("_") for name, rest in rows if "sparse" not in rest and name != "gather"}
 
 
-@pytest.mark.parametrize("vocabulary", [0, 5])
-@pytest.mark.parametrize("kind", ["mlp", "transformer", "llama"])
+@pytest.mark.parametrize(("kind", "vocabulary"), paired(["mlp", "transformer", "llama"], [5, 0]))
 def test_reference_models_run_in_one_order(kind: str, vocabulary: int) -> None:
     spec = replace(TINY, kind=kind, vocabulary=vocabulary).on(2)
     with Names() as names:

@@ -47,7 +47,7 @@ def test_published_schedules_replay_on_gloo(
         ("toffload", {"p": 2, "m": 3}, "float64"),
         ("zb-v", {"p": 2, "m": 4}, "float64"),
         ("dualpipev", {"p": 2, "m": 4}, "float32"),
-    ][:: sized(2, full=1)],
+    ][:: sized(3, full=1)],
 )
 def test_choices_and_slices_replay_on_gloo(
     name: str, params: dict[str, int], dtype: str, pool: GlooPool
@@ -97,7 +97,9 @@ def test_an_interleaved_order_with_sharded_optimizer_state_replays_on_gloo(pool:
 
 @pytest.mark.parametrize(
     ("name", "levels"),
-    [("zb-v", "3,norm=1"), ("chimera", "2"), ("dualpipe", None), ("toffload", None)],
+    [("zb-v", "3,norm=1"), ("chimera", "2"), ("dualpipe", None), ("toffload", None)][
+        : sized(2, full=4)
+    ],
 )
 def test_schedules_without_collectives_replay_on_processes(
     name: str, levels: str | None, pool: GlooPool

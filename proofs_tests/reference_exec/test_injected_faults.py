@@ -28,7 +28,7 @@ QUICK = [fault for fault in INJECTED if fault.room not in ELSEWHERE]
 @pytest.mark.sweep
 @pytest.mark.parametrize(
     "fault",
-    sized(QUICK[::3], full=INJECTED),
+    sized(QUICK[::6], full=INJECTED),
     ids=lambda fault: fault.name,
 )
 def test_a_fault_is_seen_or_disclosed(fault: Injected) -> None:

@@ -16,6 +16,7 @@ from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.replaying import replay
 from proofs_tests.reference_exec.cases import family_case, own
+from proofs_tests.sized import sampled
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXAMPLE = ModelSpec(kind="own", factory=f"{ROOT}/examples/own_model.py:build")
@@ -24,13 +25,16 @@ HERE = "proofs_tests.reference_exec.own_models:"
 
 @pytest.mark.parametrize(
     ("name", "params", "dtype"),
-    [
-        ("1f1b", {"p": 4, "m": 5}, "float64"),
-        ("zb-h1", {"p": 4, "m": 5}, "float32"),
-        ("zb-v", {"p": 2, "m": 4}, "float64"),
-        ("bpipe", {"p": 4, "m": 6}, "float64"),
-        ("chimera", {"p": 4, "m": 4}, "float32"),
-    ],
+    sampled(
+        [
+            ("1f1b", {"p": 4, "m": 5}, "float64"),
+            ("zb-h1", {"p": 4, "m": 5}, "float32"),
+            ("zb-v", {"p": 2, "m": 4}, "float64"),
+            ("bpipe", {"p": 4, "m": 6}, "float64"),
+            ("chimera", {"p": 4, "m": 4}, "float32"),
+        ],
+        every=2,
+    ),
 )
 def test_the_example_replays(name: str, params: dict[str, int], dtype: str) -> None:
     case = family_case(name, **params)

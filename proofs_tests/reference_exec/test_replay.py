@@ -60,8 +60,7 @@ def test_published_schedules_replay(
         assert report.ok
 
 
-@pytest.mark.parametrize("semantics", USUAL)
-@pytest.mark.parametrize("name", ["1f1b", "zb-h1"])
+@pytest.mark.parametrize(("semantics", "name"), paired(USUAL, ["1f1b", "zb-h1"]))
 def test_lowered_programs_replay_under_every_semantics(name: str, semantics: Semantics) -> None:
     report = run(family_case(name, p=4, m=6), semantics=semantics.value, seed=3)
     assert report.ok
@@ -106,7 +105,7 @@ def mixed(pipeline: Pipeline, seed: int) -> Pipeline:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize(
-    ("seed", "name"), sampled([*itertools.product(range(4), PLACEMENTS)], every=2)
+    ("seed", "name"), sampled([*itertools.product(range(4), PLACEMENTS)], every=4)
 )
 def test_random_programs_on_any_placement_replay(name: str, seed: int) -> None:
     case = random_case(mixed(PLACEMENTS[name], seed), seed)
@@ -133,8 +132,7 @@ def test_a_schedule_need_not_be_left_shifted() -> None:
     assert replay(case.pipeline, late, TINY).ok
 
 
-@pytest.mark.parametrize("name", PLACEMENTS)
-@pytest.mark.parametrize("kind", ["mlp", "transformer"])
+@pytest.mark.parametrize(("name", "kind"), paired([*PLACEMENTS], ["mlp", "transformer"]))
 def test_live_bytes_are_the_models_after_every_action(name: str, kind: str) -> None:
     case, spec = random_case(mixed(PLACEMENTS[name], 5), 5), replace(TRANSFORMER, kind=kind)
     problem = prediction.in_bytes(case.pipeline, spec).problem()
@@ -215,9 +213,7 @@ def test_the_report_goes_to_json() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("kind", "dtype"), itertools.product(("mlp", "transformer"), ("float64", "float32"))
-)
+@pytest.mark.parametrize(("kind", "dtype"), paired(("mlp", "transformer"), ("float64", "float32")))
 def test_larger_layers_are_equal_too(kind: str, dtype: str) -> None:
     # GEMMs large enough for other kernels and, without care, for several threads
     spec = ModelSpec(

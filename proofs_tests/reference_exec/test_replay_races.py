@@ -44,7 +44,7 @@ from proofs_tests.sized import sampled, sized
 SEEDS = range(sized(1, full=3))
 FAMILIES: dict[str, dict[str, int]] = {
     "1f1b": {"p": 2, "m": 3},
-    "zb-h1": {"p": 3, "m": 5},
+    "zb-h1": sized({"p": 2, "m": 4}, full={"p": 3, "m": 5}),
     "zb-v": {"p": 2, "m": 3},
     "bpipe": {"p": 4, "m": 4},
     "svpp": {"p": 2, "m": 2, "s": 2},
@@ -93,7 +93,7 @@ def test_families_run_on_one_gpu_without_races(name: str, seed: int) -> None:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", sampled([*reversed(FAMILIES)], every=2))
 def test_families_run_over_nccl_without_races(name: str, seed: int) -> None:
     plan = plan_of(name)
     results, recorder = run_queued(plan, seed=seed)
@@ -128,7 +128,7 @@ def deterministic() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("where", "name"),
     sized(
-        [("one GPU", "bpipe"), ("NCCL", "1f1b"), ("NCCL", "toffload")],
+        [("one GPU", "bpipe"), ("NCCL", "toffload")],
         full=[*itertools.product(("one GPU", "NCCL"), ("1f1b", "bpipe", "toffload"))],
     ),
 )
@@ -161,9 +161,7 @@ def test_collectives_run_on_one_gpu_without_races(zero: int) -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize(
-    ("zero", "replicas"), sized([(1, 2), (3, 2)], full=[(1, 2), (2, 3), (3, 2)])
-)
+@pytest.mark.parametrize(("zero", "replicas"), sized([(3, 2)], full=[(1, 2), (2, 3), (3, 2)]))
 def test_replicas_run_over_nccl_without_races(zero: int, replicas: int) -> None:
     plan = meshes.plan_of(meshes.mesh(zero, m=2), replicas=replicas, levels=str(zero))
     results, recorder = run_queued(plan)
@@ -174,7 +172,7 @@ def test_replicas_run_over_nccl_without_races(zero: int, replicas: int) -> None:
             assert torch.equal(found.gradients[name], value)
 
 
-@pytest.mark.parametrize("name", sized(["bpipe", "1f1b"], full=[*FAMILIES]))
+@pytest.mark.parametrize("name", sized(["1f1b"], full=[*FAMILIES]))
 def test_headers_go_over_nccl_without_races(name: str) -> None:
     plan = plan_of(name, "own steps" if name == "1f1b" else "no step")
     uncounted = replace(plan, counts_bytes=False)
@@ -188,8 +186,13 @@ def test_headers_of_replicas_go_over_nccl_without_races() -> None:
 
 @pytest.mark.parametrize(
     "program",
-    [(SWAPPED_SENDS, RECEIVER), (SENDER, SWAPPED_RECEIVES)],
-    ids=["sends", "receives"],
+    sampled(
+        [
+            pytest.param((SWAPPED_SENDS, RECEIVER), id="sends"),
+            pytest.param((SENDER, SWAPPED_RECEIVES), id="receives"),
+        ],
+        every=2,
+    ),
 )
 def test_headers_over_nccl_tell_of_a_message_in_anothers_place(
     program: tuple[list[str], list[str]],
@@ -228,7 +231,9 @@ def test_members_that_issue_other_collectives_are_told_of(monkeypatch: pytest.Mo
         run_queued(plan)
 
 
-@pytest.mark.parametrize(("name", "levels"), [("1f1b", None), ("chimera", "3")])
+@pytest.mark.parametrize(
+    ("name", "levels"), sized([("chimera", "3")], full=[("1f1b", None), ("chimera", "3")])
+)
 def test_whole_and_sharded_replicas_of_a_family_run_over_nccl_without_races(
     name: str, levels: str | None
 ) -> None:

@@ -27,7 +27,7 @@ RULES = (*OPTIMIZERS,)
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("name", sampled(NAMES, every=3))
+@pytest.mark.parametrize("name", sampled(NAMES, every=5))
 def test_every_registered_family_trains(name: str) -> None:
     case = family_case(name, **SHAPES.get(name, ORDINARY))
     forms = ((False, "float64"), (True, "float32"))

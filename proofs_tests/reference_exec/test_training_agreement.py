@@ -30,7 +30,7 @@ from proofs_tests.reference_exec.cases import TINY, family_case
 from proofs_tests.sized import paired, sized
 
 TIED = replace(TINY, vocabulary=5, tied=True)
-MOVES = sized(8, full=400)  # two under each semantics
+MOVES = sized(4, full=400)  # one under each semantics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.schedule import Program
 from proofs_tests.reference_exec.cases import TINY, Case, family_case
 from proofs_tests.reference_exec.training_cases import trained, training_orders
+from proofs_tests.sized import paired
 
 Orders = list[list[str]]
 TIED = replace(TINY, vocabulary=5, tied=True)
@@ -176,11 +177,13 @@ def test_a_fault_is_refused_and_shows_where_it_is_forced(fault: Fault) -> None:
         assert not report.weights_equal
 
 
-@pytest.mark.parametrize(("family", "replicas"), [("1f1b", 1), ("zb-h1", 1), ("1f1b", 2)])
-@pytest.mark.parametrize("has_barrier", [False, True])
+@pytest.mark.parametrize(
+    ("of", "has_barrier"), paired([("1f1b", 1), ("zb-h1", 1), ("1f1b", 2)], [False, True])
+)
 def test_a_stage_whose_whole_gradient_is_lost_ends_a_forced_training(
-    family: str, replicas: int, has_barrier: bool
+    of: tuple[str, int], has_barrier: bool
 ) -> None:
+    family, replicas = of
     case = family_case(family, p=2, m=2)
     orders = [
         [a for a in order if a.stage == 0 or a.kind not in (Kind.B, Kind.I, Kind.W)]

@@ -21,7 +21,7 @@ from bubbleproof.theory.pipelines.transfers import Eviction
 from bubbleproof.verify.check import check
 from bubbleproof.verify.communication.semantics import USUAL
 from proofs_tests.reference_exec.cases import TINY, Case, family_case, random_case
-from proofs_tests.sized import sized
+from proofs_tests.sized import sampled, sized
 from proofs_tests.verify.dataflow.samples import without_edge
 
 
@@ -77,7 +77,7 @@ def random_choices(seed: int) -> Case:
 # 8 and 26 are where moments first went wrong: ranks that waited for each other under rendezvous,
 # and a forward that drops while a transfer begins beside it
 @pytest.mark.sweep
-@pytest.mark.parametrize("seed", [0, 1, 2, 3, 8, 26, 45, 51])
+@pytest.mark.parametrize("seed", sampled([0, 1, 2, 3, 8, 26, 45, 51], every=3))
 def test_random_choices_replay(seed: int) -> None:
     case = random_choices(seed)
     kind = ["mlp", "transformer"][seed % 2]
