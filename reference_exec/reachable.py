@@ -102,6 +102,8 @@ def _of_code(objects: Iterable[object]) -> Iterable[object]:
 
 
 def _of_function(each: FunctionType) -> Iterator[object]:
+    if each.__module__ == "typing":  # whose caches know every class that anybody has subscripted
+        return
     yield from each.__closure__ or ()
     yield from each.__defaults__ or ()
     yield from (each.__kwdefaults__ or {}).values()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Generic, TypeVar
 
 import pytest
 import torch
@@ -25,6 +26,7 @@ from proofs_tests.reference_exec.replica_cases import of_family
 from proofs_tests.reference_exec.replica_cases import run as run_replicas
 from proofs_tests.reference_exec.training_cases import trained
 
+Cell = TypeVar("Cell")
 POOL = 4 << 20
 # WIDE: an mlp layer of hidden 8 has 8 x 64 + 7 x 8 = 568 parameters, 4544 bytes; an activation of 3
 # tokens 192 bytes, so that 3 microbatches have 576 bytes of inputs, and of targets
@@ -261,6 +263,14 @@ def test_a_written_a_grown_and_a_swapped_tensor_have_changed() -> None:
         births.disregard([written])
         written.fill_(2)
         assert births.changed() == []
+
+
+def test_what_typing_remembers_of_others_is_not_the_executors() -> None:
+    class Table(Generic[Cell]):
+        cells = torch.zeros(3)
+
+    assert Table[int].__origin__ is Table  # type: ignore[attr-defined]  # of what is subscripted
+    assert not any(each is Table.cells for each in constants_of_executor())
 
 
 def test_old_storages_stay_old() -> None:
