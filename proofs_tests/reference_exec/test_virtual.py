@@ -135,7 +135,7 @@ def test_running_and_verifying_agree_on_moved_messages() -> None:
     told_apart = 0
     for case in cases:
         problem = case.problem
-        for seed in range(sized(9, full=15)):
+        for seed in range(sized(12, full=15)):
             program = shuffled(case, choice)
             plan, seen = case.plan(program=program), set()
             for semantics in ALL:
