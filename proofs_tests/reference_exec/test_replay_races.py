@@ -44,7 +44,7 @@ from proofs_tests.sized import sampled, sized
 SEEDS = range(sized(1, full=3))
 FAMILIES: dict[str, dict[str, int]] = {
     "1f1b": {"p": 2, "m": 3},
-    "zb-h1": sized({"p": 2, "m": 4}, full={"p": 3, "m": 5}),
+    "zb-h1": {"p": 3, "m": 5},
     "zb-v": {"p": 2, "m": 3},
     "bpipe": {"p": 4, "m": 4},
     "svpp": {"p": 2, "m": 2, "s": 2},
