@@ -97,8 +97,8 @@ SECTIONS = (
                 "Solving and planning",
                 _of(
                     "measured",
-                    "optimality solvers solvers-plain solver-gaps plan-enumeration "
-                    "pruned-deployments practice",
+                    "optimality solvers solvers-plain solver-gaps gap-analogues "
+                    "plan-enumeration pruned-deployments practice",
                 ),
             ),
             Group(

@@ -9,7 +9,15 @@ import pytest
 from benchmarks.markdown import CLOCK
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "measured"
-PAGES = ("mutants", "optimality", "solver-gaps", "solvers", "solvers-plain", "unseen")
+PAGES = (
+    "gap-analogues",
+    "mutants",
+    "optimality",
+    "solver-gaps",
+    "solvers",
+    "solvers-plain",
+    "unseen",
+)
 
 
 @pytest.mark.parametrize("name", PAGES)
