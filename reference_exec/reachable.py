@@ -38,6 +38,7 @@ def storages_of(objects: Iterable[object]) -> Iterator[torch.UntypedStorage]:
     error each.
     """
     listed = list(objects)
+    # isinstance asks each of a hundred thousand objects for its class; kinds are few
     kinds = {kind for kind in {*map(type, listed)} if issubclass(kind, _KINDS)}
     for each in [each for each in listed if type(each) in kinds]:
         if isinstance(each, torch.UntypedStorage):

@@ -10,7 +10,12 @@ import pytest
 import torch
 
 from bubbleproof.reference_exec.evidence.oracle import order_matched
-from bubbleproof.reference_exec.models.draws import drawing, place_of
+from bubbleproof.reference_exec.models.draws import (
+    drawing,
+    kept_generators,
+    place_of,
+    seed_generators,
+)
 from bubbleproof.reference_exec.models.examined import examined
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own import build, own_batch
@@ -91,6 +96,17 @@ def test_the_numbers_are_those_of_a_plain_loop_at_the_same_places() -> None:
     assert report.losses == tuple(losses)
     assert examined(spec)[0].draws
     assert not examined(own("plain"))[0].draws
+
+
+@pytest.mark.parametrize("seed", [0, 7, (1 << 63) - 1])
+def test_a_seed_gives_the_numbers_that_torch_gives_for_it(seed: int) -> None:
+    with kept_generators():
+        torch.manual_seed(seed)
+        there = torch.rand(5)
+        torch.rand(3)
+        seed_generators(seed)
+        assert torch.equal(torch.rand(5), there)
+        assert torch.initial_seed() == seed
 
 
 def test_seeds_stages_steps_and_samples_have_their_own() -> None:

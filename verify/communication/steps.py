@@ -134,7 +134,7 @@ class Steps:
         """Channels (ordered pairs of ranks) whose k-th SEND and k-th RECV differ."""
         flows: dict[int, Channels] = defaultdict(lambda: defaultdict(list))
         sent, received = self.pairs.T
-        flow = has_flows * (1 + self._is_forward[sent])
+        flow = has_flows * (1 + self._is_forward[sent])  # 0 where all go over one communicator
         columns = flow, self.rank[sent], self.rank[received], sent, received
         for of, source, target, *rows in zip(*(c.tolist() for c in columns), strict=True):
             flows[of][source, target].append((rows[0], rows[1]))

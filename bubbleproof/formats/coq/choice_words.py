@@ -51,7 +51,8 @@ class ChoiceWords:
         self.tasks, self.resources = dict[str, int](), dict[str, int]()
         self.stores = {store.name: at for at, store in enumerate(self.base.stores)}
         self.taken_in(self.base)
-        self.problems = [[*self._answered(question)] for question in self.case.questions()]
+        # of each sample the problem with each answer to its question alone
+        self.problems = {asked[0]: [*self._answered(asked)] for asked in self.case.questions()}
 
     def _answered(self, question: Question) -> Iterator[Problem]:
         """The problem with each answer to the question alone."""
@@ -87,7 +88,8 @@ class ChoiceWords:
         return ";\n  ".join(self._question(number, asked) for number, asked in questions)
 
     def _question(self, number: int, question: Question) -> str:
-        ways = zip(self.problems[number], question[1], strict=True)
+        sample, names = question
+        ways = zip(self.problems[sample], names, strict=True)
         texts = (f"Way ({self._addition(one)}) {self._settled(question, way)}" for one, way in ways)
         return f"Question {number} {list_text(texts)}"
 

@@ -152,13 +152,8 @@ def _answers(words: ChoiceWords, problem: Problem) -> Iterator[int]:
     case, own = words.case, set(range(words.base.num_tasks))
     found = set(own)
     while parts := case.parts():
-        sample = case.questions()[len(case.answers)][0]
-        options = dict(zip(words.case.questions(), words.problems, strict=True))
-        added = next(
-            [set(words.taken_in(one)) - own for one in problems]
-            for (asked, _), problems in options.items()
-            if asked == sample
-        )
+        sample, _ = case.questions()[len(case.answers)]
+        added = [set(words.taken_in(one)) - own for one in words.problems[sample]]
         place = max(range(len(added)), key=lambda at: (added[at] <= there, len(added[at])))
         found |= added[place]
         yield place

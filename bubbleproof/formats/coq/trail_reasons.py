@@ -78,9 +78,8 @@ class RememberedReasons:
         for (a, b), lag in lags.items():
             self.after[a].append((b, lag))
             self.before[b].append((a, lag))
-        self.hop: list[
-            dict[int, int]
-        ] = []  # by task: of what ends before it, where the way goes on
+        # by task: of each that ends before it, where the way to it goes on
+        self.hop: list[dict[int, int]] = []
         for task in range(problem.num_tasks):
             found, waiting = dict[int, int](), deque([task])
             while waiting:
