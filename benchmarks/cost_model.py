@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.cost_model_page import page
-from benchmarks.cost_model_picture import draw
 from bubbleproof.costs.times.calibration import Calibration, calibrate
 from bubbleproof.costs.times.card_files import card
 from bubbleproof.costs.times.cross_validation import HeldOutEstimate, cross_validated
@@ -94,6 +93,8 @@ def main(words: Sequence[str] | None = None) -> int:
         return 0
     given.write.write_text(text, encoding="utf-8")
     everything = [each for study in found for each in study.judged]
+    from benchmarks.cost_model_picture import draw  # the only user of matplotlib
+
     draw(everything, given.write.parent / "pictures" / PICTURE)
     return 0
 

@@ -32,8 +32,8 @@ from math import inf
 import numpy as np
 
 from bubbleproof.solvers.bounds import Bounds, critical_set
-from bubbleproof.solvers.engines.cpsat_window import FOREVER, Window, search
 from bubbleproof.solvers.engines.engine import SMALL, Budget, Meter
+from bubbleproof.solvers.engines.window import FOREVER, Window
 from bubbleproof.solvers.memory_rules import memory_rules
 from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
 from bubbleproof.theory.model.actions import NONE, Ints, Kind
@@ -169,6 +169,8 @@ class WindowSearch:
 
     def _answer(self, window: Window | None, meter: Meter, way: Rearrangement) -> list[int] | None:
         """Starts within the least limit; if that is refuted, in the middle of what is open."""
+        from bubbleproof.solvers.engines.cpsat_window import search  # it loads OR-Tools
+
         if window is None:
             return None
         budget = replace(self.budget, threads=1, report=None, work=inf, meter=meter)

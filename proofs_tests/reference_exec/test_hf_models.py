@@ -6,9 +6,11 @@ replay reports.
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,9 @@ from proofs_tests.reference_exec.cases import family_case, run
 from proofs_tests.reference_exec.model_table import SIZES
 from proofs_tests.sized import sized
 
-transformers = pytest.importorskip("transformers")
+pytestmark = pytest.mark.skipif(
+    find_spec("transformers") is None, reason="transformers is not installed"
+)
 
 CONFIGS = {
     **model_table.CONFIGS,
@@ -60,6 +64,8 @@ def test_the_loss_is_that_of_the_uncut_model(written: Write) -> None:
     spec = written("qwen2", seed=5, layers=(1, 3))
     report = run(family_case("1f1b", p=2, m=3), spec)
     torch.manual_seed(5)
+    # it takes a second to load: not while tests are collected
+    transformers: Any = importlib.import_module("transformers")
     config = transformers.CONFIG_MAPPING["qwen2"](**CONFIGS["qwen2"])
     whole = transformers.AutoModelForCausalLM.from_config(config).double()
     losses = []

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from proofs_tests.reference_exec.model_table import MODELS, ModelCell, cells
 
-pytest.importorskip("transformers")
-pytest.importorskip("peft")
+pytestmark = [
+    pytest.mark.skipif(find_spec(name) is None, reason=f"{name} is not installed")
+    for name in ("transformers", "peft")
+]
 
 
 def test_every_model_meets_every_schedule_type_and_backend() -> None:

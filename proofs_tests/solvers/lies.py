@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import cache
 from unittest.mock import patch
 
 import numpy as np
@@ -18,7 +19,6 @@ from bubbleproof.solvers.engines.engine import Engine
 from bubbleproof.solvers.lists.modulo_lists import ModuloLists
 from bubbleproof.solvers.refutation.propagation import PropagationResult
 from bubbleproof.theory.model.actions import Action, Ints
-from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.patience import PATIENCE
@@ -48,8 +48,10 @@ def in_turn(pipeline: Pipeline) -> tuple[str, Program]:
     return "in turn", Program.from_orders(rows)
 
 
-def optimal(problem: Problem) -> Ints:
+@cache
+def optimal(pipeline: Pipeline) -> Ints:
     """The starts of a best schedule."""
+    problem = pipeline.problem()
     budget = Budget(deadline=float("inf"), threads=1)
     found = cpsat.search(Encoding(problem, lower_bounds(problem)), None, budget).start
     return np.zeros(0, dtype=np.int64) if found is None else found
@@ -98,26 +100,34 @@ def alone(
     return stack
 
 
-STARTS = optimal(PROBLEM)
+def starts() -> Ints:
+    """Those of a best schedule of ``PROBLEM``."""
+    return optimal(SMALL)
 
 
-TRUTH = EngineOutcome(start=STARTS, bound=12)
+def truth() -> EngineOutcome:
+    """What an engine that does not lie would say."""
+    return EngineOutcome(start=starts(), bound=12)
+
+
+def _with_the_last_at_0(found: Ints) -> Ints:
+    return np.where(found < found.max(), found, 0)
 
 
 LIES: dict[str, Lie] = {
-    "starts at 0": lambda o: replace(o, start=0 * STARTS),
-    "a start too early": lambda o: replace(o, start=STARTS * (STARTS.max() > STARTS)),
+    "starts at 0": lambda o: replace(o, start=0 * starts()),
+    "a start too early": lambda o: replace(o, start=_with_the_last_at_0(starts())),
     "a schedule of another problem": lambda o: replace(
-        o, start=optimal(SMALL.with_changes(backward=1).problem())
+        o, start=optimal(SMALL.with_changes(backward=1))
     ),
     "a schedule of more tasks": lambda o: replace(
-        o, start=optimal(SMALL.with_changes(num_microbatches=4).problem())
+        o, start=optimal(SMALL.with_changes(num_microbatches=4))
     ),
-    "starts that are no integers": lambda o: replace(o, start=STARTS + np.array(0.5)),
-    "starts beyond all time": lambda o: replace(o, start=STARTS + (1 << 62)),
-    "a bound above its schedule": lambda _: EngineOutcome(start=STARTS, bound=13),
+    "starts that are no integers": lambda o: replace(o, start=starts() + np.array(0.5)),
+    "starts beyond all time": lambda o: replace(o, start=starts() + (1 << 62)),
+    "a bound above its schedule": lambda _: EngineOutcome(start=starts(), bound=13),
     "a bound above what is known": lambda _: EngineOutcome(bound=19),
     "a bound that is no integer": lambda o: replace(o, bound=12.5),  # type: ignore[arg-type]  # a lie
     "refuted what is known": lambda _: EngineOutcome(is_refuted=True),
-    "refuted its own schedule": lambda _: EngineOutcome(start=STARTS, is_refuted=True),
+    "refuted its own schedule": lambda _: EngineOutcome(start=starts(), is_refuted=True),
 }

@@ -50,14 +50,14 @@ from proofs_tests.solvers.lies import (
     PROBLEM,
     QUICK,
     SMALL,
-    STARTS,
-    TRUTH,
     Lie,
     alone,
     in_turn,
     reasoned,
     shown,
+    starts,
     told,
+    truth,
 )
 from proofs_tests.solvers.test_choices import forced_apart
 
@@ -86,13 +86,13 @@ def one_search() -> Cases:
     goals += [("auto", QUICK)]
     for name, options in goals:
         for what, lie in LIES.items():
-            with alone(lie, TRUTH):
+            with alone(lie, truth()):
                 yield f"{name}: {what}", told(partial(_solved, PROBLEM, options, [in_turn(SMALL)]))
 
 
 def uncontradicted() -> Cases:
     """No schedule that is known contradicts these: the result calls them the engine's word."""
-    slow = 2 * STARTS  # 2 * 12 less the 2 that the last backward ends earlier: 22 ticks
+    slow = 2 * starts()  # 2 * 12 less the 2 that the last backward ends earlier: 22 ticks
     honest = replace(QUICK, engine="cpsat")
     lies: dict[str, tuple[Lie, bool]] = {
         "a poor schedule": (lambda _: EngineOutcome(start=slow), False),
@@ -176,7 +176,7 @@ def objectives() -> Cases:
     def high_then_true(outcome: EngineOutcome) -> EngineOutcome:
         """First a poor schedule, called the best; then the truth, which is better."""
         calls.append(0)
-        return EngineOutcome(start=2 * STARTS, bound=22) if len(calls) == 1 else outcome
+        return EngineOutcome(start=2 * starts(), bound=22) if len(calls) == 1 else outcome
 
     with alone(high_then_true):
         options = replace(QUICK, engine="cpsat", objective="makespan-then-peak")
@@ -260,9 +260,9 @@ def repairs() -> Cases:
     true_run = cpsat.run
     program = in_turn(SMALL)[1]
     lies: dict[str, Lie] = {
-        "starts at 0": lambda o: replace(o, start=0 * STARTS),
+        "starts at 0": lambda o: replace(o, start=0 * starts()),
         "a schedule of more tasks": lambda o: replace(o, start=np.arange(99)),
-        "another schedule than its places": lambda o: replace(o, start=STARTS),
+        "another schedule than its places": lambda o: replace(o, start=starts()),
         "fewer places than it keeps": lambda o: replace(o, bound=3),
         "refuted": lambda _: EngineOutcome(is_refuted=True),
     }

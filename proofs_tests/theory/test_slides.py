@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
-from bubbleproof.theory.families import family, member
+from bubbleproof.theory.families import FamilyMember, family, member
 from bubbleproof.theory.families.chimera import closed_form_order
 from bubbleproof.theory.families.shortening.lengthening import lengthened
 from bubbleproof.theory.families.shortening.list_schedule import list_starts, mirrored
@@ -18,11 +20,14 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import check
 
-MADE = [
-    member(name, p=p, m=m)
-    for name in ("1f1b", "zb-h2", "hanayo", "v-min", "chimera", "trecomp", "svpp")
-    for p, m in ((2, 3), (4, 4), (4, 7))
-]
+
+@cache
+def made() -> list[FamilyMember]:
+    return [
+        member(name, p=p, m=m)
+        for name in ("1f1b", "zb-h2", "hanayo", "v-min", "chimera", "trecomp", "svpp")
+        for p, m in ((2, 3), (4, 4), (4, 7))
+    ]
 
 
 def by_task(problem: Problem, schedule: Schedule) -> Ints:
@@ -45,7 +50,7 @@ def peak_of(problem: Problem, starts: Ints) -> int:
 
 def test_slides_keep_every_rule_and_the_limit_and_lengthen_nothing() -> None:
     shorter = 0
-    for found in MADE:
+    for found in made():
         problem = found.problem
         starts = by_task(problem, found.schedule)
         limit = peak_of(problem, starts)
@@ -74,7 +79,7 @@ def test_slides_find_two_ticks_that_a_hand_can_see() -> None:
 
 @pytest.mark.parametrize("is_backwards", [False, True])
 def test_a_list_schedule_is_a_schedule_in_either_direction_of_time(is_backwards: bool) -> None:
-    for found in MADE:
+    for found in made():
         if any(action.kind is Kind.R for action in found.problem.actions):
             continue  # recomputed units are taken twice: not what list schedules are for
         problem = found.problem

@@ -16,31 +16,15 @@ microbatches, is what the ends of the schedule cost.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ortools.sat.python import cp_model
 
 from bubbleproof.solvers.engines.cpsat_solver import CpSatSolver
+from bubbleproof.solvers.engines.cycle import Cycle
 from bubbleproof.solvers.engines.engine import Budget
-from bubbleproof.solvers.memory_rules import Lifetime, LimitedStore
+from bubbleproof.solvers.memory_rules import Lifetime
 from bubbleproof.solvers.starts import rows
 from bubbleproof.theory.model.actions import Ints
-from bubbleproof.theory.model.problem import Problem
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Cycle:
-    """``few`` microbatches that repeat, with their ``heads`` (ticks).
-
-    ``repeats`` are precedences to a task so many periods later; ``held`` what is kept in stores
-    whose room these precedences do not say. ``longest``: no span is longer.
-    """
-
-    few: Problem
-    heads: Ints
-    repeats: Sequence[tuple[int, int, int]]
-    held: Sequence[LimitedStore]
-    longest: int
 
 
 class PeriodicModel:

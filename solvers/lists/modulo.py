@@ -18,7 +18,7 @@ from itertools import pairwise
 import numpy as np
 
 from bubbleproof.solvers.bounds import lower_bounds
-from bubbleproof.solvers.engines.cpsat_periodic import Cycle, search
+from bubbleproof.solvers.engines.cycle import Cycle
 from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.identical import IdenticalClasses
 from bubbleproof.solvers.lists.stretch import first_microbatches, period_bound
@@ -61,7 +61,7 @@ def periodic_schedules(
         if found is None:
             continue
         ticks, starts = found
-        shorter = search(_longer(cycle, ticks), ticks, FOREVER, budget, WORK, starts)
+        shorter = _fitting(cycle, ticks, budget, WORK, starts)
         full = repeated(starts if shorter is None else shorter, cycle, alike, ticks)
         yield left_shift(problem, schedule_of_starts(problem, full).program)
         if ticks <= GOOD * rate * count:
@@ -76,7 +76,7 @@ def _least_period(cycle: Cycle, low: int, high: int, budget: Budget) -> tuple[in
         low = least
         while low < high and budget.seconds:
             ticks = (low + high) // 2
-            starts = search(_longer(cycle, ticks), ticks, FOREVER, budget, effort)
+            starts = _fitting(cycle, ticks, budget, effort)
             if starts is None:
                 low = ticks + 1
             else:
@@ -84,8 +84,14 @@ def _least_period(cycle: Cycle, low: int, high: int, budget: Budget) -> tuple[in
     return found
 
 
-def _longer(cycle: Cycle, ticks: int) -> Cycle:
-    return replace(cycle, longest=cycle.longest + ROOM * ticks)
+def _fitting(
+    cycle: Cycle, ticks: int, budget: Budget, work: float, known: Ints | None = None
+) -> Ints | None:
+    """Starts with that period, by CP-SAT, which is loaded here: most problems need none of it."""
+    from bubbleproof.solvers.engines.cpsat_periodic import search
+
+    longer = replace(cycle, longest=cycle.longest + ROOM * ticks)
+    return search(longer, ticks, FOREVER, budget, work, known)
 
 
 def repeated(starts: Ints, cycle: Cycle, alike: IdenticalClasses, ticks: int) -> Ints:
