@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator
-from pathlib import Path
-
-from proofs_tests.structure import modules
+from proofs_tests.structure import modules, syntax
 
 
 def names_twice() -> dict[str, list[str]]:
@@ -16,9 +12,9 @@ def names_twice() -> dict[str, list[str]]:
     assigns to a capitalised name, type variables among them.
     """
     found: dict[str, list[str]] = {}
-    for module, path in modules().items():
+    for module in modules():
         room = module.partition(".")[0] if "." in module else "the door"
-        for name, is_class in _public_names(path):
+        for name, is_class in syntax(module).public:
             key = name if is_class else f"{room}: {name}"
             found.setdefault(key, []).append(module)
             if is_class:
@@ -33,8 +29,8 @@ def names_twice() -> dict[str, list[str]]:
 def participles() -> dict[str, list[str]]:
     """Public classes that are called by a bare participle, which names no thing."""
     found: dict[str, list[str]] = {}
-    for module, path in modules().items():
-        for name, is_class in _public_names(path):
+    for module in modules():
+        for name, is_class in syntax(module).public:
             is_one_word = name[1:].islower()
             if is_class and is_one_word and (name.endswith("ed") or name in _IRREGULAR):
                 found.setdefault(name, []).append(module)
@@ -62,14 +58,3 @@ _IRREGULAR = {
     "Taken",
     "Told",
 }
-
-
-def _public_names(path: Path) -> Iterator[tuple[str, bool]]:
-    """The capitalised public names that a module defines; True for classes."""
-    for node in ast.parse(path.read_text()).body:
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-            yield node.name, True
-        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            name = node.targets[0].id
-            if name[:1].isupper() and not name.isupper() and "_" not in name:
-                yield name, False

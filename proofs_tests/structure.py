@@ -15,6 +15,7 @@ import sys
 import tokenize
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -94,23 +95,42 @@ def modules() -> dict[str, Path]:
     return found
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModuleSyntax:
+    """What is asked of a module's syntax, so that it is parsed once.
+
+    ``imported`` and ``named`` are modules of the package, the latter those for annotations alone
+    too; ``words`` the names that its code holds, and its texts; ``public`` the capitalised names
+    that it defines, each with whether it is a class.
+    """
+
+    imported: frozenset[str]
+    named: frozenset[str]
+    words: frozenset[str]
+    public: tuple[tuple[str, bool], ...]
+
+
 @cache
+def syntax(name: str) -> ModuleSyntax:
+    """That of a module."""
+    tree = ast.parse(modules()[name].read_text())
+    without, every = (statements(tree, with_annotations=each) for each in (False, True))
+    return ModuleSyntax(
+        imported=_imports(without),
+        named=_imports(every),
+        words=frozenset(_words(tree)),
+        public=tuple(_public_names(tree)),
+    )
+
+
 def imported(name: str) -> frozenset[str]:
     """The modules of the package that a module imports by name."""
-    return _both(name)[0]
+    return syntax(name).imported
 
 
-@cache
 def named(name: str) -> frozenset[str]:
     """The modules of the package that a module imports by name, those for annotations alone too."""
-    return _both(name)[1]
-
-
-@cache
-def _both(name: str) -> tuple[frozenset[str], frozenset[str]]:
-    tree = ast.parse(modules()[name].read_text())
-    without, every = (_statements(tree, with_annotations=each) for each in (False, True))
-    return _imports(without), _imports(every)
+    return syntax(name).named
 
 
 def _imports(nodes: Iterable[ast.AST]) -> frozenset[str]:
@@ -127,7 +147,7 @@ def _imports(nodes: Iterable[ast.AST]) -> frozenset[str]:
     return frozenset(module for module in ours if module in modules() and module)
 
 
-def _statements(tree: ast.AST, *, with_annotations: bool) -> Iterator[ast.AST]:
+def statements(tree: ast.AST, *, with_annotations: bool = True) -> Iterator[ast.AST]:
     """All statements, or all but those below ``if TYPE_CHECKING``; no expression imports."""
     waiting = [tree]
     while waiting:
@@ -154,7 +174,12 @@ def _reached(name: str, step: Callable[[str], frozenset[str]]) -> frozenset[str]
 
 def lines_of(names: frozenset[str]) -> int:
     """The lines of code of several modules."""
-    return sum(code_lines(modules()[name].read_text()) for name in names)
+    return sum(map(_lines_of, names))
+
+
+@cache
+def _lines_of(name: str) -> int:
+    return code_lines(modules()[name].read_text())
 
 
 def model() -> frozenset[str]:
@@ -210,7 +235,7 @@ def files_of_choices() -> dict[str, list[str]]:
     from bubbleproof.theory.pipelines.choices import Choices
     from bubbleproof.theory.pipelines.value_types import beside, declared
 
-    named_in = {module: _words(ast.parse(path.read_text())) for module, path in modules().items()}
+    named_in = {module: syntax(module).words for module in modules()}
     found = {}
     for field, hint in declared(Choices).items():
         words = {field, *(kind.__name__ for kind in _classes_in(hint))}
@@ -228,15 +253,22 @@ def _classes_in(hint: object) -> Iterator[type]:
         yield from _classes_in(part)
 
 
-def _words(tree: ast.Module) -> set[str]:
-    """The names that a module's code holds, and its texts."""
-    found: set[str] = set()
+def _words(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         for field in ("id", "attr", "arg", "name", "value"):
             word = getattr(node, field, None)
             if isinstance(word, str):
-                found.add(word)
-    return found
+                yield word
+
+
+def _public_names(tree: ast.Module) -> Iterator[tuple[str, bool]]:
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            yield node.name, True
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id
+            if name[:1].isupper() and not name.isupper() and "_" not in name:
+                yield name, False
 
 
 def siblings() -> dict[str, int]:

@@ -81,7 +81,7 @@ def imported_modules(source: str, module: str) -> set[str]:
     """The absolute names of all modules a file imports, wherever in it."""
     found: set[str] = set()
     package = module.split(".")[:-1]
-    for node in ast.walk(ast.parse(source)):
+    for node in structure.statements(ast.parse(source)):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

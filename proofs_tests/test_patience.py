@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from proofs_tests.patience import PATIENCE, ended
+from proofs_tests.structure import statements
 
 TESTS = Path(__file__).parent
 CLOCKS = {"perf_counter", "monotonic", "process_time", "time", "perf_counter_ns", "monotonic_ns"}
@@ -33,6 +34,11 @@ def is_clock(node: ast.AST) -> bool:
     called = node.func
     name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
     return name in CLOCKS and not node.args
+
+
+def is_told(node: ast.AST) -> bool:
+    """Whether a clock or a duration is named here: where none is no assertion reads one."""
+    return getattr(node, "attr", getattr(node, "id", "")) in CLOCKS | DURATIONS
 
 
 def tells_time(node: ast.AST, timed: set[str]) -> bool:
@@ -88,11 +94,14 @@ def short_limits(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def timed_asserts(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    scopes: list[ast.AST] = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
-    scopes = scopes or [tree]
-    for scope in scopes:
+    """Of each function by itself, if it names a clock or a duration; of a text without any, all."""
+    scopes: list[ast.AST] = [n for n in statements(tree) if isinstance(n, ast.FunctionDef)]
+    for scope in scopes or [tree]:
+        nodes = list(ast.walk(scope))
+        if not any(is_told(node) for node in nodes):
+            continue
         timed = names_of_times(scope)
-        for node in ast.walk(scope):
+        for node in nodes:
             if isinstance(node, ast.Assert) and (
                 tells_time(node.test, timed) or any(map(compares_duration, ast.walk(node.test)))
             ):
