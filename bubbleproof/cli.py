@@ -9,10 +9,12 @@ was printed. With ``--json`` one JSON object goes to standard output and nothing
 from __future__ import annotations
 
 import sys
+from functools import cache
 from typing import Annotated
 
 import typer
 from typer import Argument, Option
+from typer.main import get_command
 
 from bubbleproof.commands.last_resort import status_of_call
 from bubbleproof.commands.options.help_examples import examples
@@ -382,6 +384,9 @@ def claims(request: ClaimsRequest) -> None:
     """List the papers' claims; with --audit, decide each by measuring every case."""
 
 
+_built = cache(get_command)  # in one process, all commands and their options are made once
+
+
 def main() -> None:
     """Run the command line and exit with its status."""
-    sys.exit(status_of_call(lambda: app(standalone_mode=False)))
+    sys.exit(status_of_call(lambda: _built(app)(standalone_mode=False)))

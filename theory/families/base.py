@@ -71,10 +71,11 @@ class Family(ABC):
         if pipeline.num_slices != 1 and "s" not in self.options:
             return f"{self.name} does not slice samples, got s={pipeline.num_slices}"
         placement = self.places(pipeline)
-        expected = pipeline.with_changes(choices=Choices(placement=placement))
-        if (pipeline.rank_grid != expected.rank_grid).any():
-            word = placement if isinstance(placement, str) else "blocks"
-            return f"{self.name} places stages as {word}: {expected.stage_ranks}"
+        if placement != pipeline.placement:  # two words may say the same
+            expected = pipeline.with_changes(choices=Choices(placement=placement))
+            if (pipeline.rank_grid != expected.rank_grid).any():
+                word = placement if isinstance(placement, str) else "blocks"
+                return f"{self.name} places stages as {word}: {expected.stage_ranks}"
         if pipeline.split_backward is not self.is_split:
             kind = "split" if self.is_split else "full"
             return f"{self.name} has {kind} backwards (split_backward = {self.is_split})"

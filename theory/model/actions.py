@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Self
 
@@ -183,7 +183,7 @@ class ActionTable:
     partner_microbatch: Ints
 
     def __post_init__(self) -> None:
-        lengths = {len(getattr(self, field.name)) for field in fields(self)}
+        lengths = set(map(len, self._columns()))
         if len(lengths) > 1:
             raise ValueError(f"columns of an ActionTable differ in length: {sorted(lengths)}")
         for name, (low, high) in _RANGES.items():
@@ -208,12 +208,13 @@ class ActionTable:
         cls, kind: Column, stage: Column, microbatch: Column, slice: Column = 0, part: Column = NONE
     ) -> ActionTable:
         """Broadcast scalars and columns to one table without partners."""
-        columns = np.broadcast_arrays(kind, stage, microbatch, slice, part, NONE, NONE)
-        return cls._of_columns(np.array(column, dtype=np.int64).ravel() for column in columns)
+        zeros = 0 * (kind + stage + microbatch + slice + part)  # in the shape of all together
+        given = (kind, stage, microbatch, slice, part, NONE, NONE)
+        return cls._of_columns(np.array(zeros + one, dtype=np.int64).ravel() for one in given)
 
     @classmethod
     def _of_columns(cls, columns: Iterable[Ints]) -> ActionTable:
-        return cls(**{f.name: column for f, column in zip(fields(cls), columns, strict=True)})
+        return cls(**dict(zip(cls.__slots__, columns, strict=True)))
 
     def _columns(self) -> list[Ints]:
         return [getattr(self, name) for name in self.__slots__]
@@ -233,9 +234,8 @@ class ActionTable:
     def concatenate(cls, tables: Iterable[ActionTable]) -> ActionTable:
         """The rows of all tables, one after another."""
         parts = list(tables) or [cls.from_actions(())]
-        return cls._of_columns(
-            map(np.concatenate, zip(*(t._columns() for t in parts), strict=True))
-        )
+        columns = zip(*(table._columns() for table in parts), strict=True)
+        return cls._of_columns(map(np.concatenate, columns))
 
     def take(self, rows: Ints | Bools) -> ActionTable:
         """The chosen rows (indices or a mask), in the chosen order.

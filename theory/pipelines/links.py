@@ -164,7 +164,7 @@ def boundaries(links: Links, ranks: Ints, message: tuple[int, ...]) -> Boundarie
     message
         Units of memory of what each stage sends to the next one.
     """
-    columns, column_of = np.unique(ranks, axis=1, return_inverse=True)
+    columns, column_of = _different_columns(ranks)
     shape = (len(ranks) - 1, columns.shape[1])
     ticks, latency = (np.zeros(shape, dtype=np.int64) for _ in range(2))
     for column, homes in enumerate(columns.T.tolist()):
@@ -174,6 +174,13 @@ def boundaries(links: Links, ranks: Ints, message: tuple[int, ...]) -> Boundarie
                 latency[stage, column] = links.between(*ends).latency
     each = column_of.ravel()
     return Boundaries(links=links, ranks=ranks, ticks=ticks[:, each], latency=latency[:, each])
+
+
+def _different_columns(table: Ints) -> tuple[Ints, Ints]:
+    """The columns, each once, and which of them stands where; mostly all are one."""
+    if (table == table[:, :1]).all():
+        return table[:, :1], np.zeros(table.shape[1], dtype=np.int64)
+    return np.unique(table, axis=1, return_inverse=True)
 
 
 def with_messages(problem: Problem, forward: Ints, backward: Ints, between: Boundaries) -> Problem:

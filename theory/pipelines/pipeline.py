@@ -9,11 +9,14 @@ task.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import final
 
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline_problem import problem_of
 from bubbleproof.theory.pipelines.pipeline_statement import PipelineStatement
+
+_LARGE = 4096  # stages times samples and slices: such a Problem takes half a MB or more
 
 
 @final
@@ -41,5 +44,22 @@ class Pipeline(PipelineStatement):
     __slots__ = ()
 
     def problem(self) -> Problem:
-        """The tasks, resources, precedences and memory of this training step."""
-        return problem_of(self)
+        """The tasks, resources, precedences and memory of this training step, to be read only.
+
+        Equal pipelines that are asked soon after each other, and are not large, have one object.
+        """
+        size = self.num_stages * self.num_microbatches * self.num_slices
+        return _made(self) if size > _LARGE else _kept(self)
+
+
+def _made(pipeline: Pipeline) -> Problem:
+    """The Problem; whoever writes into one of its columns hears a ``ValueError``."""
+    problem = problem_of(pipeline)
+    problem.duration.setflags(write=False)
+    for columns in (problem.actions, problem.occupancy, problem.edges, problem.events):
+        for name in columns.__slots__:
+            getattr(columns, name).setflags(write=False)
+    return problem
+
+
+_kept = lru_cache(maxsize=32)(_made)

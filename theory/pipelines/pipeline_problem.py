@@ -57,12 +57,13 @@ class _ProblemBuilder:
 
     def __init__(self, pipeline: PipelineStatement) -> None:
         self.pipeline = pipeline
-        self.columns = pipeline.per_stage
+        self.columns, self.ticks = pipeline.per_stage, pipeline.ticks
         self.ranks, self.between = pipeline.rank_grid, pipeline.boundaries
         shape = (pipeline.num_stages, pipeline.num_microbatches, pipeline.num_slices)
         flags: Bools = np.atleast_2d(np.asarray(pipeline.split_backward, dtype=np.bool_))
         self.split: Bools = np.broadcast_to(flags[:, :, None], shape)
-        size = int(np.prod(shape))
+        self.stage, self.microbatch, self.slice = np.indices(shape)
+        size = self.stage.size
         self.forward = np.arange(size).reshape(shape)
         self.backward = self.forward + size  # B where full, I where split
         self._number_weights(2 * size)
@@ -85,9 +86,8 @@ class _ProblemBuilder:
         self.num_tasks = first + len(self.weight_of)
 
     def build(self) -> Problem:
-        pipeline = self.pipeline
-        stage, microbatch, slice_ = np.indices(self.forward.shape)
-        split, ticks = self.split, pipeline.ticks
+        pipeline, split, ticks = self.pipeline, self.split, self.ticks
+        stage, microbatch, slice_ = self.stage, self.microbatch, self.slice
         w_stage, w_microbatch, w_slice = (
             grid[split][self.weight_of] for grid in (stage, microbatch, slice_)
         )
@@ -124,7 +124,7 @@ class _ProblemBuilder:
 
     def _weight_ticks(self, stage: Ints, slice_: Ints, part: Ints) -> Ints:
         """The ticks of each weight task."""
-        ticks = self.pipeline.ticks.weight_backward[stage, slice_]
+        ticks = self.ticks.weight_backward[stage, slice_]
         if not self.pipeline.part_ticks:
             return ticks
         return np.where(part == NONE, ticks, padded(self.pipeline.part_ticks)[stage, part])
@@ -152,12 +152,8 @@ class _ProblemBuilder:
         pipeline = self.pipeline
         base = self._static_loads()
         return tuple(
-            Store(
-                name=f"memory of rank {r}",
-                base=base[r],
-                capacity=pipeline.capacities[r],
-            )
-            for r in range(pipeline.num_ranks)
+            Store(name=f"memory of rank {r}", base=base[r], capacity=capacity)
+            for r, capacity in enumerate(pipeline.capacities)
         )
 
     def _static_loads(self) -> list[int]:
@@ -171,12 +167,12 @@ class _ProblemBuilder:
         return loads
 
     def _events(self) -> MemoryEvents:
-        stage, microbatch, _ = np.indices(self.forward.shape)
-        split, released = self.split, self.columns.released[stage]
+        stage, split = self.stage, self.split
+        released = self.columns.released[stage]
         held = self.columns.activation[stage]
         at_backward = np.where(split, np.maximum(released, 0), held)
         residual = np.where(split, np.maximum(-released, 0), 0)
-        rank = self.ranks[stage, microbatch]
+        rank = self.ranks[stage, self.microbatch]
         changes: list[StretchedChange] = [
             (self.forward.ravel(), False, rank.ravel(), held.ravel()),
             (self.backward.ravel(), True, rank.ravel(), -at_backward.ravel()),
@@ -191,8 +187,7 @@ class _ProblemBuilder:
         rows, split = self.pipeline.workspace, self.split
         if not rows:
             return []
-        table = padded(rows)
-        stage = np.indices(self.forward.shape)[0]
+        table, stage = padded(rows), self.stage
         tasks = [np.arange(self.num_tasks)[2 * split.size :], self.backward[~split]]
         units = [
             table[stage[split][self.weight_of], self.part],

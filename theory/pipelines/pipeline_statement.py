@@ -73,19 +73,21 @@ SignedField = Annotated[PerStage, _NUMBERS, AtLeast(None)]
 def _with_choices_by_name(cls: type[Made]) -> type[Made]:
     """The class, whose choices may be given by their own names: these replace ``choices``."""
     of_fields: Callable[..., None] = cls.__init__
+    defaults = {f.name: f.default for f in fields(cls)}  # type: ignore[arg-type]  # a dataclass
 
     @wraps(of_fields)
     def init(self: Made, **given: Any) -> None:
-        values = {f.name: settled(given.get(f.name, f.default)) for f in fields(cls)}  # type: ignore[arg-type]  # a dataclass
+        values = {name: settled(given.get(name, default)) for name, default in defaults.items()}
         require_types(values, cls)
         for name in sorted(given.keys() - _DEFAULTS.keys()):
             near = ", ".join(get_close_matches(name, _DEFAULTS, cutoff=0))
             raise TypeError(f"a Pipeline has no field {name!r}; the nearest are {near}")
-        chosen: dict[str, Any] = {
-            name: settled(given.get(name, getattr(values["choices"], name))) for name in CHOICES
-        }
-        require_types(chosen, Choices)
-        values["choices"] = Choices(**chosen)
+        if values["choices"] is not PLAIN or not given.keys().isdisjoint(CHOICES):
+            chosen: dict[str, Any] = {
+                name: settled(given.get(name, getattr(values["choices"], name))) for name in CHOICES
+            }
+            require_types(chosen, Choices)
+            values["choices"] = Choices(**chosen)
         of_fields(self, **{name: value for name, value in values.items() if value is not MISSING})
 
     cls.__init__ = init  # type: ignore[assignment]  # with the same fields
@@ -155,7 +157,8 @@ class PipelineStatement(_ChoicesByName):
             ticks = stage_ticks(name, getattr(self, name), num_stages=stages, num_slices=slices)
             object.__setattr__(self, name, ticks)
         parts = weight_rows(self.choices.weight_parts, num_stages=stages)
-        require_sums(parts, self.ticks.weight_backward)
+        if parts:
+            require_sums(parts, self.ticks.weight_backward)
         if parts != self.choices.weight_parts:
             object.__setattr__(self, "choices", replace(self.choices, weight_parts=parts))
         workspace = workspace_rows(self.weight_workspace, num_parts=self.num_parts.tolist())
@@ -176,7 +179,8 @@ class PipelineStatement(_ChoicesByName):
             link.require(self.num_ranks)
 
     def _check_memory(self) -> None:
-        for released, held in zip(self.per_stage.released, self.per_stage.activation, strict=True):
+        both = column(self.released_at_input).tolist(), column(self.activation).tolist()
+        for released, held in zip(*both, strict=True):
             if released > held:
                 raise ValueError(f"released_at_input ({released}) exceeds activation ({held})")
         caps = self._caps
