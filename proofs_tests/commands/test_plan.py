@@ -9,6 +9,7 @@ import pytest
 
 import bubbleproof as bp
 from proofs_tests.commands.conftest import Run
+from proofs_tests.commands.planned import Plans
 from proofs_tests.sized import sampled
 
 # Two ranks, four microbatches, forwards of 4 ticks and backwards of 8, two activations of 2 a rank.
@@ -64,21 +65,24 @@ def test_the_json_has_the_keys_of_the_contract(command: Run, problem: Path) -> N
     assert set(out) == {"forward 4 is not divisible by 3"}
 
 
-def test_the_folder_of_a_plan_serves_as_its_schedule(command: Run, problem: Path) -> None:
-    assert command("plan", problem, "-o", "runs/small").status == 0
-    by_file = command("show", "runs/small/schedule.json")
-    assert (by_file.status, command("show", "runs/small").out) == (0, by_file.out)
-    empty = command("show", "runs")
+def test_the_folder_of_a_plan_serves_as_its_schedule(
+    command: Run, planned: Plans, tmp_path: Path
+) -> None:
+    folder = planned(PROBLEM).folder
+    by_file = command("show", folder / "schedule.json")
+    assert (by_file.status, command("show", folder).out) == (0, by_file.out)
+    empty = command("show", tmp_path)
     assert empty.status == 2
     assert "expected a schedule (.json)" in empty.err
     long = command("show", "a" * 5000)
     assert (long.status, "expected a schedule (.json)" in long.err) == (2, True)
 
 
-def test_files_of_two_plans_in_a_folder_are_seen(command: Run, problem: Path) -> None:
+def test_files_of_two_plans_in_a_folder_are_seen(
+    command: Run, problem: Path, planned: Plans, tmp_path: Path
+) -> None:
     """As where a process was killed between them: the schedule is the older plan's."""
-    whole, old = Path("runs/small"), Path("schedule.json")
-    assert command("plan", problem, "-o", whole).status == 0
+    whole, old = planned(PROBLEM).folder, tmp_path / "schedule.json"
     old.write_bytes((whole / "schedule.json").read_bytes())
     problem.write_text(PROBLEM.replace("microbatches = 4", "microbatches = 6"))
     assert command("plan", problem, "-o", whole).status == 0
@@ -88,26 +92,26 @@ def test_files_of_two_plans_in_a_folder_are_seen(command: Run, problem: Path) ->
     for words in (
         ("verify", whole),
         ("show", whole),
-        ("hand-over", whole, "--to", "torch", "-o", "x"),
+        ("hand-over", whole, "--to", "torch", "-o", tmp_path / "x"),
     ):
         answer = command(*words)
-        told = (
-            "runs/small: expected the files of one plan, found a schedule.json that is not the plan"
-        )
+        told = "out: expected the files of one plan, found a schedule.json that is not the plan"
         assert (answer.status, told in answer.err) == (2, True), answer.err
     with pytest.raises(ValueError, match="expected the files of one plan"):
         bp.read(whole)
     assert bp.check(bp.read(whole / "plan.json")).ok  # which is whole by itself
 
 
-def test_a_plan_is_not_planned_again_and_says_who_takes_it(command: Run, problem: Path) -> None:
-    assert command("plan", problem, "-o", "runs/small").status == 0
+def test_a_plan_is_not_planned_again_and_says_who_takes_it(
+    command: Run, planned: Plans, tmp_path: Path
+) -> None:
+    folder = planned(PROBLEM).folder
     for asker in ("plan", "run"):
-        for given in ("runs/small", "runs/small/plan.json"):
+        for given in (folder, folder / "plan.json"):
             answer = command(asker, given)
             told = f"got '{given}', a plan: verify, show and hand-over take it, {asker} the file"
             assert (answer.status, told in answer.err) == (2, True), answer.err
-        assert "a plan:" not in command(asker, "runs").err
+        assert "a plan:" not in command(asker, tmp_path).err
 
 
 def test_the_table_ends_with_what_to_run(command: Run, problem: Path) -> None:
@@ -119,11 +123,9 @@ def test_the_table_ends_with_what_to_run(command: Run, problem: Path) -> None:
     assert "optimal:" not in answer.out
 
 
-def test_a_plan_and_its_proofs_are_verified(command: Run, problem: Path, tmp_path: Path) -> None:
-    proofs = tmp_path / "proofs.json"
-    out = tmp_path / "out"
-    made = command("plan", problem, "--certificate", proofs, "-o", out, "--json")
-    value = json.loads(made.out)["value"]
+def test_a_plan_and_its_proofs_are_verified(command: Run, problem: Path, planned: Plans) -> None:
+    made = planned(PROBLEM)
+    out, proofs, value = made.folder, made.proofs, made.found["value"]
     assert {path.name for path in out.iterdir()} >= {"plan.json", "schedule.json"}
     for named in (out, out / "plan.json"):
         answer = command("verify", named, "--certificate", proofs)
@@ -138,10 +140,9 @@ def test_a_plan_and_its_proofs_are_verified(command: Run, problem: Path, tmp_pat
 @pytest.mark.sweep
 @pytest.mark.parametrize("row", sampled(range(8), every=3))
 def test_a_bundle_that_misses_a_candidate_is_refused(
-    command: Run, problem: Path, tmp_path: Path, row: int
+    command: Run, problem: Path, planned: Plans, row: int
 ) -> None:
-    proofs = tmp_path / "proofs.json"
-    command("plan", problem, "--certificate", proofs, "--json")
+    proofs = planned(PROBLEM).proofs
     content = json.loads(proofs.read_text())
     assert len(content["candidates"]) == 8
     del content["candidates"][row]
@@ -152,10 +153,9 @@ def test_a_bundle_that_misses_a_candidate_is_refused(
 
 
 def test_a_bundle_for_another_problem_is_refused(
-    command: Run, problem: Path, tmp_path: Path
+    command: Run, planned: Plans, tmp_path: Path
 ) -> None:
-    proofs, other = tmp_path / "proofs.json", tmp_path / "other.toml"
-    command("plan", problem, "--certificate", proofs, "--json")
+    proofs, other = planned(PROBLEM).proofs, tmp_path / "other.toml"
     other.write_text(PROBLEM.replace("microbatches = 4", "microbatches = 3"))
     assert command("verify", other, "--certificate", proofs).status in (1, 2)
     other.write_text(PROBLEM.replace('"wave"', '"bidirectional"'))
@@ -164,11 +164,8 @@ def test_a_bundle_for_another_problem_is_refused(
     assert "expected a candidate of the problem" in answer.err
 
 
-def test_a_schedule_of_another_candidate_is_refused(
-    command: Run, problem: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "out"
-    command("plan", problem, "-o", out, "--json")
+def test_a_schedule_of_another_candidate_is_refused(command: Run, planned: Plans) -> None:
+    out = planned(PROBLEM).folder
     content = json.loads((out / "plan.json").read_text())
     was = content["winner"]["backward"]
     content["winner"]["backward"] = "whole" if was == "split" else "split"

@@ -12,6 +12,7 @@ import bubbleproof as bp
 from bubbleproof.papers.planning.planner_list import planners
 from bubbleproof.planners.cluster_planned import ClusterPlan
 from proofs_tests.commands.conftest import Run
+from proofs_tests.commands.planned import Plans
 from proofs_tests.commands.small_cluster import SMALL
 from proofs_tests.sized import sampled, sized
 
@@ -58,13 +59,9 @@ def test_the_json_has_the_keys_of_the_contract(command: Run, problem: Path) -> N
     assert found["pareto"][0]["value"] == found["value"]
 
 
-def test_one_command_writes_plan_page_and_table(
-    command: Run, problem: Path, tmp_path: Path
-) -> None:
-    folder = tmp_path / "out"
-    proofs = tmp_path / "proofs.json"
-    answer = command("plan", problem, "-o", folder, "--certificate", proofs)
-    assert answer.status == 0
+def test_one_command_writes_plan_page_and_table(command: Run, planned: Plans) -> None:
+    made = planned(TEXT)
+    folder, proofs = made.folder, made.proofs
     assert {path.name for path in folder.iterdir()} == FILES
     assert command("verify", folder, "--certificate", proofs).status == 0
     assert command("verify", folder / "schedule.json").status == 0
@@ -74,13 +71,11 @@ def test_one_command_writes_plan_page_and_table(
     assert "no iteration below" in page
     # The winner's problem file is one as any: planned again it has the same makespan.
     again = json.loads(command("plan", folder / "problem.toml", "--json").out)
-    first = json.loads(command("plan", problem, "--json").out)
-    assert again["value"] == first["makespan"]
+    assert again["value"] == made.found["makespan"]
 
 
-def test_the_problem_file_is_that_of_a_profile(command: Run, problem: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "out"
-    assert command("plan", problem, "-o", folder).status == 0
+def test_the_problem_file_is_that_of_a_profile(command: Run, planned: Plans) -> None:
+    folder = planned(TEXT).folder
     content = tomllib.loads((folder / "problem.toml").read_text(encoding="utf-8"))
     assert content["unit"] == "us"
     assert content["memory_unit"] == "bytes"
@@ -255,7 +250,7 @@ def test_counted_work_repeats(command: Run, problem: Path) -> None:
     problem.write_text(tight)
 
     def told(*more: str) -> tuple[int, dict[str, object]]:
-        answer = command("plan", problem, "--work", "0.3", *more, "--json")
+        answer = command("plan", problem, "--work", sized("0.1", full="0.3"), *more, "--json")
         found = json.loads(answer.out)
         del found["seconds"]
         return answer.status, found
@@ -267,10 +262,12 @@ def test_counted_work_repeats(command: Run, problem: Path) -> None:
         assert told(*words) == first
 
 
-def test_the_share_of_the_cards_rate_is_the_models_flops(command: Run, problem: Path) -> None:
+def test_the_share_of_the_cards_rate_is_the_models_flops(
+    command: Run, problem: Path, planned: Plans
+) -> None:
     """MFU by hand: 6 FLOPs of each weight of a product and token, and of the attention's square
     12 s h of each token and layer."""
-    found = json.loads(command("plan", problem, "--json").out)
+    found = planned(TEXT).found
     layer = 4 * 256 * 256 + 3 * 256 * 512
     token = 6 * (4 * layer + 1000 * 256) + 12 * 4 * 256 * 256
     flops = token * 256 * 8  # of 8 samples
@@ -296,11 +293,8 @@ def test_what_is_left_out_is_grouped_by_reason(command: Run, problem: Path) -> N
     assert len(rows) < 6
 
 
-def test_the_page_shows_deployments_between_time_and_memory(
-    command: Run, problem: Path, tmp_path: Path
-) -> None:
-    assert command("plan", problem, "-o", tmp_path / "out").status == 0
-    page = (tmp_path / "out" / "plan.html").read_text(encoding="utf-8")
+def test_the_page_shows_deployments_between_time_and_memory(planned: Plans) -> None:
+    page = (planned(TEXT).folder / "plan.html").read_text(encoding="utf-8")
     assert "Deployments: iteration against memory" in page
     assert "no schedule is left of it or below" in page
 
