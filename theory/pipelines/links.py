@@ -164,23 +164,18 @@ def boundaries(links: Links, ranks: Ints, message: tuple[int, ...]) -> Boundarie
     message
         Units of memory of what each stage sends to the next one.
     """
-    columns, column_of = _different_columns(ranks)
-    shape = (len(ranks) - 1, columns.shape[1])
+    numbers: dict[tuple[int, ...], int] = {}  # of the columns that differ; mostly all are one
+    each = [
+        numbers.setdefault(column, len(numbers)) for column in zip(*ranks.tolist(), strict=True)
+    ]
+    shape = (len(ranks) - 1, len(numbers))
     ticks, latency = (np.zeros(shape, dtype=np.int64) for _ in range(2))
-    for column, homes in enumerate(columns.T.tolist()):
+    for column, homes in enumerate(numbers):
         for stage, ends in enumerate(pairwise(homes)):
             if ends[0] != ends[1]:
                 ticks[stage, column] = links.ticks(message[stage], *ends)
                 latency[stage, column] = links.between(*ends).latency
-    each = column_of.ravel()
     return Boundaries(links=links, ranks=ranks, ticks=ticks[:, each], latency=latency[:, each])
-
-
-def _different_columns(table: Ints) -> tuple[Ints, Ints]:
-    """The columns, each once, and which of them stands where; mostly all are one."""
-    if (table == table[:, :1]).all():
-        return table[:, :1], np.zeros(table.shape[1], dtype=np.int64)
-    return np.unique(table, axis=1, return_inverse=True)
 
 
 def with_messages(problem: Problem, forward: Ints, backward: Ints, between: Boundaries) -> Problem:

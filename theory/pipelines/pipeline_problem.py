@@ -62,8 +62,8 @@ class _ProblemBuilder:
         shape = (pipeline.num_stages, pipeline.num_microbatches, pipeline.num_slices)
         flags: Bools = np.atleast_2d(np.asarray(pipeline.split_backward, dtype=np.bool_))
         self.split: Bools = np.broadcast_to(flags[:, :, None], shape)
-        self.stage, self.microbatch, self.slice = np.indices(shape)
-        size = self.stage.size
+        self.indices = np.indices(shape)
+        size = self.indices[0].size
         self.forward = np.arange(size).reshape(shape)
         self.backward = self.forward + size  # B where full, I where split
         self._number_weights(2 * size)
@@ -87,10 +87,8 @@ class _ProblemBuilder:
 
     def build(self) -> Problem:
         pipeline, split, ticks = self.pipeline, self.split, self.ticks
-        stage, microbatch, slice_ = self.stage, self.microbatch, self.slice
-        w_stage, w_microbatch, w_slice = (
-            grid[split][self.weight_of] for grid in (stage, microbatch, slice_)
-        )
+        stage, microbatch, slice_ = self.indices
+        w_stage, w_microbatch, w_slice = self.indices[:, split][:, self.weight_of]
         is_cut = np.array([bool(row) for row in pipeline.part_ticks] or [False] * len(split))
         part = np.where(is_cut[w_stage], self.part, NONE)
         actions = ActionTable.concatenate(
@@ -100,19 +98,14 @@ class _ProblemBuilder:
                 ActionTable.of(int(Kind.W), w_stage, w_microbatch, w_slice, part),
             ]
         )
+        there = ticks.forward[stage, slice_]
         back = np.where(split, ticks.input_backward[stage, slice_], ticks.backward[stage, slice_])
-        duration = np.concatenate(
-            [
-                ticks.forward[stage, slice_].ravel(),
-                back.ravel(),
-                self._weight_ticks(w_stage, w_slice, part),
-            ]
-        )
+        weights = self._weight_ticks(w_stage, w_slice, part)
         task = np.arange(self.num_tasks)
         problem = Problem(
             resources=tuple(Resource(name=f"rank {r}", rank=r) for r in range(pipeline.num_ranks)),
             actions=actions,
-            duration=duration,
+            duration=np.concatenate([there.ravel(), back.ravel(), weights]),
             occupancy=Occupancy(task=task, resource=self.ranks[actions.stage, actions.microbatch]),
             edges=self._edges(),
             stores=self._stores(),
@@ -149,11 +142,10 @@ class _ProblemBuilder:
         )
 
     def _stores(self) -> tuple[Store, ...]:
-        pipeline = self.pipeline
-        base = self._static_loads()
+        each = zip(self._static_loads(), self.pipeline.capacities, strict=True)
         return tuple(
-            Store(name=f"memory of rank {r}", base=base[r], capacity=capacity)
-            for r, capacity in enumerate(pipeline.capacities)
+            Store(name=f"memory of rank {r}", base=base, capacity=capacity)
+            for r, (base, capacity) in enumerate(each)
         )
 
     def _static_loads(self) -> list[int]:
@@ -167,12 +159,11 @@ class _ProblemBuilder:
         return loads
 
     def _events(self) -> MemoryEvents:
-        stage, split = self.stage, self.split
-        released = self.columns.released[stage]
-        held = self.columns.activation[stage]
+        split, (stage, microbatch, _) = self.split, self.indices
+        released, held = self.columns.released[stage], self.columns.activation[stage]
         at_backward = np.where(split, np.maximum(released, 0), held)
         residual = np.where(split, np.maximum(-released, 0), 0)
-        rank = self.ranks[stage, self.microbatch]
+        rank = self.ranks[stage, microbatch]
         changes: list[StretchedChange] = [
             (self.forward.ravel(), False, rank.ravel(), held.ravel()),
             (self.backward.ravel(), True, rank.ravel(), -at_backward.ravel()),
@@ -187,12 +178,9 @@ class _ProblemBuilder:
         rows, split = self.pipeline.workspace, self.split
         if not rows:
             return []
-        table, stage = padded(rows), self.stage
+        table, stage = padded(rows), self.indices[0]
         tasks = [np.arange(self.num_tasks)[2 * split.size :], self.backward[~split]]
-        units = [
-            table[stage[split][self.weight_of], self.part],
-            table.max(axis=1)[stage[~split]],
-        ]
+        units = [table[stage[split][self.weight_of], self.part], table.max(axis=1)[stage[~split]]]
         ranks = [rank[split][self.weight_of], rank[~split]]
         task, amount, home = (np.concatenate(parts) for parts in (tasks, units, ranks))
         return [(task, False, home, amount), (task, True, home, -amount)]

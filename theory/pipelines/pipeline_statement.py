@@ -157,8 +157,7 @@ class PipelineStatement(_ChoicesByName):
             ticks = stage_ticks(name, getattr(self, name), num_stages=stages, num_slices=slices)
             object.__setattr__(self, name, ticks)
         parts = weight_rows(self.choices.weight_parts, num_stages=stages)
-        if parts:
-            require_sums(parts, self.ticks.weight_backward)
+        require_sums(parts, grid(self.weight_backward, num_slices=slices))
         if parts != self.choices.weight_parts:
             object.__setattr__(self, "choices", replace(self.choices, weight_parts=parts))
         workspace = workspace_rows(self.weight_workspace, num_parts=self.num_parts.tolist())
@@ -179,8 +178,7 @@ class PipelineStatement(_ChoicesByName):
             link.require(self.num_ranks)
 
     def _check_memory(self) -> None:
-        both = column(self.released_at_input).tolist(), column(self.activation).tolist()
-        for released, held in zip(*both, strict=True):
+        for released, held in zip(self.released_at_input, self.activation, strict=True):  # type: ignore[arg-type]  # rows by now
             if released > held:
                 raise ValueError(f"released_at_input ({released}) exceeds activation ({held})")
         caps = self._caps

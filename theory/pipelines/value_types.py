@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
@@ -118,26 +118,16 @@ def _test(hint: object, *, is_inside: bool = False) -> Test:
     if get_origin(hint) is Annotated:
         return _test(get_args(hint)[0], is_inside=is_inside)
     if get_origin(hint) in (Union, UnionType):
-        return _test_of_union([*alternatives(hint)], is_inside=is_inside)
+        tests = (_test(one, is_inside=is_inside) for one in alternatives(hint))
+        return reduce(lambda one, more: lambda value: one(value) or more(value), tests)
+    if get_origin(hint) is Sequence:
+        return lambda value: isinstance(value, tuple)
     if get_origin(hint) is tuple:
         return _test_of_tuple(get_args(hint))
     if hint in (int, bool, str) and is_inside:
         return lambda _: True
-    wanted = _class_of(hint)
+    wanted: Any = hint or NoneType
     return lambda value: isinstance(value, wanted)
-
-
-def _class_of(hint: object) -> Any:
-    """The class of an annotation's values, which are ``settled``."""
-    return tuple if get_origin(hint) is Sequence else hint or NoneType
-
-
-def _test_of_union(hints: Sequence[object], *, is_inside: bool) -> Test:
-    """One look at the class decides mostly; what is made of parts is tried after it."""
-    made = [hint for hint in hints if is_inside or get_origin(hint) not in (None, Sequence)]
-    wanted = tuple(_class_of(hint) for hint in hints if hint not in made)
-    tests = [_test(hint, is_inside=is_inside) for hint in made]
-    return lambda value: isinstance(value, wanted) or any(test(value) for test in tests)
 
 
 def _test_of_tuple(parts: tuple[object, ...]) -> Test:
