@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -19,11 +18,12 @@ from bubbleproof.hand_over.handed import HandedSchedule, PlannedModel
 from bubbleproof.hand_over.megatron_target import megatron_files
 from bubbleproof.hand_over.torch_target import CHECK, STAGES, TABLE, TRAIN, torch_files
 from bubbleproof.hand_over.torchtitan_target import CONFIG, torchtitan_files
+from bubbleproof.platforms import has_fork_server
 from bubbleproof.theory.families import families, make_parameters
+from proofs_tests.commands import forked_torchrun
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.small_cluster import SMALL
-from proofs_tests.reference_exec.launched import free_port
-from proofs_tests.sized import sampled
+from proofs_tests.sized import sampled, sized
 from proofs_tests.structure import code_lines
 
 # Four stages; two chunks on each of two ranks; two replicas under ZeRO 1.
@@ -72,7 +72,16 @@ def test_a_plan_is_handed_to_each_target(plan: str, tmp_path: Path, command: Run
     assert batch == stages["microbatches"] * stages["samples"] == 8 // replicas
 
 
+@pytest.fixture
+def torchrun(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Torchrun itself only in a full sweep, and where processes cannot be forked."""
+    if sized(has_fork_server(), full=False):
+        monkeypatch.setattr("subprocess.run", forked_torchrun.run)
+
+
 @pytest.mark.torch
+@pytest.mark.sweep
+@pytest.mark.usefixtures("torchrun")
 def test_what_was_handed_over_trains_with_the_bits_of_the_loop(
     tmp_path: Path, command: Run
 ) -> None:
@@ -94,20 +103,9 @@ def test_what_was_handed_over_trains_with_the_bits_of_the_loop(
     assert check["what"].startswith("10 steps")
 
 
-@pytest.fixture
-def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One process stands for torchrun and its only rank: to load torch takes seconds in each."""
-    script = (
-        "import runpy, sys; sys.argv = sys.argv[3:]; runpy.run_path(sys.argv[0], None, '__main__')"
-    )
-    monkeypatch.setattr(trained_check, "LAUNCHER", (sys.executable, "-c", script))
-    place = {"RANK": 0, "WORLD_SIZE": 1, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
-    for name, value in place.items():
-        monkeypatch.setenv(name, str(value))
-
-
 @pytest.mark.torch
-@pytest.mark.usefixtures("alone")
+@pytest.mark.sweep
+@pytest.mark.usefixtures("torchrun")
 @pytest.mark.parametrize(
     ("script", "right", "wrong", "said"),
     sampled(
