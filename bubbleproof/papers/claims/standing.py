@@ -18,8 +18,10 @@ from functools import _lru_cache_wrapper, lru_cache
 from types import CodeType, FrameType
 
 from bubbleproof.papers.claims.domain import Params
+from bubbleproof.theory.families import registration
 from bubbleproof.theory.model.measures import measure_rows
 from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines import value_types
 from bubbleproof.theory.pipelines.timing import left_shift
 
 
@@ -35,6 +37,8 @@ _OF_A_SCHEDULE = {left_shift.__code__, measure_rows.__code__}
 _OF_A_PROBLEM = Problem.__post_init__.__code__
 _WATCHED = {*_OF_A_SCHEDULE, _OF_A_PROBLEM}
 _ROOMS = ("bubbleproof.theory.", "bubbleproof.papers.claims.")
+# What these remember is told by classes and by installed packages, whatever is measured.
+_OF_CODE = {registration.__name__, value_types.__name__}
 Measurement = Callable[[Params], int | Fraction]
 _known: dict[tuple[Measurement, tuple[tuple[str, int], ...]], EvidenceKind] = {}
 
@@ -73,12 +77,13 @@ def fresh_standing(measured: Measurement, params: Params) -> EvidenceKind:
 def without_memories() -> Iterator[None]:
     """A context in which ``theory`` and the claims remember nothing, to go on as before after it.
 
-    Each ``lru_cache`` at the top of their modules is replaced by an empty one.
+    Each ``lru_cache`` at the top of their modules is replaced by an empty one, but for what is read
+    off the code itself.
     """
     with ExitStack() as stack:
         fresh: dict[object, object] = {}
         for name, module in list(sys.modules.items()):
-            if name.startswith(_ROOMS):
+            if name.startswith(_ROOMS) and name not in _OF_CODE:
                 for known, value in list(vars(module).items()):
                     if isinstance(value, _lru_cache_wrapper):
                         again = lru_cache(**value.cache_parameters())(value.__wrapped__)
