@@ -127,7 +127,8 @@ class Family(ABC):
             input_backward=input_ticks,
             weight_backward=weight_ticks,
         )
-        return made.with_changes(placement=self.places(made))
+        placement = self.places(made)
+        return made if made.placement == placement else made.with_changes(placement=placement)
 
     def schedule(self, pipeline: Pipeline, problem: Problem | None = None) -> Schedule:
         """The left-shifted schedule on a pipeline. Raises ``ValueError`` quoting ``refusal``."""
