@@ -151,21 +151,18 @@ def earliest_starts(
     reach = (duration[before] + lag)[order].tolist()
     waiting = np.bincount(after, minlength=num_tasks).tolist()
     start = [0] * num_tasks if origin is None else origin.tolist()
-    ready = [t for t in range(num_tasks) if not waiting[t]]
-    done = 0
-    while ready:
-        task = ready.pop()
-        done += 1
+    ready = [t for t, count in enumerate(waiting) if not count]
+    for task in ready:  # which grows
         begun = start[task]
         for edge in range(bounds[task], bounds[task + 1]):
             later = target[edge]
             arrival = begun + reach[edge]
             if arrival > start[later]:
                 start[later] = arrival
-            waiting[later] -= 1
-            if not waiting[later]:
+            waiting[later] = left = waiting[later] - 1
+            if not left:
                 ready.append(later)
-    return np.array(start, dtype=np.int64) if done == num_tasks else None
+    return np.array(start, dtype=np.int64) if len(ready) == num_tasks else None
 
 
 def in_order(num_nodes: int, before: Ints, after: Ints) -> list[int] | None:
