@@ -44,6 +44,8 @@ def time_grid(problem: Problem, schedule: Schedule, task: Ints, marked: Ints) ->
     )
     columns_per_tick = max(1, min(8, 6 // min(typical, 6))) if ticks_per_column == 1 else 1
     wanted = _resources_to_show(schedule.program.resource, marked, visible)
+    actions, marks = schedule.program.actions, {*marked.tolist()}
+    is_sliced = actions.is_sliced
     lines = [f"{'time':>8}  {left} .. {right} {plural(problem.unit)}"]
     for resource in wanted:
         cells = [" "] * (WIDTH * 2)
@@ -51,10 +53,10 @@ def time_grid(problem: Problem, schedule: Schedule, task: Ints, marked: Ints) ->
         for row in rows.tolist():
             a = (int(start[row]) - left) * columns_per_tick // ticks_per_column
             b = (int(end[row]) - left) * columns_per_tick // ticks_per_column
-            _put(cells, a, b, schedule.program.actions.label(row), row in marked)
+            _put(cells, a, b, actions[row].label(sliced=is_sliced), row in marks)
         text = "".join(cells).rstrip()[: WIDTH + 20]
         lines.append(f"{problem.resource_name(resource):>8}  {text}")
-        if any(row in marked for row in rows.tolist()):
+        if not marks.isdisjoint(rows.tolist()):
             lines.append(" " * 10 + "".join("^" if c in "[]" else " " for c in text).rstrip())
     return "\n".join(lines)
 
@@ -88,15 +90,17 @@ def step_grid(problem: Problem, program: Program, marked: Ints) -> str:
     marked
         Rows of the program, at least one.
     """
-    lines = []
+    lines, actions = [], program.actions
+    is_sliced = actions.is_sliced
     for resource in _resources_to_show(program.resource, marked, marked):
         rows = np.flatnonzero(program.resource == resource)
         hits = np.flatnonzero(np.isin(rows, marked))
         low = max(0, int(hits.min()) - STEPS_AROUND)
         high = min(len(rows), int(hits.max()) + STEPS_AROUND + 1)
+        labels = [actions[row].label(sliced=is_sliced) for row in rows[low:high].tolist()]
         cells = [
-            f"[{program.actions.label(row)}]" if row in marked else program.actions.label(row)
-            for row in rows[low:high].tolist()
+            f"[{label}]" if is_hit else label
+            for label, is_hit in zip(labels, np.isin(rows[low:high], marked), strict=True)
         ]
         lead = "... " if low else ""
         tail = " ..." if high < len(rows) else ""
