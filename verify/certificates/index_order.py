@@ -71,7 +71,7 @@ from functools import cached_property
 
 import numpy as np
 
-from bubbleproof.theory.model.actions import Bools, Ints
+from bubbleproof.theory.model.actions import ActionTable, Bools, Ints
 from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.verify.certificates.chains import Chain, ForcedOrder, Lifecycle
 
@@ -151,8 +151,8 @@ def index_order(problem: Problem) -> IndexOrder:
     """The groups of identical microbatches, the largest that hypothesis 1 allows."""
     actions, occupancy = problem.actions, problem.occupancy
     edges, events = problem.edges, problem.events
-    names = np.stack([actions.kind, actions.stage, actions.slice, actions.part])
-    name = np.unique(names, axis=1, return_inverse=True)[1].ravel()
+    names = ActionTable.of(actions.kind, actions.stage, 0, actions.slice, actions.part).keys()
+    name = np.unique(names, return_inverse=True)[1].ravel()
     sample = np.unique(actions.microbatch, return_inverse=True)[1].ravel()
     is_inside = sample[edges.before] == sample[edges.after]
     sooner = np.where(is_inside, name[edges.before], -1 - edges.before)
@@ -160,7 +160,10 @@ def index_order(problem: Problem) -> IndexOrder:
     partner = actions.partner_stage, actions.partner_microbatch
 
     def said(number: int, task: Ints, *what: Ints | Bools | int) -> Ints:
-        return np.stack(np.broadcast_arrays(sample[task], number, name[task], *what))
+        rows = np.empty((3 + len(what), len(task)), dtype=np.int64)
+        for row, values in zip(rows, (sample[task], number, name[task], *what), strict=True):
+            row[:] = values
+        return rows
 
     table = np.hstack(
         [  # what is said of each task; a task elsewhere by its own number, below 0
