@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 
 from bubbleproof.papers.theorems.polynomials import Coefficient, Monomial, Polynomial, Symbol
 from bubbleproof.papers.theorems.terms import Comparison, LogicFormula, Term
@@ -63,23 +64,9 @@ class Linearisation:
 
     def polynomial(self, polynomial: Polynomial) -> str:
         """The polynomial as a linear expression: an Int for an index, a Real for a time."""
-        as_real, summands = polynomial.is_time, []
-        for monomial, coefficient in polynomial.parts:
-            factor: Coefficient = coefficient
-            for symbol in monomial:
-                factor *= self.fixed.get(symbol, 1)
-            free = tuple(s for s in monomial if s not in self.fixed)
-            number = _numeral(factor, as_real=as_real)
-            summands.append(f"(* {number} {self._name(free, as_real)})" if free else number)
-        if len(summands) < 2:
-            return summands[0] if summands else _numeral(0, as_real=as_real)
-        return f"(+ {' '.join(summands)})"
-
-    def _name(self, monomial: Monomial, as_real: bool) -> str:
-        if monomial not in self.names:
-            self.names[monomial] = f"|{'*'.join(s.name for s in monomial)}|"
-        name = self.names[monomial]
-        return f"(to_real {name})" if as_real and not _is_time(monomial) else name
+        text, names = _linear(polynomial, tuple(self.fixed.items()))
+        self.names.update(names)
+        return text
 
     def sign_lemmas(
         self, formulas: Iterable[LogicFormula], hints: Iterable[tuple[Term, Term]]
@@ -96,6 +83,30 @@ class Linearisation:
                 f" (=> (<= {factor} (- {one})) (<= {product} (- {sign})))"
                 f" (=> (= {factor} {nought}) (= {product} {zero}))))"
             )
+
+
+# The obligations of a theorem are made of few polynomials, again and again.
+@lru_cache(maxsize=1 << 16)
+def _linear(
+    polynomial: Polynomial, fixed: tuple[tuple[Symbol, Coefficient], ...]
+) -> tuple[str, dict[Monomial, str]]:
+    """The linear expression, and the names in it in their order."""
+    as_real, value_of = polynomial.is_time, dict(fixed)
+    summands, names = [], dict[Monomial, str]()
+    for monomial, coefficient in polynomial.parts:
+        factor: Coefficient = coefficient
+        for symbol in monomial:
+            factor *= value_of.get(symbol, 1)
+        free = tuple(s for s in monomial if s not in value_of)
+        number = _numeral(factor, as_real=as_real)
+        if free:
+            names[free] = name = f"|{'*'.join(s.name for s in free)}|"
+            is_whole = as_real and not _is_time(free)
+            number = f"(* {number} {f'(to_real {name})' if is_whole else name})"
+        summands.append(number)
+    if len(summands) < 2:
+        return summands[0] if summands else _numeral(0, as_real=as_real), names
+    return f"(+ {' '.join(summands)})", names
 
 
 def _is_time(monomial: Monomial) -> bool:
