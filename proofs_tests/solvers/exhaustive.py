@@ -117,9 +117,13 @@ class Exhaustive:
 
     def optimum(self) -> int | None:
         """The least makespan that some schedule has; None without a schedule."""
-        if self.schedule(self.longest) is None:
-            return None
-        return next(limit for limit in range(self.longest + 1) if self.schedule(limit))
+        least, found = None, self.schedule(self.longest)
+        while found is not None:  # so one makespan alone has to be refuted
+            ends = [begin + ticks for begin, ticks in zip(found, self.ticks, strict=True)]
+            last = [end for end, computes in zip(ends, self.computes, strict=True) if computes]
+            least = max(last, default=0)
+            found = self.schedule(least - 1)
+        return least
 
     def schedule(self, limit: int) -> tuple[int, ...] | None:
         """Starts of a schedule with a makespan of at most ``limit`` ticks, or None.
