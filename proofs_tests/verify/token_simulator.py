@@ -129,6 +129,7 @@ class Run:
     arrived: set[Part] = field(default_factory=set)
     links: Links = field(init=False)
     launches: Launches = field(init=False)
+    places: list[Callable[[], list[Move]]] = field(init=False)
     posted: set[tuple[int, Part]] = field(default_factory=set)  # sends, by rank
     waited: set[tuple[int, Part]] = field(default_factory=set)
     held: dict[int, Action] = field(default_factory=dict)  # what a rank stopped at (one-queue)
@@ -140,9 +141,10 @@ class Run:
         self.position = [0] * len(self.orders)
         self.links = Links.of(self.wiring.movers, self.orders)
         self.launches = Launches(semantics=self.semantics)
+        self.places = self._places()
         try:
-            while moves := self.moves():
-                self.random.choice(moves)()
+            while moves := self.some_moves():
+                (moves[0] if len(moves) == 1 else self.random.choice(moves))()
         except Verdict as end:
             return str(end)
         if any(self.next(rank) is not None for rank in range(len(self.orders))):
@@ -158,17 +160,31 @@ class Run:
         order, at = self.orders[rank], self.position[rank]
         return order[at] if at < len(order) else None
 
-    def moves(self) -> list[Move]:
-        """Everything that could happen now."""
-        found: list[Move] = []
-        for rank, (order, at) in enumerate(zip(self.orders, self.position, strict=True)):
-            if self.held and self.held.get(rank) in self.links.crossed:
-                del self.held[rank]
-            if at < len(order) and rank not in self.held:
-                found += self.own_moves(rank, order[at])
-        found += self.meetings() if self.semantics in MEETING else self.transfers()
-        found += self.launches.starts(self.is_first)
-        return found + self.links.crossings(self.launches) if self.links.is_used else found
+    def some_moves(self) -> list[Move]:
+        """What could happen now at a place drawn at random where anything could; else nothing."""
+        for rank in [rank for rank, move in self.held.items() if move in self.links.crossed]:
+            del self.held[rank]
+        drawn = self.random.random
+        for place in sorted(self.places, key=lambda _: drawn()):
+            if found := place():
+                return found
+        return []
+
+    def _places(self) -> list[Callable[[], list[Move]]]:
+        """Who can make something happen: each rank, messages, launches, and links."""
+        found: list[Callable[[], list[Move]]] = [
+            partial(self.moves_of_rank, rank) for rank in range(len(self.orders))
+        ]
+        found.append(self.meetings if self.semantics in MEETING else self.transfers)
+        if self.semantics == "launch-order":
+            found.append(partial(self.launches.starts, self.is_first))
+        return (
+            [*found, partial(self.links.crossings, self.launches)] if self.links.is_used else found
+        )
+
+    def moves_of_rank(self, rank: int) -> list[Move]:
+        action = None if rank in self.held else self.next(rank)
+        return [] if action is None else self.own_moves(rank, action)
 
     def own_moves(self, rank: int, action: Action) -> list[Move]:
         """What a rank can do by itself about the action it has come to."""
