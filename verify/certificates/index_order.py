@@ -160,10 +160,7 @@ def index_order(problem: Problem) -> IndexOrder:
     partner = actions.partner_stage, actions.partner_microbatch
 
     def said(number: int, task: Ints, *what: Ints | Bools | int) -> Ints:
-        rows = np.empty((3 + len(what), len(task)), dtype=np.int64)
-        for row, values in zip(rows, (sample[task], number, name[task], *what), strict=True):
-            row[:] = values
-        return rows
+        return np.array([0 * task + row for row in (sample[task], number, name[task], *what)])
 
     table = np.hstack(
         [  # what is said of each task; a task elsewhere by its own number, below 0
