@@ -8,6 +8,7 @@ import pytest
 
 from bubbleproof.solvers import SolveOptions, solve
 from bubbleproof.solvers.lists.modulo_lists import ModuloLists
+from bubbleproof.solvers.search import MOST_BOUNDED_FIRST, MOST_TURNS
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
 from proofs_tests.judged import accepted
@@ -85,8 +86,10 @@ def test_microbatches_that_differ_are_refused_by_the_checker() -> None:
 
 
 def test_a_large_instance_has_a_schedule_before_its_bounds() -> None:
-    # 16 ranks of 2 chunks, 900 microbatches: 57,600 tasks.
-    pipeline = Pipeline(num_ranks=16, num_microbatches=900, num_chunks=2, capacity=40)
+    # 16 ranks of 2 chunks: 64 tasks a microbatch, and 10,000 of them are large (or 50,000).
+    microbatches = sized(170, full=900)
+    pipeline = Pipeline(num_ranks=16, num_microbatches=microbatches, num_chunks=2, capacity=40)
+    assert len(pipeline.problem().actions) > sized(MOST_BOUNDED_FIRST, full=MOST_TURNS)
     told: list[tuple[str, int | None, int]] = []
     solve(
         pipeline.problem(),
