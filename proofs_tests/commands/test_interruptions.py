@@ -175,7 +175,7 @@ def z3_takes_it() -> None:
         a, b, c = z3.Ints("a b c")
         solver.add(a**3 + b**3 + c**3 == 114, a > 10)  # whether there are such is an open question
         solver.from_string = lambda _: None  # the theorem's own query would be over at once
-        threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
         return solver
 
     z3.SimpleSolver = with_a_hard_query

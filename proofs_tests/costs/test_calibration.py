@@ -27,6 +27,7 @@ from bubbleproof.costs.times.cross_validation import (
 from bubbleproof.costs.times.estimation import estimated_ms
 from bubbleproof.costs.times.job_rows import JobRow, rows_of
 from proofs_tests.costs.measured_cases import A100, B200
+from proofs_tests.sized import sized
 
 CARD = card("a100-80gb")
 HEAD = "gpus,global_batch,micro_batch,hidden,heads,layers,sequence,tensor,data,pipeline,scope"
@@ -58,9 +59,14 @@ def truth() -> Calibration:
     return replace(begun, constants=values)
 
 
-def test_known_constants_are_found_again(truth: Calibration) -> None:
+@pytest.fixture(scope="module")
+def found(truth: Calibration) -> Calibration:
+    """The fit to rows that the truth has made."""
+    return calibrate(made_by(made_rows(), truth), CARD)
+
+
+def test_known_constants_are_found_again(truth: Calibration, found: Calibration) -> None:
     rows = made_by(made_rows(), truth)
-    found = calibrate(rows, CARD)
     # Not memory: rows say as well that there are more passes over it. Few rows show the kernels.
     for name, near in (("matmul", 0.05), ("launch", 0.05), ("group", 0.15), ("kernels", 0.2)):
         assert found.constants[name] == pytest.approx(truth.constants[name], rel=near), name
@@ -72,8 +78,7 @@ def test_known_constants_are_found_again(truth: Calibration) -> None:
     assert mean_error([replace(each, estimated=2 * each.estimated) for each in errors]) > 0.9
 
 
-def test_what_rows_say_nothing_of_stays_at_the_data_sheet(truth: Calibration) -> None:
-    found = calibrate(made_by(made_rows(), truth), CARD)
+def test_what_rows_say_nothing_of_stays_at_the_data_sheet(found: Calibration) -> None:
     for name in ("network_group", "network_gradient"):  # no row leaves its node
         assert name not in found.fitted
         assert found.constants[name] == uncalibrated(CARD).constants[name]
@@ -95,7 +100,9 @@ def test_scopes_are_tried_where_rows_do_not_tell_and_assumed_where_there_are_non
     assert scope_pairs(rows_of(B200, measured=True), card("b200")) == [("none", "none")]
 
 
-def test_a_shape_that_was_measured_wrongly_draws_little(truth: Calibration) -> None:
+def test_a_shape_that_was_measured_wrongly_draws_little(
+    truth: Calibration, found: Calibration
+) -> None:
     """One shape of 18 takes twice as long: the estimates of others move by less than 2 %."""
     rows = made_by(made_rows(), truth)
     shape = group_of(rows[0], 8)
@@ -103,7 +110,7 @@ def test_a_shape_that_was_measured_wrongly_draws_little(truth: Calibration) -> N
         replace(row, measured=2 * (row.measured or 0)) if group_of(row, 8) == shape else row
         for row in rows
     ]
-    right, drawn = (estimated_ms(rows, calibrate(each, CARD)) for each in (rows, wrong))
+    right, drawn = (estimated_ms(rows, by) for by in (found, calibrate(wrong, CARD)))
     others = [place for place, row in enumerate(rows) if group_of(row, 8) != shape]
     assert max(abs(drawn[place] / right[place] - 1) for place in others) < 0.02
     assert drawn != right
@@ -154,9 +161,13 @@ def test_no_group_is_on_both_sides_of_a_fold() -> None:
             assert not names & {row.model.name for row in far}
 
 
+FEW = sized({1024}, full={1024, 2048})
+
+
+@pytest.mark.sweep
 def test_a_fold_is_judged_without_what_was_measured_of_it(truth: Calibration) -> None:
     """Rows of one shape measured as twice as long change the estimates of all others alone."""
-    rows = [row for row in made_by(made_rows(), truth) if row.model.hidden != 4096]
+    rows = [row for row in made_by(made_rows(), truth) if row.model.hidden in FEW]
     whole = calibrate(rows, CARD)
     shape = group_of(rows[0], 8)
     wrong = [

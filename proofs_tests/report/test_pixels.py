@@ -19,8 +19,9 @@ from bubbleproof.theory.model.actions import Kind
 from proofs_tests.report.shares import shares
 from proofs_tests.sized import sized
 
-image = pytest.importorskip("matplotlib.image", reason="pictures need the report extra")
-Pixels = npt.NDArray[np.int64]
+pytest.importorskip("matplotlib", reason="pictures need the report extra")
+image = pytest.importorskip("PIL.Image", reason="which reads them too")
+Pixels = npt.NDArray[np.int32]
 TOLERANCE = Fraction(1, 200)  # of the chart's area
 SHAPES = [
     ("1f1b", {"p": 4, "m": 8}),
@@ -30,14 +31,16 @@ SHAPES = [
     ("dualpipe", {"p": 8, "m": 80, "tF": 1, "tB": 2}),  # overlapped pairs: half a row each
     ("1f1b", {"p": 2, "m": 3000}),  # 9,003 ticks: several to a pixel, in a steady beat
 ]
-SHAPES = sized([SHAPES[place] for place in (0, 1, 4, 5)], full=SHAPES)
+FEW_RANKS = ("interleaved", {"p": 16, "v": 2, "m": 128})  # 768 ticks or more: cells as well
+SHAPES = sized([SHAPES[0], FEW_RANKS, *SHAPES[4:]], full=SHAPES)
 NAMES = [" ".join([name, *(f"{k}={v}" for k, v in at.items())]) for name, at in SHAPES]
 
 
 def pixels(path: Path) -> Pixels:
     """Each pixel of a PNG as one number, 0xRRGGBB; shape (height, width)."""
-    red, green, blue = np.rint(image.imread(path)[:, :, :3] * 255).astype(np.int64).T
-    whole: Pixels = (red.T << 16) + (green.T << 8) + blue.T
+    with image.open(path) as picture:
+        red, green, blue = np.moveaxis(np.asarray(picture.convert("RGB"), dtype=np.int32), 2, 0)
+    whole: Pixels = (red << 16) + (green << 8) + blue
     return whole
 
 

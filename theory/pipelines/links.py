@@ -195,9 +195,9 @@ def with_messages(problem: Problem, forward: Ints, backward: Ints, between: Boun
     stage, microbatch, slice_ = stage[takes], microbatch[takes], slice_[takes]
     lower = between.ranks[stage, microbatch].tolist()
     upper = between.ranks[stage + 1, microbatch].tolist()
-    names = [between.links.name(a, b) for a, b in zip(lower, upper, strict=True)]
-    names += [between.links.name(b, a) for a, b in zip(lower, upper, strict=True)]
-    numbers, new = numbered(problem.resources, names)
+    ways = [*zip(lower, upper, strict=True), *zip(upper, lower, strict=True)]
+    names = {way: between.links.name(*way) for way in dict.fromkeys(ways)}
+    numbers, new = numbered(problem.resources, [names[way] for way in ways])
     down = problem.num_tasks + np.arange(len(stage))
     up = down + len(stage)
     ticks = between.ticks[stage, microbatch]
