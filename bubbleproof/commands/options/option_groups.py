@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import MISSING, fields
-from functools import wraps
+from functools import cache, wraps
 from importlib import import_module
 from typing import Annotated, ClassVar, Protocol, get_args, get_type_hints
 
@@ -43,7 +43,7 @@ def runs(work: str) -> Callable[[Callable[..., None]], Callable[..., int]]:
     module, _, function = work.rpartition(".")
 
     def made(command: Callable[..., None]) -> Callable[..., int]:
-        hints = get_type_hints(command, include_extras=True)
+        hints = _hints(command)
         parameters: list[inspect.Parameter] = []
         for name, parameter in inspect.signature(command).parameters.items():
             if _is_group(hints[name]):
@@ -87,6 +87,12 @@ def _require_targets(marks: Mapping[str, Target], given: Mapping[str, object]) -
         require_targets(targets)
 
 
+@cache
+def _hints(of: Callable[..., object]) -> Mapping[str, type]:
+    """The annotations of a command's parameters, or of a group's fields."""
+    return get_type_hints(of, include_extras=True)
+
+
 def _is_group(hint: object) -> bool:
     return isinstance(hint, type) and issubclass(hint, OptionGroup)
 
@@ -95,12 +101,12 @@ def _value(name: str, hint: type, given: Mapping[str, object]) -> object:
     """What was given under the name, or the group that is made of what was given."""
     if not _is_group(hint):
         return given[name]
-    hints = get_type_hints(hint, include_extras=True)
+    hints = _hints(hint)
     return hint(**{f.name: _value(f.name, hints[f.name], given) for f in fields(hint)})
 
 
 def _options(group: type[OptionGroup]) -> Iterator[inspect.Parameter]:
-    hints = get_type_hints(group, include_extras=True)
+    hints = _hints(group)  # type: ignore[arg-type]  # every class is hashable
     for field in fields(group):  # type: ignore[arg-type]  # every group is a dataclass
         if _is_group(hints[field.name]):
             yield from _options(hints[field.name])
