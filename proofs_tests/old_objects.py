@@ -13,9 +13,3 @@ def hide_what_is_old() -> None:
     """What is alive now stays until the end of the run, without being looked through."""
     gc.collect()
     gc.freeze()
-
-
-def show_what_was_frozen() -> None:
-    """Undo what a test froze, let go of what nothing holds, and hide the rest again."""
-    gc.unfreeze()
-    hide_what_is_old()

@@ -9,7 +9,7 @@ import pytest
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.models.examined import examined
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
-from proofs_tests.old_objects import show_what_was_frozen
+from proofs_tests.old_objects import hide_what_is_old
 from proofs_tests.reference_exec.cases import family_case, run
 from proofs_tests.reference_exec.own_hoarders import EXTRA
 from proofs_tests.sized import paired, sampled
@@ -68,7 +68,7 @@ def test_a_model_that_freezes_what_it_keeps_is_refused() -> None:
         with pytest.raises(ValueError, match=r"^model stage 1: gc\.freeze\(\) or the like hid"):
             run(family_case("1f1b", p=2, m=3), own("freezing"))
     finally:
-        show_what_was_frozen()
+        hide_what_is_old()
 
 
 def test_what_lies_on_a_context_counts_as_what_is_saved() -> None:

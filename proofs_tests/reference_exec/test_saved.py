@@ -22,7 +22,6 @@ from bubbleproof.reference_exec.models.reference import (
     microbatch_target,
 )
 from bubbleproof.reference_exec.saved import SavedTensors
-from proofs_tests.old_objects import show_what_was_frozen
 
 SHAPES = [  # (hidden, heads, sequence, batch, layers)
     (8, 2, 4, 2, 1),
@@ -240,7 +239,7 @@ def test_what_is_hidden_from_the_collector_is_told(*, is_thawed: bool) -> None:
                 births.leave_to(Ledger())
             assert kept.numel() == 4
     finally:
-        show_what_was_frozen()
+        gc.freeze()
 
 
 def saved_bytes(spec: ModelSpec, stage: int, num_stages: int) -> int:

@@ -11,7 +11,7 @@ from bubbleproof.reference_exec.drivers.group_transport import GroupTransfer, Gr
 from bubbleproof.reference_exec.drivers.headers import with_headers
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime import rank as rank_module
-from bubbleproof.reference_exec.runtime.rank import Rank, RankResult
+from bubbleproof.reference_exec.runtime.rank import Rank, RankResult, account
 from bubbleproof.reference_exec.runtime.transport import BlockedAction
 from bubbleproof.theory.model.actions import Action
 from proofs_tests.reference_exec.races.machine import Machine, StandInDevice
@@ -57,7 +57,7 @@ def run_queued(
     machines = [Machine(f"rank {r}: ", seed + r, lateness) for r in processes]
     recorder = Recorder(machines[0])
     net = Net(recorder, machines)
-    with in_place(net), named_actions(recorder), recorder:
+    with account(plan), in_place(net), named_actions(recorder), recorder:
         ranks: list[Rank] = []
         transports: list[GroupTransport] = []
         for process in processes:
