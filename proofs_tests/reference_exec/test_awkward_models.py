@@ -13,7 +13,7 @@ from bubbleproof.cli import app
 from bubbleproof.commands.last_resort import status_of_call
 from bubbleproof.reference_exec.broken import ModelFailed
 from bubbleproof.reference_exec.ledger import Ledger
-from bubbleproof.reference_exec.models.examined import examined, own_layer
+from bubbleproof.reference_exec.models.examined import examined, own_layers
 from bubbleproof.reference_exec.models.linear import WeightGradStore
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own import build
@@ -198,7 +198,7 @@ def test_a_deferred_module_computes_what_the_user_wrote(
     facts = examined(spec)[1]
     assert (facts.replaced, facts.watched) == (deferred, hooked)
     x = torch.randn(3, 4, dtype=torch.float64, generator=torch.manual_seed(0)).requires_grad_()
-    plain, layer = build(spec).stages[1], own_layer(spec, 1)
+    plain, (layer,) = build(spec).stages[1], own_layers(spec, [1])
     expected = _gradients(plain, plain(x))
     store = WeightGradStore(Ledger())
     store.is_deferring = True

@@ -32,6 +32,7 @@ pytestmark = pytest.mark.skipif(
 
 CONFIGS = {
     **model_table.CONFIGS,
+    "bert": {key: value for key, value in SIZES.items() if key != "num_key_value_heads"},
     "qwen2": {**SIZES, "use_sliding_window": True, "sliding_window": 2, "max_window_layers": 2},
 }
 Write = Callable[..., ModelSpec]

@@ -38,6 +38,7 @@ from bubbleproof.reference_exec.models.reference import (
     microbatch_target,
     run_backward,
     trained,
+    whole_model,
 )
 from bubbleproof.reference_exec.plans.accumulation import (
     accumulation_orders,
@@ -96,7 +97,7 @@ def order_matched(
     since kernels of different devices differ in their last bits, and returned on the host.
     """
     alone, losses = contributions(plan, weights, device, step=step, scale=scale)
-    modules = [Stage(plan.spec, stage) for stage in range(plan.num_stages)]
+    modules = whole_model(plan.spec, plan.num_stages)
     parts = range(max(plan.weight_parts.values(), default=0))
     gemm = {part: accumulation_orders(plan, part)[0] for part in (NONE, *parts)}
     _, other = accumulation_orders(plan)
@@ -141,7 +142,7 @@ def stages_with(
     plan: ReplayPlan, weights: Gradients | None, where: torch.device | torch.dtype
 ) -> list[Stage]:
     """All stages in a type or on a device, with the weights where they are given."""
-    stages = [Stage(plan.spec, stage) for stage in range(plan.num_stages)]
+    stages = whole_model(plan.spec, plan.num_stages)
     for module in stages:
         module.to(where)
     set_weights(stages, weights or {})

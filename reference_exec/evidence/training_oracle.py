@@ -29,7 +29,7 @@ from bubbleproof.reference_exec.evidence.oracle import (
     set_weights,
     stepped,
 )
-from bubbleproof.reference_exec.models.reference import Stage, trained, weights_of
+from bubbleproof.reference_exec.models.reference import Stage, trained, weights_of, whole_model
 from bubbleproof.reference_exec.models.words import EMBEDDING, HEAD
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime.compute import Gradients, Losses
@@ -77,7 +77,8 @@ def matched_training(plan: ReplayPlan, device: Device = CPU) -> ExpectedTraining
         return ExpectedTraining(
             gradients=gradients, losses=losses, weights=stepped(plan, gradients)
         )
-    stages = [Stage(plan.spec, g).to(stepped_on(plan, g, device)) for g in range(plan.num_stages)]
+    built = enumerate(whole_model(plan.spec, plan.num_stages))
+    stages = [module.to(stepped_on(plan, stage, device)) for stage, module in built]
     optimizers = [optimizer_of(training, trained(stage).values()) for stage in stages]
     course, losses = [_weights(stages)], Losses()
     scale, skipped, value = training.loss_scale, list[int](), None
@@ -126,7 +127,7 @@ def ordinary_training(
     if training is None:
         gradients, loss = ordinary(plan)
         return OrdinaryTraining(gradients=gradients, loss=loss, weights={})
-    stages = [Stage(plan.spec, stage).double() for stage in range(plan.num_stages)]
+    stages = [stage.double() for stage in whole_model(plan.spec, plan.num_stages)]
     optimizer = optimizer_of(training, (p for stage in stages for p in trained(stage).values()))
     drift = 0.0
     for step, (before, after) in enumerate(pairwise(course)):

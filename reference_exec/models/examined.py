@@ -10,7 +10,7 @@ asks. So is what raises.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 
 import torch
@@ -103,9 +103,10 @@ def _only_here(
     return found
 
 
-def own_layer(spec: ModelSpec, stage: int) -> OwnLayer:
-    """A new build of one stage, its linears replaced."""
-    return OwnLayer(stage, build(spec).stages[stage], examined(spec)[stage].replaced)
+def own_layers(spec: ModelSpec, stages: Sequence[int]) -> list[OwnLayer]:
+    """These stages of a new build of the model, their linears replaced."""
+    model, facts = build(spec), examined(spec)
+    return [OwnLayer(stage, model.stages[stage], facts[stage].replaced) for stage in stages]
 
 
 def _require_same_weights(spec: ModelSpec, model: OwnModel, again: OwnModel) -> None:

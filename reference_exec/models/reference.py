@@ -24,7 +24,7 @@ from torch import nn
 from torch.autograd.function import FunctionCtx
 
 from bubbleproof.reference_exec.broken import BrokenProgram, of_model
-from bubbleproof.reference_exec.models.examined import examined, own_layer
+from bubbleproof.reference_exec.models.examined import examined, own_layers
 from bubbleproof.reference_exec.models.layers import DTYPES, MLPLayer, Prefix, TransformerLayer
 from bubbleproof.reference_exec.models.linear import DeferredLinear, WeightGradStore
 from bubbleproof.reference_exec.models.llama import LlamaLayer
@@ -43,12 +43,15 @@ _LAYERS: dict[str, type[MLPLayer] | type[TransformerLayer] | type[LlamaLayer]] =
 
 
 class Stage(nn.Module):
-    """One pipeline stage: (batch, sequence, hidden) to the same shape, or a user's own."""
+    """One pipeline stage: (batch, sequence, hidden) to the same shape, or a user's own.
 
-    def __init__(self, spec: ModelSpec, stage: int) -> None:
+    ``own`` is that of the user's model, by default of a new build of it.
+    """
+
+    def __init__(self, spec: ModelSpec, stage: int, own: OwnLayer | None = None) -> None:
         super().__init__()
         if spec.kind == "own":
-            self.layers = nn.ModuleList([own_layer(spec, stage)])
+            self.layers = nn.ModuleList([own] if own else own_layers(spec, [stage]))
             self.embedding, self.head = None, None
             return
         layer = _LAYERS[spec.kind]
@@ -87,6 +90,14 @@ class Stage(nn.Module):
             elif isinstance(module, OwnLayer):
                 forward += (f"{name}.{weight}" for weight in module.gemm_weights())
         return tuple(reversed(forward))
+
+
+def whole_model(spec: ModelSpec, num_stages: int) -> list[Stage]:
+    """All stages; of a user's model, of one build."""
+    stages = range(num_stages)
+    if spec.kind != "own":
+        return [Stage(spec, stage) for stage in stages]
+    return [Stage(spec, stage, own) for stage, own in enumerate(own_layers(spec, stages))]
 
 
 def trained(module: nn.Module) -> dict[str, nn.Parameter]:
