@@ -25,9 +25,8 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from multiprocessing.context import ForkServerProcess
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -36,6 +35,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from bubbleproof.reference_exec.drivers.gloo_server import server_context
 from bubbleproof.reference_exec.drivers.gloo_worker import Seat, join_group
 from bubbleproof.reference_exec.drivers.group_transport import GroupTransport
 from bubbleproof.reference_exec.drivers.rank_report import stall
@@ -82,11 +82,10 @@ class Team:
         self._plan = plan_of(name, plan)
         self._folder = tempfile.TemporaryDirectory(prefix="bubbleproof-")
         self._ends: list[Connection] = []
-        self._processes: list[ForkServerProcess] = []
+        self._processes: list[BaseProcess] = []
 
     def __enter__(self) -> Self:
-        context = get_context("forkserver")
-        context.set_forkserver_preload(["torch", "torch.distributed", __name__])
+        context = server_context(__name__)
         place = str(Path(self._folder.name) / "rendezvous")
         for rank in range(self._plan.num_ranks):
             ours, theirs = context.Pipe()

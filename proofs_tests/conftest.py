@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from bubbleproof.reference_exec.drivers.gloo_server import FIRST_OPTIMIZER, server_context
 from proofs_tests.old_objects import hide_what_is_old
 from proofs_tests.sized import sized
 
@@ -37,11 +38,27 @@ settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "proof"))
 
 
+SERVED = (
+    FIRST_OPTIMIZER,
+    "benchmarks.replay_steps",
+    "benchmarks.speed_torch",
+    "bubbleproof.cli",
+    "bubbleproof.commands.replaying.replay",
+    "bubbleproof.commands.replaying.under_torchrun",
+    "bubbleproof.reference_exec.pytorch.worker",
+    "bubbleproof.testing.step_process",
+    "proofs_tests.reference_exec.faulty",
+)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Without torch, what needs it is skipped, in the package too. SIGINT is heard in any case.
 
     A shell has what it runs in the background ignore it, and so would all processes under test.
+    Replays of all files have one server of processes. What it has not loaded as it starts, each
+    process would load anew, for seconds.
     """
+    server_context(*SERVED)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if find_spec("torch") is None:

@@ -51,6 +51,7 @@ class StepSeat:
 def run_steps(seat: StepSeat, parent: Connection) -> None:
     """Run the steps and send what they left: a list of ``RankStep``, or a text where one failed."""
     torch.set_num_threads(1)
+    gc.freeze()  # what is here now stays; to look through it would cost each step a while
     os.environ |= {"RANK": str(seat.rank), "LOCAL_RANK": str(seat.rank)}
     os.environ |= {"WORLD_SIZE": str(seat.ranks)}
     try:

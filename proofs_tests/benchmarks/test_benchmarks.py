@@ -6,6 +6,7 @@ One module, because importing torch takes seconds.
 from __future__ import annotations
 
 import json
+import multiprocessing
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,7 @@ from benchmarks.torch_tables import (
     sender_placed,
     torch_table,
 )
+from bubbleproof.reference_exec.drivers.gloo_server import server_context
 from proofs_tests.sized import sized
 
 ROOT = Path(__file__).parents[2]
@@ -198,7 +200,11 @@ def test_deferred_messages_in_order_give_right_gradients_on_gloo() -> None:
     assert ordered.deferred_error < 1e-12
 
 
-def test_speed_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_speed_benchmark_runs(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = server_context()  # where torch is loaded; a new process loads it for seconds
+    monkeypatch.setattr(multiprocessing, "get_context", lambda _: context)
     verify_speed.main(ranks=4, microbatches=8, chunks=2, repeats=1, limit=600, json=True)
     told = json.loads(capsys.readouterr().out)
     assert told["measured"]["tasks"] == 4 * 2 * 8 * 2  # a forward and a backward on each stage

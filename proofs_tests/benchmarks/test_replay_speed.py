@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from multiprocessing import forkserver
 
 import pytest
 
@@ -11,11 +10,6 @@ pytest.importorskip("torch.distributed.pipelining.schedules", reason="torch is n
 
 from benchmarks import replay_many, replay_speed
 from benchmarks.replay_steps import EXECUTORS, OURS, TORCH, UNCOUNTED
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _server_that_has_loaded_pytorch_s_pipelines() -> None:
-    forkserver._forkserver._stop()  # type: ignore[attr-defined]  # meant for tests
 
 
 def test_it_tells_all_times_of_each_round(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ to files. What hangs is killed after ``PATIENCE``.
 
 from __future__ import annotations
 
+import gc
 import multiprocessing.connection
 import os
 import signal
@@ -81,7 +82,7 @@ def free_port() -> int:
 @contextmanager
 def launched(folder: Path, starts: Sequence[Start]) -> Iterator[Launched]:
     """Start processes; those that are left at the end are killed."""
-    context = server_context("bubbleproof.commands.replaying.under_torchrun")
+    context = server_context()
     processes = []
     for number, start in enumerate(starts):
         process = context.Process(target=run_one, args=(start, str(folder / str(number))))
@@ -101,6 +102,7 @@ def run_one(start: Start, files: str) -> None:
     for number, ending in ((1, "out"), (2, "err")):
         os.dup2(os.open(f"{files}.{ending}", os.O_CREAT | os.O_WRONLY | os.O_APPEND), number)
     sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
+    gc.freeze()  # as in a process of the gloo driver
     os.environ.update(start.variables)
     os.chdir(ROOT)
     if start.setup is not None:

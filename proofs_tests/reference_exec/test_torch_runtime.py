@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 from dataclasses import replace
-from multiprocessing import forkserver
 
 import pytest
 
@@ -38,13 +37,6 @@ from proofs_tests.reference_exec.cases import (
     gradients_of,
 )
 from proofs_tests.sized import sampled
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _server_that_has_loaded_pytorch_s_pipelines() -> None:
-    """A server of an earlier test may not: every process would then load them, for seconds."""
-    forkserver._forkserver._stop()  # type: ignore[attr-defined]  # meant for tests
-
 
 TRANSFORMER = replace(TINY, kind="transformer", dtype="float32")
 

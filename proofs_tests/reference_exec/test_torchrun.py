@@ -78,16 +78,25 @@ def test_two_processes_of_torchrun_replay_a_schedule() -> None:
         "zb-h1",
         "p=2",
         "m=4",
-        "--steps",
-        "2",
         "--json",
     )
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)  # one object: only the first process prints
     assert report["ok"] is True
     assert (report["backend"], report["ranks"], report["device"]) == ("gloo", 2, "cpu")
-    assert report["gradients_equal"] is report["weights_equal"] is True
-    assert report["steps"] == 2
+    assert report["gradients_equal"] is True
+    assert report["measured_peak_bytes"] == report["predicted_peak_bytes"]
+
+
+def test_processes_of_torchrun_train(tmp_path: Path) -> None:
+    words, port = ("zb-h1", "p=2", "m=4", "--steps", "2", "--json"), launcher.free_port()
+    two = [Start(words=words, variables=launcher.variables(rank, 2, port)) for rank in (0, 1)]
+    with launched(tmp_path, two) as ranks:
+        assert ranks.statuses() == [0, 0], ranks.errors(0)
+        report = json.loads(ranks.output(0))
+        assert ranks.output(1) == ""
+    assert report["ok"] is report["gradients_equal"] is report["weights_equal"] is True
+    assert (report["backend"], report["steps"]) == ("gloo", 2)
     assert report["measured_peak_bytes"] == report["predicted_peak_bytes"]
 
 

@@ -31,6 +31,7 @@ from proofs_tests.reference_exec.cases import (
     random_case,
     shuffled,
 )
+from proofs_tests.sized import sized
 
 ALL = USUAL
 TABLE = Path(__file__).parents[2] / "examples" / "launch-order.csv"
@@ -114,6 +115,10 @@ def test_a_message_that_nobody_receives_does_not_end_well(semantics: Semantics) 
             run_virtual(plan, semantics=semantics)
 
 
+def uncounted(plan: ReplayPlan) -> ReplayPlan:
+    return replace(plan, counts_bytes=False, counts_work=False)
+
+
 def runs(plan: ReplayPlan, semantics: Semantics, seed: int) -> bool:
     try:
         run_virtual(plan, seed=seed, semantics=semantics)
@@ -134,17 +139,17 @@ def test_running_and_verifying_agree_on_moved_messages() -> None:
     told_apart = 0
     for case in cases:
         problem = case.problem
-        for seed in range(15):
+        for seed in range(sized(8, full=15)):
             program = shuffled(case, choice)
-            plan, seen = case.plan(program=program), set()
+            plan, seen = uncounted(case.plan(program=program)), set()
             for semantics in ALL:
                 verdict = check_communication(problem, program, (semantics,))
                 assert runs(plan, semantics, seed) == verdict.ok, f"{semantics.value}: {verdict}"
                 outcomes[semantics, verdict.ok] += 1
                 seen.add(verdict.ok)
             told_apart += len(seen) - 1
-    # each semantics let some of the 60 programs pass and some not, or the test shows nothing
-    assert min(outcomes.values()) >= 5, outcomes
+    # each semantics let some of the programs pass and some not, or the test shows nothing
+    assert min(outcomes.values()) >= sized(3, full=5), outcomes
     assert told_apart >= 5  # and some programs tell the semantics apart
 
 

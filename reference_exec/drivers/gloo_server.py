@@ -29,17 +29,20 @@ _WORKER = "bubbleproof.reference_exec.drivers.gloo_worker"
 _PREPARED = "bubbleproof.reference_exec.drivers.gloo_preload"
 FIRST_OPTIMIZER = "torch._dynamo"  # the same for one of its optimizers, and as much again
 _PRELOAD: tuple[str, ...] = ("torch", "torch.distributed", _FIRST_BACKWARD, _WORKER, _PREPARED)
+_asked: dict[str, None] = {}  # modules beside these, in order
 
 
 def server_context(*modules: str) -> Context:
     """The context whose processes come from the server, or are started anew where there is none.
 
-    ``modules`` are loaded by the server, if it has not started yet, besides what all ranks need.
+    ``modules`` are loaded by the server, if it has not started yet, besides what all ranks need and
+    what was asked for before: one server serves all of a process.
     """
+    _asked.update(dict.fromkeys(modules))
     if not has_fork_server():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(list(dict.fromkeys([*_PRELOAD, *modules])))
+    context.set_forkserver_preload(list(dict.fromkeys([*_PRELOAD, *_asked])))
     return context
 
 
