@@ -21,16 +21,23 @@ reached it of their nominal bandwidth; nothing printed says so.
 """
 
 
+SECTIONS = {
+    "BPipe": headlines_bpipe,
+    "MEPipe": headlines_mepipe,
+    "PipeMesh": headlines_pipemesh,
+    "T-Pipe": headlines_tpipe,
+}
+
+
+def section(title: str) -> str:
+    """What the page has of one paper."""
+    module = SECTIONS[title]
+    text = f"\n## {title}\n\n{headline_table(module.headlines())}"
+    if module is headlines_pipemesh:
+        text += f"{LINKS}\n{headlines_pipemesh.memory()}\n"
+    return text
+
+
 def page() -> str:
     """The page."""
-    parts = [HEAD]
-    for title, module in (
-        ("BPipe", headlines_bpipe),
-        ("MEPipe", headlines_mepipe),
-        ("PipeMesh", headlines_pipemesh),
-        ("T-Pipe", headlines_tpipe),
-    ):
-        parts.append(f"\n## {title}\n\n{headline_table(module.headlines())}")
-        if module is headlines_pipemesh:
-            parts.append(f"{LINKS}\n{headlines_pipemesh.memory()}\n")
-    return "".join(parts)
+    return "".join([HEAD, *map(section, SECTIONS)])

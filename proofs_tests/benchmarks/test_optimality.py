@@ -88,7 +88,7 @@ def test_what_the_authors_say() -> None:
 
 @pytest.mark.sweep
 def test_the_sizes_are_those_of_the_page() -> None:
-    ranks = sized(4, full=8)
+    ranks = sized(3, full=8)
     wanted = list(sizes(ranks))
     assert {name for name, *_ in wanted} == set(families())
     assert counts(3, is_thin=False) == list(range(1, 10))

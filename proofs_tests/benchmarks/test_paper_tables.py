@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.headlines_page import SECTIONS, section
 from benchmarks.paper_numbers import Number, number_table, percent, shown, summary
 from benchmarks.paper_tables import PAGES, main, page_of
 from benchmarks.tpipe_page import depth_numbers, memory_numbers
@@ -16,9 +17,17 @@ DOCS = Path(__file__).resolve().parents[2] / "docs" / "measured" / "papers"
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("name", sized([n for n in PAGES if n != "pipemesh"], full=[*PAGES]))
+@pytest.mark.parametrize(
+    "name", sized([n for n in PAGES if n not in ("headlines", "pipemesh")], full=[*PAGES])
+)
 def test_a_page_is_what_its_command_makes(name: str) -> None:
     assert (DOCS / f"{name}.md").read_text(encoding="utf-8") == page_of(name)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("title", sized([t for t in SECTIONS if t != "PipeMesh"], full=[*SECTIONS]))
+def test_the_headlines_of_a_paper_stand_on_their_page(title: str) -> None:
+    assert section(title) in (DOCS / "headlines.md").read_text(encoding="utf-8")
 
 
 def test_a_number_is_shown_with_its_deviation_or_why_there_is_none() -> None:
