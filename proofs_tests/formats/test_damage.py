@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, settings
@@ -63,15 +65,21 @@ def sources(folder: Path) -> dict[str, Callable[[Path], object]]:
     }
 
 
+@cache
+def texts() -> list[tuple[str, Callable[[Path], object]]]:
+    with TemporaryDirectory() as folder:
+        found = sources(Path(folder))
+        return [((Path(folder) / name).read_text(), read) for name, read in found.items()]
+
+
 @given(changes=edits)
 @settings(max_examples=sized(80, full=200))
 def test_damage(
     changes: list[tuple[float, str, int]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    folder = tmp_path_factory.mktemp("damage")
-    for name, read in sources(folder).items():
-        path = folder / "damaged"
-        path.write_text(damaged((folder / name).read_text(), changes), encoding="utf-8")
+    path = tmp_path_factory.getbasetemp() / "damaged"
+    for text, read in texts():
+        path.write_text(damaged(text, changes), encoding="utf-8")
         message = refusal(read, path)
         assert "\n" not in message
         assert len(message) < 1000
