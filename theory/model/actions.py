@@ -186,9 +186,10 @@ class ActionTable:
         lengths = set(map(len, self._columns()))
         if len(lengths) > 1:
             raise ValueError(f"columns of an ActionTable differ in length: {sorted(lengths)}")
+        least, most = np.minimum.reduce, np.maximum.reduce  # tables are mostly small
         for name, (low, high) in _RANGES.items():
             column = getattr(self, name)
-            if len(column) and not (column.min() >= low and column.max() <= high):
+            if len(column) and not low <= least(column) <= most(column) <= high:
                 worst = column.min() if column.min() < low else column.max()
                 raise ValueError(f"{name} must be {low} to {high}, got {worst}")
 
@@ -196,7 +197,7 @@ class ActionTable:
         """Raise ``ValueError`` where a row is no ``Action`` (a stage ``NONE``, a lost partner)."""
         wrong = (self.stage == NONE) | ((self.part != NONE) & (self.kind != Kind.W))
         wrong |= (self.microbatch == NONE) != self.is_kind(*STAGE_KINDS)
-        wrong |= (self.partner_stage == NONE) == self.is_kind(Kind.OVERLAP_F_B)
+        wrong |= (self.partner_stage == NONE) == (self.kind == Kind.OVERLAP_F_B)
         for row in np.flatnonzero(wrong)[:1].tolist():
             try:
                 self[row]  # says what is wrong

@@ -84,11 +84,7 @@ def memory_profile(problem: Problem, task: Ints, start: Ints) -> MemoryProfile:
     store, delta = events.store[order], events.delta[order]
     base = np.array([s.base for s in problem.stores], dtype=np.int64)
     running = np.cumsum(delta)
-    first = np.flatnonzero(np.diff(store, prepend=-1))
-    before = np.zeros(len(order), dtype=np.int64)
-    if len(order):
-        sizes = np.diff(np.append(first, len(order)))
-        before = np.repeat(running[first] - delta[first], sizes)
+    before = (running - delta)[np.searchsorted(store, store)]  # the store's own first row
     level = running - before + base[store]
     return MemoryProfile(event=order, store=store, time=when[order], level=level)
 

@@ -126,9 +126,9 @@ class Problem:
             )
         self._check_pointers()
         self._check_sizes()
-        keys = self._keys
+        keys, order = self._sorted
         if (keys[1:] == keys[:-1]).any():
-            twice = int(self._order[np.flatnonzero(keys[1:] == keys[:-1])[0]])
+            twice = int(order[np.flatnonzero(keys[1:] == keys[:-1])[0]])
             raise ValueError(f"task {self.label(twice)} stands twice in the problem")
 
     def __repr__(self) -> str:
@@ -177,21 +177,20 @@ class Problem:
         return sum(r.rank is not None for r in self.resources)
 
     @cached_property
-    def _order(self) -> Ints:
-        return np.argsort(self.actions.keys(), kind="stable")
-
-    @cached_property
-    def _keys(self) -> Ints:
-        return self.actions.keys()[self._order]
+    def _sorted(self) -> tuple[Ints, Ints]:
+        """The tasks' keys in ascending order, and the task of each."""
+        keys = self.actions.keys()
+        order = np.argsort(keys, kind="stable")
+        return keys[order], order
 
     def locate(self, actions: ActionTable) -> Ints:
         """The task of each action, or ``NONE`` where the problem has none such. Shape: (rows,)."""
-        keys = self._keys
+        keys, order = self._sorted
         wanted = actions.keys()
         if not len(keys):
             return np.full(len(actions), NONE)
         at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        task = np.where(keys[at] == wanted, self._order[at], NONE)
+        task = np.where(keys[at] == wanted, order[at], NONE)
         same = (actions.partner_stage == self.actions.partner_stage[task]) & (
             actions.partner_microbatch == self.actions.partner_microbatch[task]
         )

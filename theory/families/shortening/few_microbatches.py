@@ -152,10 +152,13 @@ def _found(pipeline: Pipeline, published: Program, effort: Effort) -> Found:
     floor = tuple(one_rank_bound(problem) for problem in problems)
     base = _costs(problems, published)
     found: Found = [(base, published)]
+    tried = set[tuple[int, bytes]]()  # half of the candidates come a second time
     for number, starts in _candidates(pipeline, problems, published, effort):
         problem, least = problems[number], found[0][0]
         if all(map(le, least, floor)):
             break  # no order is shorter at any of the ticks
+        if _was_in(tried, number, starts):
+            continue
         if effort is Effort.ALL and int((starts + problem.duration).max()) > least[number]:
             continue  # left-shifted it could still be shorter, but hardly
         program = _in_order(problem, starts)
@@ -202,9 +205,18 @@ def _candidates(
         if effort is Effort.SLIDES:
             continue
         turns = TURNS if effort is Effort.ALL else 0
+        slid = set[tuple[int, bytes]]()
         for found in _listed(pipeline, problem, starts, limit, turns):
-            yield number, found
-            yield number, slid_starts(problem, found, limit)
+            if not _was_in(slid, number, found):
+                yield number, found
+                yield number, slid_starts(problem, found, limit)
+
+
+def _was_in(tried: set[tuple[int, bytes]], number: int, starts: Ints) -> bool:
+    """Whether starts for the problem of that number were among them; now they are."""
+    size = len(tried)
+    tried.add((number, starts.tobytes()))
+    return len(tried) == size
 
 
 def _listed(
