@@ -127,5 +127,10 @@ def test_the_files_that_a_kind_of_choice_touches_are_counted() -> None:
     assert "theory.pipelines.links" not in found["evictions"]  # whose text speaks of evictions
 
 
+def test_one_declaration_is_enough_for_frozen_stages() -> None:
+    wanted = {"theory.pipelines.frozen", "theory.pipelines.choices", "verify.required_step"}
+    assert {*files_of_choices()["frozen_stages"]} == wanted
+
+
 def test_no_folder_has_more_files_than_one_finds_one_in() -> None:
     assert max(siblings().values()) <= MOST_SIBLINGS, siblings()

@@ -11,6 +11,7 @@ import pytest
 
 from bubbleproof.solvers.engines import ENGINES
 from proofs_tests.own_process import ROOT
+from proofs_tests.solvers.lying_engines import SEARCHES, lies_of
 
 REFUSED = "but the checker refuses it"
 # What the checker or a checked schedule contradicts, by the words of the fault.
@@ -96,7 +97,7 @@ RETURNED = {
     "choices: truth": "OPTIMAL 10 bound 10 ENGINE",
     "command: status": "2",
 }
-SEARCHES = (*ENGINES, "span_idle", "auto")
+PLAIN = [(what, search) for search in SEARCHES for what, _ in lies_of(search)]
 
 
 @cache
@@ -111,8 +112,7 @@ def answers() -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("search", SEARCHES)
-@pytest.mark.parametrize("lie", FOUND)
+@pytest.mark.parametrize(("lie", "search"), PLAIN)
 def test_a_lie_in_a_plain_search_is_a_fault_that_names_the_engine(lie: str, search: str) -> None:
     name = search if search in ENGINES else "cpsat"
     answer = answers()[f"{search}: {lie}"]
@@ -147,7 +147,9 @@ def test_the_command_refuses_a_faulty_engine_in_one_line() -> None:
 
 
 def test_every_lie_is_judged_here() -> None:
-    plain = {f"{search}: {lie}" for search in SEARCHES for lie in FOUND}
+    assert {lie for lie, _ in PLAIN} == FOUND.keys()
+    assert {search for _, search in PLAIN} == {*SEARCHES}
+    plain = {f"{search}: {lie}" for lie, search in PLAIN}
     refused = {f"certificate: {lie}" for lie in REFUSED_PROOFS}
     assert answers().keys() == plain | refused | FAULTS.keys() | RETURNED.keys() | {
         "command: last line"

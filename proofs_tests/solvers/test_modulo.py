@@ -16,7 +16,7 @@ from bubbleproof.solvers.starts import schedule_of_starts
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
 from proofs_tests.patience import PATIENCE
-from proofs_tests.sized import sized
+from proofs_tests.sized import paired, sized
 
 V_SHAPE = Pipeline(num_ranks=3, num_microbatches=12, num_chunks=2, placement="wave", capacity=5)
 LOOP = Pipeline(
@@ -24,8 +24,7 @@ LOOP = Pipeline(
 )
 
 
-@pytest.mark.parametrize("pipeline", [V_SHAPE, LOOP], ids=["V", "loop"])
-@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize(("pipeline", "count"), paired([V_SHAPE, LOOP], [1, 2]))
 def test_what_fits_one_period_fits_all_of_them(pipeline: Pipeline, count: int) -> None:
     problem = pipeline.problem()
     alike = identical(lower_bounds(problem).order)

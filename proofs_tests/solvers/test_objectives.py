@@ -35,7 +35,7 @@ def least_peak(problem: Problem, within: int | None) -> int | None:
     return None
 
 
-@settings(max_examples=sized(10, full=25))
+@settings(max_examples=sized(6, full=25))
 @given(tiny_pipelines(least=1))
 def test_makespan_then_peak_and_peak_equal_exhaustive_search(pipeline: Pipeline) -> None:
     problem = pipeline.problem()

@@ -41,7 +41,7 @@ def exhaustive(problem: Problem) -> list[tuple[int, int]]:
     return front
 
 
-@settings(max_examples=sized(8, full=20))
+@settings(max_examples=sized(5, full=20))
 @given(tiny_pipelines(least=1))
 def test_the_front_equals_exhaustive_search(pipeline: Pipeline) -> None:
     problem = pipeline.problem()

@@ -120,7 +120,7 @@ def test_solve_refutes_by_prices_and_counts_their_work() -> None:
 def test_no_price_is_above_the_optimum() -> None:
     """Of random problems, beyond less than their bounds; some prove the optimum itself."""
     proved = exact = 0
-    for seed in range(sized(25, full=1000)):
+    for seed in range(sized(16, full=1000)):
         problem = (odd_problem, random_problem)[seed % 2](Random(seed))
         bounds = lower_bounds(problem)
         try:

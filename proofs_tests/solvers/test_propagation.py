@@ -167,7 +167,8 @@ def test_time_is_kept() -> None:
     assert improve(problem, bounds, 352, time.perf_counter() - 1) is None
 
 
-@pytest.mark.parametrize(("pipeline", "machine", "best"), CLOSED)
+# The last one takes as long as the others together; that its optimum is proved is shown above.
+@pytest.mark.parametrize(("pipeline", "machine", "best"), CLOSED[: sized(-1, full=None)])
 def test_the_search_finds_schedules_too(pipeline: Pipeline, machine: int, best: int) -> None:
     problem = pipeline.problem()
     bounds = lower_bounds(problem)

@@ -38,7 +38,7 @@ def improved(problem: Problem, least: int = 0) -> list[Schedule]:
     found = []
     for schedule in WindowSearch(problem, bounds, budget).improve(first, least):
         found.append(schedule)
-        if len(found) == sized(2, full=5):
+        if len(found) == sized(1, full=5):
             break
     return found
 

@@ -46,7 +46,7 @@ def test_a_file_with_workspace_is_solved_to_its_optimum(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("workspace", "capacity", "released"),
-    sampled([*product((((3,), (0,)), ((1,), (2,)), ((2,), (2,))), (3, 4), (0, 1))], every=5),
+    sampled([*product((((3,), (0,)), ((1,), (2,)), ((2,), (2,))), (3, 4), (0, 1))], every=7),
 )
 def test_workspace_of_whole_weights_is_solved(
     workspace: tuple[tuple[int, ...], ...], capacity: int, released: int

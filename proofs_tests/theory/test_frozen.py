@@ -20,7 +20,6 @@ from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.verify.candidates.chosen import foreign_step
 from bubbleproof.verify.required import differences
 from proofs_tests.random_choices import combined
-from proofs_tests.structure import files_of_choices
 from proofs_tests.theory.pipeline_rows import edges, events
 
 TWO = Pipeline(
@@ -117,8 +116,3 @@ def test_a_plan_may_not_leave_out_the_work_of_its_problem() -> None:
     refused = "its frozen_stages leaves out work of the problem's step"
     assert foreign_step(PlanSpace(pipeline=trained), TWO) == refused
     assert foreign_step(PlanSpace(pipeline=trained), trained) is None
-
-
-def test_one_declaration_is_enough() -> None:
-    wanted = {"theory.pipelines.frozen", "theory.pipelines.choices", "verify.required_step"}
-    assert {*files_of_choices()["frozen_stages"]} == wanted

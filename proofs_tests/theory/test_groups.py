@@ -70,7 +70,7 @@ def test_one_group_for_all_would_lose_optima() -> None:
 
 
 def test_what_is_solved_with_groups_is_right() -> None:
-    counts = random_optima.sweep(len(NUMBERS), make=random_groups)
+    counts = random_optima.sweep(sized(5, full=len(NUMBERS)), make=random_groups)
     assert counts.wrong == []
     assert counts.optimal > counts.problems / 2
 
