@@ -214,8 +214,10 @@ def test_speed_benchmark_runs(
 
 
 def test_tables_program_reads_case_files(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    surveys = survey_all(1, lambda _name: None)  # once for both runs
+    monkeypatch.setattr(pytorch_tables, "survey_all", lambda *_: surveys)
     (tmp_path / "good.csv").write_text("0F0,0B0\n1F0,1B0\n")
     (tmp_path / "stuck.csv").write_text("0F0,0B0\n1B0,1F0\n")
     pytorch_tables.main(max_ranks=1, no_run=True, json=True, cases=tmp_path)

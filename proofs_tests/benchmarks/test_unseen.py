@@ -22,10 +22,10 @@ def test_it_writes_what_each_optimum_rests_on(tmp_path: Path) -> None:
     assert "| 0 | plain |" in text
 
 
-@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize("number", [1, 2, 11])
 def test_each_kind_has_groups_and_a_certificate(number: int) -> None:
     kind, problem = instance(number)
-    assert kind == KINDS[number]
+    assert kind == KINDS[number % len(KINDS)]
     assert len(index_order(problem).groups) > 1
     row = solved(number, PATIENCE)
     assert row.rests == RESTS[ProofOrigin.CERTIFICATE]

@@ -81,6 +81,7 @@ def test_more_families_and_levels(levels: str | None) -> None:
         assert report.ok, f"{name}: {report}"
 
 
+@pytest.mark.sweep
 def test_random_programs_with_parts_of_w_run_sharded() -> None:
     pipeline = Pipeline(
         num_ranks=2,
@@ -91,7 +92,7 @@ def test_random_programs_with_parts_of_w_run_sharded() -> None:
         weight_parts=((1, 1), (), (1, 1), (1,)),
         weight_backward=(2, 1, 2, 1),
     )
-    for seed in range(3):
+    for seed in range(sized(2, full=3)):
         case = random_case(pipeline, seed)
         whole_and_equal(run(case, ("3", "2,bias=3", "1")[seed], seed=seed))
 

@@ -102,7 +102,7 @@ def test_a_gradient_that_is_missing_or_not_finite_is_infinitely_far() -> None:
 
 def test_where_rounding_may_hide_a_microbatch_it_is_said() -> None:
     case = family_case("1f1b", p=2, m=48)
-    report = run(case, HALF)
+    report = run(case, HALF, count_bytes=False, count_work=False)
     # each of 48 microbatches brings about 1/48 to 3/48 of the sum, rounding 4 sqrt(48) / 2^8 = 0.11
     assert report.smallest_share < 0.07 < 0.1 < report.tolerance
     assert report.ok
