@@ -4,7 +4,8 @@
 they lie in, and what a user's own classes and the globals of their file hold.
 
 *Of the executor*: what the modules of this package reach through their globals, classes, closures
-and default values; and the files of functions that stand in its classes and come from elsewhere.
+and default values; and the files of functions that stand in its classes and come from elsewhere,
+but not those of installed libraries that know no torch.
 
 Most names of a module or a class are of code that leads nowhere: a function without a closure and
 default values, whatever is imported. Which ones is remembered, and looked at again where a name has

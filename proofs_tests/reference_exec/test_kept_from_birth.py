@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import replace
+from types import ModuleType
 from typing import Generic, TypeVar
 
 import pytest
@@ -299,6 +301,21 @@ def test_what_the_executor_reaches_is_found(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(batch, "given", given, raising=False)
     found = {*map(id, constants_of_executor())}
     assert {id(named), id(empty), id(defaulted)} <= found
+
+
+@pytest.mark.parametrize("knows_torch", [False, True])
+def test_of_a_library_are_those_that_know_torch(
+    *, knows_torch: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = ModuleType(f"library_{knows_torch}")
+    library.__file__ = f"/usr/lib/site-packages/{library.__name__}.py"
+    exec("def take():\n    return pool\n", vars(library))
+    pool = vars(library)["pool"] = torch.zeros(3)
+    if knows_torch:
+        vars(library)["torch"] = torch
+    monkeypatch.setitem(sys.modules, library.__name__, library)
+    monkeypatch.setattr(batch, "take", vars(library)["take"], raising=False)
+    assert any(each is pool for each in constants_of_executor()) == knows_torch
 
 
 def test_what_a_name_holds_by_now_is_found() -> None:
