@@ -100,13 +100,11 @@ class ModuleSyntax:
     """What is asked of a module's syntax, so that it is parsed once.
 
     ``imported`` and ``named`` are modules of the package, the latter those for annotations alone
-    too; ``words`` the names that its code holds, and its texts; ``public`` the capitalised names
-    that it defines, each with whether it is a class.
+    too; ``public`` the capitalised names that it defines, each with whether it is a class.
     """
 
     imported: frozenset[str]
     named: frozenset[str]
-    words: frozenset[str]
     public: tuple[tuple[str, bool], ...]
 
 
@@ -118,7 +116,6 @@ def syntax(name: str) -> ModuleSyntax:
     return ModuleSyntax(
         imported=_imports(without),
         named=_imports(every),
-        words=frozenset(_words(tree)),
         public=tuple(_public_names(tree)),
     )
 
@@ -235,7 +232,9 @@ def files_of_choices() -> dict[str, list[str]]:
     from bubbleproof.theory.pipelines.choices import Choices
     from bubbleproof.theory.pipelines.value_types import beside, declared
 
-    named_in = {module: syntax(module).words for module in modules()}
+    named_in = {
+        module: set(_words(ast.parse(path.read_text()))) for module, path in modules().items()
+    }
     found = {}
     for field, hint in declared(Choices).items():
         words = {field, *(kind.__name__ for kind in _classes_in(hint))}
@@ -254,6 +253,7 @@ def _classes_in(hint: object) -> Iterator[type]:
 
 
 def _words(tree: ast.Module) -> Iterator[str]:
+    """The names that a module's code holds, and its texts."""
     for node in ast.walk(tree):
         for field in ("id", "attr", "arg", "name", "value"):
             word = getattr(node, field, None)
