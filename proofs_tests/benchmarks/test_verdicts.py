@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
@@ -60,9 +61,17 @@ def test_what_is_not_judged_again_is_proved_to_follow() -> None:
         assert proof(other, each)
 
 
+def made_of(name: str) -> Generated:
+    """Of the shapes the first that there is: some families take even ranks alone."""
+    for p, m in ((3, 4), (4, 8)):
+        with suppress(NotGenerated):
+            return OURS[name].make(p, m)
+    pytest.skip(f"{name} has no such shape")
+
+
 @pytest.mark.parametrize("name", sized(("1f1b", "bfs"), full=tuple(OURS)))
 def test_the_shortcut_says_what_the_checker_says(name: str) -> None:
-    made = OURS[name].make(3, 4) if name not in ("dualpipe",) else OURS[name].make(4, 8)
+    made = made_of(name)
     for program in made.placed.values():
         assert communication(made.problem, program) == judged_fully(made.problem, program)
 
