@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from bubbleproof.theory.families import Family, FamilyMember, member
 from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.model.problem import Problem
@@ -12,6 +14,7 @@ from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import check, check_communication
 
 
+@cache
 def measured(family: Family | str, **params: int | tuple[int, ...]) -> Measures:
     """The measures of a family's member, by the parameters' short names."""
     made = member(family, **params) if isinstance(family, str) else family(**params)

@@ -96,7 +96,7 @@ def test_p_minus_1_more_units_leave_no_wait_inside_a_ranks_span() -> None:
     # (the first sample's forwards to the last rank, and p-1 ranks back), so this many forwards fill
     # the wait. At s = v = 1 it is ZB-H2's 2p-1.
     for p, s, v in product(range(1, sized(4, full=6)), range(1, 5), (1, 2)):
-        for m in range(1, 3 * p + 1):
+        for m in range(1, 3 * p + 1, sized(2, full=1)):
             f = v * max(p, s) + min(p, s) - 1 + p - 1
             full_groups = m % max(1, p // s) == 0
             if f <= m * v * s and full_groups and m * s >= (3 * p if v > 1 else 2 * p - 1):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -119,6 +120,7 @@ def stepped() -> Case:
     return Case(name="stepped", problem=stated, schedule=schedule)
 
 
+@cache
 def all_samples() -> list[Case]:
     """One of each: slices, cut weights, evictions, recomputation, host, collectives, steps."""
     return [

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import pytest
 
-from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.programs.lowering import lower
 from bubbleproof.verify import RuleDecision, Semantics, check_communication
 from bubbleproof.verify.dataflow.activations import Activations
@@ -57,21 +59,34 @@ class Tally:
             self.strange.append(f"{name}: numbers right {is_right}, rule 7 finds {first}")
 
 
+@cache
+def mutants_of(case: Case, each: int) -> list[tuple[str, Problem, Schedule]]:
+    """Mutants by their names, made once for all checks of which a part is taken away."""
+    made = mutants(Specimen.of(case.problem, case.schedule), case.name, each)
+    return [
+        (f"{m.operator.name} of {case.name}", m.specimen.problem, m.specimen.schedule())
+        for m in made
+    ]
+
+
+@cache
+def numbers_are_right(problem: Problem, schedule: Schedule) -> bool:
+    return right_by_time(problem, timed(problem, schedule))
+
+
 def of_schedules(cases: Sequence[Case], each: int, *, until_strange: bool = False) -> Tally:
     tally = Tally()
     for case in cases:
         if until_strange and tally.strange:
             break
-        for mutant in mutants(Specimen.of(case.problem, case.schedule), case.name, each):
-            problem, schedule = mutant.specimen.problem, mutant.specimen.schedule()
+        for name, problem, schedule in mutants_of(case, each):
             if not problem.duration[problem.rank_of_task >= 0].min():
                 continue  # the twin does not order computations of 0 ticks
             try:
                 finding = check_dataflow(problem, schedule)
             except NoTrainingStep:
                 continue
-            is_right = right_by_time(problem, timed(problem, schedule))
-            tally.add(f"{mutant.operator.name} of {case.name}", finding, is_right)
+            tally.add(name, finding, numbers_are_right(problem, schedule))
     return tally
 
 
