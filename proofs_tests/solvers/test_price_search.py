@@ -18,7 +18,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.certificate_rule import refusal
 from bubbleproof.verify.certificates.tick_prices import Tariff, TickPrices
-from proofs_tests.sized import sized
+from proofs_tests.sized import sampled, sized
 from proofs_tests.solvers.exhaustive import USUAL_STATES, Exhaustive, TooMuchWork
 from proofs_tests.solvers.random_problems import random_problem
 from proofs_tests.solvers.small import UNEVEN, split
@@ -47,7 +47,16 @@ def found(problem: Problem, known: int | None = None, work: float = inf) -> Iter
 
 @pytest.mark.parametrize(
     ("num_microbatches", "capacity", "by_program", "optimum"),
-    [(6, 6, 124, 126), (8, 6, 160, 164), (10, 6, 190, 194), (8, 8, 134, 136), (10, 8, 158, 164)],
+    sampled(
+        [
+            (6, 6, 124, 126),
+            (8, 6, 160, 164),
+            (10, 6, 190, 194),
+            (8, 8, 134, 136),
+            (10, 8, 158, 164),
+        ],
+        every=2,
+    ),
 )
 def test_four_ranks_of_two_chunks(
     num_microbatches: int, capacity: int, by_program: int, optimum: int

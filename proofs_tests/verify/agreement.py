@@ -33,7 +33,7 @@ from proofs_tests.verify.token_simulator import SEMANTICS, Wiring, simulate
 RUNS = 2
 JUDGED_AS = {"one-queue": "rank-stream"}  # as semantics says, where they differ nothing gets stuck
 TRANSFERS = "with transfers"
-MANY = 12  # rows of a small program, at most
+MANY = 24  # rows of a small program, at most
 STRICTER = ("buffered", "pair-stream", "launch-order", "rank-stream")  # each than the one before
 
 
@@ -116,7 +116,7 @@ def tally_of(
 ) -> Tally:
     """Make at least ``total`` mutants, equally many by each operator on each case; judge them.
 
-    Of small programs, which many families share, each ``every``-th is judged.
+    Of small programs, which are mostly alike, each ``every``-th is judged.
     The operators on transfers have fewer cases, so more mutants of each. ``to_the_first`` ends with
     the first disagreement; each program is run ``runs`` times under each semantics. What is found
     is added to ``onto``.
