@@ -153,8 +153,8 @@ class Search(BoundSearch):
             self._narrow(NARROWING)
 
     def _try_each(self, who: str, schedules: Iterator[Schedule]) -> None:
-        """Schedules as they are found, until nothing more is wanted."""
-        while not self.is_done:
+        """Schedules as they are found, until nothing more is wanted or the clock ends it."""
+        while not (self.is_done or self._is_overdue):
             found = run_interruptibly(lambda: next(schedules, None), self.options.stop)
             if found is None:
                 return
@@ -256,7 +256,9 @@ class Search(BoundSearch):
         """Modulo lists; of a large problem the first alone."""
         if self.lists is None:
             self.lists = ModuloLists(self.problem)
-            found = self.lists.schedules(is_brief=self.problem.num_tasks > MOST_TURNS)
+            found = self.lists.schedules(
+                is_brief=self.problem.num_tasks > MOST_TURNS, is_over=lambda: self._is_overdue
+            )
             self._try_each("repeating lists", found)
             self.meter.spend(self.lists.work)
 
@@ -266,6 +268,11 @@ class Search(BoundSearch):
         stores = [life.store for life in self.bounds.order.lifecycles]
         capped = [s for s in stores if self.problem.stores[s].capacity is not None]
         return len(set(capped)) < len(capped)
+
+    @property
+    def _is_overdue(self) -> bool:
+        """Whether the clock has run down with a schedule known; work that is counted is done."""
+        return self.best is not None and not (self.whole.is_counted or self.whole.seconds)
 
     @property
     def _is_open(self) -> bool:

@@ -7,8 +7,9 @@ from itertools import islice
 import pytest
 
 from bubbleproof.solvers import SolveOptions, solve
-from bubbleproof.solvers.lists.modulo_lists import ModuloLists
-from bubbleproof.solvers.search import MOST_BOUNDED_FIRST, MOST_TURNS
+from bubbleproof.solvers.engines import Budget
+from bubbleproof.solvers.lists.modulo_lists import ModuloLists, Turn
+from bubbleproof.solvers.search import MOST_BOUNDED_FIRST, MOST_TURNS, Search
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
 from proofs_tests.judged import accepted
@@ -73,6 +74,34 @@ def test_local_search_shortens_a_period() -> None:
         assert check(problem, lists.schedule(shorter)).ok
         rates.append((shorter.rate, turn.rate))
     assert any(shorter < given for shorter, given in rates)
+
+
+def test_nothing_is_shortened_once_it_is_over() -> None:
+    lists = ModuloLists(PIPELINES["V split"].problem())
+    turn = next(turn for turn in lists.turns() if turn.period > lists.least)
+    placed, answers = lists.placed, iter([False, True])
+    assert lists.shortened(turn, is_over=lambda: next(answers)) is turn
+    assert lists.placed == placed + 2 * len(lists.ticks)  # the shorter period, and one change
+
+
+def test_a_search_whose_clock_has_run_down_takes_what_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem = PIPELINES["V split"].problem()
+    asked: list[Turn] = []
+
+    def shortened(_: ModuloLists, turn: Turn, **__: object) -> Turn:
+        asked.append(turn)
+        return turn
+
+    monkeypatch.setattr(ModuloLists, "shortened", shortened)
+    late = Budget(deadline=0.0)
+    found = Search(problem, SolveOptions(time_limit=PATIENCE), whole=late).run(()).schedule
+    assert found is not None
+    assert check(problem, found).ok
+    assert not asked
+    assert Search(problem, SolveOptions(time_limit=PATIENCE, work=0.01)).run(()).schedule
+    assert asked  # work that is counted is done, whatever the clock says
 
 
 def test_microbatches_that_differ_are_refused_by_the_checker() -> None:

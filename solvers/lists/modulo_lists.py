@@ -27,7 +27,7 @@ capacities, at ticks of 1 and at 7, 9, 5): the period found over the least there
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -151,7 +151,9 @@ class ModuloLists:
             least = max(least, -(-int((stay * amount).sum()) * GRAIN // max(room, 1)))
         return least
 
-    def schedules(self, *, is_brief: bool = False) -> Iterator[Schedule]:
+    def schedules(
+        self, *, is_brief: bool = False, is_over: Callable[[], bool] = lambda: False
+    ) -> Iterator[Schedule]:
         """Those of all turns and of the best one shortened, as they are and left-shifted.
 
         Parameters
@@ -159,6 +161,8 @@ class ModuloLists:
         is_brief
             Whether only the first turn is wanted, which has the shortest period but for what is
             shortened.
+        is_over
+            Whether no more time is to be spent on a shorter one.
         """
         best: Turn | None = None
         for turn in self.turns():
@@ -166,7 +170,7 @@ class ModuloLists:
             yield from self._told(turn)
             if is_brief:
                 return
-        if best is not None and (shorter := self.shortened(best)) is not best:
+        if best is not None and (shorter := self.shortened(best, is_over=is_over)) is not best:
             yield from self._told(shorter)
 
     def _told(self, turn: Turn) -> Iterator[Schedule]:
@@ -193,7 +197,9 @@ class ModuloLists:
                     yield Turn(members=members, period=period, starts=starts, way=way)
             period += max(1, period // STEP)
 
-    def shortened(self, turn: Turn, most: int = MOST_PLACED) -> Turn:
+    def shortened(
+        self, turn: Turn, most: int = MOST_PLACED, is_over: Callable[[], bool] = lambda: False
+    ) -> Turn:
         """A turn of shorter period, by local search: some tasks are placed later than they could.
 
         The period is made shorter by a ``SHORTER``th part; then delays are changed, one to three at
@@ -204,6 +210,8 @@ class ModuloLists:
         ----------
         most
             Tasks that are placed for one period.
+        is_over
+            Whether to end with what is found.
         """
         rng, delays = Random(0), [0] * len(self.ticks)
         while (
@@ -211,7 +219,7 @@ class ModuloLists:
         ) < turn.period:
             end, starts = self.placed + most, self._placed(period, turn.way, delays)
             excess = (FULL, 0) if starts is None else self._excess(starts, period)
-            while excess != (0, 0) and self.placed < end:
+            while excess != (0, 0) and self.placed < end and not is_over():
                 changed = delays.copy()
                 for task in rng.choices(range(len(delays)), k=rng.choice((1, 1, 2, 3))):
                     is_reset = changed[task] and rng.random() < 0.5
