@@ -112,14 +112,15 @@ SAME: dict[tuple[str, str, str], str] = {
         "np.isin(edges.before, self.tasks) & np.isin(edges.after, self.tasks) -> "
         "np.isin(edges.before, self.tasks) | np.isin(edges.after, self.tasks)",
     ): "the tasks given are whole microbatches, and an edge counts within one alone",
-    **{(_INDEX, "index_order", f"0 -> 1 (no. {n})"): _FILLED for n in (2, 3, 4, 5)},
+    (_INDEX, "index_order", "0 -> 1"): "any microbatch will do, if names have the same one",
+    **{(_INDEX, "index_order", f"0 -> 1 (no. {n})"): _FILLED for n in (4, 5, 6, 7)},
     **{
         (_INDEX, "index_order", change): _OUTSIDE
         for change in (
             "-1 -> 1",
             "-1 -> 1 (no. 2)",
+            "1 -> 2 (no. 3)",
             "1 -> 2 (no. 4)",
-            "1 -> 2 (no. 5)",
             "-1 - edges.before -> -1 + edges.before",
             "-1 - edges.after -> -1 + edges.after",
         )
@@ -129,7 +130,7 @@ SAME: dict[tuple[str, str, str], str] = {
         "change has"
     ),
     (_INDEX, "index_order", "4 -> 5"): "any number that no other kind of row has",
-    (_INDEX, "index_order", "1 -> 2 (no. 12)"): (
+    (_INDEX, "index_order", "1 -> 2 (no. 11)"): (
         "numpy takes any number below 0 for the length that is left to it"
     ),
     (_INDEX, "_waits", "0 * after.ravel() -> 0 // after.ravel()"): "a lag of 0 either way",
