@@ -113,6 +113,10 @@ SAME: dict[tuple[str, str, str], str] = {
         "np.isin(edges.before, self.tasks) | np.isin(edges.after, self.tasks)",
     ): "the tasks given are whole microbatches, and an edge counts within one alone",
     (_INDEX, "index_order", "0 -> 1"): "any microbatch will do, if names have the same one",
+    (_INDEX, "index_order", "0 -> 1 (no. 3)"): (
+        "a task's row ends like that of a resource only if its partner is that of stage 0 and "
+        "microbatch 0, which one task alone has"
+    ),
     **{(_INDEX, "index_order", f"0 -> 1 (no. {n})"): _FILLED for n in (4, 5, 6, 7)},
     **{
         (_INDEX, "index_order", change): _OUTSIDE
