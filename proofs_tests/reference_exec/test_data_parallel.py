@@ -51,6 +51,16 @@ def test_lower_levels_replay_on_the_collectives_of_higher_ones() -> None:
         assert report.ok, str(report)
 
 
+def test_what_a_deep_model_amplifies_is_no_fault() -> None:
+    """Off by 1.5e-12, more than float64's constant: stages whose rounding is amplified may be."""
+    ticks = Sharding(zero=2, gather=4, reduce=1, regather=2)
+    made = mesh(2, p=2, v=3, m=4, e=(4,), d=(4,), ticks=ticks)
+    spec = replace(TINY, layers=(2, 2, 2, 1, 2, 2), seed=79)
+    report = run(made, spec, data_parallel=2, seed=79, zero=ZeroLevels(default=1))
+    assert report.ok
+    assert (report.rounded_to, report.tolerance > 1e-12) == ("float64", True)
+
+
 @pytest.mark.sweep
 def test_random_shapes_ticks_and_levels_replay() -> None:
     choice = random.Random(0)

@@ -17,12 +17,14 @@ import torch
 from bubbleproof.commands.replaying.evidence import evidence
 from bubbleproof.reference_exec.bits import as_bytes, same_bits
 from bubbleproof.reference_exec.drivers.gloo_worker import _as_array
-from bubbleproof.reference_exec.evidence.oracle import contributions, order_matched
+from bubbleproof.reference_exec.evidence.oracle import TOLERANCES, contributions, order_matched
 from bubbleproof.reference_exec.evidence.rounding import (
+    Nearness,
     _Rounded,
     nearness,
     smallest_share,
     tolerance_of,
+    tolerances_of,
 )
 from bubbleproof.reference_exec.evidence.training_oracle import ordinary_training
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
@@ -63,6 +65,38 @@ def test_backwards_are_rounded_too() -> None:
         torch.autograd.backward((x * 2.0).sum())
     assert x.grad is not None
     assert 0.01 < (x.grad - 2).abs().max() <= 2 * 0.0303
+
+
+def test_what_a_deep_model_amplifies_is_derived(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of eleven layers rounding does forty times as much in the first as in the last."""
+    monkeypatch.setitem(TOLERANCES, "float64", 1e-14)
+    spec = replace(TINY, layers=(2, 2, 2, 1, 2, 2), seed=1)
+    plan = family_case("interleaved", p=2, m=4, v=3).plan(spec)
+    exact = ordinary_training(plan, ())
+    right = exact.gradients
+
+    def moved(stage: int, by: float) -> Nearness:
+        largest = max(value.abs().max().item() for (g, _), value in right.items() if g == stage)
+        key = stage, "layers.0.down_bias"
+        return nearness(plan, {**right, key: right[key] + by * largest}, exact.loss, exact)
+
+    assert moved(0, 5e-15) == replace(moved(0, 5e-15), tolerance=1e-14, rounded_to="")
+    first = moved(0, 1e-13)
+    assert 1e-14 < first.error <= first.tolerance < 1e-11
+    assert first.rounded_to == "float64"
+    last = moved(5, 1e-13)
+    assert last.error > last.tolerance == 1e-14
+    for stage in range(6):
+        wrong = moved(stage, 1e-9)
+        assert wrong.error > wrong.tolerance
+
+
+def test_little_moves_a_gradient_in_proportion() -> None:
+    """2^-40 scaled down to one rounding of float64, beside one of float32, 2^29 times as much."""
+    plan = family_case("1f1b", p=2, m=2).plan(TINY)
+    direct, scaled = tolerances_of(plan, "float32"), tolerances_of(plan, "float64")
+    for key, tolerance in direct.items():
+        assert 1 / 8 < 2**29 * scaled[key] / (2 * tolerance) < 8  # twice: both sides are rounded
 
 
 @pytest.mark.parametrize("spec", sampled(MODELS, every=2), ids=lambda spec: spec.kind)

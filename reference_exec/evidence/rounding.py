@@ -29,7 +29,10 @@ follows from lying within it: the comparison with float64 is *undecidable*, and 
 order-matched one, bit for bit in the same type, judges the schedule.
 
 Where all is computed in float64, or in float32, the tolerance is the constant of that type
-(``oracle.TOLERANCES``). A user's model may compute in another type than it is given, by autocast or
+(``oracle.TOLERANCES``), or what is derived for it where gradients are off by more and that is more:
+a deep model may amplify what rounding does. Beside float64 both sides are rounded, so it is twice
+the above; there operations are moved by 2^-40, of which float64 rounds little away, and what that
+does is scaled down. A user's model may compute in another type than it is given, by autocast or
 by casts of its own: then u is that of the coarsest type of any result. Of weights after steps in 16
 bits nothing is derived: Adam divides by a root, so that a gradient near 0 may move its weight
 either way.
@@ -65,6 +68,7 @@ from bubbleproof.reference_exec.runtime.compute import Gradients
 UNIT_ROUNDOFF = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}
 UNDERFLOW = {"float16": 2.0**-25}  # half of its least number above 0
 SUMMED_IN = "float32"  # products of 16 bits, by all kernels of torch that are used here
+LEAST_DRAWN = 2.0**-40  # relative: what float64 moves by less is lost in its own rounding
 LAMBDA = 3.0
 DRAWS = 3
 
@@ -93,7 +97,8 @@ def tolerance_of(moved: float, num_terms: int, num_added: int, dtype: str) -> fl
     >>> f"{tolerance_of(0.01, 64, 8, 'bfloat16'):.4f}"  # 3 (0.01 (1 + 0.0001) + 2.83 / 256)
     '0.0631'
     """
-    u, summed = UNIT_ROUNDOFF[dtype], UNIT_ROUNDOFF[SUMMED_IN]
+    u = UNIT_ROUNDOFF[dtype]
+    summed = min(u, UNIT_ROUNDOFF[SUMMED_IN])
     return LAMBDA * (moved * (1 + math.sqrt(num_terms) * summed / u) + math.sqrt(num_added) * u)
 
 
@@ -125,16 +130,21 @@ def nearness(
         gradients = {key: value.double() / scale for key, value in gradients.items()}
     off = abs(loss - exact.loss) / max(abs(exact.loss), 1e-300)
     coarsest = working_type(plan)
-    if coarsest == plan.spec.dtype and (fixed := TOLERANCES.get(coarsest)):
+    fixed = TOLERANCES.get(coarsest, 0.0) if coarsest == plan.spec.dtype else 0.0
+    if fixed:
         error = max(max_relative_error(gradients, exact.gradients), off)
-        return Nearness(error=error, tolerance=fixed)
+        if not fixed < error < 1:  # it is near, or whatever is rounded it is not
+            return Nearness(error=error, tolerance=fixed)
     before, step = (course[-2], len(course) - 2) if course else (None, 0)
     tolerances = tolerances_of(plan, coarsest, before, step=step, scale=scale)
     largest = _scales(exact.gradients)
-    pairs = [(off, max(tolerances.values()))]
+    pairs = [(off, max(fixed, *tolerances.values()))]
     for key, allowed in tolerances.items():
-        pairs.append((_off(gradients.get(key), exact.gradients[key]) / largest[key[0]], allowed))
+        error = _off(gradients.get(key), exact.gradients[key]) / largest[key[0]]
+        pairs.append((error, max(fixed, allowed)))
     error, tolerance = max(pairs, key=lambda pair: pair[0] / pair[1])
+    if tolerance == fixed:
+        return Nearness(error=error, tolerance=fixed)
     share = smallest_share(plan, before, step=step, scale=scale)
     return Nearness(error=error, tolerance=tolerance, rounded_to=coarsest, share=share)
 
@@ -162,18 +172,21 @@ def tolerances_of(
     exact = _gradients_in_float64(plan, weights, step, scale)
     largest = _scales(exact)
     moved = dict.fromkeys(exact, 0.0)
+    u = UNIT_ROUNDOFF[dtype]
+    unit = max(u, LEAST_DRAWN)
     for draw in range(DRAWS):
-        with _Rounded(UNIT_ROUNDOFF[dtype], draw, UNDERFLOW.get(dtype, 0.0)):
+        with _Rounded(unit, draw, UNDERFLOW.get(dtype, 0.0)):
             drawn = _gradients_in_float64(plan, weights, step, scale)
         moved = {
-            key: max(moved[key], _off(drawn[key], value) / largest[key[0]])
+            key: max(moved[key], u / unit * _off(drawn[key], value) / largest[key[0]])
             for key, value in exact.items()
         }
     terms = max(
         *(size for p in exact.values() for size in p.shape), plan.spec.batch * plan.spec.sequence
     )
     added = plan.batch_samples * plan.num_slices
-    return {key: tolerance_of(each, terms, added, dtype) for key, each in moved.items()}
+    sides = 2 if dtype == "float64" else 1  # what it is compared with is rounded as well
+    return {key: sides * tolerance_of(each, terms, added, dtype) for key, each in moved.items()}
 
 
 def working_type(plan: ReplayPlan) -> str:
