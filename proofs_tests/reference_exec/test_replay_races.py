@@ -52,8 +52,13 @@ FAMILIES: dict[str, dict[str, int]] = {
     "toffload": {"p": 2, "m": 2},
     "chimera": {"p": 2, "m": 2},
 }
-FAMILIES |= sized(
-    {}, full={name: SHAPES.get(name, ORDINARY) for name in NAMES if name != "pipemesh"}
+FAMILIES |= sized(  # the others; faults are found at the shapes above
+    {},
+    full={
+        name: SHAPES.get(name, ORDINARY)
+        for name in NAMES
+        if name not in FAMILIES and name != "pipemesh"
+    },
 )
 TRAININGS = {
     "no step": None,
