@@ -117,8 +117,15 @@ class Exhaustive:
 
     def optimum(self) -> int | None:
         """The least makespan that some schedule has; None without a schedule."""
+        try:
+            return self._down_from_a_schedule()
+        except TooMuchWork:  # a tight makespan leaves fewer states
+            return next((t for t in range(self.longest + 1) if self.schedule(t)), None)
+
+    def _down_from_a_schedule(self) -> int | None:
+        """So one makespan alone has to be refuted."""
         least, found = None, self.schedule(self.longest)
-        while found is not None:  # so one makespan alone has to be refuted
+        while found is not None:
             ends = [begin + ticks for begin, ticks in zip(found, self.ticks, strict=True)]
             last = [end for end, computes in zip(ends, self.computes, strict=True) if computes]
             least = max(last, default=0)
