@@ -256,9 +256,8 @@ class Search(BoundSearch):
         """Modulo lists; of a large problem the first alone."""
         if self.lists is None:
             self.lists = ModuloLists(self.problem)
-            found = self.lists.schedules(
-                is_brief=self.problem.num_tasks > MOST_TURNS, is_over=lambda: self._is_overdue
-            )
+            is_brief = self.problem.num_tasks > MOST_TURNS
+            found = self.lists.schedules(is_brief=is_brief, is_over=lambda: self._is_overdue)
             self._try_each("repeating lists", found)
             self.meter.spend(self.lists.work)
 

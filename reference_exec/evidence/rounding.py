@@ -33,9 +33,9 @@ Where all is computed in float64, or in float32, the tolerance is the constant o
 a deep model may amplify what rounding does. Beside float64 both sides are rounded, so it is twice
 the above; there operations are moved by 2^-40, of which float64 rounds little away, and what that
 does is scaled down. A user's model may compute in another type than it is given, by autocast or
-by casts of its own: then u is that of the coarsest type of any result. Of weights after steps in 16
-bits nothing is derived: Adam divides by a root, so that a gradient near 0 may move its weight
-either way.
+by casts of its own: then u is that of the coarsest type of any result. Where a tolerance is derived
+none is for weights after steps, which are then compared bit for bit alone: Adam divides by a root,
+so that a gradient near 0 may move its weight either way.
 """
 
 from __future__ import annotations
