@@ -21,7 +21,7 @@ from bubbleproof.formats.coq.coq_words import (
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.verify.candidates.rank_claims import memory_bounds, rank_bounds, rank_room
+from bubbleproof.verify.candidates.rank_claims import ShownByRanks
 from proofs_tests.coq import answer, needs_coq
 from proofs_tests.sized import sized
 from proofs_tests.verify.candidates.test_rank_claims import drawn
@@ -141,7 +141,8 @@ def judged(words: PipelineWords) -> Iterator[str]:
     pipe, n = words.pipeline, words.number
     ranks = f"(fun r => r <? {pipe.num_ranks})"
     checked = f"check_rank {ranks} table{n} edges{n} stores{n} numbers{n} names{n}"
-    columns = rank_bounds(pipe), memory_bounds(pipe), rank_room(pipe)
+    shown = ShownByRanks(pipe)
+    columns = shown.work, shown.memory, shown.room
     for rank, (work, held, room) in enumerate(zip(*columns, strict=True)):
         yield f"{checked} (ByWork {rank} ({work})) = true"
         yield f"{checked} (ByWork {rank} ({work + 1})) = false"

@@ -7,16 +7,14 @@ most.
 from __future__ import annotations
 
 from bubbleproof.planners.case_proofs import NEVER
-from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.shaping import ShapedPipeline
 from bubbleproof.verify.candidates.rank_claims import (
     NoRoom,
     RankClaim,
     RankMemory,
     RankWork,
-    memory_bounds,
-    rank_bounds,
-    rank_room,
+    ShownByRanks,
+    is_alike,
 )
 
 
@@ -28,19 +26,16 @@ def quick_claim(found: ShapedPipeline) -> RankClaim | None:
     pipeline = found.pipeline
     if pipeline.is_bidirectional:
         return None
-    quick = quick_bound(pipeline)
-    if found.allowed is not None or pipeline.choices.added:
+    shown = ShownByRanks(pipeline)
+    quick = RankWork(rank=_most(shown.work), bound=max(shown.work))
+    if found.allowed is not None or not is_alike(pipeline):
         return quick
-    for rank, room in enumerate(rank_room(pipeline)):
+    for rank, room in enumerate(shown.room):
         if room is not None and room < 0:
             return NoRoom(rank=rank, bound=NEVER)
-    bounds = memory_bounds(pipeline)
-    most = max(bounds)
-    return quick if quick.bound >= most else RankMemory(rank=bounds.index(most), bound=most)
+    held = RankMemory(rank=_most(shown.memory), bound=max(shown.memory))
+    return quick if quick.bound >= held.bound else held
 
 
-def quick_bound(pipeline: Pipeline) -> RankWork:
-    """The greatest bound by what a rank computes. Precondition: no stage stands on two ranks."""
-    bounds = rank_bounds(pipeline)
-    bound = max(bounds)
-    return RankWork(rank=bounds.index(bound), bound=bound)
+def _most(bounds: list[int]) -> int:
+    return bounds.index(max(bounds))

@@ -52,7 +52,8 @@ class ChoiceKind:
     hold them. ``lines`` say the choice in sentences, and ``listed`` as values under names of their
     own, which are told also of what is not chosen where ``is_always_listed``. ``clashes`` names the
     choices that have no meaning beside it; where it ``omits_work`` the step is no longer that of
-    the pipeline without it; ``why_no_replay`` tells, if anything, why no replay can run it.
+    the pipeline without it; one ``is_of_stages`` that treats the microbatches of a stage alike and
+    has no task beside theirs; ``why_no_replay`` tells, if anything, why no replay can run it.
     """
 
     turn: int
@@ -63,4 +64,5 @@ class ChoiceKind:
     is_always_listed: bool = False
     clashes: tuple[str, ...] = ()
     omits_work: bool = False
+    is_of_stages: bool = False
     why_no_replay: str = ""

@@ -73,6 +73,11 @@ class Choices:
         return frozenset(n for n, kind in self._kinds() if kind.omits_work)
 
     @property
+    def is_of_stages(self) -> bool:
+        """Whether all that is chosen of kinds treats the microbatches of a stage alike."""
+        return all(kind.is_of_stages for _, kind in self._kinds())
+
+    @property
     def why_no_replay(self) -> str:
         """Why no replay can run what is chosen; nothing where one may."""
         return next((kind.why_no_replay for _, kind in self._kinds() if kind.why_no_replay), "")

@@ -90,6 +90,7 @@ FrozenChoice = Annotated[
         turn=0,
         change=with_frozen,
         omits_work=True,
+        is_of_stages=True,
         lines=_lines,
         listed=_listed,
         clashes=("state_offload", "sharding"),

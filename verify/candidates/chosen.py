@@ -12,11 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
+from bubbleproof.theory.model.actions import Ints, Kind
 from bubbleproof.theory.pipelines.allowed import AllowedChoices
-from bubbleproof.theory.pipelines.choices import Choices, Flags
+from bubbleproof.theory.pipelines.choices import Choices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.layer_cuts import Layers
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
+from bubbleproof.verify.candidates.rank_claims import copied_problem
 
 SAME = ("num_ranks", "num_microbatches", "capacity", "latency", "bandwidth", "links")
 OPEN: dict[str, object] = {
@@ -88,42 +92,32 @@ def foreign_step(space: PlanSpace, beside: Pipeline) -> str | None:
     for name in sorted(beside.choices.omitting - given.choices.omitting):
         return f"its {name} leaves out work of the problem's step"
     flags = beside.split_backward
-    found, least = _of_ranks(beside, flags), _of_ranks(given, flags)
+    ways = (flags,) if isinstance(flags, bool) else (False, True)
+    found, m = _work_of(beside), given.num_microbatches
+    each = [_work_of(given, split_backward=is_split) for is_split in ways]
     if space.layers is not None:  # which may stand on any rank
-        found, least = [_sum(found)], [_of_layers(space.layers, flags)]
-    for rank, (did, has_to) in enumerate(zip(found, least, strict=True)):
-        for what, taken, needed in zip(("forwards", "backwards"), did, has_to, strict=True):
-            if taken < needed:
-                where = "all ranks" if space.layers is not None else f"rank {rank}"
-                return f"{what} of a microbatch take {taken} ticks on {where}, not {needed}"
+        found = found.sum(axis=1, keepdims=True)
+        each = [m * _work_of_layers(space.layers, is_split) for is_split in ways]
+    for (way, rank), needed in np.ndenumerate(np.minimum.reduce(each)):
+        if (taken := found[way, rank]) < needed:
+            where = f"rank {rank}" if space.layers is None else "all ranks"
+            what = ("forwards", "backwards")[way]
+            return f"{what} of a microbatch take {taken // m} ticks on {where}, not {needed // m}"
     return None
 
 
-def _of_ranks(pipeline: Pipeline, flags: Flags) -> list[tuple[int, int]]:
-    """Ticks of a microbatch's forwards and, run so, of its backwards at least, by rank."""
-    ticks = pipeline.ticks
-    forward, whole = ticks.forward.sum(axis=1).tolist(), ticks.backward.sum(axis=1).tolist()
-    halves = (ticks.input_backward + ticks.weight_backward).sum(axis=1).tolist()
-    found = [(0, 0)] * pipeline.num_ranks
-    for stage, rank in enumerate(pipeline.stage_ranks):
-        own = forward[stage], _back(whole[stage], halves[stage], flags)
-        found[rank] = _sum([found[rank], own])
+def _work_of(pipeline: Pipeline, **changes: object) -> Ints:
+    """Ticks of all forwards and of all backwards, by the rank of their stage, shape (2, ranks)."""
+    problem, copies = copied_problem(pipeline.with_changes(overlaps=(), waits=(), **changes))
+    homes, found = np.array(pipeline.stage_ranks), np.zeros((2, pipeline.num_ranks), dtype=np.int64)
+    for ticks, kinds in zip(found, ((Kind.F,), (Kind.B, Kind.I, Kind.W)), strict=True):
+        tasks = problem.actions.is_kind(*kinds)
+        np.add.at(ticks, homes[problem.actions.stage[tasks]], copies * problem.duration[tasks])
     return found
 
 
-def _of_layers(layers: Layers, flags: Flags) -> tuple[int, int]:
-    """The same of a whole model."""
+def _work_of_layers(layers: Layers, is_split: bool) -> Ints:
+    """The same of one microbatch through a whole model, run so."""
     model = layers.stage((layers.number,), 0)
     halves = model.input_backward + model.weight_backward
-    return model.forward, _back(model.backward, halves, flags)
-
-
-def _back(whole: int, halves: int, flags: Flags) -> int:
-    """A backward that runs whole, in halves, or (by a flag for each) at least."""
-    if isinstance(flags, bool):
-        return halves if flags else whole
-    return min(whole, halves)
-
-
-def _sum(pairs: list[tuple[int, int]]) -> tuple[int, int]:
-    return sum(forward for forward, _ in pairs), sum(backward for _, backward in pairs)
+    return np.array([[model.forward], [halves if is_split else model.backward]])

@@ -18,13 +18,13 @@ must be between computations: of another (a transfer that nothing waits for) not
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from bubbleproof.theory.model.actions import Ints
-from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.verify.certificates.chains import in_order
 from bubbleproof.verify.certificates.index_order import index_order, sure_edges
 
@@ -110,17 +110,30 @@ def longest_paths(
     resource
         The number of a rank.
     """
-    edges = sure_edges(problem, index_order(problem))
+    counted = range(problem.num_ranks) if objective == "makespan" else (resource,)
+    return paths_along(problem, sure_edges(problem, index_order(problem)), counted)
+
+
+def paths_along(
+    problem: Problem, edges: Edges, counted: Sequence[int]
+) -> tuple[list[int], list[int]] | None:
+    """The longest path to each task, and from its end, from and to tasks of resources ``counted``.
+
+    None where the edges have a cycle.
+
+    Parameters
+    ----------
+    edges
+        Precedences that hold.
+    counted
+        Numbers of resources.
+    """
     place = in_order(problem.num_tasks, edges.before.tolist(), edges.after.tolist())
     if len(place) < problem.num_tasks:
         return None
-    at = np.empty(problem.num_tasks, dtype=np.int64)
-    at[place] = np.arange(problem.num_tasks)
+    at = np.argsort(place)
     by_before, by_after = np.argsort(at[edges.before]), np.argsort(-at[edges.after])
-    counted = problem.occupancy.resource < problem.num_ranks
-    if objective == "span_idle":
-        counted = problem.occupancy.resource == resource
-    inside = set(problem.occupancy.task[counted].tolist())
+    inside = set(problem.occupancy.task[np.isin(problem.occupancy.resource, counted)].tolist())
     nothing = [0 if task in inside else NO_PATH for task in range(problem.num_tasks)]
     columns = edges.before, edges.after, edges.lag
     onward = zip(*(column[by_before].tolist() for column in columns), strict=True)

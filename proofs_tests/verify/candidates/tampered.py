@@ -37,8 +37,8 @@ from bubbleproof.verify.candidates.rank_claims import (
     RankClaim,
     RankMemory,
     RankWork,
-    memory_bounds,
-    rank_bounds,
+    ShownByRanks,
+    is_alike,
 )
 from bubbleproof.verify.candidates.relaxation import relaxation
 from bubbleproof.verify.certificates.certificate_rule import Certificate
@@ -131,11 +131,12 @@ def _proofs(found: ShapedPipeline, value: int | None) -> Iterator[CandidateProof
     if not bounds.is_cyclic:
         yield bounds.best
     if not pipeline.is_bidirectional:
-        is_plain = allowed is None and not pipeline.choices.added
-        for rank in range(pipeline.num_ranks):
-            yield RankWork(rank=rank, bound=rank_bounds(pipeline)[rank])
-            if is_plain:
-                yield RankMemory(rank=rank, bound=memory_bounds(pipeline)[rank])
+        shown = ShownByRanks(pipeline)
+        for rank, bound in enumerate(shown.work):
+            yield RankWork(rank=rank, bound=bound)
+        if allowed is None and is_alike(pipeline):
+            for rank, bound in enumerate(shown.memory):
+                yield RankMemory(rank=rank, bound=bound)
     if allowed is not None and value is not None:
         options = SolveOptions(time_limit=SECONDS, threads=1)
         if (proof := proof_by_cases(pipeline, allowed, value, options)) is not None:

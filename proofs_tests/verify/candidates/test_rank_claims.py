@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from bubbleproof.planners.cluster_bound import quick_bound, quick_claim
+from bubbleproof.planners.cluster_bound import quick_claim
 from bubbleproof.solvers import SolveOptions, Status, solve
-from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.actions import Ints, Kind
+from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedOffloads
-from bubbleproof.theory.pipelines.choices import Choices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.shapes.shaping import ShapedPipeline
@@ -23,9 +24,7 @@ from bubbleproof.verify.candidates.rank_claims import (
     RankClaim,
     RankMemory,
     RankWork,
-    memory_bounds,
-    rank_bounds,
-    rank_room,
+    ShownByRanks,
 )
 from bubbleproof.verify.certificates.one_machine import OneMachine, one_machine_refusal
 from proofs_tests.patience import PATIENCE
@@ -72,7 +71,7 @@ def test_what_a_rank_computes_is_below_every_optimum(seed: int) -> None:
     found = solve(pipeline.problem(), SolveOptions(time_limit=PATIENCE))
     assert found.status is Status.OPTIMAL
     assert found.makespan is not None
-    assert max(rank_bounds(pipeline)) <= found.makespan
+    assert max(ShownByRanks(pipeline).work) <= found.makespan
 
 
 @pytest.mark.parametrize("seed", range(CASES))
@@ -80,7 +79,7 @@ def test_another_checker_accepts_it_of_all_tasks_of_the_rank(seed: int) -> None:
     """One-machine certificates are checked on the tasks, by longest paths, not by stages."""
     pipeline = drawn(seed).with_changes(capacity=None)
     problem = pipeline.problem()
-    for rank, bound in enumerate(rank_bounds(pipeline)):
+    for rank, bound in enumerate(ShownByRanks(pipeline).work):
         tasks = problem.occupancy.task[problem.occupancy.resource == rank].tolist()
         claim = OneMachine(resource=rank, tasks=tuple(tasks), bound=bound)
         assert one_machine_refusal(problem, claim) is None
@@ -90,7 +89,7 @@ def test_another_checker_accepts_it_of_all_tasks_of_the_rank(seed: int) -> None:
 def test_without_room_no_schedule_fits_and_with_room_one_microbatch_does(seed: int) -> None:
     pipeline = drawn(seed).with_changes(capacity=9, num_microbatches=1, weight_workspace=())
     found = solve(pipeline.problem(), SolveOptions(time_limit=PATIENCE))
-    if any(room is not None and room < 0 for room in rank_room(pipeline)):
+    if any(room is not None and room < 0 for room in ShownByRanks(pipeline).room):
         assert found.status is Status.INFEASIBLE
     elif not pipeline.split_backward:  # a W that takes time may hold what no I does
         assert found.status is Status.OPTIMAL
@@ -99,13 +98,15 @@ def test_without_room_no_schedule_fits_and_with_room_one_microbatch_does(seed: i
 @pytest.mark.parametrize("seed", range(CASES))
 def test_what_a_rank_holds_is_below_every_optimum(seed: int) -> None:
     pipeline = drawn(seed)
-    room = [units for units in rank_room(pipeline.with_changes(capacity=0)) if units is not None]
+    room = [
+        units for units in ShownByRanks(pipeline.with_changes(capacity=0)).room if units is not None
+    ]
     pipeline = pipeline.with_changes(capacity=-min(room) + seed % 7)
     found = solve(pipeline.problem(), SolveOptions(time_limit=PATIENCE))
     if found.status is not Status.INFEASIBLE or not pipeline.split_backward:
         assert found.status is Status.OPTIMAL
         assert found.makespan is not None
-        assert max(memory_bounds(pipeline)) <= found.makespan
+        assert max(ShownByRanks(pipeline).memory) <= found.makespan
 
 
 def test_one_microbatch_at_a_time_is_exact() -> None:
@@ -120,19 +121,22 @@ def test_one_microbatch_at_a_time_is_exact() -> None:
         activation=10,
         capacity=19,
     )
-    assert memory_bounds(one)[0] == 3 * (4 * (3 + 5) + 2 * 3)
+    assert ShownByRanks(one).memory[0] == 3 * (4 * (3 + 5) + 2 * 3)
     found = solve(one.problem(), SolveOptions(time_limit=PATIENCE))
-    assert found.makespan == memory_bounds(one)[0]
-    claim = RankMemory(rank=0, bound=memory_bounds(one)[0])
+    assert found.makespan == ShownByRanks(one).memory[0]
+    claim = RankMemory(rank=0, bound=ShownByRanks(one).memory[0])
     assert candidate_refusal(one, None, claim) is None
     assert candidate_refusal(one, None, replace(claim, bound=claim.bound + 1)) is not None
-    assert memory_bounds(one.with_changes(capacity=20))[0] == -(-3 * (4 * 8 + 2 * 3) // 2)
-    assert memory_bounds(one.with_changes(capacity=None)) == [0] * 4
+    assert ShownByRanks(one.with_changes(capacity=20)).memory[0] == -(-3 * (4 * 8 + 2 * 3) // 2)
+    assert ShownByRanks(one.with_changes(capacity=None)).memory == [0] * 4
 
 
 def test_there_are_such_and_such() -> None:
     full = [
-        any(room is not None and room < 0 for room in rank_room(drawn(s).with_changes(capacity=9)))
+        any(
+            room is not None and room < 0
+            for room in ShownByRanks(drawn(s).with_changes(capacity=9)).room
+        )
         for s in range(CASES)
     ]
     assert any(full)
@@ -145,7 +149,9 @@ def test_it_is_1f1bs_time_where_stages_are_even() -> None:
     The last rank shows both.
     """
     plain = Pipeline(num_ranks=4, num_microbatches=8, forward=3, backward=5)
-    assert quick_bound(plain) == RankWork(rank=3, bound=(8 + 4 - 1) * (3 + 5))
+    assert quick_claim(ShapedPipeline(pipeline=plain, allowed=None)) == RankWork(
+        rank=3, bound=(8 + 4 - 1) * (3 + 5)
+    )
     split = Pipeline(
         num_ranks=4,
         num_microbatches=8,
@@ -155,7 +161,9 @@ def test_it_is_1f1bs_time_where_stages_are_even() -> None:
         backward=5,
         split_backward=True,
     )
-    assert quick_bound(split) == RankWork(rank=3, bound=3 * 3 + 8 * 8)
+    assert quick_claim(ShapedPipeline(pipeline=split, allowed=None)) == RankWork(
+        rank=3, bound=3 * 3 + 8 * 8
+    )
     both = Pipeline(num_ranks=2, num_microbatches=2, placement="bidirectional")
     assert quick_claim(ShapedPipeline(pipeline=both, allowed=None)) is None
 
@@ -166,7 +174,7 @@ def test_a_slice_comes_before_its_sample_is_through() -> None:
     F of rank 1 may start at 3, 8 ticks of work in 2 slices, then 5 back: 3 + 2 (3 + 5) + 5.
     """
     sliced = Pipeline(num_ranks=2, num_microbatches=1, num_slices=2, forward=3, backward=5)
-    assert rank_bounds(sliced)[1] == 3 + 2 * (3 + 5) + 5
+    assert ShownByRanks(sliced).work[1] == 3 + 2 * (3 + 5) + 5
     found = solve(sliced.problem(), SolveOptions(time_limit=PATIENCE))
     assert found.makespan == 3 + 2 * (3 + 5) + 5
 
@@ -200,33 +208,54 @@ def test_a_tick_more_than_a_rank_shows_is_refused() -> None:
     assert "bounds the makespan" in (candidate_refusal(PIPELINE, None, idle) or "")
 
 
+def test_a_frozen_stage_does_no_work_that_is_not_its_own() -> None:
+    """By hand at ``FROZEN``: 4 + 4 (4 + 4) + 8 on rank 1, and what rank 0 does, 48, is reached."""
+    assert ShownByRanks(FROZEN).work == [48, 44]
+    assert candidate_refusal(FROZEN, None, RankWork(rank=1, bound=44)) is None
+    why = candidate_refusal(FROZEN, None, RankWork(rank=1, bound=60))
+    assert why == "rank 1 shows 44 ticks, not 60"
+    # Its activation is given back with its B: life 4 + 4 + 4 + 8 on rank 0, one at a time.
+    one = FROZEN.with_changes(capacity=(1, None))
+    assert candidate_refusal(one, None, RankMemory(rank=0, bound=4 * 20)) is None
+    assert candidate_refusal(one, None, RankMemory(rank=0, bound=4 * 20 + 1)) is not None
+
+
 # What holds whatever is drawn needs each of its hypotheses: without one, a claim stands that a
 # schedule refutes.
 
 NEVER = 1 << 40
-LIVES, ENDS = rank_claims._lives, rank_claims._ends
+LIVES, PATHS, COPIED = rank_claims._lives, rank_claims.paths_along, rank_claims.copied_problem
 
 
-def without_life(pipeline: Pipeline) -> Ints:
+def without_life(problem: Problem, forward: Ints, backward: Ints) -> Ints:
     """Lives of which none is 0."""
-    return np.maximum(LIVES(pipeline), 1)
+    return np.maximum(LIVES(problem, forward, backward), 1)
 
 
-def longest_slice(pipeline: Pipeline) -> Ints:
+def longest_slice(problem: Problem, forward: Ints, backward: Ints) -> Ints:
     """Lives of which each slice has the longest."""
-    lives = LIVES(pipeline)
+    lives = LIVES(problem, forward, backward)
     return np.broadcast_to(lives.max(axis=1, keepdims=True), lives.shape)
 
 
-def until_b(pipeline: Pipeline) -> Ints:
-    """Lives until B, also of what an I gives back."""
-    return LIVES(pipeline.with_changes(split_backward=False, released_at_input=0))
+def until_w(problem: Problem, forward: Ints, backward: Ints) -> Ints:
+    """Lives until W, also of what an I gives back."""
+    lives, actions = LIVES(problem, forward, backward).copy(), problem.actions
+    weights = np.flatnonzero(actions.is_kind(Kind.W))
+    lives[actions.stage[weights], actions.slice[weights]] += problem.duration[weights]
+    return lives
 
 
-def after_i(pipeline: Pipeline) -> list[int]:
-    """Heads and tails as if nothing came after an I but other I."""
-    whole = pipeline.with_changes(split_backward=False, backward=pipeline.input_backward)
-    return ENDS(whole)
+def after_i(problem: Problem, edges: Edges, counted: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Paths as if a rank never ended with a W."""
+    paths, weights = PATHS(problem, edges, counted), problem.actions.is_kind(Kind.W).tolist()
+    assert paths is not None
+    return paths[0], [NEVER if is_w else tail for is_w, tail in zip(weights, paths[1], strict=True)]
+
+
+def all_trained(pipeline: Pipeline) -> tuple[Problem, int]:
+    """As it was derived once: from numbers of the stages, which say not what is frozen."""
+    return COPIED(pipeline.with_changes(frozen_stages=()))
 
 
 # F 4 and B 8 on rank 0, nothing on rank 1, whose 4 units never stay: 2 (4 + 8).
@@ -242,24 +271,29 @@ SECOND_SLICE = Pipeline(
     backward=((1, 0),),
     capacity=1,
 )
-# I gives all back after 1 + 1 ticks, and W takes none: 2 (1 + 1), where B would take 9.
+# I gives all back after 4 ticks on both ranks, so that the second F is at 4 and its I ends at 8;
+# then W takes 2. Held until the end of W it were 2 (4 + 2).
 AT_INPUT = Pipeline(
-    num_ranks=1,
+    num_ranks=2,
     num_microbatches=2,
-    backward=9,
-    weight_backward=0,
+    backward=3,
+    weight_backward=(2, 0),
     released_at_input=1,
     split_backward=True,
-    capacity=1,
+    capacity=(1, None),
 )
-# Recomputed, stage 0 holds nothing while stage 1 runs: 1 + 1 + 2, R 1, and 2.
-AGAIN = Pipeline(
-    num_ranks=1,
-    num_chunks=2,
-    num_microbatches=1,
-    activation=2,
-    capacity=3,
-    recompute=Recompute(stages=(0,)),
+# One of two microbatches is recomputed: 2 (1 + 2), and R 1.
+AGAIN = Pipeline(num_ranks=1, num_microbatches=2, recompute=Recompute(samples=((0, 0),)))
+# Rank 1 trains nothing: it computes for 4 (4 + 4) ticks, between 4 before and 8 after. Rank 0 has
+# 4 (4 + 8) and never waits.
+FROZEN = Pipeline(
+    num_ranks=2,
+    num_microbatches=4,
+    forward=4,
+    backward=8,
+    input_backward=4,
+    weight_backward=4,
+    frozen_stages=(1,),
 )
 # Stage 0 runs on rank 0 for one microbatch and on rank 1 for the other: 9 + 1 + 1 + 9 on each.
 BOTH_WAYS = Pipeline(
@@ -279,8 +313,23 @@ CONTROLS: dict[str, tuple[Pipeline, RankClaim, int, object, str, object]] = {
         "_lives",
         longest_slice,
     ),
-    "given back by I": (AT_INPUT, RankMemory(rank=0, bound=20), 4, rank_claims, "_lives", until_b),
-    "nothing that adds": (AGAIN, NoRoom(rank=0, bound=NEVER), 7, Choices, "added", frozenset()),
+    "given back by I": (AT_INPUT, RankMemory(rank=0, bound=12), 10, rank_claims, "_lives", until_w),
+    "microbatches alike": (
+        AGAIN,
+        RankWork(rank=0, bound=8),
+        7,
+        rank_claims,
+        "is_alike",
+        lambda _: True,
+    ),
+    "all that is chosen": (
+        FROZEN,
+        RankWork(rank=1, bound=60),
+        48,
+        rank_claims,
+        "copied_problem",
+        all_trained,
+    ),
     "one direction": (
         BOTH_WAYS,
         RankWork(rank=0, bound=36),
@@ -289,7 +338,14 @@ CONTROLS: dict[str, tuple[Pipeline, RankClaim, int, object, str, object]] = {
         "is_bidirectional",
         False,
     ),
-    "nothing after a W": (LAST_W, RankWork(rank=1, bound=9), 8, rank_claims, "_ends", after_i),
+    "nothing after a W": (
+        LAST_W,
+        RankWork(rank=1, bound=9),
+        8,
+        rank_claims,
+        "paths_along",
+        after_i,
+    ),
 }
 
 

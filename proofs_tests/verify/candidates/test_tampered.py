@@ -42,9 +42,9 @@ def test_what_is_accepted_holds() -> None:
 LIVES, PROBLEMS = rank_claims._lives, cases.problems_of
 
 
-def without_life(pipeline: Pipeline) -> Ints:
+def without_life(problem: Problem, forward: Ints, backward: Ints) -> Ints:
     """A stage of no ticks is held all the same."""
-    return np.maximum(LIVES(pipeline), 1)
+    return np.maximum(LIVES(problem, forward, backward), 1)
 
 
 def as_if_nothing_were_open(pipeline: Pipeline, _: AllowedChoices | None) -> Problem:
