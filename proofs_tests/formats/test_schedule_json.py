@@ -150,7 +150,7 @@ def test_combined_choices_are_read_back_as_they_were(number: int, tmp_path: Path
     pipeline = combined(Random(number))
     if number % 3 == 0:
         wait = (Action.parse("0F0"), Action.parse("0B0"))
-        pipeline = pipeline.with_changes(split_backward=False, waits=(wait,))
+        pipeline = combined(Random(number), without=("split_backward",)).with_changes(waits=(wait,))
     problem = pipeline.problem()
     program = Program.from_orders([])
     path = tmp_path / "a.json"

@@ -75,7 +75,7 @@ def test_a_link_carries_one_transfer_at_a_time() -> None:
 
 def test_opposite_evictions_share_the_link() -> None:
     back = Eviction(stage=1, microbatch=0, source=1, target=0, duration=1)
-    assert back.link == AWAY.link == (0, 1)
+    assert {back.source, back.target} == {AWAY.source, AWAY.target} == {0, 1}
     assert len(with_evictions(SHAPE.problem(), [AWAY, back]).resources) == 3
 
 
@@ -134,8 +134,9 @@ def test_an_eviction_needs_both_passes_on_its_source(
     overlapped: tuple[int, int], source: int
 ) -> None:
     """The backward of microbatch 0 is half of another task, or both passes are on rank 0."""
+    half = "0F0 has no backward of its own"
     pipeline = Pipeline(num_ranks=2, num_microbatches=3, overlaps=(((0, 2), overlapped),))
     move = Eviction(stage=0, microbatch=0, source=source, target=1 - source, duration=1)
     told = f"needs the forward and the backward of stage 0 microbatch 0 on rank {source}"
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=half if source == 0 else told):
         with_evictions(pipeline.problem(), (move,))

@@ -57,7 +57,8 @@ def test_the_tasks_and_the_memory_of_a_frozen_stage_by_hand() -> None:
 @pytest.mark.parametrize("number", range(60))
 def test_what_is_required_is_stated_twice(number: int) -> None:
     """Of pipelines with any other choices, but those that frozen stages have no meaning with."""
-    plain = combined(Random(number)).with_changes(state_offload=None, sharding=None)
+    left_out = ("waits", "state_offload", "sharding", "frozen_stages")
+    plain = combined(Random(number), without=left_out)
     stages = [g for g in range(plain.num_stages) if Random(f"{number}.{g}").random() < 0.5] or [0]
     frozen = plain.with_changes(frozen_stages=tuple(stages))
     assert differences(frozen, frozen.problem()) == []

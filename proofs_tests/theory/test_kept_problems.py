@@ -43,6 +43,9 @@ def test_nobody_writes_into_a_problem(microbatches: int) -> None:
             column[:1] = 0
 
 
-def test_a_large_problem_is_not_kept() -> None:
-    large = Pipeline(num_ranks=2, num_microbatches=5000)
-    assert large.problem() is not large.problem()
+def test_of_large_problems_the_last_is_kept() -> None:
+    large, other = (Pipeline(num_ranks=2, num_microbatches=m) for m in (5000, 6000))
+    kept = large.problem()
+    assert large.problem() is kept
+    assert other.problem() is other.problem()
+    assert large.problem() is not kept

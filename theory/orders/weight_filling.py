@@ -35,9 +35,10 @@ class WeightFilling(FixedLists):
         is_patient: bool = False,
     ) -> None:
         super().__init__(tasks)
-        self.mains = [deque(order) for order in mains]
+        idle = [()] * (tasks.num_resources - len(mains))  # such as links, whose messages come later
+        self.mains = [deque(order) for order in (*mains, *idle)]
         self.parts, self.limit, self.is_patient = parts, limit, is_patient
-        self.put_off: list[list[deque[int]]] = [[] for _ in mains]  # W's with parts to do
+        self.put_off: list[list[deque[int]]] = [[] for _ in self.mains]  # W's with parts to do
         self.held = [0] * len(self.mains)
 
     def chosen(self, resource: int, now: int) -> int | None:

@@ -139,6 +139,11 @@ def with_changes(problem: Problem, changes: Sequence[StretchedChange]) -> Proble
     return replace(problem, events=more_events(problem.events, changes))
 
 
+def subset(events: MemoryEvents, kept: Bools) -> MemoryEvents:
+    """The events that are ``kept``, one flag each."""
+    return MemoryEvents(**{name: getattr(events, name)[kept] for name in events.__slots__})
+
+
 def more_edges(edges: Edges, waits: Sequence[StretchedWait], lag: Ints | int = 0) -> Edges:
     """The edges and, after them, the waits, with one lag or one each, in ticks.
 

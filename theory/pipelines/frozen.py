@@ -18,10 +18,10 @@ from typing import Annotated
 
 import numpy as np
 
-from bubbleproof.theory.model.actions import NONE, Bools, Kind
-from bubbleproof.theory.model.problem import MemoryEvents, Problem
+from bubbleproof.theory.model.actions import NONE, Kind
+from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.choice_kind import ChoiceKind, ChoiceSetting
-from bubbleproof.theory.pipelines.extension import more_events, renumbered, tasks_of_stage
+from bubbleproof.theory.pipelines.extension import more_events, renumbered, subset, tasks_of_stage
 from bubbleproof.theory.pipelines.transfers import left_behind
 from bubbleproof.theory.pipelines.value_types import Expectation
 
@@ -58,21 +58,11 @@ def with_frozen(problem: Problem, stages: tuple[int, ...], setting: ChoiceSettin
         actions.stage[backward], actions.slice[backward]
     ]
     rank = problem.rank_of_task[forward]
-    bare = replace(problem, events=_without(problem.events, is_frozen & ~actions.is_kind(Kind.F)))
+    is_other = ~is_frozen | actions.is_kind(Kind.F)
+    bare = replace(problem, events=subset(problem.events, is_other[problem.events.task]))
     held = left_behind(bare, forward, rank)
     freed = replace(bare, events=more_events(bare.events, [(backward, True, rank, -held)]))
     return renumbered(freed, kept, number, replace(actions, kind=kind), duration)
-
-
-def _without(events: MemoryEvents, tasks: Bools) -> MemoryEvents:
-    """The events of the other tasks."""
-    kept = ~tasks[events.task]
-    return MemoryEvents(
-        task=events.task[kept],
-        at_end=events.at_end[kept],
-        store=events.store[kept],
-        delta=events.delta[kept],
-    )
 
 
 def _lines(stages: tuple[int, ...], _setting: ChoiceSetting) -> list[str]:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import final
 
 from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.choices import KINDS
 from bubbleproof.theory.pipelines.pipeline_problem import problem_of
 from bubbleproof.theory.pipelines.pipeline_statement import PipelineStatement
 
@@ -38,18 +39,29 @@ class Pipeline(PipelineStatement):
     replaces what ``choices`` says.
 
     Raises ``TypeError`` naming the field, what was expected and what was found, and ``ValueError``
-    where a number is out of range or choices have no meaning together.
+    where a number is out of range, a choice names what is not there, or choices have no meaning
+    together: of what is made there is a Problem.
     """
 
     __slots__ = ()
 
+    def __post_init__(self) -> None:
+        """Check all of it: where something is chosen, by its problem, which says what there is."""
+        PipelineStatement.__post_init__(self)
+        if self.is_extreme or any(getattr(self.choices, name) for name in KINDS):
+            try:
+                self.problem()
+            except OverflowError:
+                raise ValueError("numbers must add up to less than 2**60") from None
+
     def problem(self) -> Problem:
         """The tasks, resources, precedences and memory of this training step, to be read only.
 
-        Equal pipelines that are asked soon after each other, and are not large, have one object.
+        Equal pipelines that are asked soon after each other have one object; of large ones the last
+        is kept.
         """
         size = self.num_stages * self.num_microbatches * self.num_slices
-        return _made(self) if size > _LARGE else _kept(self)
+        return _last(self) if size > _LARGE else _kept(self)
 
 
 def _made(pipeline: Pipeline) -> Problem:
@@ -62,4 +74,4 @@ def _made(pipeline: Pipeline) -> Problem:
     return problem
 
 
-_kept = lru_cache(maxsize=32)(_made)
+_kept, _last = lru_cache(maxsize=32)(_made), lru_cache(maxsize=1)(_made)

@@ -12,11 +12,12 @@ from dataclasses import MISSING, dataclass, fields, replace
 from difflib import get_close_matches
 from fractions import Fraction
 from functools import wraps
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
 import numpy as np
 
-from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.actions import MAX_SLICE, MAX_STAGE, Ints
 from bubbleproof.theory.pipelines.choice_kind import ChoiceSetting
 from bubbleproof.theory.pipelines.choices import CHOICES, Choices, refuse_clashes
 from bubbleproof.theory.pipelines.limits import require_size
@@ -136,13 +137,12 @@ class PipelineStatement(_ChoicesByName):
             self._check_size(2 + int(self.num_parts.max()))
         self._check_links()
         self._check_memory()
-        if not isinstance(self.split_backward, bool):
-            shape = {len(row) for row in self.split_backward}
-            if len(self.split_backward) != self.num_stages or shape != {self.num_microbatches}:
-                raise ValueError(
-                    f"split_backward must be one flag or {self.num_stages} rows (stages) of "
-                    f"{self.num_microbatches} flags (microbatches)"
-                )
+        rows, shape = self.split_backward, [self.num_microbatches] * self.num_stages
+        if not isinstance(rows, bool) and [*map(len, rows)] != shape:
+            raise ValueError(
+                f"split_backward must be one flag or {self.num_stages} rows (stages) of "
+                f"{self.num_microbatches} flags (microbatches)"
+            )
         refuse_clashes(
             self.choices, num_microbatches=self.num_microbatches, num_slices=self.num_slices
         )
@@ -186,9 +186,8 @@ class PipelineStatement(_ChoicesByName):
             raise ValueError(
                 f"capacity must be one number or one per rank ({self.num_ranks}), got {len(caps)}"
             )
-        for cap in caps:
-            if cap is not None:
-                require_whole("capacity", cap, minimum=0)
+        for cap in (cap for cap in caps if cap is not None):
+            require_whole("capacity", cap, minimum=0)
 
     def __repr__(self) -> str:
         """The call that makes it, without what is left at its default."""
@@ -210,6 +209,18 @@ class PipelineStatement(_ChoicesByName):
             raise AttributeError(f"a Pipeline has no {name}")
 
     @property
+    def is_extreme(self) -> bool:
+        """Whether its numbers, or their sums, could be too large for a Problem, which says so."""
+        numbers = np.hstack([np.ravel(getattr(self, name)) for name in (*TICKS, *_PER_STAGE)])
+        ways = (self, *self.links)
+        flat = [*numbers.tolist(), *chain(*self.workspace), *(way.latency for way in ways)]
+        rates = [1, *(1 / Fraction(way.bandwidth) for way in ways if way.bandwidth)]
+        actions = self.num_stages * self.num_microbatches * self.num_slices
+        most = max(map(abs, flat)) * max(rates) * actions
+        is_long = self.num_stages > MAX_STAGE or self.num_slices > MAX_SLICE
+        return is_long or most >= 1 << 52  # a sum has less than 256 of each
+
+    @property
     def _caps(self) -> tuple[int | None, ...]:
         return self.capacity if isinstance(self.capacity, tuple) else (self.capacity,)
 
@@ -217,11 +228,6 @@ class PipelineStatement(_ChoicesByName):
     def capacities(self) -> tuple[int | None, ...]:
         """The memory of each rank, None where it has no limit."""
         return self._caps if len(self._caps) == self.num_ranks else self._caps * self.num_ranks
-
-    @property
-    def least_capacity(self) -> int | None:
-        """The smallest memory of a rank that has a limit; None where none has."""
-        return min((cap for cap in self._caps if cap is not None), default=None)
 
     @property
     def num_stages(self) -> int:

@@ -258,3 +258,5 @@ def require_whole(name: str, value: int, *, minimum: int | None) -> None:
         raise ValueError(f"{name} must be a whole number, got {value!r}")
     if minimum is not None and value < minimum:
         raise ValueError(f"{name} must be {minimum} or more, got {value}")
+    if abs(value) >= 1 << 60:
+        raise ValueError(f"{name} must be less than 2**60, got one of {value.bit_length()} bits")

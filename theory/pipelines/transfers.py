@@ -26,7 +26,7 @@ import numpy as np
 from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Ints, Kind
 from bubbleproof.theory.model.problem import Problem, Resource
 from bubbleproof.theory.pipelines.choice_kind import ChoiceKind, ChoiceSetting
-from bubbleproof.theory.pipelines.extension import extended, more_edges, numbered
+from bubbleproof.theory.pipelines.extension import backwards_of, extended, more_edges, numbered
 from bubbleproof.theory.pipelines.links import HALF_DUPLEX, Links
 from bubbleproof.theory.pipelines.value_types import Expectation
 
@@ -56,11 +56,6 @@ class Eviction:
         if self.duration < 0:
             raise ValueError(f"duration of a transfer must be 0 or more, got {self.duration}")
 
-    @property
-    def link(self) -> tuple[int, int]:
-        """The two ranks of its link, the smaller one first."""
-        return min(self.source, self.target), max(self.source, self.target)
-
 
 def with_evictions(
     problem: Problem, evictions: Sequence[Eviction], links: Links = HALF_DUPLEX
@@ -68,7 +63,7 @@ def with_evictions(
     """The problem with an EVICT and a LOAD per eviction, on the links between their ranks.
 
     Precondition: store r is the memory of rank r. Raises ``ValueError`` where an eviction's forward
-    or backward is no task of its source rank.
+    or backward is no task of its source rank, or its target is no rank.
     """
     if not evictions:
         return problem
@@ -77,7 +72,10 @@ def with_evictions(
         dtype=np.int64,
     ).reshape(len(evictions), 6)
     stage, microbatch, slice_, source, target, duration = columns.T
-    forward, backward = _ends(problem, columns)
+    if (most := int(target.max())) >= problem.num_ranks:
+        raise ValueError(f"an eviction goes to a rank of 0..{problem.num_ranks - 1}, got {most}")
+    forward = _forwards(problem, columns)
+    backward = backwards_of(problem, forward)
     ways = [(e.source, e.target) for e in evictions] + [(e.target, e.source) for e in evictions]
     by_link = sorted(set(ways), key=lambda way: (min(way), max(way), way))
     _, new = numbered(problem.resources, [links.name(*way) for way in by_link])
@@ -104,23 +102,18 @@ def with_evictions(
     )
 
 
-def _ends(problem: Problem, columns: Ints) -> tuple[Ints, Ints]:
-    """The forward and the backward (B or I) tasks of the evicted activations."""
+def _forwards(problem: Problem, columns: Ints) -> Ints:
+    """The forward tasks of the evicted activations."""
     stage, microbatch, slice_, source = columns.T[:4]
-    forward, full, part = (
-        problem.locate(ActionTable.of(int(kind), stage, microbatch, slice_))
-        for kind in (Kind.F, Kind.B, Kind.I)
-    )
-    backward = np.where(full == NONE, part, full)
-    rank = np.append(problem.rank_of_task, NONE)  # ``NONE`` is the last place
-    unfit = (rank[forward] != source) | (rank[backward] != source)
+    forward = problem.locate(ActionTable.of(int(Kind.F), stage, microbatch, slice_))
+    unfit = np.append(problem.rank_of_task, NONE)[forward] != source  # ``NONE`` is the last place
     if unfit.any():
         row = int(np.argmax(unfit))
         raise ValueError(
             f"an eviction needs the forward and the backward of stage {stage[row]} microbatch "
             f"{microbatch[row]} on rank {source[row]}"
         )
-    return forward, backward
+    return forward
 
 
 def left_behind(problem: Problem, forward: Ints, source: Ints) -> Ints:

@@ -23,8 +23,9 @@ from dataclasses import replace
 import numpy as np
 
 from bubbleproof.theory.model.actions import NONE
-from bubbleproof.theory.model.problem import MemoryEvents, Problem, Store
+from bubbleproof.theory.model.problem import Problem, Store
 from bubbleproof.theory.pipelines.allowed import AllowedChoices
+from bubbleproof.theory.pipelines.extension import subset
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 
@@ -42,15 +43,9 @@ def relaxation(pipeline: Pipeline, allowed: AllowedChoices | None) -> Problem:
             into[rank] = NONE if joint is None else min(pool)
         if joint is not None:
             stores[min(pool)] = joint
-    events = problem.events
-    kept = into[events.store] != NONE
-    moved = MemoryEvents(
-        task=events.task[kept],
-        at_end=events.at_end[kept],
-        store=into[events.store[kept]],
-        delta=events.delta[kept],
-    )
-    return replace(problem, stores=tuple(stores), events=moved)
+    moved = replace(problem.events, store=into[problem.events.store])
+    kept = subset(moved, moved.store != NONE)
+    return replace(problem, stores=tuple(stores), events=kept)
 
 
 def _pools(pipeline: Pipeline, allowed: AllowedChoices) -> set[frozenset[int]]:

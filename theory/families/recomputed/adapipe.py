@@ -53,7 +53,10 @@ class AdaPipe(Family):
     def prepared(self, pipeline: Pipeline) -> Pipeline:
         """The pipeline as AdaPipe would cut it, within its own capacity; as it is if none fits."""
         try:
-            return self.planned(pipeline, capacity=pipeline.least_capacity)
+            return self.planned(
+                pipeline,
+                capacity=min((c for c in pipeline.capacities if c is not None), default=None),
+            )
         except ValueError:
             return pipeline
 

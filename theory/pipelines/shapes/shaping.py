@@ -74,8 +74,6 @@ def shaped(space: PlanSpace, candidate: Candidate) -> ShapedPipeline:
             **_of_stages(space, candidate, ranks),
         )
         allowed = _allowed(space.allowed, ranks, pieces)
-    except NotLegalError:
-        raise
     except ValueError as error:
         raise NotLegalError(str(error), is_too_large=isinstance(error, OversizeError)) from None
     return ShapedPipeline(pipeline=pipeline, allowed=None if pipeline.is_bidirectional else allowed)
