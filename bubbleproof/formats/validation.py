@@ -57,7 +57,8 @@ def described(value: object, place: str) -> Any:
         return tuple(described(item, f"{place}[{row}]") for row, item in enumerate(value))
     if not isinstance(value, Layout) or value.MAKES is None:
         return value
-    values = {name: described(item, f"{place}.{name}") for name, item in value}
+    told = value.model_fields_set  # the rest are the defaults of what is made
+    values = {name: described(item, f"{place}.{name}") for name, item in value if name in told}
     with values_at(place):
         return value.MAKES(**values)
 

@@ -128,3 +128,27 @@ def test_a_circle_of_waits_is_a_pipeline_without_a_schedule() -> None:
     first, second = act(Kind.F, 0, 0), act(Kind.F, 0, 1)
     circle = Pipeline(num_ranks=1, num_microbatches=2, waits=((first, second), (second, first)))
     assert circle.problem().num_tasks == 4
+
+
+UNSPLIT = (
+    "input_backward and weight_backward are ticks of split backwards, but split_backward is False"
+)
+
+
+@pytest.mark.parametrize("given", [{"input_backward": 1}, {"weight_backward": (1, 2)}])
+def test_halves_of_backwards_that_run_whole_are_refused(given: dict[str, object]) -> None:
+    """Told alone they were left out, and whole backwards took the 2 ticks of nobody's choice."""
+    both = {"input_backward": 1, "weight_backward": 1, **given}
+    for halves in (given, both):
+        with pytest.raises(ValueError, match=UNSPLIT):
+            Pipeline(num_ranks=2, num_microbatches=2, **halves)
+        told: list[dict[str, object]] = [{"split_backward": True}, {"backward": 3}]
+        for more in (*told, {"frozen_stages": (0,)}):
+            made = Pipeline(num_ranks=2, num_microbatches=2, **halves, **more)
+            assert made.with_changes(unit="us") == made.with_changes(unit="us")
+
+
+def test_the_text_of_a_pipeline_makes_it_again() -> None:
+    both = Pipeline(num_ranks=2, num_microbatches=2, input_backward=5, backward=2)
+    assert "backward=2, input_backward=5" in repr(both)
+    assert eval(repr(both), {"Pipeline": Pipeline}) == both  # our own text

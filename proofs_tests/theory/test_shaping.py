@@ -17,6 +17,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.layer_cuts import LayerPart, Layers
 from bubbleproof.theory.pipelines.shapes.plan_space import Backward, Candidate, Placement, PlanSpace
 from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError, ShapedPipeline, shaped
+from bubbleproof.theory.pipelines.transfers import Eviction
 
 # Rank 0 takes 12, 24 = 16 + 8 ticks and holds 36, rank 1 twice that.
 GIVEN = Pipeline(
@@ -291,3 +292,25 @@ def test_layers_that_cannot_be_cut_so() -> None:
     assert refused(1, slices=4, given=silent, layers=LAYERS, cut=(3, 3)) == (
         "forward 14 is not divisible by 4"
     )
+
+
+def test_what_is_frozen_is_of_the_problems_own_stages() -> None:
+    """Of two chunks a rank, stage 1 would be half of rank 1, and the other half be trained."""
+    frozen = Pipeline(num_ranks=2, num_microbatches=2, activation=4, forward=4, frozen_stages=(1,))
+    frozen = frozen.with_changes(backward=8, input_backward=4, weight_backward=4)
+    space = PlanSpace(pipeline=frozen, chunks=(1, 2), placements=("loop", "wave"), slices=(1, 2))
+    told: list[str] = []
+    for candidate in space.candidates():
+        if candidate.chunks == 1:
+            assert shaped(space, candidate).pipeline.frozen_stages == (1,)
+        else:
+            with pytest.raises(NotLegalError) as found:
+                shaped(space, candidate)
+            told.append(str(found.value))
+    assert told == ["frozen_stages is of the problem's stages; this shape has others"] * 4
+    move = Eviction(stage=0, microbatch=0, source=0, target=1, duration=1)
+    moved = PlanSpace(pipeline=frozen.with_changes(evictions=(move,)), slices=(1, 2))
+    whole, sliced = moved.candidates()
+    assert shaped(moved, whole).pipeline.evictions == (move,)
+    with pytest.raises(NotLegalError, match="evictions is of the problem's stages"):
+        shaped(moved, sliced)

@@ -14,7 +14,7 @@ import numpy as np
 
 from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Kind
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.pipelines.choice_kind import ChoiceKind, ChoiceSetting
+from bubbleproof.theory.pipelines.choice_kind import ChoiceKind
 from bubbleproof.theory.pipelines.extension import renumbered
 from bubbleproof.theory.pipelines.value_types import AsActions, Expectation
 
@@ -55,10 +55,6 @@ def fuse(problem: Problem, overlaps: Sequence[Overlap]) -> Problem:
     return renumbered(problem, kept, number, fused, duration)
 
 
-def _changed(problem: Problem, overlaps: Sequence[Overlap], _setting: ChoiceSetting) -> Problem:
-    return fuse(problem, overlaps)
-
-
 def _of_actions(pair: tuple[Action, Action]) -> Overlap | None:
     forward, backward = pair
     if (forward.kind, backward.kind) != (Kind.F, Kind.B) or forward.slice or backward.slice:
@@ -82,5 +78,5 @@ OverlapChoice = Annotated[
         ...,
     ],
     Expectation("a tuple of ((stage, microbatch), (stage, microbatch))"),
-    ChoiceKind(turn=7, change=_changed),
+    ChoiceKind(turn=7, change=lambda problem, pairs, _: fuse(problem, pairs)),
 ]

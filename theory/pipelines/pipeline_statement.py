@@ -61,6 +61,7 @@ else:
     _ChoicesByName = object
 
 PLAIN = Choices()
+HALVES = "input_backward", "weight_backward"
 Made = TypeVar("Made")
 
 _NUMBERS = Expectation("a whole number, one per stage, or rows of them")
@@ -89,6 +90,13 @@ def _with_choices_by_name(cls: type[Made]) -> type[Made]:
             }
             require_types(chosen, Choices)
             values["choices"] = Choices(**chosen)
+        made: Any = values["choices"]
+        is_split = made.split_backward or made.omitting or "backward" in given
+        if not is_split and not given.keys().isdisjoint(HALVES):
+            raise ValueError(
+                f"{' and '.join(HALVES)} are ticks of split backwards, but split_backward is False;"
+                " add split_backward=True, or backward, the ticks of a whole one"
+            )
         of_fields(self, **{name: value for name, value in values.items() if value is not MISSING})
 
     cls.__init__ = init  # type: ignore[assignment]  # with the same fields
@@ -197,7 +205,10 @@ class PipelineStatement(_ChoicesByName):
                 values[name] = values[name][0]
         choices = values.pop("choices")
         values |= {name: getattr(choices, name) for name in CHOICES}
-        told = [f"{name}={value!r}" for name, value in values.items() if value != _DEFAULTS[name]]
+        given = {name for name, value in values.items() if value != _DEFAULTS[name]}
+        if given & {*HALVES} and not (self.split_backward or choices.omitting):
+            given.add("backward")
+        told = [f"{name}={value!r}" for name, value in values.items() if name in given]
         return f"Pipeline({', '.join(told)})"
 
     if not TYPE_CHECKING:

@@ -109,10 +109,6 @@ def _acquired(problem: Problem, forward: Ints) -> Ints:
     return total[forward]
 
 
-def _changed(problem: Problem, choice: Recompute, _setting: ChoiceSetting) -> Problem:
-    return with_recompute(problem, choice)
-
-
 def _lines(choice: Recompute, _setting: ChoiceSetting) -> list[str]:
     rows: dict[int, list[int]] = {}
     for stage, microbatch in choice.samples:
@@ -136,7 +132,7 @@ RecomputeChoice = Annotated[
     Expectation("a Recompute or None"),
     ChoiceKind(
         turn=3,
-        change=_changed,
+        change=lambda problem, choice, _: with_recompute(problem, choice),
         adds_tasks=True,
         lines=_lines,
         listed=_listed,

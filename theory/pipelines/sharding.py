@@ -37,7 +37,7 @@ import numpy as np
 
 from bubbleproof.theory.model.actions import NONE, ActionTable, Ints, Kind
 from bubbleproof.theory.model.problem import Problem, Resource
-from bubbleproof.theory.pipelines.choice_kind import ChoiceKind, ChoiceSetting
+from bubbleproof.theory.pipelines.choice_kind import ChoiceKind
 from bubbleproof.theory.pipelines.extension import StretchedWait, extended
 from bubbleproof.theory.pipelines.stage_numbers import PerStage, stage_numbers
 from bubbleproof.theory.pipelines.value_types import Expectation, OneOf
@@ -154,7 +154,7 @@ def _needs(visit: Visit, sharding: Sharding, last: int) -> Iterator[tuple[Kind, 
         yield Kind.REDUCE_GRAD, sharding.reduce if visit.operation == last else partly
 
 
-def with_collectives(problem: Problem, sharding: Sharding) -> Problem:
+def with_collectives(problem: Problem, sharding: Sharding, _: object = None) -> Problem:
     """The problem with its collectives; each rank gets a NIC and a buffer manager.
 
     Preconditions: store r is the memory of rank r, every stage runs on one rank, and no F and B are
@@ -257,10 +257,6 @@ def _waits(
     return [(before[order], after[order])]
 
 
-def _changed(problem: Problem, choice: Sharding, _setting: ChoiceSetting) -> Problem:
-    return with_collectives(problem, choice)
-
-
 def _listed(choice: Sharding) -> dict[str, object]:
     return {"zero": choice.zero}
 
@@ -268,5 +264,5 @@ def _listed(choice: Sharding) -> dict[str, object]:
 ShardingChoice = Annotated[
     Sharding | None,
     Expectation("a Sharding or None"),
-    ChoiceKind(turn=5, change=_changed, adds_tasks=True, listed=_listed),
+    ChoiceKind(turn=5, change=with_collectives, adds_tasks=True, listed=_listed),
 ]

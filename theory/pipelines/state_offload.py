@@ -27,7 +27,7 @@ import numpy as np
 
 from bubbleproof.theory.model.actions import NONE, ActionTable, Ints, Kind
 from bubbleproof.theory.model.problem import Problem, Resource, Store
-from bubbleproof.theory.pipelines.choice_kind import ChoiceKind, ChoiceSetting
+from bubbleproof.theory.pipelines.choice_kind import ChoiceKind
 from bubbleproof.theory.pipelines.extension import (
     extended,
     host_memory,
@@ -63,7 +63,7 @@ class StateOffload:
                 raise ValueError(f"{name} of an off-load must be 0 or more, got {value}")
 
 
-def with_state_offload(problem: Problem, choice: StateOffload) -> Problem:
+def with_state_offload(problem: Problem, choice: StateOffload, _: object = None) -> Problem:
     """The problem with RELOAD, OFFLOAD and STEP for each chosen stage, on three engines per rank.
 
     Engines and host stores are there for every rank; those that off-loads of activations use are
@@ -128,10 +128,6 @@ def _waits(problem: Problem, choice: StateOffload, down: Ints, up: Ints) -> list
     return found
 
 
-def _changed(problem: Problem, choice: StateOffload, _setting: ChoiceSetting) -> Problem:
-    return with_state_offload(problem, choice)
-
-
 def _listed(choice: StateOffload) -> dict[str, object]:
     return {"state_offload": list(choice.stages)}
 
@@ -139,5 +135,5 @@ def _listed(choice: StateOffload) -> dict[str, object]:
 StateOffloadChoice = Annotated[
     StateOffload | None,
     Expectation("a StateOffload or None"),
-    ChoiceKind(turn=4, change=_changed, adds_tasks=True, listed=_listed),
+    ChoiceKind(turn=4, change=with_state_offload, adds_tasks=True, listed=_listed),
 ]

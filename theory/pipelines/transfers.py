@@ -65,14 +65,12 @@ def with_evictions(
     Precondition: store r is the memory of rank r. Raises ``ValueError`` where an eviction's forward
     or backward is no task of its source rank, or its target is no rank.
     """
-    if not evictions:
-        return problem
     columns = np.array(
         [(e.stage, e.microbatch, e.slice, e.source, e.target, e.duration) for e in evictions],
         dtype=np.int64,
     ).reshape(len(evictions), 6)
     stage, microbatch, slice_, source, target, duration = columns.T
-    if (most := int(target.max())) >= problem.num_ranks:
+    if (most := int(target.max(initial=0))) >= problem.num_ranks:
         raise ValueError(f"an eviction goes to a rank of 0..{problem.num_ranks - 1}, got {most}")
     forward = _forwards(problem, columns)
     backward = backwards_of(problem, forward)
@@ -153,10 +151,6 @@ def _evicted(problem: Problem, evictions: Sequence[Eviction], setting: ChoiceSet
     return with_evictions(problem, evictions, setting.links)
 
 
-def _ordered(problem: Problem, waits: Sequence[ActionPair], _setting: ChoiceSetting) -> Problem:
-    return with_waits(problem, waits)
-
-
 def _lines(evictions: Sequence[Eviction], setting: ChoiceSetting) -> list[str]:
     rows: dict[tuple[int, int, int], list[tuple[int, int]]] = {}
     for e in evictions:
@@ -188,5 +182,5 @@ EvictionChoice = Annotated[
 WaitChoice = Annotated[
     tuple[ActionPair, ...],
     Expectation("a tuple of (Action, Action)"),
-    ChoiceKind(turn=6, change=_ordered),
+    ChoiceKind(turn=6, change=lambda problem, waits, _: with_waits(problem, waits)),
 ]

@@ -6,7 +6,8 @@ what a split backward releases early of it, what a recomputed one keeps; the GEM
 workspaces. What stays as it is: the static memory of a rank, which lies with the first of its
 chunks; the latency of a message between two ranks; what a stage sends on, but for slices, each of
 which sends its share. With ``layers`` a stage takes and holds what its layers do, and only slices
-divide that. A share must be whole.
+divide that. A share must be whole. What is chosen of the problem's stages (frozen ones, evictions)
+has no meaning in a shape that has others.
 
 Of a *bidirectional* candidate each stage stands on two ranks, and nothing more is open in it. One
 that stands beside the shapes is what it is.
@@ -63,6 +64,9 @@ def shaped(space: PlanSpace, candidate: Candidate) -> ShapedPipeline:
     given, pieces = space.pipeline, candidate.chunks * candidate.slices
     try:
         ranks = _stage_ranks(space, candidate)
+        fits = ranks == given.stage_ranks and (candidate.slices == 1 or given.choices.is_of_stages)
+        if not fits and (chosen := sorted(given.choices.added)):
+            raise NotLegalError(f"{chosen[0]} is of the problem's stages; this shape has others")
         pipeline = given.with_changes(
             num_chunks=candidate.chunks,
             num_slices=candidate.slices,
@@ -90,17 +94,13 @@ def _beside(space: PlanSpace, candidate: Candidate) -> ShapedPipeline:
 def _stage_ranks(space: PlanSpace, candidate: Candidate) -> tuple[int, ...]:
     """The rank of each stage. Raises ``NotLegalError`` where shapes do not fit."""
     ranks, chunks = space.pipeline.num_ranks, candidate.chunks
+    m, slices = space.pipeline.num_microbatches, candidate.slices
     shape = f"{ranks * chunks} stages ({chunks} on each of {ranks} ranks)"
     if candidate.layers == () and space.layers is not None:
         raise NotLegalError(f"{space.layers.number} layers are not divisible by {shape}")
     if candidate.placement == BIDIRECTIONAL and chunks > 1:
         raise NotLegalError(f"placement bidirectional takes 1 chunk, got {chunks}")
-    require_size(
-        ranks=ranks,
-        chunks=chunks,
-        microbatches=space.pipeline.num_microbatches,
-        slices=candidate.slices,
-    )
+    require_size(ranks=ranks, chunks=chunks, microbatches=m, slices=slices)
     if isinstance(candidate.placement, str):
         return stage_ranks(candidate.placement, num_ranks=ranks, num_chunks=chunks)
     if len(candidate.placement) != ranks * chunks:
