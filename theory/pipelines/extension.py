@@ -140,7 +140,13 @@ def with_changes(problem: Problem, changes: Sequence[StretchedChange]) -> Proble
 
 
 def subset(events: MemoryEvents, kept: Bools) -> MemoryEvents:
-    """The events that are ``kept``, one flag each."""
+    """The events that are kept.
+
+    Parameters
+    ----------
+    kept
+        One flag per event.
+    """
     return MemoryEvents(**{name: getattr(events, name)[kept] for name in events.__slots__})
 
 

@@ -91,8 +91,8 @@ def _with_choices_by_name(cls: type[Made]) -> type[Made]:
             require_types(chosen, Choices)
             values["choices"] = Choices(**chosen)
         made: Any = values["choices"]
-        is_split = made.split_backward or made.omitting or "backward" in given
-        if not is_split and not given.keys().isdisjoint(HALVES):
+        told = given.keys() & {"backward", "split_backward"} or made.split_backward or made.omitting
+        if not told and not given.keys().isdisjoint(HALVES):
             raise ValueError(
                 f"{' and '.join(HALVES)} are ticks of split backwards, but split_backward is False;"
                 " add split_backward=True, or backward, the ticks of a whole one"
@@ -189,8 +189,8 @@ class PipelineStatement(_ChoicesByName):
         for released, held in zip(self.released_at_input, self.activation, strict=True):  # type: ignore[arg-type]  # rows by now
             if released > held:
                 raise ValueError(f"released_at_input ({released}) exceeds activation ({held})")
-        caps = self._caps
-        if len(caps) not in (1, self.num_ranks):
+        caps = self.capacities
+        if len(caps) != self.num_ranks:
             raise ValueError(
                 f"capacity must be one number or one per rank ({self.num_ranks}), got {len(caps)}"
             )
@@ -232,13 +232,15 @@ class PipelineStatement(_ChoicesByName):
         return is_long or most >= 1 << 52  # a sum has less than 256 of each
 
     @property
-    def _caps(self) -> tuple[int | None, ...]:
-        return self.capacity if isinstance(self.capacity, tuple) else (self.capacity,)
-
-    @property
     def capacities(self) -> tuple[int | None, ...]:
         """The memory of each rank, None where it has no limit."""
-        return self._caps if len(self._caps) == self.num_ranks else self._caps * self.num_ranks
+        caps = self.capacity if isinstance(self.capacity, tuple) else (self.capacity,)
+        return caps * self.num_ranks if len(caps) == 1 else caps
+
+    @property
+    def least_capacity(self) -> int | None:
+        """The smallest memory of a rank that has a limit; None where none has."""
+        return min((cap for cap in self.capacities if cap is not None), default=None)
 
     @property
     def num_stages(self) -> int:

@@ -53,10 +53,7 @@ class AdaPipe(Family):
     def prepared(self, pipeline: Pipeline) -> Pipeline:
         """The pipeline as AdaPipe would cut it, within its own capacity; as it is if none fits."""
         try:
-            return self.planned(
-                pipeline,
-                capacity=min((c for c in pipeline.capacities if c is not None), default=None),
-            )
+            return self.planned(pipeline, capacity=pipeline.least_capacity)
         except ValueError:
             return pipeline
 
