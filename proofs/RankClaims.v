@@ -1,8 +1,8 @@
 (* What the numbers of one rank show of a pipeline: lemma 20 of docs/guide/formal.md, the claims of
    verify/candidates/rank_claims.py, proved of every problem that has the pipeline in it (Staged.v).
 
-   `ByWork`: rank r computes all its stages for each microbatch, not before the least head of them,
-   and after it is left the least tail. `ByHolding`: between the two it has room for so much, and
+   `ByWork`: rank r computes all its stages for each microbatch (of a frozen one F and B, no W: the
+   numbers are those of the tasks), not before the least head of them, and after it is left the least tail. `ByHolding`: between the two it has room for so much, and
    each slice of each of its stages takes `units` for at least `life_of`; where it has one stage, no
    more than as many whole activations as fit. *)
 
