@@ -160,6 +160,12 @@ def test_keys(tmp_path: Path) -> None:
             {"overlaps": [["0F0", "1B0"]]},
             "pipeline: overlap needs 0F0 and 1B0 as tasks of one rank",
         ),
+        (
+            {"weight_backward": 5},
+            "pipeline: input_backward and weight_backward are ticks of split backwards, but "
+            "split_backward is False; add split_backward=True, or backward, the ticks of a whole "
+            "one",
+        ),
         ({"num_ranks": 5000}, "expected at most 4096 ranks, found 5000"),
         (
             {"num_microbatches": 10**15},

@@ -16,8 +16,10 @@ from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedOffloads
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
+from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.shapes.shaping import ShapedPipeline
 from bubbleproof.verify.candidates import rank_claims
+from bubbleproof.verify.candidates.bundle import CandidateBound, check_bundle
 from bubbleproof.verify.candidates.cases import candidate_refusal
 from bubbleproof.verify.candidates.rank_claims import (
     NoRoom,
@@ -303,6 +305,18 @@ BOTH_WAYS = Pipeline(
 LAST_W = Pipeline(
     num_ranks=2, num_microbatches=1, backward=6, weight_backward=(0, 5), split_backward=True
 )
+
+
+def test_a_bundle_bounds_a_frozen_pipeline_by_what_it_does() -> None:
+    """At most 48, which is reached (``FROZEN``)."""
+    space = PlanSpace(pipeline=FROZEN)
+    [candidate] = space.candidates()
+    for rank, bound, proved in ((0, 48, 48), (1, 60, None)):
+        proof = RankWork(rank=rank, bound=bound)
+        entry = CandidateBound(candidate=candidate, bound=bound, certificate=proof)
+        assert check_bundle(space, (entry,)).bound == proved
+
+
 CONTROLS: dict[str, tuple[Pipeline, RankClaim, int, object, str, object]] = {
     "a life of 0": (INSTANT, NoRoom(rank=1, bound=NEVER), 24, rank_claims, "_lives", without_life),
     "the last slice's life": (
