@@ -46,7 +46,8 @@ class Draw:
         """Samples that no choice has taken yet, (stage, microbatch)."""
         made = self.pipeline.choices
         again = made.recompute or Recompute()
-        taken = {(one.stage, one.microbatch) for one in (*made.evictions, *made.offloads)}
+        moved: list[Eviction | ActivationOffload] = [*made.evictions, *made.offloads]
+        taken = {(one.stage, one.microbatch) for one in moved}
         hosted = made.state_offload.stages if made.state_offload else ()
         samples = product(range(self.pipeline.num_stages), range(self.pipeline.num_microbatches))
         return [
@@ -65,7 +66,7 @@ def combined(random: Random, *, least: int = 0, without: tuple[str, ...] = ()) -
     return anything(random, shape_of(random, 4, 4), least=least, without=("capacity", *without))
 
 
-def shape_of(random: Random, ranks: int, microbatches: int) -> dict[str, int]:
+def shape_of(random: Random, ranks: int, microbatches: int) -> dict[str, Any]:
     """So many at most, of one chunk or two and one slice or two."""
     return {
         "num_ranks": random.randint(1, ranks),
@@ -77,7 +78,7 @@ def shape_of(random: Random, ranks: int, microbatches: int) -> dict[str, int]:
 
 def anything(
     random: Random,
-    shape: dict[str, int],
+    shape: dict[str, Any],
     *,
     least: int = 0,
     without: tuple[str, ...] = (),
@@ -139,7 +140,8 @@ def _rows(low: int, high: int) -> Callable[[Draw], object]:
 
 
 def _released(draw: Draw) -> object:
-    return tuple(draw.random.randint(min(0, -held // 2), held) for held in draw.pipeline.activation)
+    activation = draw.pipeline.per_stage.activation.tolist()
+    return tuple(draw.random.randint(min(0, -held // 2), held) for held in activation)
 
 
 def _link(draw: Draw) -> object:

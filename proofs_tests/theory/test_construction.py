@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import fields, is_dataclass, replace
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -76,8 +77,8 @@ def act(kind: Kind, stage: int, microbatch: int) -> Action:
     return Action(kind=kind, stage=stage, microbatch=microbatch)
 
 
-MOVED = {"microbatch": 0, "source": 0, "target": 1, "duration": 1}
-CLASHES: dict[str, tuple[dict[str, object], str]] = {
+MOVED: dict[str, Any] = {"microbatch": 0, "source": 0, "target": 1, "duration": 1}
+CLASHES: dict[str, tuple[dict[str, Any], str]] = {
     "a frozen stage that is not there": ({"frozen_stages": (7,)}, "stage 7 has no F"),
     "frozen twice": ({"frozen_stages": (1, 1)}, "each frozen stage is named once"),
     "evicted from another rank": (
@@ -136,14 +137,15 @@ UNSPLIT = (
 
 
 @pytest.mark.parametrize("given", [{"input_backward": 1}, {"weight_backward": (1, 2)}])
-def test_halves_of_backwards_that_run_whole_are_refused(given: dict[str, object]) -> None:
+def test_halves_of_backwards_that_run_whole_are_refused(given: dict[str, Any]) -> None:
     """Told alone they were left out, and whole backwards took the 2 ticks of nobody's choice."""
     both = {"input_backward": 1, "weight_backward": 1, **given}
     for halves in (given, both):
         with pytest.raises(ValueError, match=UNSPLIT):
             Pipeline(num_ranks=2, num_microbatches=2, **halves)
-        told: list[dict[str, object]] = [{"split_backward": True}, {"backward": 3}]
-        for more in (*told, {"frozen_stages": (0,)}):
+        told: list[dict[str, Any]] = [{"split_backward": True}, {"backward": 3}]
+        told.append({"frozen_stages": (0,)})
+        for more in told:
             made = Pipeline(num_ranks=2, num_microbatches=2, **halves, **more)
             assert made.with_changes(unit="us") == made.with_changes(unit="us")
 

@@ -223,9 +223,9 @@ class PipelineStatement(_ChoicesByName):
     def is_extreme(self) -> bool:
         """Whether its numbers, or their sums, could be too large for a Problem, which says so."""
         numbers = np.hstack([np.ravel(getattr(self, name)) for name in (*TICKS, *_PER_STAGE)])
-        ways = (self, *self.links)
+        ways: tuple[Link | PipelineStatement, ...] = (self, *self.links)
         flat = [*numbers.tolist(), *chain(*self.workspace), *(way.latency for way in ways)]
-        rates = [1, *(1 / Fraction(way.bandwidth) for way in ways if way.bandwidth)]
+        rates = [Fraction(1), *(1 / Fraction(way.bandwidth) for way in ways if way.bandwidth)]
         actions = self.num_stages * self.num_microbatches * self.num_slices
         most = max(map(abs, flat)) * max(rates) * actions
         is_long = self.num_stages > MAX_STAGE or self.num_slices > MAX_SLICE
