@@ -28,7 +28,11 @@ from bubbleproof.verify.candidates.rank_claims import (
     RankWork,
     ShownByRanks,
 )
-from bubbleproof.verify.certificates.one_machine import OneMachine, one_machine_refusal
+from bubbleproof.verify.certificates.one_machine import (
+    OneMachine,
+    one_machine_refusal,
+    paths_along,
+)
 from proofs_tests.patience import PATIENCE
 from proofs_tests.sized import sized
 from proofs_tests.solvers.plain_model import optimum
@@ -226,7 +230,7 @@ def test_a_frozen_stage_does_no_work_that_is_not_its_own() -> None:
 # schedule refutes.
 
 NEVER = 1 << 40
-LIVES, PATHS, COPIED = rank_claims._lives, rank_claims.paths_along, rank_claims.copied_problem
+LIVES, PATHS, COPIED = rank_claims._lives, paths_along, rank_claims.copied_problem
 
 
 def without_life(problem: Problem, forward: Ints, backward: Ints) -> Ints:
