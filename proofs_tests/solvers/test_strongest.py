@@ -79,7 +79,7 @@ def test_what_solve_returns_is_refused_one_tick_higher(objective: str) -> None:
 
 
 def test_no_more_is_asked_of_a_proof_than_a_schedule_leaves_open() -> None:
-    """An optimum is not asked to be more; where nothing is known, not beyond one after the other."""
+    """Not beyond a known schedule, or else beyond one task after the other."""
     problem = tight_loop(2, 6, num_ranks=1).problem()
     work = int(problem.duration.sum())
     tasks = tuple(range(problem.num_tasks))
