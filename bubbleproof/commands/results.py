@@ -42,6 +42,14 @@ def proof_text(source: ProblemInput, result: Result) -> str:
     return f"{text}; {peak}" if peak else text
 
 
+def engine_text(engine: str, result: Result) -> str:
+    """What the engine that was asked for found, and what it claims by itself."""
+    found = "no schedule" if result.value is None else f"{result.objective} {result.value}"
+    if result.engine_bound is None:
+        return f"{engine} found {found}, and claims no bound"
+    return f"{engine} found {found}, and claims that none is below {result.engine_bound}"
+
+
 def bound_text(source: ProblemInput, result: Result) -> str:
     """The certified bound and what proves it."""
     problem, certificate = certified(source, result)

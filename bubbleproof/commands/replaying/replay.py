@@ -45,7 +45,9 @@ def run_replay(request: ReplayRequest) -> int:
     """
     require_endings(request.targets)
     request = with_planned_model(request)
+    request.model.require_meaning()
     if request.communication.torchrun:
+        request.run.leave_out("ranks that torchrun starts", "seed")
         parent = os.getppid()  # before torch is loaded, which takes a while
         with torch_needed():
             from bubbleproof.commands.replaying.under_torchrun import run_rank
@@ -77,6 +79,10 @@ def _require_backend(request: ReplayRequest) -> None:
     if backend not in BACKENDS:
         known = f"{', '.join(BACKENDS)}, or nccl under torchrun"
         raise ValueError(f"replay backend must be one of {known}, got {backend!r}")
+    if backend == OWN_BACKENDS[0]:
+        request.communication.leave_out("ranks in one process", "timeout", "debug_headers")
+    else:
+        request.run.leave_out(f"ranks in processes of their own ({backend})", "seed")
     if backend in OWN_BACKENDS:
         return
     if request.run.unsafe:
