@@ -88,7 +88,8 @@ def _peak_text(source: ProblemInput, result: Result) -> str:
     bound = result.peak_bound
     if bound is None:
         return ""
-    return f"no peak below {bound.value} {source.problem.memory_unit} ({bound.reason})"
+    said = f"no peak below {bound.value} {source.problem.memory_unit} {bound.proof.value}"
+    return f"{said}, in no certificate: {bound.reason}"
 
 
 def result_rows(source: ProblemInput, result: Result) -> list[tuple[str, str]]:

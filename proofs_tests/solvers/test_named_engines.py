@@ -22,6 +22,8 @@ from proofs_tests.solvers.brute_force import brute_force, least_span_idle
 from proofs_tests.solvers.exhaustive import Exhaustive, TooMuchWork
 from proofs_tests.solvers.random_problems import random_problem
 
+__all__ = ["command"]
+
 SMALL = Pipeline(num_ranks=2, num_microbatches=2, forward=2, backward=3, capacity=1)
 HERE = [name for name in ENGINES if is_installed(name)]
 
