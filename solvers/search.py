@@ -8,9 +8,11 @@ schedule that is refused, or a refuted limit within which a schedule is known, i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, partial
+from itertools import chain, islice
 from math import inf
 
 from bubbleproof.faults import FaultError
@@ -20,7 +22,7 @@ from bubbleproof.solvers.encoding import Encoding, Objective
 from bubbleproof.solvers.engines import engine, has_sat
 from bubbleproof.solvers.engines.engine import Budget, EngineOutcome
 from bubbleproof.solvers.engines.interruption import run_interruptibly
-from bubbleproof.solvers.gate import bound_from, schedule_from
+from bubbleproof.solvers.gate import bound_from, schedule_from, value_of
 from bubbleproof.solvers.identical import identical
 from bubbleproof.solvers.lists.large import LEAST_MICROBATCHES, PREPARED, LargeSearch
 from bubbleproof.solvers.lists.listing import LISTED, listed_programs
@@ -34,6 +36,7 @@ from bubbleproof.solvers.search_state import Incumbent, Method
 from bubbleproof.solvers.starts import joined, starts_by_task
 from bubbleproof.solvers.window_search import WindowSearch
 from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
@@ -94,11 +97,11 @@ class Search(BoundSearch):
     def run(self, starts: Iterable[tuple[str, Program]]) -> Result:
         """Search; the starts are programs to begin from, those that do not fit are passed over.
 
-        An engine that is named decides alone: no schedule and no bound is there before it, and
-        what is proved afterwards of its answer has a certificate.
+        An engine that is named decides alone: no schedule and no bound is there before it. Its
+        claim is then held against known orders, which are no part of the answer, and certified.
         """
         if self.options.engine != "auto":
-            return self.alone(last=self._certify)
+            return self.alone(last=partial(self._certify, starts))
         if (found := self.begin(starts)) is not None:
             return found
         self.go_on()
@@ -109,8 +112,14 @@ class Search(BoundSearch):
         """The other engines that ``auto`` calls."""
         self.take(*(partial(self._call_if_open, *part) for part in PARTS[1:]))
 
-    def _certify(self) -> None:
-        """What certificates show of an engine's answer."""
+    def _certify(self, starts: Iterable[tuple[str, Program]]) -> None:
+        """Hold an engine's claim against known orders; what certificates show of its answer."""
+        listed = listed_programs(self.problem, self.bounds, 0, lambda: False)
+        for name, program in chain(starts, islice(listed, 1)):
+            with suppress(UntimedProgram):
+                measured = self._accepted(left_shift(self.problem, program))
+                if measured is not None:
+                    self.claimed.require(value_of(measured, self.objective), name)
         self.admit(self.bounds.best, "bounds", self.problem)
         self._certify_claim()
 
@@ -309,17 +318,20 @@ class Search(BoundSearch):
 
     def _try_schedule(self, name: str, schedule: Schedule) -> bool:
         """Whether the checker accepts the schedule; keep it if it is the best so far."""
-        verdict = check(self.problem, schedule)
-        if not verdict.ok or verdict.measured is None:
-            return False
-        if len(self.latest) and broken_by(self.problem, self.latest, schedule):
+        measured = self._accepted(schedule)
+        if measured is None:
             return False
         self.offer(
-            Incumbent(
-                problem=self.problem, schedule=schedule, measured=verdict.measured, origin=name
-            )
+            Incumbent(problem=self.problem, schedule=schedule, measured=measured, origin=name)
         )
         return True
+
+    def _accepted(self, schedule: Schedule) -> Measures | None:
+        """The measures of a schedule that the checker accepts and that keeps the latest starts."""
+        verdict = check(self.problem, schedule)
+        if not verdict.ok or (len(self.latest) and broken_by(self.problem, self.latest, schedule)):
+            return None
+        return verdict.measured
 
     def _call_engine(self, name: str, share: float) -> None:
         """Let an engine improve the incumbent and the bound in a share of the time left."""

@@ -193,7 +193,7 @@ def test_a_stage_of_no_ticks_needs_no_room(command: Run, tmp_path: Path) -> None
 def test_what_solve_calls_checked_is_what_its_file_proves(
     objective: str, command: Run, tmp_path: Path
 ) -> None:
-    """Each objective: "certificate checked" is of the value that ``verify`` accepts the file for."""
+    """Each objective: what is called checked is what ``verify`` accepts of the file."""
     problem, schedule, proof = (str(tmp_path / name) for name in ("p.toml", "s.json", "c.json"))
     Path(problem).write_text(
         "ranks = 3\nmicrobatches = 5\n[durations]\nforward = 2\nbackward = 4\n"

@@ -313,9 +313,9 @@ def folder(tmp_path: Path, command: Run, monkeypatch: pytest.MonkeyPatch) -> Pat
 def _prepare(command: Run, words: str) -> None:
     """The files that take longer, where they are named."""
     if "s.json" in words or "s-bound.json" in words:
-        command(*"solve small.toml -o s.json --certificate s-bound.json".split())
+        command(*["solve", "small.toml", "-o", "s.json", "--certificate", "s-bound.json"])
     if "planned" in words or "bundle.json" in words:
-        command(*"plan plan.toml -o planned --certificate bundle.json".split())
+        command(*["plan", "plan.toml", "-o", "planned", "--certificate", "bundle.json"])
 
 
 @pytest.mark.parametrize("case", [c for c in ALL if c.outcome == "refused"], ids=" ".join)
