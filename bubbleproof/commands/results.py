@@ -44,7 +44,8 @@ def proof_text(source: ProblemInput, result: Result) -> str:
 
 def engine_text(engine: str, result: Result) -> str:
     """What the engine that was asked for found, and what it claims by itself."""
-    found = "no schedule" if result.value is None else f"{result.objective} {result.value}"
+    name = result.objective.removesuffix("-then-peak")
+    found = "no schedule" if result.value is None else f"{name} {result.value}"
     if result.engine_bound is None:
         return f"{engine} found {found}, and claims no bound"
     return f"{engine} found {found}, and claims that none is below {result.engine_bound}"
