@@ -3,6 +3,9 @@
 Loading the command takes a second, in which there is nothing to undo or to tell: a Ctrl-C ends the
 process then and there with one line and the status of an interruption, and so it does after the
 command, while Python ends. In between ``commands.last_resort`` answers it.
+
+A standard output that is closed from the start is unusable: the command says so and does nothing,
+or the first file that it opens would become its standard output.
 """
 
 from __future__ import annotations
@@ -15,12 +18,11 @@ from types import FrameType
 
 def main() -> None:
     """Load the command and run it; exits with its status."""
+    _require_streams()
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
     if sys.argv[1:] == ["--version"]:  # in a tenth of a second, with no command loaded
-        from bubbleproof.version import package_version
-
-        sys.stdout.write(f"bubbleproof {package_version()}\n")
+        _tell_version()
         return
     from bubbleproof.cli import main as command
 
@@ -34,6 +36,28 @@ def main() -> None:
     finally:
         if is_ours:
             signal.signal(signal.SIGINT, _end)
+
+
+def _tell_version() -> None:
+    from bubbleproof.version import package_version
+
+    try:
+        os.write(sys.stdout.fileno(), f"bubbleproof {package_version()}\n".encode())
+    except BrokenPipeError:
+        sys.exit(1)
+    except OSError as error:
+        sys.stderr.write(f"bubbleproof: {error}\n")
+        sys.exit(2)
+
+
+def _require_streams() -> None:
+    """End with one line where there is no standard output; errors may go nowhere."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 -- kept to the end
+    if sys.stdout is None:
+        why = "standard output is closed, and the answer goes there"
+        sys.stderr.write(f"bubbleproof: {why}; send it to a file, or to {os.devnull}\n")
+        sys.exit(2)
 
 
 def _end(_signal: int, _frame: FrameType | None) -> None:

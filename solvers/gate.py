@@ -8,7 +8,8 @@ certificate that is refused contradicts nothing, and proves nothing: it is left 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.verify.certificates.certificate_decision import check_certificate
 from bubbleproof.verify.certificates.certificate_rule import Certificate
+from bubbleproof.verify.certificates.certificate_rule import refusal as certificate_refusal
 from bubbleproof.verify.check import check
 from bubbleproof.verify.verdict import Verdict
 
@@ -179,3 +181,49 @@ def refusal(who: str, certificate: Certificate, problem: Problem, objective: str
         why = "; ".join(violation.message for violation in finding.violations)
     given = f"a certificate of {objective} >= {certificate.bound} ({who})"
     return f"{given} was refused and is not used: {why}; please report this"
+
+
+def strongest(certificate: Certificate, problem: Problem, most: int | None) -> Certificate:
+    """The certificate with the greatest bound that its checker accepts of the same proof.
+
+    What a search set out to show may be less than what it found. Precondition: the checker accepts
+    the certificate as it is.
+
+    Parameters
+    ----------
+    most
+        The value of a checked schedule, beyond which nothing is proved; None where none is known.
+        Then it is the ticks in which all is done one after the other: what takes longer does not
+        exist, and any proof of it proves everything.
+    """
+    if most is None:
+        most = int(problem.duration.sum() + np.maximum(problem.edges.lag, 0).sum())
+
+    def proves(bound: int) -> bool:
+        return certificate_refusal(problem, replace(certificate, bound=bound)) is None
+
+    return replace(certificate, bound=greatest(certificate.bound, most, proves))
+
+
+def greatest(least: int, most: int, proves: Callable[[int], bool]) -> int:
+    """The greatest bound up to ``most`` that is proved, by steps that double and then by halving.
+
+    The bound above it is not proved, or it is ``most``.
+
+    Parameters
+    ----------
+    least
+        A bound in ticks that is proved.
+    most
+        A bound that nothing exceeds.
+    proves
+        Whether a bound is proved.
+    """
+    step = 1
+    while least < most and proves(min(least + step, most)):
+        least, step = min(least + step, most), 2 * step
+    beyond = min(least + step, most)
+    while beyond - least > 1:
+        half = (least + beyond) // 2
+        least, beyond = (half, beyond) if proves(half) else (least, half)
+    return least

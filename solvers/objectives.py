@@ -14,7 +14,7 @@ from dataclasses import replace
 from bubbleproof.solvers.demands import Demands
 from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.options import Goal, SolveOptions
-from bubbleproof.solvers.result import PeakBound, Result, Status
+from bubbleproof.solvers.result import PeakBound, ProofOrigin, Result, Status
 from bubbleproof.solvers.search import Search
 from bubbleproof.solvers.search_state import whole_of
 from bubbleproof.theory.model.problem import Problem
@@ -32,7 +32,8 @@ def least_peak(
 ) -> Result:
     """The least peak of any schedule whose makespan is at most ``options.within`` (None: any).
 
-    For ``makespan-then-peak`` that is the least makespan, whose bounds the result then tells.
+    For ``makespan-then-peak`` that is the least makespan, whose bounds the result then tells. For
+    ``peak`` the result has no certificate: those of the steps are about less memory each.
     """
     began, whole = time.perf_counter(), whole or whole_of(options)
     done, is_second = whole.meter.units, options.objective == "makespan-then-peak"
@@ -52,6 +53,8 @@ def least_peak(
             engine_bound=first.engine_bound,
             objective="makespan-then-peak",
         )
+    else:
+        found = replace(found, lower_bound=0, certificate=None, engine_bound=None)
     return replace(found, seconds=time.perf_counter() - began, work=whole.meter.units - done)
 
 
@@ -103,7 +106,9 @@ def _lowered(
         )
         found = search.run(())
         if found.status is Status.INFEASIBLE:
-            bound = PeakBound(value=peak, proof=found.infeasible_by, reason=found.reason)
+            is_claimed = found.infeasible_by is ProofOrigin.ENGINE
+            proof = ProofOrigin.ENGINE if is_claimed else ProofOrigin.ARGUMENT
+            bound = PeakBound(value=peak, proof=proof, reason=found.reason)
             return replace(best, objective="peak", status=Status.OPTIMAL, peak_bound=bound)
         if found.found is None:
             return replace(best, objective="peak", status=Status.FEASIBLE, reason=found.reason)

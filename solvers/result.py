@@ -38,7 +38,11 @@ class ProofOrigin(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeakBound:
-    """No schedule (within the makespan asked for) has a peak below ``value`` memory units."""
+    """No schedule (within the makespan asked for) has a peak below ``value`` memory units.
+
+    What was checked is a certificate of each step's problem, of less memory; none is about the
+    problem itself and can be written. So ``proof`` is an ARGUMENT, or the word of an ENGINE.
+    """
 
     value: int
     proof: ProofOrigin
@@ -155,9 +159,9 @@ class Result:
             return None
         if self.objective == "peak":
             return None if self.peak_bound is None else self.peak_bound.proof
-        if self.peak_bound is not None and self.peak_bound.proof is ProofOrigin.ENGINE:
+        if self.value != self.lower_bound:
             return ProofOrigin.ENGINE
-        return ProofOrigin.CERTIFICATE if self.value == self.lower_bound else ProofOrigin.ENGINE
+        return ProofOrigin.CERTIFICATE if self.peak_bound is None else self.peak_bound.proof
 
     @property
     def infeasible_by(self) -> ProofOrigin:

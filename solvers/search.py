@@ -8,9 +8,11 @@ schedule that is refused, or a refuted limit within which a schedule is known, i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, partial
+from itertools import chain, islice
 from math import inf
 
 from bubbleproof.faults import FaultError
@@ -20,7 +22,7 @@ from bubbleproof.solvers.encoding import Encoding, Objective
 from bubbleproof.solvers.engines import engine, has_sat
 from bubbleproof.solvers.engines.engine import Budget, EngineOutcome
 from bubbleproof.solvers.engines.interruption import run_interruptibly
-from bubbleproof.solvers.gate import bound_from, schedule_from
+from bubbleproof.solvers.gate import bound_from, schedule_from, value_of
 from bubbleproof.solvers.identical import identical
 from bubbleproof.solvers.lists.large import LEAST_MICROBATCHES, PREPARED, LargeSearch
 from bubbleproof.solvers.lists.listing import LISTED, listed_programs
@@ -30,10 +32,11 @@ from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.refutation.contradictions import contradiction, cycle, overfull
 from bubbleproof.solvers.refutation.propagation import windows
 from bubbleproof.solvers.result import Result, Status
-from bubbleproof.solvers.search_state import Incumbent
+from bubbleproof.solvers.search_state import Incumbent, Method
 from bubbleproof.solvers.starts import joined, starts_by_task
 from bubbleproof.solvers.window_search import WindowSearch
 from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
@@ -92,21 +95,32 @@ class Search(BoundSearch):
         self.lists: ModuloLists | None = None
 
     def run(self, starts: Iterable[tuple[str, Program]]) -> Result:
-        """Search; the starts are programs to begin from, those that do not fit are passed over."""
+        """Search; the starts are programs to begin from, those that do not fit are passed over.
+
+        An engine that is named decides alone: no schedule and no bound is there before it. Its
+        claim is then held against known orders, which are no part of the answer, and certified.
+        """
+        if self.options.engine != "auto":
+            return self.alone(last=partial(self._certify, starts))
         if (found := self.begin(starts)) is not None:
             return found
         self.go_on()
-        self.take(last=self._finish)
+        self.take(last=self._certify_claim)
         return self.conclude()
 
     def go_on(self) -> None:
         """The other engines that ``auto`` calls."""
         self.take(*(partial(self._call_if_open, *part) for part in PARTS[1:]))
 
-    def _finish(self) -> None:
-        """The engine that was asked for, whatever is known; and certificates."""
-        if self.options.engine != "auto":
-            self._call_engine(self.options.engine, 1.0)
+    def _certify(self, starts: Iterable[tuple[str, Program]]) -> None:
+        """Hold an engine's claim against known orders; what certificates show of its answer."""
+        listed = listed_programs(self.problem, self.bounds, 0, lambda: False)
+        for name, program in chain(starts, islice(listed, 1)):
+            with suppress(UntimedProgram):
+                measured = self._accepted(left_shift(self.problem, program))
+                if measured is not None:
+                    self.claimed.require(value_of(measured, self.objective), name)
+        self.admit(self.bounds.best, "bounds", self.problem)
         self._certify_claim()
 
     def begin(self, starts: Iterable[tuple[str, Program]]) -> Result | None:
@@ -130,11 +144,14 @@ class Search(BoundSearch):
         )
         return None
 
-    def alone(self) -> Result:
-        """What the engine asked for decides by itself, with no schedule to begin from."""
+    def alone(self, last: Method = lambda: None) -> Result:
+        """What the engine asked for decides by itself, with no schedule to begin from.
+
+        ``last`` follows the engine.
+        """
         if (found := self._contradicted()) is not None:  # of which no engine is told
             return found
-        self.take(last=partial(self._call_engine, self.options.engine, 1.0))
+        self.take(partial(self._call_engine, self.options.engine, 1.0), last=last)
         return self.conclude()
 
     def _contradicted(self) -> Result | None:
@@ -162,8 +179,7 @@ class Search(BoundSearch):
 
     def _price(self) -> None:
         """Better bounds by prices, where an engine does not see the whole problem at a glance."""
-        is_meant = self.options.engine == "auto" and self.is_certifying
-        if is_meant and self.problem.num_tasks >= LEAST_IMPROVED:
+        if self.is_certifying and self.problem.num_tasks >= LEAST_IMPROVED:
             self._accept_prices(self.budget(PRICING))
 
     def _excerpt(self) -> None:
@@ -172,10 +188,10 @@ class Search(BoundSearch):
         They take long, and an engine closes some of these problems in less.
         """
         is_seen = self.problem.num_tasks <= MOST_GLANCED
-        is_meant = self.options.engine == "auto" and self.is_certifying
-        if is_meant and not is_seen:
-            self._call_if_open("cpsat", LOOKING, MOST_SEARCHED)
-        if not is_meant or is_seen or not self._is_open:
+        if not self.is_certifying or is_seen:
+            return
+        self._call_if_open("cpsat", LOOKING, MOST_SEARCHED)
+        if not self._is_open:
             return
         budget = self.budget(EXCERPTING)
         options = replace(self.options, within=None, certified=True, progress=None)
@@ -198,7 +214,7 @@ class Search(BoundSearch):
 
     def _improve(self, share: float) -> None:
         """Better schedules window by window, from the best one on."""
-        is_meant = self.options.engine == "auto" and self.objective == "makespan"
+        is_meant = self.objective == "makespan"
         is_large = self.problem.num_tasks >= LEAST_IMPROVED and not len(self.latest)
         is_seen = self.problem.num_tasks <= MOST_GLANCED and not self._shares_stores
         is_meant = is_meant and is_large and not (is_seen and share > GLANCING)
@@ -214,8 +230,7 @@ class Search(BoundSearch):
 
     def _call_if_open(self, name: str, share: float, most_tasks: int) -> None:
         """An engine that ``auto`` calls; its schedule may be all that a proof by probing needs."""
-        is_meant = self.options.engine == "auto" and self.problem.num_tasks <= most_tasks
-        if is_meant and self._is_open and (name != "sat" or has_sat()):
+        if self.problem.num_tasks <= most_tasks and self._is_open and (name != "sat" or has_sat()):
             self._call_engine(name, share)
             self._narrow_if_open()
 
@@ -233,8 +248,8 @@ class Search(BoundSearch):
 
     def _lengthen(self) -> None:
         """For many microbatches lengthened schedules, and those that repeat."""
-        is_meant = self.options.engine == "auto" and self.objective == "makespan"
-        alike = identical(self.bounds.order) if is_meant and self.whole.seconds else None
+        is_meant = self.objective == "makespan" and self.whole.seconds
+        alike = identical(self.bounds.order) if is_meant else None
         if alike is None or alike.num_microbatches < LEAST_MICROBATCHES:
             return
         budget = self.budget(LENGTHENING)
@@ -303,17 +318,20 @@ class Search(BoundSearch):
 
     def _try_schedule(self, name: str, schedule: Schedule) -> bool:
         """Whether the checker accepts the schedule; keep it if it is the best so far."""
-        verdict = check(self.problem, schedule)
-        if not verdict.ok or verdict.measured is None:
-            return False
-        if len(self.latest) and broken_by(self.problem, self.latest, schedule):
+        measured = self._accepted(schedule)
+        if measured is None:
             return False
         self.offer(
-            Incumbent(
-                problem=self.problem, schedule=schedule, measured=verdict.measured, origin=name
-            )
+            Incumbent(problem=self.problem, schedule=schedule, measured=measured, origin=name)
         )
         return True
+
+    def _accepted(self, schedule: Schedule) -> Measures | None:
+        """The measures of a schedule that the checker accepts and that keeps the latest starts."""
+        verdict = check(self.problem, schedule)
+        if not verdict.ok or (len(self.latest) and broken_by(self.problem, self.latest, schedule)):
+            return None
+        return verdict.measured
 
     def _call_engine(self, name: str, share: float) -> None:
         """Let an engine improve the incumbent and the bound in a share of the time left."""

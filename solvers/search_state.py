@@ -23,7 +23,7 @@ from typing import ClassVar
 from bubbleproof.platforms import has_memory_limits
 from bubbleproof.solvers.encoding import Objective
 from bubbleproof.solvers.engines.engine import Budget, ReportProgress
-from bubbleproof.solvers.gate import BoundClaim, refusal, value_of
+from bubbleproof.solvers.gate import BoundClaim, refusal, strongest, value_of
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import MeasuredSchedule, Result, Status
 from bubbleproof.theory.model.measures import Measures
@@ -175,7 +175,7 @@ class SearchState:
             self.report(found.origin)
 
     def admit(self, certificate: Certificate, who: str, problem: Problem) -> None:
-        """Keep a certificate, if its checker accepts it.
+        """Keep a certificate, if its checker accepts it, with the most that its proof shows.
 
         Parameters
         ----------
@@ -187,6 +187,7 @@ class SearchState:
         if (refused := refusal(who, certificate, problem, self.objective)) is not None:
             self.refusals[refused] = None
             return
+        certificate = strongest(certificate, problem, self.value)
         certified = BoundClaim(who=f"the certificate of {who}", bound=certificate.bound)
         self.require(certified)
         self.certified, self.certificate = certified, certificate

@@ -42,6 +42,15 @@ def proof_text(source: ProblemInput, result: Result) -> str:
     return f"{text}; {peak}" if peak else text
 
 
+def engine_text(engine: str, result: Result) -> str:
+    """What the engine that was asked for found, and what it claims by itself."""
+    name = result.objective.removesuffix("-then-peak")
+    found = "no schedule" if result.value is None else f"{name} {result.value}"
+    if result.engine_bound is None:
+        return f"{engine} found {found}, and claims no bound"
+    return f"{engine} found {found}, and claims that none is below {result.engine_bound}"
+
+
 def bound_text(source: ProblemInput, result: Result) -> str:
     """The certified bound and what proves it."""
     problem, certificate = certified(source, result)
@@ -80,7 +89,8 @@ def _peak_text(source: ProblemInput, result: Result) -> str:
     bound = result.peak_bound
     if bound is None:
         return ""
-    return f"no peak below {bound.value} {source.problem.memory_unit} ({bound.reason})"
+    said = f"no peak below {bound.value} {source.problem.memory_unit} {bound.proof.value}"
+    return f"{said}, in no certificate: {bound.reason}"
 
 
 def result_rows(source: ProblemInput, result: Result) -> list[tuple[str, str]]:

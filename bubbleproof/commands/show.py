@@ -10,6 +10,7 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 from bubbleproof.commands.inputs import read_schedule_input
+from bubbleproof.commands.options.option_groups import require_meaning
 from bubbleproof.commands.options.targets import require_writable, written_together
 from bubbleproof.commands.output import BROKEN, HOLDS, print_text, say
 from bubbleproof.commands.pytorch_words import chosen_version, handed_to
@@ -201,11 +202,13 @@ def run_convert(
         raise ValueError(
             "--torch is for a table with messages: convert SCHEDULE x.csv --communication"
         )
+    is_table = target.endswith(".csv")
+    require_meaning("--communication", "what is no table (.csv)", is_given=communication > is_table)
     given = read_schedule_input(schedule[:-1], dialect=dialect, problem=problem)
     with written_together(None, target) as (_, new):
         if target.endswith(".perfetto.json"):
             write_trace(new, given.problem, given.timed())
-        elif target.endswith(".csv"):
+        elif is_table:
             for loss in _write_table(given, new, version, communication=communication):
                 say(f"lost: {loss}")
             say(handed_to(version, communication=communication))

@@ -24,14 +24,14 @@ from bubbleproof.commands.output import (
     print_table,
     say,
 )
-from bubbleproof.commands.results import certified, result_rows, result_to_json
+from bubbleproof.commands.results import certified, engine_text, result_rows, result_to_json
 from bubbleproof.formats import ScheduleFile, write_certificate, write_schedule
 from bubbleproof.formats.plans.cases_json import write_proof
 from bubbleproof.formats.schedule_file import with_claims
 from bubbleproof.solvers import ProofOrigin, Result, SolveOptions, Status, solve
 from bubbleproof.solvers.choices.solving_choices import solve_choices
 from bubbleproof.solvers.demands import Demands
-from bubbleproof.solvers.engines import require_engine
+from bubbleproof.solvers.engines import UNTOLD, require_engine
 from bubbleproof.solvers.options import Goal
 
 EXIT = {
@@ -47,12 +47,15 @@ def run_solve(
 ) -> int:
     """Solve one problem, print the result, and write the schedule where asked."""
     require_engine(search.engine)
+    search.leave_out(f"--engine {search.engine}", *UNTOLD.get(search.engine, ()))
     for what, target in (("schedule", output.output), ("certificate", output.certificate)):
         if target is not None and not target.endswith(".json"):
             raise ValueError(f"the {what}'s file must end in .json, got {target!r}")
     source = read_problem_input(problem)
     demanded = read_demands(source.problem, demands)
     options = options_for(source, search, quiet=output.json)
+    if options.objective == "peak":
+        output.leave_out("the objective peak, whose proof is in no file", "certificate")
     original = source.problem
     is_wanted = output.certificate is not None or search.certified
     source, result = solve_input(source, options, demanded, by_cases=is_wanted)
@@ -66,6 +69,8 @@ def run_solve(
         )
     else:
         rows = [*result_rows(source, result), *(("because", cause) for cause in causes)]
+        if search.engine != "auto":
+            rows.insert(1, ("engine", engine_text(search.engine, result)))
         if demanded:
             rows.insert(1, ("scope", _scope(demanded)))
         print_table(source.name, ("quantity", "value"), rows)

@@ -30,12 +30,13 @@ if TYPE_CHECKING:  # readers and pages are loaded where they are asked for
 
 def run_verify(schedule: list[str], request: VerifyRequest) -> int:
     """Verify one schedule, and perhaps a certificate of how good it is, and print the verdict."""
-    problem, comm, certificate = request.problem, request.comm or (), request.certificate
+    problem, certificate = request.problem, request.certificate
+    request.leave_out("one schedule", "workers")
     if request.spec:
         from bubbleproof.commands.verify_spec import run_spec
 
-        if comm or request.runtime or certificate is not None:
-            raise ValueError("--spec decides rules 1 to 5 and 8 alone: no --comm, no --certificate")
+        rules = "--spec, which decides rules 1 to 5 and 8 alone"
+        request.leave_out(rules, "comm", "runtime", "certificate", "coq")
         return run_spec(schedule, problem=problem, dialect=request.dialect, json=request.json)
     if request.coq is not None and certificate is None:
         raise ValueError("--coq writes a schedule with its certificate: give --certificate too")

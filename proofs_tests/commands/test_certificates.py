@@ -9,6 +9,7 @@ import pytest
 
 from bubbleproof.formats import write_certificate
 from bubbleproof.solvers.bounds import lower_bounds
+from bubbleproof.solvers.options import OBJECTIVES
 from bubbleproof.solvers.refutation.proofs import refute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.commands.conftest import Run
@@ -186,3 +187,38 @@ def test_a_stage_of_no_ticks_needs_no_room(command: Run, tmp_path: Path) -> None
     refused = command("verify", problem, "--certificate", path)
     assert refused.status == 1
     assert "nothing is proved about how good the plan is" in refused.out
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_what_solve_calls_checked_is_what_its_file_proves(
+    objective: str, command: Run, tmp_path: Path
+) -> None:
+    """Each objective: what is called checked is what ``verify`` accepts of the file."""
+    problem, schedule, proof = (str(tmp_path / name) for name in ("p.toml", "s.json", "c.json"))
+    Path(problem).write_text(
+        "ranks = 3\nmicrobatches = 5\n[durations]\nforward = 2\nbackward = 4\n"
+        "[memory]\nactivation = 1\n",
+        "utf-8",
+    )
+    words = ("solve", problem, "--objective", objective, "-o", schedule)
+    if objective == "peak":  # what is proved is about problems of less memory
+        refused = command(*words, "--certificate", proof)
+        assert (refused.status, Path(proof).exists()) == (2, False)
+        assert "--certificate has no meaning for the objective peak" in refused.err
+        told = json.loads(command(*words, "--json").out)
+        assert (told["proof"], told["certificate"]) == ("ARGUMENT", None)
+        assert "certificate checked" not in command(*words).out
+        return
+    told = json.loads(command(*words, "--certificate", proof, "--json").out)
+    judged = json.loads(command("verify", schedule, "--certificate", proof, "--json").out)
+    found = judged["certificate"]
+    assert (judged["ok"], found["gap"], found["bound"]) == (True, 0, told["lower_bound"])
+    assert (found["objective"] == objective) == (told["proof"] == "CERTIFICATE")
+    said = " ".join(command(*words).out.replace("│", " ").split())
+    assert f"bound {told['lower_bound']}" in said
+    assert "certificate checked" in said
+    if objective == "makespan-then-peak":
+        # 3 ranks, 5 microbatches: 7 x 6 = 42 ticks, where 1F1B holds 3 on rank 0. With room for 2
+        # microbatches 0, 2 and 4 follow each other there, 3 x 18 = 54 ticks.
+        assert (told["makespan"], told["peak"], told["proof"]) == (42, 3, "ARGUMENT")
+        assert "no peak below 3 activation by the reason given, in no certificate" in said

@@ -45,8 +45,8 @@ def in_two_places() -> None:
 
     replays: list[object] = []
     vars(run_outcome)["replay_given"] = lambda *given, **_: replays.append(given)
-    wrapped = interrupting(Search._finish, 1)
-    setattr(Search, "_finish", wrapped)  # noqa: B010 - mypy takes no assignment to a method
+    wrapped = interrupting(Search._certify_claim, 1)
+    setattr(Search, "_certify_claim", wrapped)  # noqa: B010 - mypy takes no assignment to a method
     status, row = of_run()
     assert (status, row["verdict"], row["measured"]) == (130, *not_run)
     assert replays == []

@@ -102,8 +102,8 @@ def interrupted_claims_at_once() -> None:
 def interrupted_bench() -> None:
     from bubbleproof.solvers.search import Search
 
-    wrapped = interrupting(Search._finish, 2)
-    setattr(Search, "_finish", wrapped)  # noqa: B010 - mypy takes no assignment to a method
+    wrapped = interrupting(Search._certify_claim, 2)
+    setattr(Search, "_certify_claim", wrapped)  # noqa: B010 - mypy takes no assignment to a method
     status, out = answer("bench")
     assert status == 130
     assert out.count("1f1b-p4-m8") == 2, out  # the first run, and what the second had

@@ -8,9 +8,12 @@ import subprocess
 import sys
 from contextlib import redirect_stderr
 from io import StringIO
+from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
+from bubbleproof.cli import app
 from bubbleproof.commands.last_resort import FAULT, status_of_call
 from bubbleproof.commands.measuring import measure
 from proofs_tests.commands.conftest import Run
@@ -109,3 +112,40 @@ def test_a_reader_who_goes_away_hears_no_more() -> None:
         process.stdout.close()
         said = process.stderr.read()
     assert (process.returncode, said) == (1, b"")
+
+
+COMMANDS = sorted(get_command(app).commands)  # type: ignore[attr-defined]  # it is a group
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no shell that closes a stream")
+@pytest.mark.parametrize("word", ["--version", "", *COMMANDS])
+def test_a_closed_standard_output_is_unusable(word: str, tmp_path: Path) -> None:
+    """Nothing is done: the first file that is opened would become the standard output."""
+    shell = f'exec "{sys.executable}" -m bubbleproof {word} >&-'
+    done = subprocess.run(["sh", "-c", shell], stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "bubbleproof: standard output is closed, and the answer goes there; send it to a file, or "
+        f"to {os.devnull}\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no shell that closes a stream")
+@pytest.mark.parametrize("words", ["--version", "measure 1f1b p=2 m=2", "measure"])
+def test_closed_errors_change_no_status(words: str) -> None:
+    command = f'exec "{sys.executable}" -m bubbleproof {words}'
+    statuses = [
+        subprocess.run(["sh", "-c", command + end], capture_output=True).returncode
+        for end in ("", " 2>&-")
+    ]
+    assert statuses[0] == statuses[1]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no disk that is always full")
+@pytest.mark.parametrize("words", ["--version", "measure 1f1b p=2 m=2"])
+def test_a_full_disk_is_one_line(words: str) -> None:
+    command = f'exec "{sys.executable}" -m bubbleproof {words} > /dev/full'
+    done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "No space left" in done.stderr

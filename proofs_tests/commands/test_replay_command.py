@@ -236,14 +236,14 @@ def test_replay_of_an_order_that_waits_for_itself(command: Run, tmp_path: Path) 
         (["replay", "1f1b", "p=2", "m=2", "--learning-rate", "-1"], "rate must be more than 0"),
         (
             ["replay", "1f1b", "p=2", "m=2", "--backend", "torch-runtime", "--steps", "1"],
-            "own ranks",
+            "--steps has no meaning for --backend torch-runtime; leave it out",
         ),
         *(
             (["replay", "1f1b", "p=2", "m=2", "--backend", "torch-runtime", *words], message)
             for words, message in (
-                (["--debug-headers"], "replay --debug-headers is for our own ranks"),
-                (["--no-count-bytes"], "replay --no-count-bytes is for our own ranks"),
-                (["--no-count-work"], "replay --no-count-work is for our own ranks"),
+                (["--debug-headers"], "--debug-headers has no meaning for --backend torch-r"),
+                (["--no-count-bytes"], "--no-count-bytes has no meaning for --backend torch-"),
+                (["--no-count-work"], "--no-count-work has no meaning for --backend torch-"),
                 (["--device", "cuda"], "torch-runtime computes on the cpu, got cuda"),
                 (["--timeout", "nan"], "timeout must be more than 0 and at most"),
             )

@@ -134,8 +134,8 @@ def test_a_broken_schedule_file_is_broken_here_too(command: Run) -> None:
     ("words", "told"),
     [
         (("empty",), "expected a table (.csv) or a schedule (.json) in it or below, found none"),
-        (("made", "--spec"), "--spec goes with one schedule"),
-        (("made", "--certificate", "c.json"), "--certificate goes with one schedule"),
+        (("made", "--spec"), "--spec has no meaning for several schedules"),
+        (("made", "--certificate", "c.json"), "--certificate has no meaning for several schedules"),
         (("made", "--workers", "0"), "workers must be 1 or more"),
         (("made", "--junit", "x.xml", "--sarif", "x.xml"), "two outputs there"),
     ],

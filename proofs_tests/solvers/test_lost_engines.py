@@ -72,10 +72,14 @@ def test_a_search_goes_on_with_what_it_has_and_says_what_was_lost(
 ) -> None:
     away(monkeypatch, "abort_without_memory")
     monkeypatch.setattr(search, "NARROWING", 0)  # seconds, for proofs that need no engine
-    found = bp.solve(OPEN, engine="cpsat", time_limit=PATIENCE)
+    monkeypatch.setattr(search, "has_sat", lambda: False)
+    found = bp.solve(OPEN, time_limit=PATIENCE)
     assert found.status is Status.FEASIBLE
     assert [loss.kind for loss in found.losses] == [LossKind.MEMORY]
     assert found.reason == "cpsat ran out of memory: what was known before is kept"
+    alone = bp.solve(OPEN, engine="cpsat", time_limit=PATIENCE)
+    assert (alone.status, alone.losses) == (Status.UNKNOWN, found.losses)
+    assert alone.lower_bound > 0  # by one resource, with its certificate
 
 
 def test_one_that_ignores_its_limit_is_ended_and_said_to_be(
@@ -112,7 +116,7 @@ def test_other_engines_that_are_lost_refute_nothing(monkeypatch: pytest.MonkeyPa
 def test_the_same_work_gives_the_same_answer_in_either_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    options = SolveOptions(engine="cpsat", time_limit=inf, work=0.1, threads=2)
+    options = SolveOptions(engine="cpsat", time_limit=inf, work=1.0, threads=2)
     monkeypatch.setattr(cpsat_solver, "AWAY", inf)
     here = solve(OPEN.problem(), options)
     monkeypatch.setattr(cpsat_solver, "AWAY", 0.0)
@@ -148,13 +152,14 @@ def test_the_command_tells_of_a_lost_engine(
 ) -> None:
     away(monkeypatch, "kill")
     monkeypatch.setattr(search, "NARROWING", 0)
+    monkeypatch.setattr(search, "has_sat", lambda: False)
     file = tmp_path / "open.toml"
     file.write_text(
         "ranks = 4\nmicrobatches = 8\nchunks = 2\nplacement = 'wave'\n"
         "[durations]\nforward = 1\nbackward = 2\n[memory]\ncapacity = 6\n",
         "utf-8",
     )
-    done = command("solve", str(file), "--engine", "cpsat", "--json")
+    done = command("solve", str(file), "--json")
     assert done.status == 3  # undecided: a schedule, and no proof that none is better
     told = json.loads(done.out)
     assert [loss["kind"] for loss in told["losses"]] == ["KILLED"]

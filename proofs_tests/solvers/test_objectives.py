@@ -57,7 +57,7 @@ def test_the_makespan_leaves_room_that_only_the_second_objective_uses() -> None:
     pipeline = split(4, 8, 8, UNEVEN)
     result = solve(pipeline.problem(), SolveOptions(objective="makespan-then-peak"))
     assert (result.status, result.makespan, result.peak) == (Status.OPTIMAL, 265, 6)
-    assert (result.proof, result.lower_bound) == (ProofOrigin.CERTIFICATE, 265)
+    assert (result.proof, result.lower_bound) == (ProofOrigin.ARGUMENT, 265)
     tighter = solve(pipeline.with_changes(capacity=5).problem())
     assert tighter.status is Status.OPTIMAL
     assert tighter.makespan is not None

@@ -27,6 +27,7 @@ ENGINES = tuple(_SEARCHES)
 # Engines whose whole search may have a process of its own, and whether it has where it is large.
 # CP-SAT's models are sent there one by one, CBC is a program; sat stops wherever it is asked to.
 _APART = {"sat": False, "z3": True, "pulp": True}
+UNTOLD = {"sat": ("threads", "seed"), "z3": ("threads",), "pulp-cbc": ("threads",)}  # by engine
 _EXTRAS = {"sat": ("pysat", "python-sat"), "z3": ("z3", "z3-solver")}  # module, distribution
 
 
@@ -82,6 +83,7 @@ def require_engine(name: str) -> None:
 
 __all__ = [
     "ENGINES",
+    "UNTOLD",
     "Budget",
     "Engine",
     "EngineOutcome",

@@ -12,8 +12,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 
+from bubbleproof.solvers.gate import greatest
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.verify.certificates.tick_prices import Tariff, TickPrices, prices_refusal
+from bubbleproof.verify.certificates.tick_prices import (
+    MOST_TICKS,
+    Tariff,
+    TickPrices,
+    prices_refusal,
+)
 
 
 def stretched(problem: Problem, prices: TickPrices, known: int) -> TickPrices | None:
@@ -34,15 +40,9 @@ def stretched(problem: Problem, prices: TickPrices, known: int) -> TickPrices | 
         longer = lengthened(prices, middle, bound - prices.bound)
         return prices_refusal(problem, longer) is None
 
-    least, most = known + 1, known + 2
-    if not proves(least):
+    if not proves(known + 1):
         return None
-    while proves(most):
-        least, most = most, most + 2 * (most - known)
-    while most - least > 1:
-        half = (least + most) // 2
-        least, most = (half, most) if proves(half) else (least, half)
-    return lengthened(prices, middle, least - prices.bound)
+    return lengthened(prices, middle, greatest(known + 1, MOST_TICKS, proves) - prices.bound)
 
 
 def lengthened(prices: TickPrices, middle: int, ticks: int) -> TickPrices:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from bubbleproof.commands.inputs import read_schedule_input
+from bubbleproof.commands.options.option_groups import require_meaning
 from bubbleproof.commands.output import (
     BROKEN,
     HOLDS,
@@ -45,6 +46,9 @@ Pair = tuple[object, object]
 
 def run_diff(a: str, b: str, dialect: str | None, json: bool) -> int:
     """Print what differs between two schedules."""
+    has_table = any(words.lower().endswith(".csv") for words in (a, b))
+    is_alone = dialect is not None and not has_table
+    require_meaning("--dialect", "two schedules of which none is a table (.csv)", is_given=is_alone)
     given = [_read(words, dialect) for words in (a, b)]
     verdicts = [check_every_rule(each.to_judge) for each in given]
     one, other = ((each.problem, each.timed_roughly()) for each in given)

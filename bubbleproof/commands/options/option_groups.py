@@ -32,6 +32,26 @@ class OptionGroup:
     __slots__ = ()
     HEADING: ClassVar[str | None] = None
 
+    def leave_out(self, about: str, *names: str) -> None:
+        """Raise ``ValueError`` for an option that was given though it has no meaning there.
+
+        Parameters
+        ----------
+        about
+            What has no use for it, such as "a plan".
+        names
+            Fields of the group.
+        """
+        for field in fields(self):  # type: ignore[arg-type]  # every group is a dataclass
+            if field.name in names and getattr(self, field.name) != field.default:
+                require_meaning(f"--{field.name.replace('_', '-')}", about)
+
+
+def require_meaning(option: str, about: str, *, is_given: bool = True) -> None:
+    """Raise ``ValueError`` for an option that was given though it has no meaning there."""
+    if is_given:
+        raise ValueError(f"{option} has no meaning for {about}; leave it out")
+
 
 def runs(work: str) -> Callable[[Callable[..., None]], Callable[..., int]]:
     """A command with the decorated function's name, help and parameters, done by ``work``.

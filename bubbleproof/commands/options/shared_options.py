@@ -72,7 +72,9 @@ class SearchOptions(OptionGroup):
 
     HEADING: ClassVar[str] = "Search"
 
-    engine: Annotated[str, Option(help="auto, cpsat, sat, z3 or pulp.")] = "auto"
+    engine: Annotated[
+        str, Option(help="auto, or the one that decides alone: cpsat, sat, z3, pulp or pulp-cbc.")
+    ] = "auto"
     objective: Annotated[
         str | None, Option(help="makespan, span_idle, makespan-then-peak or peak.")
     ] = None
@@ -81,8 +83,8 @@ class SearchOptions(OptionGroup):
     ] = None
     time_limit: TimeLimit = None
     work: Work = None
-    seed: Annotated[int, Option(help="Seed of the engine.")] = 1
-    threads: Annotated[int, Option(help="Threads of the engine.")] = 2
+    seed: Annotated[int, Option(help="Seed of the engine (not sat).")] = 1
+    threads: Annotated[int, Option(help="Threads of the engine (cpsat and pulp).")] = 2
     memory: Memory = None
     certified: Annotated[bool, Option(help="Take no engine's word for an optimum.")] = False
 

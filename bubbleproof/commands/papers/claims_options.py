@@ -46,6 +46,8 @@ class ClaimsRequest(OptionGroup):
             raise ValueError(f"--limit must be 1 or more, got {self.limit}")
         pages = {"--write": self.write, "--answers": self.answers}
         asked = {"--quick": self.quick, "--limit": self.limit, **pages}
+        asked |= {"--workers": self.workers, "--scheduler": self.elsewhere.scheduler}
+        asked |= {"--cluster": self.elsewhere.cluster}
         alone = [name for name, value in asked.items() if value]
         if alone and not self.audit:
             raise ValueError(f"{alone[0]} goes with --audit; without it nothing is decided")

@@ -87,4 +87,6 @@ def options_of(limits: SearchLimits, asked: AskedPlan, *, quiet: bool) -> PlanOp
 def _workers_of(request: PlanRequest) -> AbstractContextManager[Executor | None]:
     """Who looks at candidates."""
     address = request.elsewhere.address
+    if address is not None:
+        request.leave_out("the workers of a scheduler", "workers")
     return open_executor(request.workers if address is None else None, address=address)

@@ -40,6 +40,7 @@ def is_plan(name: str, certificate: str | None) -> bool:
 def run_verify_plan(name: str, request: VerifyRequest) -> int:
     """Verify a plan and perhaps the bundle of its proofs, and print the verdict."""
     path = Path(name)
+    request.leave_out("a plan", "coq", "dialect", "workers")
     if path.suffix == ".toml" and request.certificate is not None:
         return _verify_bound(path, request.certificate, request)
     return _verify_file(read_plan_at(path), request)
@@ -47,6 +48,7 @@ def run_verify_plan(name: str, request: VerifyRequest) -> int:
 
 def _verify_bound(path: Path, certificate: str, request: VerifyRequest) -> int:
     """The bundle of a problem file, where there is no plan."""
+    request.leave_out("proofs without a schedule", "comm", "runtime")
     bound = bound_of_file(request.problem or path)
     judged = check_bound(bound.scope, bound.check(certificate))
     return _print_judged(path.name, judged, request)

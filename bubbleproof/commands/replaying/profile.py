@@ -31,6 +31,7 @@ def run_profile(request: ProfileRequest) -> int:
     """
     spec, target, pipeline = request.model.spec(), request.output, request.pipeline
     measurement = request.measurement
+    request.model.require_meaning()
     if Path(target).suffix.lower() != ".toml":
         raise ValueError(f"profile writes a problem file ending in .toml, got {target!r}")
     for name, value in (("ranks", pipeline.ranks), ("chunks", pipeline.chunks)):

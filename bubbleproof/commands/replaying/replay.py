@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from bubbleproof.commands.inputs import read_schedule_input
@@ -45,7 +46,9 @@ def run_replay(request: ReplayRequest) -> int:
     """
     require_endings(request.targets)
     request = with_planned_model(request)
+    request.model.require_meaning()
     if request.communication.torchrun:
+        request.run.leave_out("ranks that torchrun starts", "seed")
         parent = os.getppid()  # before torch is loaded, which takes a while
         with torch_needed():
             from bubbleproof.commands.replaying.under_torchrun import run_rank
@@ -77,24 +80,17 @@ def _require_backend(request: ReplayRequest) -> None:
     if backend not in BACKENDS:
         known = f"{', '.join(BACKENDS)}, or nccl under torchrun"
         raise ValueError(f"replay backend must be one of {known}, got {backend!r}")
+    if backend == OWN_BACKENDS[0]:
+        request.communication.leave_out("ranks in one process", "timeout", "debug_headers")
+    else:
+        request.run.leave_out(f"ranks in processes of their own ({backend})", "seed")
     if backend in OWN_BACKENDS:
         return
-    if request.run.unsafe:
-        raise ValueError(f"replay --unsafe is for our own ranks; got --backend {BACKEND}")
-    if request.training.asked() is not None:
-        raise ValueError(f"replay steps are taken by our own ranks, not by {BACKEND}")
     if request.targets:
         raise ValueError(f"replay files are written of our own ranks, not of {BACKEND}")
-    if request.is_sharded:
-        raise ValueError(f"replay --data-parallel and --zero are for our own ranks, got {BACKEND}")
-    own = {
-        "--debug-headers": request.communication.debug_headers,
-        "--no-count-bytes": request.run.no_count_bytes,
-        "--no-count-work": request.run.no_count_work,
-    }
-    if any(own.values()):
-        option = next(option for option, is_asked in own.items() if is_asked)
-        raise ValueError(f"replay {option} is for our own ranks, got {BACKEND}")
+    request.training.leave_out(f"--backend {BACKEND}", *(f.name for f in fields(request.training)))
+    request.communication.leave_out(f"--backend {BACKEND}", "debug_headers")
+    request.run.leave_out(f"--backend {BACKEND}", "unsafe", "no_count_bytes", "no_count_work")
     if request.run.device not in (None, "cpu"):
         raise ValueError(f"replay by {BACKEND} computes on the cpu, got {request.run.device}")
 

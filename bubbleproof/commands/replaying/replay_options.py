@@ -18,6 +18,14 @@ if TYPE_CHECKING:
     from bubbleproof.reference_exec.plans.training import Training
     from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 
+HEADS = ("heads", "kv_heads")
+WITHOUT = {  # of each kind of model the sizes that it has not
+    "mlp": HEADS,
+    "transformer": ("kv_heads",),
+    "hf": ("hidden", *HEADS, "vocabulary", "tied"),
+    "own": ("hidden", "layers", *HEADS, "sequence", "batch", "vocabulary", "tied"),
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions(OptionGroup):
@@ -67,6 +75,14 @@ class ModelOptions(OptionGroup):
     model_seed: Annotated[
         int, Option(help="Of weights, data and draws; of your own model draws alone.")
     ] = 0
+
+    def require_meaning(self) -> None:
+        """Raise ``ValueError`` for a size that the model does not have."""
+        model = self.model or "mlp"
+        file = "hf" if model.startswith("hf:") else "own"
+        kind = file if ":" in model else model
+        about = "a model of your own" if kind == "own" else f"--model {model}"
+        self.leave_out(about, *WITHOUT.get(kind, ()))
 
     def spec(self) -> ModelSpec:
         """The model: a kind, or a factory by its colon. Raises ``ValueError``."""

@@ -29,9 +29,7 @@ STATES = {0: "holds", 1: "violated", 2: "unusable", 3: "undecided"}
 
 def run_verify_many(words: Sequence[str], request: VerifyRequest) -> int:
     """Judge all that the words name, print it and write what is asked for."""
-    for option, given in (("--certificate", request.certificate), ("--spec", request.spec)):
-        if given:
-            raise ValueError(f"{option} goes with one schedule, without --junit and --sarif")
+    request.leave_out("several schedules, or --junit and --sarif", "certificate", "coq", "spec")
     semantics = asked_semantics(request)
     questions = [
         FileQuestion(
@@ -40,6 +38,8 @@ def run_verify_many(words: Sequence[str], request: VerifyRequest) -> int:
         for each in schedules_of(words)
         for dialect in [request.dialect if each[0].lower().endswith(".csv") else None]
     ]
+    if all(each.dialect is None for each in questions):
+        request.leave_out("schedules of which none is a table (.csv)", "dialect")
     with open_executor(request.workers) as executor:
         judged = run_all(executor, judge, questions)
     _write(judged, request)

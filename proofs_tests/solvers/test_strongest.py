@@ -1,0 +1,101 @@
+"""What is written is the most that the proof shows: its checker refuses one tick more.
+
+The checker is the judge of what a proof shows, and exhaustive search of what is true. Certificates
+of every kind are drawn, weakened by a few ticks, and given to a search.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import get_args
+
+import pytest
+
+from bubbleproof.solvers import SolveOptions, solve
+from bubbleproof.solvers.gate import greatest, strongest
+from bubbleproof.solvers.search import Search
+from bubbleproof.verify.certificates.certificate_rule import (
+    Certificate,
+    DirectCertificate,
+    refusal,
+)
+from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindows
+from bubbleproof.verify.certificates.one_machine import OneMachine
+from proofs_tests.sized import sized
+from proofs_tests.solvers.random_problems import random_problem
+from proofs_tests.solvers.test_price_search import found, tight_loop
+from proofs_tests.verify.tampered import _certificates, _optimum
+
+KINDS = {*get_args(DirectCertificate), MicrobatchWindows}
+
+
+def test_every_kind_is_kept_with_the_most_that_it_shows() -> None:
+    rng, seen = Random(32), set[type[Certificate]]()
+    for _ in range(sized(100, full=1_000)):
+        problem = random_problem(rng)
+        if (optimum := _optimum(problem)) is None:
+            continue
+        for _kind, claim in _certificates(rng, problem, optimum):
+            search = Search(problem, SolveOptions())
+            weak = replace(claim, bound=max(1, claim.bound - rng.randint(0, 4)))
+            if refusal(problem, weak) is not None:  # so short a horizon may need other prices
+                weak = claim
+            search.admit(weak, "a proof", problem)
+            kept = search.certificate
+            assert kept is not None
+            assert weak.bound <= kept.bound <= optimum
+            assert refusal(problem, kept) is None
+            assert refusal(problem, replace(kept, bound=kept.bound + 1)) is not None
+            seen.add(type(kept))
+    assert seen == KINDS
+
+
+def test_prices_show_more_than_the_horizon_that_they_were_made_for() -> None:
+    """Four ranks of two chunks, room for 6, 6 microbatches: 126 ticks, by CP-SAT on its own model.
+
+    The prices of a horizon refute it; that they refute the next ones too is asked of the checker.
+    """
+    problem = tight_loop(6, 6).problem()
+    for claim in found(problem, 118):
+        search = Search(problem, SolveOptions())
+        search.admit(claim, "prices", problem)
+        assert search.lower_bound >= claim.bound
+        assert search.lower_bound <= 126
+        more = replace(claim, bound=search.lower_bound + 1)
+        assert refusal(problem, more) is not None
+
+
+@pytest.mark.parametrize("objective", ["makespan", "span_idle"])
+def test_what_solve_returns_is_refused_one_tick_higher(objective: str) -> None:
+    rng = Random(7)
+    for _ in range(sized(20, full=200)):
+        problem = random_problem(rng)
+        options = SolveOptions(time_limit=20, objective=objective)  # type: ignore[arg-type]  # drawn
+        proof = solve(problem, options).certificate
+        if proof is not None and proof.bound > 0:
+            assert refusal(problem, proof) is None
+            assert refusal(problem, replace(proof, bound=proof.bound + 1)) is not None
+
+
+def test_no_more_is_asked_of_a_proof_than_a_schedule_leaves_open() -> None:
+    """Not beyond a known schedule, or else beyond one task after the other."""
+    problem = tight_loop(2, 6, num_ranks=1).problem()
+    work = int(problem.duration.sum())
+    tasks = tuple(range(problem.num_tasks))
+    weak = OneMachine(resource=0, tasks=tasks, bound=1)
+    assert strongest(weak, problem, 5).bound == 5
+    assert strongest(weak, problem, None).bound == work
+
+
+def test_the_greatest_is_found_wherever_it_is() -> None:
+    for truth in range(1, 40):
+        for most in range(1, 40):
+            asked: list[int] = []
+
+            def proves(bound: int, truth: int = truth, asked: list[int] = asked) -> bool:
+                asked.append(bound)
+                return bound <= truth
+
+            assert greatest(1, most, proves) == min(truth, most)
+            assert max(asked, default=1) <= most
