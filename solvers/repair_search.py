@@ -33,6 +33,7 @@ from bubbleproof.solvers.engines.engine import EngineOutcome
 from bubbleproof.solvers.engines.interruption import run_interruptibly
 from bubbleproof.solvers.gate import BoundClaim, schedule_from
 from bubbleproof.solvers.options import SolveOptions
+from bubbleproof.solvers.refutation.contradictions import overfull
 from bubbleproof.solvers.result import Result, Status
 from bubbleproof.solvers.search import Search
 from bubbleproof.solvers.search_state import Incumbent, SearchState
@@ -98,6 +99,8 @@ class _Repairing(SearchState):
         self.kept: frozenset[PlaceInOrder] = frozenset()
 
     def run(self) -> Repair | None:
+        if overfull(self.problem, self.bounds.order) is not None:  # of which no engine is told
+            return None
         is_fewest = self._find_fewest()
         if is_fewest is None:
             return None

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bubbleproof.formats.printable import harmless
+from bubbleproof.formats.printable import harmless, on_one_line
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.verify.finding import Rule
 from bubbleproof.verify.verdict import Verdict
@@ -69,7 +69,8 @@ def counted(number: int, noun: str) -> str:
 def print_list(title: str, lines: Sequence[str]) -> None:
     """A titled list; nothing where it is empty."""
     if lines:
-        sys.stdout.write("".join([f"{title}:\n", *(f"- {line}\n" for line in lines)]))
+        rows = [f"{title}:", *(f"- {on_one_line(line)}" for line in lines)]
+        sys.stdout.write("".join(f"{row}\n" for row in rows))
 
 
 def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bubbleproof.commands.demand_words import why_not
+from bubbleproof.commands.demand_words import EXPLAINING, why_not
 from bubbleproof.commands.inputs import ProblemInput, read_schedule_input
 from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import (
@@ -26,6 +26,7 @@ from bubbleproof.formats import ScheduleFile, write_schedule
 from bubbleproof.solvers import ProofOrigin, SolveOptions, Status
 from bubbleproof.solvers.demands import Demands
 from bubbleproof.solvers.repair_search import Repair, RepairedRow, repair
+from bubbleproof.solvers.solving import solve
 
 SHOWN = 12
 KEYS = (  # of the JSON object; null where nothing was found
@@ -73,11 +74,11 @@ def run_repair(
     given = read_schedule_input(schedule, dialect=dialect, problem=problem)
     options = SolveOptions(time_limit=time_limit)
     found = repair(given.problem, given.compute, options)
-    if found is None:
-        return _refuse(given, options, json)
     source = ProblemInput(
         name=given.name, problem=given.problem, pipeline=given.pipeline, file=None
     )
+    if found is None:
+        return _refuse(source, options, json)
     if output is not None:
         with written_together(None, output) as (_, target):
             write_schedule(target, schedule_file(source, found.result))
@@ -103,18 +104,22 @@ def run_repair(
     return HOLDS if found.is_fewest else UNDECIDED
 
 
-def _refuse(given: ScheduleFile, options: SolveOptions, json: bool) -> int:
-    causes = why_not(given.problem, options, Demands())
+def _refuse(source: ProblemInput, options: SolveOptions, json: bool) -> int:
+    """What ``solve`` says of the problem where it has no schedule; else that none was found."""
+    plain = solve(source.problem, options.at_most(EXPLAINING))
+    is_impossible = plain.status is Status.INFEASIBLE
+    causes = why_not(source.problem, options, Demands()) if is_impossible else ()
     if json:
-        status = Status.INFEASIBLE if causes else Status.UNKNOWN
-        told = {"name": given.name, "status": status.name, "statement": status.value}
+        status = plain.status if is_impossible else Status.UNKNOWN
+        told = {"name": source.name, "status": status.name, "statement": status.value}
+        told |= {"reason": plain.reason} if is_impossible else {}
         print_json({**dict.fromkeys(KEYS), **told, "scope": SCOPE, "causes": list(causes)})
-    elif causes:
-        rows = [("because", cause) for cause in causes]
-        print_table(f"{given.name}: no schedule exists", ("quantity", "value"), rows)
+    elif is_impossible:
+        rows = [*result_rows(source, plain), *(("because", cause) for cause in causes)]
+        print_table(source.name, ("quantity", "value"), rows)
     else:
-        say(f"no repair of {given.name} was found in {options.time_limit:g} s")
-    return BROKEN if causes else UNDECIDED
+        say(f"no repair of {source.name} was found in {options.time_limit:g} s")
+    return BROKEN if is_impossible else UNDECIDED
 
 
 def _rows(given: ScheduleFile, found: Repair) -> list[tuple[str, str]]:

@@ -14,6 +14,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import date, time
+from decimal import Decimal
+from fractions import Fraction
 from typing import Self
 
 LONGEST_QUOTE = 60
@@ -49,7 +52,8 @@ class UnusableInput(ValueError):  # noqa: N818 - the name says what is wrong
 
     def __str__(self) -> str:
         finding = self.sentence or f"expected {self.expected}, found {self.found}"
-        return ": ".join(filter(None, [one_line(self.subject, 200), self.where, finding]))
+        parts = one_line(self.subject, 200), one_line(self.where, 200), one_line(finding, 700)
+        return ": ".join(filter(None, parts))
 
 
 @contextmanager
@@ -102,7 +106,11 @@ def quoted(value: object) -> str:
         return f"a table of {len(value)} key" + ("" if len(value) == 1 else "s")
     if isinstance(value, int) and abs(value) >= 10**LONGEST_QUOTE:
         return f"a number of more than {LONGEST_QUOTE} digits"
-    return "nothing" if value is None else one_line(str(value), LONGEST_QUOTE)
+    if isinstance(value, bytes | bytearray):
+        return f"{len(value)} bytes"
+    if isinstance(value, int | float | Fraction | Decimal | date | time):
+        return one_line(str(value), LONGEST_QUOTE)
+    return "nothing" if value is None else f"a value of {one_line(type(value).__name__, 60)}"
 
 
 def one_line(text: str, limit: int) -> str:

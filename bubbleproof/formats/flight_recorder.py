@@ -20,6 +20,9 @@ are ``scheduled``, ``started`` and ``completed``; whether a call has started is 
 of their own: theirs is that of the entry ``coalesced`` which ends it. Gloo records collectives
 alone, and its completed ones as ``retired``. An ``id`` that does not count from 0 means that the
 first calls are lost (``TORCH_FR_BUFFER_SIZE``, 2000 calls where it is not set).
+
+A dump may say anything, and one list may stand in it in a million places: so values are taken for
+what they should be or refused, none is turned into text before, and each list is read once.
 """
 
 from __future__ import annotations
@@ -27,13 +30,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, islice, pairwise
 from pathlib import Path
 
 from bubbleproof.formats.errors import UnusableInput, about, inside, one_line, quoted
 from bubbleproof.formats.files import MEBIBYTE, FilePath, decode, open_input
 from bubbleproof.formats.json_text import parse_json
 from bubbleproof.formats.plain_pickle import parse_pickle
+from bubbleproof.formats.printable import spelled_out
 from bubbleproof.verify.communication.recorded_calls import (
     Communicator,
     RankRecord,
@@ -41,11 +45,15 @@ from bubbleproof.verify.communication.recorded_calls import (
     RecordedRun,
 )
 
-LIMIT = 256 * MEBIBYTE
+LIMIT = 64 * MEBIBYTE
 MOST_RANKS = 1 << 20
-_RANK = re.compile(r"(\d+)(?:\.\w+)?$")
-_MESSAGE = re.compile(r"(send|recv) (\d+)(?:->|<-)(\d+)")
-_RANKS = re.compile(r"\[(?:\d+(?:, ?\d+)*)?\]")
+LARGEST = 10**18 - 1
+MOST_CALLS = 1 << 18
+LONGEST_TEXT = 1_000
+_RANK = re.compile(r"([0-9]+)(?:\.\w+)?$")
+_MESSAGE = re.compile(r"(send|recv) ([0-9]{1,7})(?:->|<-)([0-9]{1,7})")
+_RANKS = re.compile(r"\[(?:[0-9]{1,7}(?:, ?[0-9]{1,7})*)?\]")
+_VERSION = re.compile(r"2\.[0-9]{1,9}")
 _STATES = ("scheduled", "started", "completed")
 _DEFAULT = "default_pg"
 
@@ -57,7 +65,7 @@ class RecorderDump:
     path: str
     record: RankRecord
     groups: Mapping[str, Communicator]
-    job: tuple[int, ...]
+    num_ranks: int
     version: tuple[str, str]
 
 
@@ -78,8 +86,8 @@ def read_dumps(paths: Sequence[FilePath]) -> RecordedRun:
         dumps[rank] = dump
     if not dumps:
         raise ValueError("expected dumps of PyTorch's Flight Recorder, one file for each rank")
-    job = next(iter(dumps.values())).job
-    return RecordedRun(len(job), {rank: dump.record for rank, dump in dumps.items()})
+    num_ranks = next(iter(dumps.values())).num_ranks
+    return RecordedRun(num_ranks, {rank: dump.record for rank, dump in dumps.items()})
 
 
 def _files(paths: Sequence[FilePath]) -> Iterable[Path]:
@@ -92,8 +100,8 @@ def _files(paths: Sequence[FilePath]) -> Iterable[Path]:
 
 def _require_one_job(dump: RecorderDump, others: Iterable[RecorderDump]) -> None:
     for other in others:
-        if dump.job != other.job:
-            sizes = f"{len(dump.job)} ranks, {other.path} is of one with {len(other.job)}"
+        if dump.num_ranks != other.num_ranks:
+            sizes = f"{dump.num_ranks} ranks, {other.path} is of one with {other.num_ranks}"
             raise UnusableInput("pg_config", "dumps of one job", f"one of a job with {sizes}")
         if dump.version != other.version:
             found = f"{' '.join(dump.version)}, {other.path} has {' '.join(other.version)}"
@@ -130,53 +138,66 @@ def read_dump(path: FilePath) -> RecorderDump:
 def _dump(path: str, rank: int, value: object) -> RecorderDump:
     keys = ("version", "pg_config", "entries")
     if not isinstance(value, Mapping) or any(key not in value for key in keys):
-        keys_found = list(map(str, value)) if isinstance(value, Mapping) else []
-        found = one_line(f"the keys {', '.join(keys_found)}", 80) if keys_found else quoted(value)
+        known = [*map(quoted, islice(value, 9))] if isinstance(value, Mapping) else []
+        found = one_line(f"the keys {', '.join(known)}", 80) if known else quoted(value)
         raise UnusableInput("", f"a dump with {', '.join(keys)}", found)
     version = value["version"]
-    if not isinstance(version, str) or not version.startswith("2."):
+    if not isinstance(version, str) or not _VERSION.fullmatch(version):
         raise UnusableInput("version", "2.x", quoted(version))
-    groups, job = _groups(value["pg_config"], rank)
-    library = value.get("comm_lib_version", value.get("nccl_version", ""))
+    groups, num_ranks = _groups(value["pg_config"], rank)
+    key = "comm_lib_version" if "comm_lib_version" in value else "nccl_version"
+    library = _text(value, key) if key in value else ""
     entries = value["entries"]
     if not isinstance(entries, list):
         raise UnusableInput("entries", "a list (dump with includeCollectives)", quoted(entries))
+    if len(entries) > MOST_CALLS:
+        raise UnusableInput("entries", f"at most {MOST_CALLS} calls", str(len(entries)))
     return RecorderDump(
         path=path,
         record=_record(rank, entries, groups),
         groups=groups,
-        job=job,
-        version=(version, str(library)),
+        num_ranks=num_ranks,
+        version=(version, library),
     )
 
 
-def _groups(config: object, rank: int) -> tuple[dict[str, Communicator], tuple[int, ...]]:
-    """The process groups by name, and the ranks of the job."""
+def _groups(config: object, rank: int) -> tuple[dict[str, Communicator], int]:
+    """The process groups by name, and how many ranks the job has."""
     if not isinstance(config, Mapping) or not config:
         raise UnusableInput("pg_config", "a table of process groups", quoted(config))
     groups: dict[str, Communicator] = {}
     job: tuple[int, ...] = ()
-    for name, group in config.items():
+    for key, group in config.items():
+        with inside("pg_config"):
+            name = _name(key)
         with inside(f"pg_config.{name}"):
-            text = group.get("ranks") if isinstance(group, Mapping) else None
-            if not isinstance(text, str) or not _RANKS.fullmatch(text):
-                raise UnusableInput("ranks", "a text such as '[0, 1]'", quoted(text))
-            ranks = tuple(map(int, re.findall(r"\d+", text[:MOST_RANKS])))
-            if ranks and max(ranks) >= MOST_RANKS:
-                raise UnusableInput("ranks", f"ranks below {MOST_RANKS}", str(max(ranks)))
-            groups[str(name)] = Communicator(name=str(name), ranks=tuple(sorted(ranks)))
+            ranks = _ranks(group.get("ranks") if isinstance(group, Mapping) else None)
+            groups[name] = Communicator(name=name, ranks=ranks)
             if group.get("desc") == _DEFAULT:
-                job = groups[str(name)].ranks
-    job = job or tuple(sorted({r for group in groups.values() for r in group.ranks}))
-    job = tuple(range(max(job, default=0) + 1))
-    if rank not in job:
-        found = f"{len(job)} ranks in pg_config; rename it if another rank wrote it"
+                job = ranks
+    job = job or tuple(r for group in groups.values() for r in group.ranks)
+    num_ranks = max(job, default=0) + 1
+    if rank >= num_ranks:
+        found = f"{num_ranks} ranks in pg_config; rename it if another rank wrote it"
         raise UnusableInput("", f"a dump of rank {rank}, as the file is named", found)
-    return groups, job
+    return groups, num_ranks
+
+
+def _ranks(text: object) -> tuple[int, ...]:
+    if not isinstance(text, str) or not _RANKS.fullmatch(text):
+        raise UnusableInput("ranks", "a text such as '[0, 1]'", quoted(text))
+    ranks = tuple(sorted(map(int, re.findall("[0-9]+", text))))
+    if ranks and ranks[-1] >= MOST_RANKS:
+        raise UnusableInput("ranks", f"ranks below {MOST_RANKS}", str(ranks[-1]))
+    for one, other in pairwise(ranks):
+        if one == other:
+            raise UnusableInput("ranks", "ranks that differ", f"{one} twice")
+    return ranks
 
 
 def _record(rank: int, entries: Sequence[object], groups: Mapping[str, Communicator]) -> RankRecord:
-    rows = [_RecorderEntry.of(number, entry) for number, entry in enumerate(entries)]
+    lists = _Lists()
+    rows = [_RecorderEntry.of(number, entry, lists) for number, entry in enumerate(entries)]
     calls: list[RecordedCall] = []
     for batch, (_, found) in enumerate(groupby(rows, key=lambda row: row.key)):
         *inner, last = found
@@ -189,6 +210,40 @@ def _record(rank: int, entries: Sequence[object], groups: Mapping[str, Communica
             calls.append(call)
     is_whole = [row.record_id for row in rows] == list(range(len(rows)))
     return RankRecord(rank=rank, calls=tuple(calls), is_whole=is_whole)
+
+
+class _Lists:
+    """The lists of a dump as tuples, each read once wherever it stands."""
+
+    def __init__(self) -> None:
+        self._sizes: dict[int, tuple[tuple[int, ...], ...]] = {}
+        self._row: dict[int, tuple[int, ...]] = {}
+        self._types: dict[int, tuple[str, ...]] = {}
+
+    def sizes(self, entry: Mapping[str, object], key: str) -> tuple[tuple[int, ...], ...]:
+        value = entry.get(key)
+        if not isinstance(value, list):
+            raise UnusableInput(key, "a list of sizes", quoted(value))
+        if id(value) not in self._sizes:
+            with inside(key):
+                self._sizes[id(value)] = tuple(map(self._sizes_of, value))
+        return self._sizes[id(value)]
+
+    def _sizes_of(self, value: object) -> tuple[int, ...]:
+        if not isinstance(value, list | tuple):
+            raise UnusableInput("", "a list of sizes", quoted(value))
+        if id(value) not in self._row:
+            self._row[id(value)] = tuple(map(_natural, value))
+        return self._row[id(value)]
+
+    def types(self, entry: Mapping[str, object], key: str) -> tuple[str, ...]:
+        value = entry.get(key, [])  # not in dumps before 2.1
+        if not isinstance(value, list):
+            raise UnusableInput(key, "a list of types", quoted(value))
+        if id(value) not in self._types:
+            with inside(key):
+                self._types[id(value)] = tuple(map(_name, value))
+        return self._types[id(value)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,7 +261,7 @@ class _RecorderEntry:
     is_completed: bool
 
     @classmethod
-    def of(cls, place: int, entry: object) -> _RecorderEntry:
+    def of(cls, place: int, entry: object, lists: _Lists) -> _RecorderEntry:
         with inside(f"entries[{place}]"):
             if not isinstance(entry, Mapping):
                 raise UnusableInput("", "a table", quoted(entry))
@@ -223,8 +278,8 @@ class _RecorderEntry:
                 group=_group(entry),
                 is_message=is_message,
                 sequence=_whole(entry, "p2p_seq_id" if is_message else "collective_seq_id"),
-                inputs=(_sizes(entry, "input_sizes"), _types(entry, "input_dtypes")),
-                outputs=(_sizes(entry, "output_sizes"), _types(entry, "output_dtypes")),
+                inputs=(lists.sizes(entry, "input_sizes"), lists.types(entry, "input_dtypes")),
+                outputs=(lists.sizes(entry, "output_sizes"), lists.types(entry, "output_dtypes")),
                 is_completed=state == "completed" or is_retired,
             )
 
@@ -273,16 +328,28 @@ class _RecorderEntry:
 
 
 def _text(entry: Mapping[str, object], key: str) -> str:
-    value = entry.get(key)
+    with inside(key):
+        return _name(entry.get(key))
+
+
+def _name(value: object) -> str:
+    """A text of a dump as it may be shown: what a terminal would obey is spelled out."""
     if not isinstance(value, str):
-        raise UnusableInput(key, "a text", quoted(value))
-    return value
+        raise UnusableInput("", "a text", quoted(value))
+    if len(value) > LONGEST_TEXT:
+        raise UnusableInput("", f"at most {LONGEST_TEXT} characters", quoted(value))
+    return spelled_out(value)
 
 
 def _whole(entry: Mapping[str, object], key: str) -> int:
-    value = entry.get(key)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise UnusableInput(key, "a whole number", quoted(value))
+    with inside(key):
+        return _natural(entry.get(key))
+
+
+def _natural(value: object) -> int:
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    if not is_whole or not isinstance(value, int) or not 0 <= value <= LARGEST:
+        raise UnusableInput("", "a whole number of at most 18 digits", quoted(value))
     return value
 
 
@@ -290,21 +357,5 @@ def _group(entry: Mapping[str, object]) -> tuple[str, str]:
     value = entry.get("process_group")
     if not isinstance(value, list | tuple) or len(value) != 2:
         raise UnusableInput("process_group", "a name and a description", quoted(value))
-    return str(value[0]), str(value[1])
-
-
-def _sizes(entry: Mapping[str, object], key: str) -> tuple[tuple[int, ...], ...]:
-    value = entry.get(key)
-    is_table = isinstance(value, list) and all(isinstance(row, list | tuple) for row in value)
-    if not is_table or not isinstance(value, list):
-        raise UnusableInput(key, "a list of sizes", quoted(value))
-    if not all(isinstance(size, int) and size >= 0 for row in value for size in row):
-        raise UnusableInput(key, "sizes of 0 or more", quoted(value))
-    return tuple(tuple(row) for row in value)
-
-
-def _types(entry: Mapping[str, object], key: str) -> tuple[str, ...]:
-    value = entry.get(key, [])  # not in dumps before 2.1
-    if not isinstance(value, list):
-        raise UnusableInput(key, "a list of types", quoted(value))
-    return tuple(map(str, value))
+    with inside("process_group"):
+        return _name(value[0]), _name(value[1])

@@ -15,6 +15,15 @@ def harmless(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else _spelled(c) for c in text)
 
 
+def spelled_out(text: str) -> str:
+    """The same on one line: an end of line is spelled out as well.
+
+    >>> spelled_out("a" + chr(10) + "b")
+    'a\\\\nb'
+    """
+    return "".join(c if c.isprintable() else _spelled(c) for c in text)
+
+
 def on_one_line(text: str) -> str:
     """The same, with a space where a line ends: a name in a drawing."""
     return harmless(text).replace("\n", " ")

@@ -93,13 +93,22 @@ def _action(
 ) -> Action:
     group = about_trace.get("distributedInfo")
     rank = group.get("rank", 0) if isinstance(group, dict) else 0
-    stage = int(groups.get("stage") or rank)
-    number = groups.get("microbatch")
-    if number is None:
-        number = str(counts[pattern.kind, stage] % (pattern.microbatches or 1 << 20))
+    stage = _number(groups, "stage", rank)
+    counted = counts[pattern.kind, stage]
+    number = _number(groups, "microbatch", counted % (pattern.microbatches or 1 << 20))
+    if groups.get("microbatch") is None:
         counts[pattern.kind, stage] += 1
-    slice_ = int(groups.get("slice") or 0)
-    return Action(stage=stage, kind=pattern.kind, microbatch=int(number), slice=slice_)
+    slice_ = _number(groups, "slice", 0)
+    return Action(stage=stage, kind=pattern.kind, microbatch=number, slice=slice_)
+
+
+def _number(groups: Mapping[str, str | None], name: str, default: object) -> int:
+    """What a group of the pattern matched, as a number."""
+    found = groups.get(name)
+    text = str(default) if found is None and isinstance(default, int) else found
+    if text is None or not re.fullmatch("[0-9]{1,9}", text):
+        raise UnusableInput("", f"a name whose {name} is a whole number", quoted(found))
+    return int(text)
 
 
 def read_names(path: str) -> SpanNames:
@@ -117,13 +126,14 @@ def _pattern(row: int, entry: object) -> SpanPattern:
     known = {"pattern", "kind", "microbatches"}
     if not isinstance(entry, dict) or not {"pattern", "kind"} <= entry.keys() <= known:
         raise UnusableInput(where, "pattern, kind and perhaps microbatches", quoted(entry))
-    if entry["kind"] not in Kind.__members__:
-        raise UnusableInput(
-            f"{where}.kind", f"one of {', '.join(Kind.__members__)}", quoted(entry["kind"])
-        )
+    kind, text = entry["kind"], entry["pattern"]
+    if not isinstance(kind, str) or kind not in Kind.__members__:
+        raise UnusableInput(f"{where}.kind", f"one of {', '.join(Kind.__members__)}", quoted(kind))
+    if not isinstance(text, str):
+        raise UnusableInput(f"{where}.pattern", "a regular expression", quoted(text))
     try:
-        pattern = re.compile(str(entry["pattern"]))
-    except re.error as error:
+        pattern = re.compile(text)
+    except (re.error, RecursionError, OverflowError) as error:
         raise UnusableInput(f"{where}.pattern", "a regular expression", str(error)) from None
     if unknown := pattern.groupindex.keys() - set(_GROUPS):
         raise UnusableInput(f"{where}.pattern", f"groups {', '.join(_GROUPS)}", ", ".join(unknown))
@@ -133,4 +143,4 @@ def _pattern(row: int, entry: object) -> SpanPattern:
     if count is None and "microbatch" not in pattern.groupindex:
         expected = "a group (?P<microbatch>...) in the pattern, or microbatches = N"
         raise UnusableInput(where, expected, "neither")
-    return SpanPattern(pattern=pattern, kind=Kind[entry["kind"]], microbatches=count)
+    return SpanPattern(pattern=pattern, kind=Kind[kind], microbatches=count)

@@ -60,6 +60,8 @@ def read_events(file: EventFile) -> Iterator[dict[str, Any]]:
                     return
                 text += more
                 continue
+            except ValueError:  # Python's limit on the digits of one number
+                raise _damaged(file, "a number of more digits than it can have") from None
             if isinstance(event, dict):
                 file.num_events += 1
                 yield event
@@ -87,7 +89,7 @@ def _header(file: EventFile, stream: IO[str]) -> str:
     before = text[: match.start()].rstrip().rstrip(",")
     try:
         about = json.loads(before + "}")
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         raise UnusableInput("", "a JSON object with traceEvents", quoted(text[:40])) from None
     file.about = about
     return text[match.end() :]

@@ -20,11 +20,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bubbleproof.formats.errors import UnusableInput, about, quoted
+from bubbleproof.formats.errors import UnusableInput, about, one_line, quoted
 from bubbleproof.theory.model.actions import Action
 from bubbleproof.traces.span_names import PYTORCH, SpanNames
 from bubbleproof.traces.trace_events import EventFile, read_events
 
+MOST_RANKS = 1 << 20
 _LATEST = 1 << 62  # microseconds; infinite times and those that are no number lie beyond
 _HOST, _DEVICE, _RECEIVING = "user_annotation", "gpu_user_annotation", "gloo:recv"
 
@@ -56,17 +57,19 @@ def read_trace(path: str, names: SpanNames = PYTORCH) -> TracedRank:
     file = EventFile(path=path)
     with about(path):
         spans, received = _collected(file, names)
-        group = file.about.get("distributedInfo")
-        if not isinstance(group, dict) or not isinstance(group.get("rank"), int):
+        group, host = file.about.get("distributedInfo"), file.about.get("host_name")
+        if not isinstance(group, dict) or "rank" not in group:
             expected = "distributedInfo with the rank (torch.profiler writes it in a process group)"
             raise UnusableInput("", expected, quoted(group))
         if not spans:
             raise UnusableInput("", names.expected, f"none among {file.num_events} events")
         return TracedRank(
             path=path,
-            rank=group["rank"],
-            world_size=_whole(group, "world_size"),
-            host=str(file.about.get("host_name", "")),
+            rank=_whole(group, "rank", MOST_RANKS),
+            world_size=_whole(group, "world_size", MOST_RANKS),
+            host=one_line(host, 200)
+            if isinstance(host := file.about.get("host_name"), str)
+            else "",
             spans=_with_receipts(spans, received),
             is_truncated=file.is_truncated,
         )
@@ -85,7 +88,7 @@ def _collected(file: EventFile, names: SpanNames) -> tuple[list[TraceSpan], list
         if category not in (_HOST, _DEVICE):
             continue
         if base is None:
-            base = _whole(file.about, "baseTimeNanoseconds")
+            base = _whole(file.about, "baseTimeNanoseconds", _LATEST * 1000)
         if name == _RECEIVING:
             received.append(_times(event, base))
         elif (action := named(name, file.about)) is not None:
@@ -96,11 +99,11 @@ def _collected(file: EventFile, names: SpanNames) -> tuple[list[TraceSpan], list
     return sorted([*spans, *by_place[_DEVICE]], key=lambda span: span.begin), sorted(received)
 
 
-def _whole(keys: Mapping[str, Any], name: str) -> int:
+def _whole(keys: Mapping[str, Any], name: str, most: int) -> int:
     """A whole number of the keys of a trace, 0 where it has none."""
     value = keys.get(name, 0)
-    if not isinstance(value, int) or value < 0:
-        raise UnusableInput(name, "a whole number, 0 or more", quoted(value))
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
+        raise UnusableInput(name, f"a whole number of 0 to {most}", quoted(value))
     return value
 
 
@@ -113,7 +116,7 @@ def _times(event: dict[str, Any], base: int) -> tuple[int, int]:
         or not (abs(begin) < _LATEST and 0 <= lasted < _LATEST)
     ):
         found = f"ts {quoted(begin)}, dur {quoted(lasted)}"
-        raise UnusableInput(str(event.get("name")), "ts and a dur of 0 or more (us)", found)
+        raise UnusableInput(quoted(event.get("name")), "ts and a dur of 0 or more (us)", found)
     first = base + round(begin * 1000)
     return first, first + round(lasted * 1000)
 

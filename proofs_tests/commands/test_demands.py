@@ -88,22 +88,26 @@ def test_a_cap_below_one_activation_names_the_store(command: Run, tmp_path: Path
     assert "memory of rank 0 (3 activation, 1 of it taken) keeps what 0F0 0B0 hold" in answer.out
 
 
-@pytest.mark.parametrize(
-    ("causes", "status"), [((), "UNKNOWN"), (("the memory of rank 0",), "INFEASIBLE")]
-)
 def test_repair_that_finds_nothing_has_the_same_keys(
-    command: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, causes: object, status: str
+    command: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = tmp_path / "bad.csv"
-    table.write_text("0F0,0B0,0F1,0B1\n1F1,1F0,1B0,1B1\n")
+    table, tight = (
+        tmp_path / "bad.csv",
+        problem(tmp_path, "[memory]\nactivation = 3\ncapacity = 2\n"),
+    )
+    table.write_text("0F0,0B0\n1F0,1B0\n")
     found = json.loads(command("repair", str(table), "--json").out)
+    impossible = json.loads(command("repair", str(table), "--problem", tight, "--json").out)
     monkeypatch.setattr(repair, "repair", lambda *_: None)
-    monkeypatch.setattr(repair, "why_not", lambda *_: causes)
-    none = json.loads(command("repair", str(table), "--json").out)
-    assert none["status"] == status
-    assert none.keys() == {*found, "causes"}
+    undecided = json.loads(command("repair", str(table), "--json").out)
     told = {"name", "status", "statement", "scope", "causes"}
-    assert {key for key, value in none.items() if value is not None} == told
+    for none, status, keys in (
+        (impossible, "INFEASIBLE", told | {"reason"}),
+        (undecided, "UNKNOWN", told),
+    ):
+        assert none["status"] == status
+        assert none.keys() == {*found, "causes"}
+        assert {key for key, value in none.items() if value is not None} == keys
 
 
 def test_repair_moves_what_it_must_and_says_so(command: Run, tmp_path: Path) -> None:
@@ -163,3 +167,22 @@ def test_unusable_demands(command: Run, tmp_path: Path, words: list[str], messag
     answer = command("solve", problem(tmp_path), *words)
     assert (answer.status, answer.out) == (2, "")
     assert message in answer.err
+
+
+def test_repair_says_as_solve_does_that_one_task_needs_more_than_there_is(
+    command: Run, tmp_path: Path
+) -> None:
+    # an activation of 3 where the memory is 2: by hand, whatever the order
+    problem, table = tmp_path / "rp.toml", tmp_path / "rp.csv"
+    problem.write_text(
+        "ranks = 2\nmicrobatches = 1\n[durations]\nforward = 2\nbackward = 2\n"
+        "[memory]\ncapacity = 2\nactivation = 3\n"
+    )
+    table.write_text("0F0,0B0\n1F0,1B0\n")
+    repaired = command("repair", table, "--problem", problem, "--json")
+    solved = command("solve", problem, "--json")
+    assert (repaired.status, solved.status) == (1, 1)
+    told, wanted = json.loads(repaired.out), json.loads(solved.out)
+    for key in ("status", "statement", "reason", "causes"):
+        assert told[key] == wanted[key], key
+    assert "needs 3 beside the base load 0, but the capacity is 2" in told["reason"]

@@ -46,3 +46,28 @@ def test_a_dump_twice_is_refused(command: Run, tmp_path: Path) -> None:
     answer = command("hang", DUMPS, tmp_path / "other_0.json")
     assert answer.status == 2
     assert "expected one dump of rank 0" in answer.err
+
+
+def test_a_name_reaches_no_terminal_as_it_is(command: Run, tmp_path: Path) -> None:
+    name = "\x1b[31mX\n\u202e"
+    for path in sorted(DUMPS.glob("*.json")):
+        dump = json.loads(path.read_text())
+        for entry in dump["entries"]:
+            entry.update(profiling_name=f"nccl:{name}", is_p2p=False, state="scheduled")
+        (tmp_path / path.name).write_text(json.dumps(dump))
+    for words in ([], ["--json"]):
+        answer = command("hang", tmp_path, *words)
+        assert answer.status in (1, 3)
+        assert not {"\x1b", "\u202e"} & {*answer.out, *answer.err}
+        assert all(line.isprintable() for line in answer.out.splitlines())
+
+
+def test_the_file_is_named_where_a_name_is_refused(command: Run, tmp_path: Path) -> None:
+    dump = json.loads((DUMPS / "nccl_trace_rank_0.json").read_text())
+    dump["pg_config"] = {"\x1b[31m": {"ranks": "nobody"}}
+    (tmp_path / "nccl_trace_rank_0.json").write_text(json.dumps(dump))
+    answer = command("hang", tmp_path)
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err.count("\n") == 1
+    assert f"{tmp_path}/nccl_trace_rank_0.json: pg_config." in answer.err
+    assert answer.err.strip().isprintable()

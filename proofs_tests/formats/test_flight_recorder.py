@@ -90,7 +90,7 @@ WRONG: dict[str, tuple[Callable[[Dump], object], str]] = {
     ),
     "negative": (
         lambda d: d["entries"][1].update(output_sizes=[[-1]]),
-        "entries[1].output_sizes: expected sizes of 0 or more",
+        "entries[1].output_sizes: expected a whole number of at most 18 digits",
     ),
     "group": (
         lambda d: d["entries"][0].update(process_group=["7", "x"]),
@@ -107,7 +107,7 @@ WRONG: dict[str, tuple[Callable[[Dump], object], str]] = {
     "entry": (lambda d: d["entries"].insert(0, 5), "entries[0]: expected a table, found 5"),
     "id": (
         lambda d: d["entries"][0].update(record_id="a"),
-        "entries[0].record_id: expected a whole number, found 'a'",
+        "entries[0].record_id: expected a whole number of at most 18 digits, found 'a'",
     ),
 }
 

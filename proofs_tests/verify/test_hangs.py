@@ -137,3 +137,34 @@ def test_a_rank_that_departs_from_its_program_is_named(tmp_path: Path) -> None:
     assert found.is_decided
     assert (found.cells[0].rank, str(found.cells[0].action)) == (0, "0SEND_F1")
     assert "departs" in found.sentence
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", ["1f1b", "gpipe", "zb-h1", "interleaved"])
+def test_every_rank_that_waits_for_a_missing_one_is_named(name: str, tmp_path: Path) -> None:
+    """Ranks die at some row of theirs and leave no dump; the others stand where they wait."""
+    random, told = Random(name), 0
+    for number in range(sized(20, full=200)):
+        found = member(name, p=4, m=4)
+        wiring = Wiring.of(found.problem)
+        orders = lower(found.problem, found.schedule).orders(4)
+        dead = random.sample(range(4), random.choice((1, 1, 2)))
+        rows = rows_of(wiring, orders)
+        for rank in dead:
+            del rows[rank][random.randrange(len(rows[rank])) :]
+        run = StandingRun(rows, "buffered")
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        write_dumps(run, folder, random, without=frozenset(dead))
+        waiting = {
+            rank
+            for rank in {*range(4)} - {*dead}
+            if any(row.peer in dead and not row.is_ended for row in run.issued[rank])
+        }
+        if waiting:
+            judged = why_it_hangs(read_dumps([folder]))
+            assert judged.kind is HangKind.UNKNOWN
+            assert {cell.rank for cell in judged.cells if cell.call is not None} == waiting
+            assert {cell.rank for cell in judged.cells if cell.call is None} <= {*dead}
+            told += len(waiting) > 1
+    assert told

@@ -283,23 +283,34 @@ class _Judge:
         )
 
     def awaits_the_unknown(self) -> HangFinding | None:
-        """A wait that leads to ranks without a record."""
+        """The first wait of each rank for one without a record."""
+        first: dict[int, CallNode] = {}
         for call in self._pending():
             for issue in self._issues(call):
                 if issue.rank not in self.run.records:
-                    return HangFinding(
-                        kind=HangKind.UNKNOWN,
-                        sentence=f"{self.words.waiting(issue)} of rank {issue.rank}, whose dump "
-                        "is missing",
-                        cells=(
-                            HangCell(
-                                rank=issue.rank, call=None, action=self.words.action_of_issue(issue)
-                            ),
-                            self.words.cell(call),
-                        ),
-                        nodes=(end_of(call), issue),
-                    )
-        return None
+                    first.setdefault(call.rank, issue)
+        if not first:
+            return None
+        issues = [issue for _, issue in sorted(first.items())]
+        told = [f"{self.words.waiting(issue)} of rank {issue.rank}" for issue in issues]
+        if len(told) == 1:
+            sentence = f"{told[0]}, whose dump is missing"
+        else:
+            missing = sorted({issue.rank for issue in issues})
+            whose = "whose dump is missing" if len(missing) == 1 else "whose dumps are missing"
+            verb = f"{ranks_told(sorted(first))} wait for {ranks_told(missing)}"
+            sentence = f"{verb}, {whose}: {'; '.join(told)}"
+        cells: list[HangCell] = []
+        for issue in issues:
+            action = self.words.action_of_issue(issue)
+            cells.append(HangCell(rank=issue.rank, call=None, action=action))
+            cells.append(self.words.cell(issue.call))
+        return HangFinding(
+            kind=HangKind.UNKNOWN,
+            sentence=sentence,
+            cells=tuple(dict.fromkeys(cells)),
+            nodes=tuple(node for issue in issues for node in (end_of(issue.call), issue)),
+        )
 
     def under_way(self) -> HangFinding:
         call = next(self._pending())
