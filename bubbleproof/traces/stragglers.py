@@ -9,6 +9,10 @@ reach the quartile. A stage is a *straggler* in a kind where
   kind over all stages, and
 - the difference, times the microbatches of a step, is at least ``SHARE`` = 5 % of the median step.
 
+A stage is named only where that holds whatever the clocks may be (``clock_offsets``): its own work
+taken as short, and that of the others as long, as they allow. Where it holds by the likeliest
+clocks alone the stage is slow *perhaps*.
+
 Stages that were given unequal work (a head, an embedding) are named too where the work says so:
 the rule tells what is slow, not why. Where a schedule with durations of its own is given, usual
 times are compared as multiples of those.
@@ -16,12 +20,12 @@ times are compared as multiples of those.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median_low
 
 from bubbleproof.theory.model.actions import Kind
-from bubbleproof.traces.traced_waits import TracedTimes
+from bubbleproof.traces.traced_waits import Stretch, TracedTimes
 
 FACTOR, SHARE = 1.5, 0.05
 StageKind = tuple[int, Kind]
@@ -47,10 +51,14 @@ class Straggler:
 
 def times_of_work(times: TracedTimes) -> dict[StageKind, list[int]]:
     """All times of work (ns) of each stage and kind, over microbatches and steps."""
+    return _times(times, lambda work: work.length)
+
+
+def _times(times: TracedTimes, length: Callable[[Stretch], int]) -> dict[StageKind, list[int]]:
     found: dict[StageKind, list[int]] = {}
     for step in times.steps:
-        for action, (begin, end) in step.work().items():
-            found.setdefault((action.stage, action.kind), []).append(end - begin)
+        for action, work in step.work().items():
+            found.setdefault((action.stage, action.kind), []).append(length(work))
     return found
 
 
@@ -62,7 +70,7 @@ def usual_time(lengths: Sequence[int]) -> int:
 def stragglers(
     times: TracedTimes, expected: Mapping[StageKind, float] | None = None
 ) -> list[Straggler]:
-    """The stragglers of a job, the one that costs most first.
+    """The stragglers of a job, whatever its clocks; the one that costs most first.
 
     Parameters
     ----------
@@ -71,17 +79,44 @@ def stragglers(
     expected
         Durations of a given schedule, in any unit, by stage and kind; by default all equal.
     """
-    usual = {key: usual_time(lengths) for key, lengths in times_of_work(times).items()}
+    least = _usual(times, lambda work: max(0, work.length - work.late))
+    most = _usual(times, lambda work: work.length + work.early)
+    return _slow(times, least, most, expected)
+
+
+def perhaps_stragglers(
+    times: TracedTimes, expected: Mapping[StageKind, float] | None = None
+) -> list[Straggler]:
+    """The stages that are stragglers by the likeliest clocks alone; see ``stragglers``."""
+    usual = _usual(times, lambda work: work.length)
+    sure = {(each.stage, each.kind) for each in stragglers(times, expected)}
+    found = _slow(times, usual, usual, expected)
+    return [each for each in found if (each.stage, each.kind) not in sure]
+
+
+def _usual(times: TracedTimes, length: Callable[[Stretch], int]) -> dict[StageKind, int]:
+    return {key: usual_time(lengths) for key, lengths in _times(times, length).items()}
+
+
+def _slow(
+    times: TracedTimes,
+    own: Mapping[StageKind, int],
+    others: Mapping[StageKind, int],
+    expected: Mapping[StageKind, float] | None,
+) -> list[Straggler]:
+    """The stages whose ``own`` usual times are so far above those of ``others``."""
     number, step = times.job.pipeline.num_microbatches, times.median_step().length
     home = times.job.rank_of_stage()
     found = []
-    for kind in sorted({kind for _, kind in usual}):
-        scale = {stage: (expected or {}).get((stage, kind), 1.0) for stage, k in usual if k is kind}
-        base = median_low([usual[stage, kind] / scale[stage] for stage in scale])
+    for kind in sorted({kind for _, kind in own}):
+        scale = {stage: (expected or {}).get((stage, kind), 1.0) for stage, k in own if k is kind}
+        base = median_low([others[stage, kind] / scale[stage] for stage in scale])
         for stage, unit in scale.items():
-            own, others = usual[stage, kind], round(base * unit)
-            if own > FACTOR * others and (own - others) * number >= SHARE * step:
+            usual, median = own[stage, kind], round(base * unit)
+            if usual > FACTOR * median and (usual - median) * number >= SHARE * step:
                 found.append(
-                    Straggler(stage=stage, rank=home[stage], kind=kind, usual=own, of_others=others)
+                    Straggler(
+                        stage=stage, rank=home[stage], kind=kind, usual=usual, of_others=median
+                    )
                 )
     return sorted(found, key=lambda each: each.of_others - each.usual)

@@ -26,6 +26,7 @@ from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.traces.stragglers import (
     StageKind,
     Straggler,
+    perhaps_stragglers,
     stragglers,
     times_of_work,
     usual_time,
@@ -40,13 +41,15 @@ class TraceReport:
     """Everything that is told of a job; times are nanoseconds.
 
     ``measured`` are the bubbles of the median step, ``predicted`` its length by usual times (None
-    where the pipeline has more than forwards and backwards), ``content`` the problem file of them.
+    where the pipeline has more than forwards and backwards), ``content`` the problem file of them;
+    ``perhaps`` are stages that are slow unless the clocks are wrong by as much as they may be.
     """
 
     times: TracedTimes
     measured: Measures
     usual: Mapping[StageKind, int]
     stragglers: Sequence[Straggler]
+    perhaps: Sequence[Straggler]
     roots: Counter[tuple[int, str]]
     predicted: int | None
     content: Mapping[str, object] | None
@@ -92,6 +95,7 @@ def trace_report(times: TracedTimes, expected: Mapping[StageKind, float] | None)
         measured=measure(*as_it_ran(times)),
         usual=usual,
         stragglers=stragglers(times, expected),
+        perhaps=perhaps_stragglers(times, expected),
         roots=times.median_step().roots(),
         predicted=predicted,
         content=content,
@@ -117,11 +121,13 @@ def as_it_ran(times: TracedTimes) -> tuple[Problem, Schedule]:
     """
     problem, step = times.job.pipeline.problem(), times.median_step()
     work = step.work()
-    begin_end = np.array([work[action] for action in problem.actions], dtype=np.int64)
-    begin, end = begin_end.T - step.begin
+    spans = [(work[action].begin, work[action].end) for action in problem.actions]
+    begin, end = np.array(spans, dtype=np.int64).T - step.begin
     real = replace(problem, duration=end - begin, unit="ns")
     program = times.job.program
-    start = np.array([work[action][0] - step.begin for action in program.actions], dtype=np.int64)
+    start = np.array(
+        [work[action].begin - step.begin for action in program.actions], dtype=np.int64
+    )
     return real, Schedule(program=program, start=start)
 
 

@@ -4,21 +4,27 @@ The step of all ranks is one window, from the first begin to the last end. A ran
 into stretches without gaps or overlaps, so times per cause sum exactly to the window:
 
 ``work``
-    a computation, from when its inputs were there. A wait hides inside the action that needs it: it
-    begins when the action does and ends when the data were taken in (``received``, which gloo
-    tells) or, where the trace does not tell that, when the matched SEND had ended.
+    a computation, from when its inputs were there.
 ``message``
-    such a wait until the producer's SEND had ended: the producer was late.
+    a wait for a message until the producer's SEND had ended: the producer was late. Or, in a SEND
+    that waits, until the other rank had begun its RECV.
 ``link``
-    the rest of it, until the data were taken in: the message was on its way.
+    the rest of the wait, until the data were taken in: the message was on its way.
 ``launch``
-    the host posted a SEND or a RECV, or waited for a SEND.
+    the host posted a SEND or a RECV.
 ``collective``
     UNSHARD, RESHARD, REDUCE_GRAD or STEP.
 ``host``
     between two actions.
 ``start``, ``end``
     before the rank's first action of the step, and after its last.
+
+In which span a wait lies is told by the runtime's model (``wait_model``). Spans of communication
+that lie beside a computation (a thread of their own) take no time of it: they count where the rank
+does not compute.
+
+Where a wait ends by another rank's clock, the work behind it is as uncertain as that clock: it may
+have begun ``early`` or ``late``.
 
 What a rank waited *for* is followed to where it comes from: while rank 3 waited for rank 2, rank 2
 worked on some action, or waited itself for rank 1, and so on (``roots``).
@@ -30,12 +36,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import accumulate
+from operator import itemgetter
+from typing import NamedTuple
 
 from bubbleproof.theory.model.actions import COMMUNICATION_KINDS, Action
-from bubbleproof.theory.pipelines.programs.messages import Message, messages
-from bubbleproof.traces.clock_offsets import ClockOffsets, Passage, clock_offsets
+from bubbleproof.theory.pipelines.programs.messages import Message
+from bubbleproof.traces.clock_offsets import ClockOffsets
 from bubbleproof.traces.trace_spans import TraceSpan
 from bubbleproof.traces.traced_steps import COMPUTE, Step, TracedJob
+from bubbleproof.traces.wait_model import Traffic, WaitModel, model_and_clocks
 
 
 class TimeSpent(StrEnum):
@@ -53,7 +63,11 @@ class TimeSpent(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """A rank from ``begin`` to ``end`` (ns, rank 0's clock); ``message`` is what it waited for."""
+    """A rank from ``begin`` to ``end`` (ns, rank 0's clock).
+
+    ``message`` is what it waited for, of rank ``awaited``. ``early`` and ``late`` say how much
+    earlier or later it may have begun, as clocks are uncertain.
+    """
 
     rank: int
     begin: int
@@ -61,6 +75,9 @@ class Stretch:
     spent: TimeSpent
     action: Action | None = None
     message: Message | None = None
+    awaited: int | None = None
+    early: int = 0
+    late: int = 0
 
     @property
     def length(self) -> int:
@@ -86,10 +103,10 @@ class StepTimes:
             found[stretch.spent] += stretch.length
         return found
 
-    def work(self) -> dict[Action, tuple[int, int]]:
-        """Begin and end of the work of each computation."""
+    def work(self) -> dict[Action, Stretch]:
+        """The work of each computation."""
         return {
-            stretch.action: (stretch.begin, stretch.end)
+            stretch.action: stretch
             for stretches in self.ranks
             for stretch in stretches
             if stretch.spent is TimeSpent.WORK and stretch.action is not None
@@ -108,10 +125,9 @@ class StepTimes:
         self, stretch: Stretch, begin: int, end: int, depth: int
     ) -> Counter[tuple[int, str]]:
         found: Counter[tuple[int, str]] = Counter()
-        message = stretch.message
-        if message is None or depth > len(self.ranks):
+        if stretch.awaited is None or depth > len(self.ranks):
             return Counter({(stretch.rank, stretch.spent.value): end - begin})
-        for other in self.ranks[message.source]:
+        for other in self.ranks[stretch.awaited]:
             first, last = max(begin, other.begin), min(end, other.end)
             if first >= last:
                 continue
@@ -130,11 +146,15 @@ def _kind_of(action: Action | None) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracedTimes:
-    """All steps of a job in rank 0's time, and how far clocks may be wrong (ns)."""
+    """All steps of a job in rank 0's time, how far clocks may be wrong (ns), and where waits lie.
+
+    ``clocks`` are those of all steps or, where they drift, of the step that is most uncertain.
+    """
 
     job: TracedJob
     steps: Sequence[StepTimes]
     clocks: ClockOffsets
+    model: WaitModel
 
     def median_step(self) -> StepTimes:
         """The step of median length (of two the shorter)."""
@@ -143,97 +163,170 @@ class TracedTimes:
 
 def traced_times(job: TracedJob) -> TracedTimes:
     """Put the ranks on one clock and say on what their time went."""
-    problem = job.pipeline.problem()
-    found = messages(problem)
-    actions = list(problem.actions)
-    needs: dict[Action, list[Message]] = {}
-    for message in found:
-        needs.setdefault(actions[message.consumer], []).append(message)
-    producer = {id(message): actions[message.producer] for message in found}
-    reader = _StepReader(needs, producer)
-    passages = [each for step in job.steps for each in reader.passages(step)]
-    clocks = clock_offsets(job.num_ranks, passages)
-    steps = [reader.times(step, clocks.offsets) for step in job.steps]
-    return TracedTimes(job=job, steps=steps, clocks=clocks)
+    traffic = Traffic.of(job)
+    model, clocks = model_and_clocks(traffic, job)
+    reader = _StepReader(traffic, model)
+    steps = [reader.times(*pair) for pair in zip(job.steps, clocks, strict=True)]
+    widest = max(clocks, key=lambda each: each.uncertainty)
+    return TracedTimes(job=job, steps=steps, clocks=widest, model=model)
 
 
 class _StepReader:
-    """Reads steps; ``needs`` are the messages that a computation consumes."""
+    """Reads the steps of a job whose waits lie as the model says."""
 
-    def __init__(
-        self, needs: Mapping[Action, Sequence[Message]], producer: Mapping[int, Action]
-    ) -> None:
-        self._needs, self._producer = needs, producer
+    def __init__(self, traffic: Traffic, model: WaitModel) -> None:
+        self._traffic, self._model = traffic, model
 
-    def passages(self, step: Step) -> Iterator[Passage]:
-        """The messages of a step with times that bound clocks."""
-        for rank, spans in enumerate(step):
-            for action in spans:
-                for message in self._needs.get(action, ()):
-                    sent = self._sent(step, message)
-                    received = step[rank].get(message.recv)
-                    there = spans[action].end
-                    if received is not None and received.received is not None:
-                        there = min(there, received.received)
-                    yield Passage(source=message.source, target=rank, sent=sent.begin, there=there)
-
-    def times(self, step: Step, offsets: Sequence[int]) -> StepTimes:
+    def times(self, step: Step, clocks: ClockOffsets) -> StepTimes:
         """The stretches of all ranks."""
+        offsets = clocks.offsets
         begin = min(
             min(s.begin for s in spans.values()) - offsets[r] for r, spans in enumerate(step)
         )
         end = max(max(s.end for s in spans.values()) - offsets[r] for r, spans in enumerate(step))
         ranks = tuple(
-            tuple(self._stretches(step, rank, offsets, begin, end)) for rank in range(len(step))
+            tuple(self._stretches(step, rank, clocks, begin, end)) for rank in range(len(step))
         )
         return StepTimes(begin=begin, end=end, ranks=ranks)
 
-    def _sent(self, step: Step, message: Message) -> TraceSpan:
-        """The SEND of a message or, where the trace has none, what made it."""
-        spans = step[message.source]
-        return spans.get(message.send) or spans[self._producer[id(message)]]
-
     def _stretches(
-        self, step: Step, rank: int, offsets: Sequence[int], begin: int, end: int
+        self, step: Step, rank: int, clocks: ClockOffsets, begin: int, end: int
     ) -> Iterator[Stretch]:
         at, spent = begin, TimeSpent.START
-        for span in sorted(step[rank].values(), key=lambda span: span.begin):
-            first, last = span.begin - offsets[rank], span.end - offsets[rank]
+        for span, first, last in _in_turn(step[rank], clocks.offsets[rank]):
             if first > at:
                 yield Stretch(rank=rank, begin=at, end=first, spent=spent)
                 at = first
             spent = TimeSpent.HOST
             if last > at:  # what lies inside another action is that action's
-                yield from self._of_span(step, rank, offsets, span, at, last)
+                yield from self._of_span(step, rank, clocks, span, at, last)
                 at = last
         if end > at:
             yield Stretch(rank=rank, begin=at, end=end, spent=TimeSpent.END)
 
     def _of_span(
-        self, step: Step, rank: int, offsets: Sequence[int], span: TraceSpan, first: int, last: int
+        self, step: Step, rank: int, clocks: ClockOffsets, span: TraceSpan, first: int, last: int
     ) -> Iterator[Stretch]:
-        """One action: a wait for its latest message, if it waits, and its work."""
+        """One action: a wait for its latest message, if it waits, and the rest of it."""
         action = span.action
-        if action.kind not in COMPUTE:
-            is_message = action.kind in COMMUNICATION_KINDS
-            spent = TimeSpent.LAUNCH if is_message else TimeSpent.COLLECTIVE
+        if action.kind in COMPUTE:
+            arrivals = [
+                self._arrival(step, rank, clocks, message)
+                for message in self._traffic.needs.get(action, ())
+                if not (self._model.in_recv and message.recv in step[rank])
+            ]
+            yield from _waited(rank, action, arrivals, first, last, TimeSpent.WORK)
+        elif action.kind not in COMMUNICATION_KINDS:
+            spent = TimeSpent.COLLECTIVE
             yield Stretch(rank=rank, begin=first, end=last, spent=spent, action=action)
-            return
-        arrived, sent, message = first, first, None
-        for each in self._needs.get(action, ()):
-            left = self._sent(step, each).end - offsets[each.source]
-            received = step[rank].get(each.recv)
-            there = left
-            if received is not None and received.received is not None:
-                there = received.received - offsets[rank]
-            if min(there, last) > arrived:
-                arrived, sent, message = min(there, last), left, each
-        late = min(max(sent, first), arrived)
+        else:
+            arrivals = self._in_communication(step, rank, clocks, action, last)
+            yield from _waited(rank, action, arrivals, first, last, TimeSpent.LAUNCH)
+
+    def _arrival(self, step: Step, rank: int, clocks: ClockOffsets, message: Message) -> _Arrival:
+        """When the SEND of a message had ended and its data were there."""
+        left = self._traffic.sent(step, message).end - clocks.offsets[message.source]
+        received = step[rank].get(message.recv)
+        if received is None or received.received is None:
+            early, late = clocks.late(message.source, rank)
+            return _Arrival(left, left, message, message.source, early, late)
+        there = received.received - clocks.offsets[rank]
+        return _Arrival(left, there, message, message.source)
+
+    def _in_communication(
+        self, step: Step, rank: int, clocks: ClockOffsets, action: Action, last: int
+    ) -> list[_Arrival]:
+        """What a RECV, or a SEND, waits for within its span; it ends when that is there."""
+        message = self._traffic.of_end.get((rank, action))
+        if message is None:
+            return []
+        if action == message.recv and self._model.in_recv:
+            left = self._traffic.sent(step, message).end - clocks.offsets[message.source]
+            begun = step[rank][action].begin - clocks.offsets[rank]
+            there = last if left > begun else left  # else it had left before it was awaited
+            return [_Arrival(left, there, message, message.source)]
+        taken = step[message.target].get(message.recv)
+        if action == message.send and self._model.in_send and taken is not None:
+            begun = taken.begin - clocks.offsets[message.target]
+            return [_Arrival(begun, begun, message, message.target)]
+        return []
+
+
+class _Arrival(NamedTuple):
+    """When the other rank had done its part, when the data were there, and of what; see Stretch."""
+
+    left: int
+    there: int
+    message: Message
+    awaited: int
+    early: int = 0
+    late: int = 0
+
+
+def _in_turn(
+    spans: Mapping[Action, TraceSpan], offset: int
+) -> Iterator[tuple[TraceSpan, int, int]]:
+    """A rank's spans in order on rank 0's clock; communication only where nothing else runs."""
+    rows = [(span.begin - offset, span.end - offset, span) for span in spans.values()]
+    own = sorted(
+        (row for row in rows if row[2].action.kind not in COMMUNICATION_KINDS),
+        key=lambda row: row[0],
+    )
+    found, at = [*own], 0
+    beside = sorted(
+        (row for row in rows if row[2].action.kind in COMMUNICATION_KINDS), key=itemgetter(0, 1)
+    )
+    ends = [*accumulate((last for _, last, _ in own), max)]
+    for first, last, span in beside:
+        while at < len(own) and ends[at] <= first:
+            at += 1
+        for number in range(at, len(own)):  # the free parts of it
+            if own[number][0] >= last:
+                break
+            if own[number][0] > first:
+                found.append((first, own[number][0], span))
+            first = max(first, ends[number])
+        if last > first:
+            found.append((first, last, span))
+    for first, last, span in sorted(found, key=itemgetter(0, 1)):
+        yield span, first, last
+
+
+def _waited(
+    rank: int,
+    action: Action,
+    arrivals: Sequence[_Arrival],
+    first: int,
+    last: int,
+    rest: TimeSpent,
+) -> Iterator[Stretch]:
+    """A wait for the latest arrival until it was there, and the rest."""
+    latest, arrived = None, first
+    for each in arrivals:
+        if min(each.there, last) > arrived:
+            arrived, latest = min(each.there, last), each
+    if latest is not None:
+        late = min(max(latest.left, first), arrived)
         parts = ((first, late, TimeSpent.MESSAGE), (late, arrived, TimeSpent.LINK))
         for begin, end, spent in parts:
             if end > begin:
                 yield Stretch(
-                    rank=rank, begin=begin, end=end, spent=spent, action=action, message=message
+                    rank=rank,
+                    begin=begin,
+                    end=end,
+                    spent=spent,
+                    action=action,
+                    message=latest.message,
+                    awaited=latest.awaited,
                 )
-        if last > arrived:
-            yield Stretch(rank=rank, begin=arrived, end=last, spent=TimeSpent.WORK, action=action)
+    if last > arrived:
+        soonest = max([first, *(a.there - a.early for a in arrivals)])
+        yield Stretch(
+            rank=rank,
+            begin=arrived,
+            end=last,
+            spent=rest,
+            action=action,
+            early=arrived - min(arrived, soonest),
+            late=max([arrived, *(min(last, a.there + a.late) for a in arrivals)]) - arrived,
+        )

@@ -4,6 +4,10 @@
 it on its rank has ended and ``host`` nanoseconds more; a computation's work begins when the data of
 its messages are there too, ``flight`` after their SEND has ended; SEND and RECV take ``post``. The
 truth (``waits``) is noted while it runs and not read from the traces.
+
+With ``blocking`` a RECV ends when its data are there, and computations wait for nothing; with
+``sends_wait`` a SEND ends no sooner than its RECV was posted. What ranks waited in all is
+``waited``. A clock that ``drifts`` gains so many nanoseconds in a million.
 """
 
 from __future__ import annotations
@@ -39,6 +43,9 @@ class MadeRun:
     post: int = 2_000
     flight: int = 30_000
     receipts: bool = True
+    blocking: bool = False
+    sends_wait: bool = False
+    waited: int = 0
     spans: list[list[tuple[str, str, int, int]]] = field(default_factory=list)
     waits: dict[tuple[int, Action], tuple[int, int, int, int]] = field(default_factory=dict)
 
@@ -68,6 +75,7 @@ class MadeRun:
     ) -> None:
         at = [0] * len(orders)
         left: dict[Action, int] = {}  # by RECV: when its SEND ended
+        received = {*sends.values()}
         posted: dict[Action, int] = {}
         while any(place < len(order) for place, order in zip(at, orders, strict=True)):
             moved = False
@@ -75,24 +83,55 @@ class MadeRun:
                 while at[rank] < len(order):
                     action = order[at[rank]]
                     needs = inputs.get(action, [])
-                    if any(recv not in left for recv in needs):
+                    if not self._may_run(action, needs, sends, left, posted):
                         break
                     begin = free[rank] + self.host
-                    if "SEND" in action.kind.name or "RECV" in action.kind.name:
-                        end = begin + self.post
-                        if action in sends:
-                            left[sends[action]] = end
-                        else:
-                            posted[action] = begin + 1_000
+                    if action in sends or action in received:
+                        end = self._end_of(action, begin, sends.get(action), left, posted)
+                        self.waited += end - begin - self.post
                     else:
-                        sent = max([left[recv] for recv in needs], default=begin)
-                        work = max([begin, *(left[recv] + self.flight for recv in needs)])
+                        waits = [] if self.blocking else needs
+                        sent = max([left[recv] for recv in waits], default=begin)
+                        work = max([begin, *(left[recv] + self.flight for recv in waits)])
                         end = work + self.lasting(action, step)
                         self.waits[step, action] = begin, sent, work, end
-                        self._receive(rank, needs, left, posted, begin)
+                        self.waited += work - begin
+                        self._receive(rank, waits, left, posted, begin)
                     self.spans[rank].append((f"PP:{action}", "user_annotation", begin, end))
                     free[rank], at[rank], moved = end, at[rank] + 1, True
             assert moved, "the orders wait for each other"
+
+    def _may_run(
+        self,
+        action: Action,
+        needs: list[Action],
+        sends: Mapping[Action, Action],
+        left: Mapping[Action, int],
+        posted: Mapping[Action, int],
+    ) -> bool:
+        """Whether all that an action waits for is known by now."""
+        if self.sends_wait and action in sends:
+            return sends[action] in posted
+        blocks = self.blocking and action in {*sends.values()}
+        return all(recv in left for recv in ([action] if blocks else needs))
+
+    def _end_of(
+        self,
+        action: Action,
+        begin: int,
+        recv: Action | None,
+        left: dict[Action, int],
+        posted: dict[Action, int],
+    ) -> int:
+        """The end of a SEND, of this RECV, or of a RECV (None)."""
+        end = begin + self.post
+        if recv is not None:
+            if self.sends_wait:
+                end = max(end, posted[recv] + self.post)
+            left[recv] = end
+            return end
+        posted[action] = begin + 1_000
+        return max(end, left[action] + self.flight) if self.blocking else end
 
     def _receive(
         self,
@@ -106,8 +145,10 @@ class MadeRun:
             there = max(begin, left[recv] + self.flight)
             self.spans[rank].append(("gloo:recv", "user_annotation", posted[recv], there))
 
-    def content(self, rank: int, *, shift: int = 0, host: str = "one") -> dict[str, Any]:
-        """The trace of a rank whose clock is ``shift`` ns ahead, as Kineto writes it."""
+    def content(
+        self, rank: int, *, shift: int = 0, drift: int = 0, host: str = "one"
+    ) -> dict[str, Any]:
+        """The trace of a rank whose clock is ``shift`` ns ahead and drifts, as Kineto writes it."""
         events = [
             {
                 "ph": "X",
@@ -115,7 +156,7 @@ class MadeRun:
                 "name": name,
                 "pid": 1,
                 "tid": 1,
-                "ts": (begin + shift) / 1000,
+                "ts": (begin + shift + begin * drift // 1_000_000) / 1000,
                 "dur": (end - begin) / 1000,
             }
             for name, category, begin, end in sorted(self.spans[rank], key=lambda row: row[2])
@@ -129,12 +170,18 @@ class MadeRun:
             "traceName": "made",
         }
 
-    def write(self, folder: Path, shifts: Mapping[int, int] | None = None) -> list[str]:
+    def write(
+        self,
+        folder: Path,
+        shifts: Mapping[int, int] | None = None,
+        drifts: Mapping[int, int] | None = None,
+    ) -> list[str]:
         """Write all traces; their paths."""
         paths = []
         for rank in range(len(self.spans)):
             path = folder / f"rank{rank}.json"
-            shift = (shifts or {}).get(rank, 0)
-            path.write_text(json.dumps(self.content(rank, shift=shift)), encoding="utf-8")
+            shift, drift = (shifts or {}).get(rank, 0), (drifts or {}).get(rank, 0)
+            content = self.content(rank, shift=shift, drift=drift)
+            path.write_text(json.dumps(content), encoding="utf-8")
             paths.append(str(path))
         return paths

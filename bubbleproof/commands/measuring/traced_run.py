@@ -9,13 +9,16 @@ the page ``trace.html``. Status 1 where a stage is a straggler or another order 
 (the median step's bubbles, ns), ``spent_ns`` (by rank and cause), ``stretches`` (of the median
 step: ``rank``, ``begin``, ``end``, ``cause``, ``action``, ``of_action``, ``of_rank``),
 ``waited_for_ns`` (``rank``, ``what``, ``ns``, ``is_straggler``), ``usual_ns``, ``stragglers``,
-``predicted_ns``, ``other_order``, ``clock_uncertainty_ns`` and ``left_out``.
+``perhaps_stragglers`` (as the clocks may be), ``predicted_ns``, ``other_order``, ``waits`` (in
+which spans they lie: ``in_recv``, ``in_send``, ``is_decided``), ``clock_uncertainty_ns`` and
+``left_out``.
 """
 
 from __future__ import annotations
 
 import json as json_module
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from bubbleproof.commands.inputs import SUFFIXES, read_schedule_input
@@ -44,7 +47,7 @@ from bubbleproof.formats.files import write_text
 from bubbleproof.formats.pytorch_writer import write_table
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.traces.span_names import PYTORCH, read_names
-from bubbleproof.traces.stragglers import StageKind
+from bubbleproof.traces.stragglers import StageKind, Straggler
 from bubbleproof.traces.trace_spans import read_trace
 from bubbleproof.traces.traced_report import TraceReport, trace_report
 from bubbleproof.traces.traced_steps import COMPUTE, TracedJob, traced_job
@@ -161,20 +164,23 @@ def to_json(report: TraceReport, other: Sequence[str]) -> dict[str, object]:
             {"stage": stage, "kind": kind.name, "ns": ns}
             for (stage, kind), ns in sorted(report.usual.items())
         ],
-        "stragglers": [
-            {
-                "stage": each.stage,
-                "rank": each.rank,
-                "kind": each.kind.name,
-                "usual_ns": each.usual,
-                "of_others_ns": each.of_others,
-            }
-            for each in report.stragglers
-        ],
+        "stragglers": [*map(_straggler, report.stragglers)],
+        "perhaps_stragglers": [*map(_straggler, report.perhaps)],
         "predicted_ns": report.predicted,
         "other_order": list(other),
+        "waits": asdict(times.model),
         "clock_uncertainty_ns": times.clocks.uncertainty,
         "left_out": list(job.left_out),
+    }
+
+
+def _straggler(each: Straggler) -> dict[str, object]:
+    return {
+        "stage": each.stage,
+        "rank": each.rank,
+        "kind": each.kind.name,
+        "usual_ns": each.usual,
+        "of_others_ns": each.of_others,
     }
 
 
@@ -187,7 +193,7 @@ def _stretch(each: Stretch, origin: int) -> dict[str, object]:
         "cause": each.spent.value,
         "action": None if each.action is None else str(each.action),
         "of_action": None if message is None else str(message.send),
-        "of_rank": None if message is None else message.source,
+        "of_rank": each.awaited,
     }
 
 
@@ -214,7 +220,10 @@ def _tell(report: TraceReport, other: Sequence[str]) -> None:
             f"{report.predicted / 1e6:.1f} ms; the median step took "
             f"{step.length / report.predicted:.2f} times that"
         )
+    print_text(f"waits lie {report.times.model}")
     print_list("stragglers", [*map(str, report.stragglers)] or ["none"])
+    clocks = f"clocks that are known to {report.times.clocks.uncertainty / 1e6:.3f} ms"
+    print_list(f"slow or not, which {clocks} leave open", [*map(str, report.perhaps)])
     print_list("another order ran", other)
     print_list("the answer is partial", job.left_out)
 

@@ -1,0 +1,123 @@
+"""Traces whose truth is known, and what ``trace`` says of them.
+
+    python -m proofs_tests.traces.known_traces [RUNS]
+
+Each run is drawn: a family and its size, whether RECVs block or are posted, whether gloo tells of
+receipts, whether SENDs wait, how far the clocks lie apart and drift, jitter, and a stage that is
+three times as slow in one kind, or none. A stage that is named and was not slow is *wrong*; a slow
+one that is not named, but said to be open for the clocks, is *open*.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bubbleproof.formats.errors import UnusableInput
+from bubbleproof.theory.model.actions import Action, Kind
+from bubbleproof.traces.stragglers import perhaps_stragglers, stragglers
+from bubbleproof.traces.trace_spans import read_trace
+from bubbleproof.traces.traced_steps import traced_job
+from bubbleproof.traces.traced_waits import TimeSpent, traced_times
+from proofs_tests.traces.made_traces import Lasting, MadeRun
+
+FAMILIES = {"1f1b": (Kind.F, Kind.B), "gpipe": (Kind.F, Kind.B), "zb-h1": (Kind.F, Kind.I, Kind.W)}
+WAITING = (TimeSpent.MESSAGE, TimeSpent.LINK)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownTrace:
+    """What was drawn, and what ``trace`` made of it; times in ns, of all ranks and steps."""
+
+    name: str
+    runtime: str
+    skew: int
+    answer: str
+    waited: int
+    told: int
+    launched: int
+    in_recv: bool
+
+
+def known_trace(seed: int, folder: Path) -> KnownTrace:
+    """Draw a run, write its traces and read them."""
+    draw = random.Random(seed)
+    name, p, m = draw.choice([*FAMILIES]), draw.choice([3, 4]), draw.choice([4, 6, 8])
+    runtime = draw.choice(["blocking", "posted", "posted, receipts", "sends wait"])
+    skew = draw.choice([0, 0, 50_000_000, 100_000_000, 1_000_000_000])
+    drift = draw.choice([0, 0, 50])
+    slow = (draw.choice(FAMILIES[name]), draw.randrange(p)) if draw.random() < 0.75 else None
+    run = MadeRun(
+        name=name,
+        params={"p": p, "m": m},
+        lasting=lasting(draw, slow, draw.choice([0, 0.05])),
+        steps=draw.choice([1, 3]),
+        flight=draw.choice([1_000, 30_000]),
+        receipts=runtime == "posted, receipts",
+        blocking=runtime == "blocking",
+        sends_wait=runtime == "sends wait",
+    ).run()
+    shifts = {rank: draw.randint(-skew, skew) for rank in range(1, p)}
+    paths = run.write(folder, shifts, dict.fromkeys(range(1, p), drift))
+    times = traced_times(traced_job([read_trace(path) for path in paths]))
+    spent = sum((step.spent(r) for step in times.steps for r in range(p)), Counter[TimeSpent]())
+    wanted = set() if slow is None else {slow}
+    named = {(each.kind, each.stage) for each in stragglers(times)}
+    left = {(each.kind, each.stage) for each in perhaps_stragglers(times)}
+    answer = "right" if named == wanted else "open" if wanted <= left and not named else "wrong"
+    return KnownTrace(
+        name=f"{seed}: {name} p={p} m={m} {runtime} skew {skew} drift {drift} slow {slow}",
+        runtime=runtime,
+        skew=skew,
+        answer=answer,
+        waited=run.waited,
+        told=sum(spent[cause] for cause in WAITING),
+        launched=spent[TimeSpent.LAUNCH],
+        in_recv=times.model.in_recv,
+    )
+
+
+def lasting(draw: random.Random, slow: tuple[Kind, int] | None, jitter: float) -> Lasting:
+    """1 ms, a little more at random, three times that where it is slow."""
+
+    def ticks(action: Action, _step: int) -> int:
+        factor = 3 if slow == (action.kind, action.stage) else 1
+        return round(1_000_000 * factor * (1 + draw.uniform(0, jitter)))
+
+    return ticks
+
+
+def main(words: list[str]) -> int:
+    """Print a table of so many runs; 1 where a stage is named that was not slow."""
+    number = int(words[0]) if words else 400
+    rows: dict[tuple[str, str], list[KnownTrace]] = {}
+    refused = Counter[str]()
+    for seed in range(number):
+        with TemporaryDirectory() as folder:
+            try:
+                found = known_trace(seed, Path(folder))
+            except UnusableInput as error:
+                refused[str(error)[:60]] += 1
+                continue
+        skew = "one clock" if not found.skew else f"+-{found.skew // 1_000_000} ms"
+        rows.setdefault((found.runtime, skew), []).append(found)
+    out = [
+        "| runtime | clocks | runs | right | open | wrong | waits told / true |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for (runtime, skew), runs in sorted(rows.items()):
+        answers = Counter(run.answer for run in runs)
+        share = sum(run.told for run in runs) / max(1, sum(run.waited for run in runs))
+        counts = " | ".join(str(answers[each]) for each in ("right", "open", "wrong"))
+        out.append(f"| {runtime} | {skew} | {len(runs)} | {counts} | {share:.3f} |")
+    out += [f"refused: {count} of {why}" for why, count in refused.items()]
+    sys.stdout.write("\n".join(out) + "\n")
+    return int(any(run.answer == "wrong" for runs in rows.values() for run in runs))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
