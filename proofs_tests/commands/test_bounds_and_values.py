@@ -31,8 +31,9 @@ from proofs_tests.commands.small_cluster import SMALL
 from proofs_tests.sized import sized
 
 FRAMEWORKS = ("megatron-core", "torchtitan", "deepspeed", "torch", "any")
-OPTIONS = PlanOptions(work=0.5)
-JOBS, OWNS = sized(3, full=30), sized(12, full=60)
+OWN_FRAMEWORKS = ("megatron-core", "megatron-core", "deepspeed", "any")
+OPTIONS = PlanOptions(time_limit=1.0)  # whatever is found then, no bound is above it
+JOBS, OWNS = sized(3, full=12), sized(6, full=20)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +54,7 @@ def drawn(random: Random) -> str:
     text = SMALL.replace("layers = 4", f"layers = {random.choice((4, 6, 7, 8))}")
     text = text.replace("samples = 8", f"samples = {random.choice((4, 6, 8, 10, 12))}")
     text = text.replace("128 MiB", random.choice(("128 MiB", "512 MiB", "2 GiB")))
-    return text.replace("cards = 4", f"cards = {random.choice((2, 4, 8))}")
+    return text.replace("cards = 4", f"cards = {random.choice((2, 4, 4, 8))}")
 
 
 def planned(text: str, plan: str, own: str = "") -> tuple[Found | None, OwnRun | None]:
@@ -77,7 +78,7 @@ def planned(text: str, plan: str, own: str = "") -> tuple[Found | None, OwnRun |
     if not isinstance(found, ClusterPlan):
         assert run is None or run.reason
         return None, run
-    cost = restriction_of(file, found, run, OPTIONS, 60.0)
+    cost = restriction_of(file, found, run, OPTIONS, 1.0)
     return Found(file=file, plan=found, restriction=cost), run
 
 
@@ -121,7 +122,7 @@ def test_no_value_is_below_a_bound_of_its_set() -> None:
                 assert found.restriction.bound <= min(everywhere)
                 seen["frameworks"] += 1
         for own in configurations(random, text):
-            seen[hold_own(text, random.choice(FRAMEWORKS), own)] += 1
+            seen[hold_own(text, random.choice(OWN_FRAMEWORKS), own)] += 1
     assert min(seen[what] for what in ("frameworks", "candidate", "outside")) > 0, seen
 
 
