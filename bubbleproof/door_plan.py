@@ -124,6 +124,7 @@ def _of_cluster(path: str, options: PlanOptions) -> ClusterPlan | NoClusterPlan:
         lambda one: deployed_space(file, one),
         replace(options, orders=file.orders),
         is_lazy=file.is_open,
+        bounded=file.bounded,
     )
     return replace(found, source=_source(path))
 

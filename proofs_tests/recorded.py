@@ -31,6 +31,7 @@ RECORDED = HERE / "recorded_answers.json"
 MEANT: tuple[str, ...] = (
     "plan of a model on a cluster --json: times, where the microseconds go",
     "plan --work that leaves candidates open: the reason says that the limit of work ended it",
+    "plan, solve --json: lower_bound_of and choices, what a bound is of; plan: the cut of layers",
     "convert --communication of bpipe and toffload: refused, where their moves were left out",
 )
 _VOLATILE = {"seconds", "versions", "machine", "elapsed", "cores"}

@@ -257,7 +257,9 @@ def test_a_plan_of_deployments_is_judged_and_written(command: Run, tmp_path: Pat
     judged = bp.check(found, certificate=proofs)
     assert judged.ok
     assert judged.distance.value == found.value
-    assert judged.statement.startswith("optimal over these deployments and choices: ")
+    assert judged.statement.startswith(
+        "optimal over these deployments and choices, with layers cut even"
+    )
     assert bp.check(read(out), certificate=proofs).statement == judged.statement
     answer = command("verify", out / "plan.json", "--certificate", proofs, "--json")
     assert json.loads(answer.out)["certificate"]["statement"] == judged.statement

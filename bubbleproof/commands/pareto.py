@@ -232,6 +232,7 @@ def _to_json(
                 "peak": p.peak,
                 "makespan": p.makespan,
                 "lower_bound": p.lower_bound,
+                "lower_bound_of": f"any schedule of this problem with a peak of {p.peak} or less",
                 "engine_bound": p.engine_bound,
                 "status": p.status.name,
                 "proof": None if p.proof is None else p.proof.name,

@@ -48,6 +48,7 @@ KEYS = (  # of the JSON object; null where nothing was found
     "makespan",
     "peak",
     "lower_bound",
+    "lower_bound_of",
     "engine_bound",
     "peak_bound",
     "gap",

@@ -130,6 +130,9 @@ def result_to_json(source: ProblemInput, result: Result) -> dict[str, object]:
         "makespan": result.makespan,
         "peak": result.peak,
         "lower_bound": result.lower_bound,
+        "lower_bound_of": "any schedule of this problem"
+        if source.choices is None
+        else "any schedule of this pipeline, whatever is chosen",
         "engine_bound": result.engine_bound,
         "peak_bound": None
         if peak is None

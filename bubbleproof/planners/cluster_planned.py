@@ -21,8 +21,9 @@ from bubbleproof.verify.candidates.bundle import CandidateBound, DeploymentSpace
 
 UNFIT = (Outcome.TOO_LARGE, Outcome.NOT_LEGAL, Outcome.INFEASIBLE)
 ESTIMATED = "by the estimated times"
+ANY_ORDER = "any order of these deployments"
 STATEMENTS = {
-    Status.OPTIMAL: f"optimal over these deployments and choices, {ESTIMATED}",
+    Status.OPTIMAL: "optimal over these deployments and choices",
     Status.FEASIBLE: "feasible: nothing shorter was found, nor excluded",
     Status.INFEASIBLE: "infeasible: no deployment fits",
     Status.UNKNOWN: "unknown: no schedule was found in the time given",
@@ -105,7 +106,8 @@ class NearestDeployment:
 class DeploymentResults(SearchResults):
     """What a plan of deployments is and what is none have in common.
 
-    No iteration takes less than ``lower_bound`` ticks. ``nearest`` has the deployment that would
+    No iteration takes less than ``lower_bound`` ticks, of the orders that ``bounded`` names;
+    ``cuts`` say how layers were cut before the search. ``nearest`` has the deployment that would
     run on the smallest card; none where no number allows one. ``bundled`` has the proofs of those
     deployments that have a space, by name. ``orders`` are the families of which every order was
     timed that may be the best; none where that is not so, or any order may be run.
@@ -116,14 +118,19 @@ class DeploymentResults(SearchResults):
     nearest: tuple[NearestDeployment, ...]
     bundled: Mapping[str, tuple[CandidateBound, ...]]
     orders: tuple[str, ...] = ()
+    bounded: str = ANY_ORDER
+    cuts: str = ""
 
     @property
     def statement(self) -> str:
         """What was found, in a sentence, and what was too large to be looked at."""
         large = [row for row in self.rows if row.status is Outcome.TOO_LARGE]
         told = STATEMENTS[self.status]
+        if self.status is Status.OPTIMAL:
+            told += f"{self.cuts}, {ESTIMATED}"
         if self.status is Status.FEASIBLE and self.orders:
-            told = f"the best of the orders that it runs ({', '.join(self.orders)}), {ESTIMATED}"
+            names = ", ".join(self.orders)
+            told = f"the best of the orders that it runs ({names}){self.cuts}, {ESTIMATED}"
         if not large:
             return told
         beyond = f"{len(large)} of {len(self.rows)} deployments are larger than a plan takes"
@@ -152,7 +159,7 @@ class ClusterPlan(DeploymentResults):
     def __repr__(self) -> str:
         told = self.status.name.lower()
         found = f"{self.winner.combination}: {self.value} us"
-        bound = f"no iteration is below {self.lower_bound}"
+        bound = f"lower bound {self.lower_bound} ({self.bounded})"
         return f"<ClusterPlan: {told}, {found}, {bound}, {len(self.rows)} deployments>"
 
     def bundles(self, deployed: Sequence[DeploymentSpace]) -> dict[str, tuple[CandidateBound, ...]]:

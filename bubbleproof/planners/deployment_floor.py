@@ -18,12 +18,20 @@ from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.theory.pipelines.shapes.layer_cuts import LayerPart, Layers
 
 
-def floor_of(one: CombinationCosts) -> int:
-    """No iteration of the deployment takes less ticks; ``NEVER`` where none fits."""
+def floor_of(one: CombinationCosts, off: int = 0) -> int:
+    """No iteration of the deployment takes less ticks; ``NEVER`` where none fits.
+
+    Parameters
+    ----------
+    off
+        Ticks by which F, I and W of a layer, embedding or head may each be less: by a rounding to
+        other shares, as where samples are not cut into slices.
+    """
     numbers, ranks = one.numbers, one.combination.pipeline
     if _held(numbers) > ranks * numbers.capacity:
         return NEVER
-    ticks = sum(part.forward + part.backward for part in _parts(numbers.layers))
+    parts = _parts(numbers.layers)
+    ticks = sum(max(0, part.forward + part.backward - 3 * off) for part in parts)
     return -(-one.microbatches * ticks // ranks) + numbers.step_end
 
 

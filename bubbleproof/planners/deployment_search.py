@@ -28,14 +28,15 @@ would take most of what is left.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 
-from bubbleproof.costs.combinations import AnyCount, CombinationCosts
+from bubbleproof.costs.combinations import AnyCount, Combination, CombinationCosts
 from bubbleproof.planners.candidate_standing import CandidateStanding
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_planned import (
+    ANY_ORDER,
     ClusterPlan,
     NearestDeployment,
     NoClusterPlan,
@@ -43,6 +44,7 @@ from bubbleproof.planners.cluster_planned import (
 )
 from bubbleproof.planners.deployment_floor import floor_of
 from bubbleproof.planners.deployment_standing import DeploymentStanding, value_of
+from bubbleproof.planners.known_schedules import KnownSchedule
 from bubbleproof.planners.looks import first_look, look, preparation
 from bubbleproof.planners.pipeline_search import PipelineSearch
 from bubbleproof.planners.plan_search import PlanSearch
@@ -52,6 +54,7 @@ from bubbleproof.solvers import Status
 from bubbleproof.solvers.search_state import in_turn
 from bubbleproof.theory.pipelines.limits import OversizeError
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.shapes.space_scope import cut_words
 
 LOOKS_SHARE = 0.5  # of the time, at most, for the first looks
 OTHERS_SHARE = 0.5  # of what is left then, for those that are not the best
@@ -65,8 +68,9 @@ SpaceOf = Callable[[CombinationCosts], PlanSpace]
 class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
     """The steps of the module's text; ``space_of`` gives the shapes to try.
 
-    Candidates are looked at in turn, each in the knowledge of the best so far; workers take part in
-    the search of the best one's pipeline.
+    ``known`` are schedules to begin with, by deployment; ``bounded`` names the orders that the
+    bound is of. Candidates are looked at in turn, each in the knowledge of the best so far; workers
+    take part in the search of the best one's pipeline.
     """
 
     def __init__(
@@ -78,9 +82,12 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
         executor: Executor | None = None,
         *,
         is_lazy: bool = False,
+        known: Mapping[Combination, KnownSchedule] | None = None,
+        bounded: str = ANY_ORDER,
     ) -> None:
         super().__init__(options, budget, executor)
-        self.space_of, self.is_lazy = space_of, is_lazy
+        self.space_of, self.is_lazy, self.known = space_of, is_lazy, known or {}
+        self.bounded = bounded
         self.rows = [
             DeploymentStanding(counted=one)
             if isinstance(one, CombinationCosts)
@@ -125,6 +132,11 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
                 continue
             one.floor = floor_of(one.counted)
             one.rule_out()
+        for one in self.open_ones:
+            if (known := self.known.get(one.counted.combination)) is not None:
+                if not one.is_opened:
+                    self._open(one)
+                one.begin_with(known)
 
     def _open(self, one: DeploymentStanding) -> None:
         """Make its candidates, each with its bound."""
@@ -284,6 +296,8 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
                 seconds=seconds,
                 bundled=bundled,
                 reason=reason,
+                bounded=self.bounded + self._cuts,
+                cuts=self._cuts,
             )
         is_closed = min(bounds, default=NEVER) >= best.best.value
         return ClusterPlan(
@@ -299,7 +313,15 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
             bundled=bundled,
             reason=reason,
             orders=() if unsettled else self.options.orders,
+            bounded=self.bounded + self._cuts,
+            cuts=self._cuts,
         )
+
+    @property
+    def _cuts(self) -> str:
+        """How layers were cut before the search, as a clause; all deployments alike."""
+        parted = [one for one in self.standings if one.counted.combination.pipeline > 1]
+        return f", with layers {cut_words(parted[0].counted.numbers.layers)}" if parted else ""
 
     def _nearest(self) -> tuple[NearestDeployment, ...]:
         """The deployment that runs on the smallest card, where one does at all."""

@@ -8,7 +8,7 @@ from bubbleproof.costs.combinations import CombinationCosts
 from bubbleproof.planners.candidate_standing import CandidateStanding, legal_candidates
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_planned import DeploymentRow, solved_deployment
-from bubbleproof.planners.known_schedules import KnownSchedule
+from bubbleproof.planners.known_schedules import KnownSchedule, is_schedule_of
 from bubbleproof.planners.looks import FoundSchedule, SearchOutcome
 from bubbleproof.planners.outcome import Outcome, solved_outcome, unsolved_outcome
 from bubbleproof.planners.planned import NoPlanFound, Plan, place_of
@@ -105,6 +105,12 @@ class DeploymentStanding:
             step = self._step(one.candidate, seen.found)
             if self.best is None or place_of(step) < place_of(self.best):
                 self.best = step
+
+    def begin_with(self, known: KnownSchedule) -> None:
+        """Take a schedule of one of its candidates, where it is one."""
+        for one in self.candidates:
+            if one.candidate == known.candidate and is_schedule_of(one.shaped, known.found):
+                self.take(one, SearchOutcome(found=known.found))
 
     def _step(self, candidate: Candidate, found: FoundSchedule) -> KnownSchedule:
         return KnownSchedule(candidate=candidate, found=found, step_end=self.step_end)

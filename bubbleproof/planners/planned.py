@@ -22,6 +22,7 @@ from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
+from bubbleproof.theory.pipelines.shapes.space_scope import with_cuts
 from bubbleproof.verify import Verdict, check_whole, join
 from bubbleproof.verify.candidates.bundle import CandidateBound
 from bubbleproof.verify.candidates.cases import CandidateProof
@@ -225,6 +226,11 @@ class CandidateResults(SearchResults):
         return min((one.bound for one in self.judged if one.is_legal), default=0)
 
     @property
+    def bounded(self) -> str:
+        """What no schedule of is below ``lower_bound``, in words."""
+        return f"any schedule of these candidates{with_cuts(self.space)}"
+
+    @property
     def believed(self) -> tuple[str, ...]:
         """The engines on whose word the bound rests, by name."""
         return tuple(sorted({j.word for j in self.judged if j.is_legal and j.word}))
@@ -234,7 +240,7 @@ class CandidateResults(SearchResults):
         """How good the plan is, in words."""
         if self.status is Status.OPTIMAL:
             by = f" by the word of {' and '.join(self.believed)}" if self.believed else ""
-            return f"optimal over these choices{by}"
+            return f"optimal over these choices{with_cuts(self.space)}{by}"
         return STATEMENTS[self.status]
 
     @property

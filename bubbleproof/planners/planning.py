@@ -8,11 +8,11 @@ pipeline. Where there is one pipeline and nothing follows it, that search is all
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 
-from bubbleproof.costs.combinations import AnyCount
-from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
+from bubbleproof.costs.combinations import AnyCount, Combination
+from bubbleproof.planners.cluster_planned import ANY_ORDER, ClusterPlan, NoClusterPlan
 from bubbleproof.planners.deployment_search import DeploymentSearch, SpaceOf
 from bubbleproof.planners.known_schedules import KnownSchedule
 from bubbleproof.planners.pipeline_search import PipelineSearch
@@ -48,6 +48,8 @@ def plan_cluster(
     *,
     executor: Executor | None = None,
     is_lazy: bool = False,
+    known: Mapping[Combination, KnownSchedule] | None = None,
+    bounded: str = ANY_ORDER,
 ) -> ClusterPlan | NoClusterPlan:
     """The best of the combinations; ``space_of`` gives the shapes to try of each.
 
@@ -57,7 +59,13 @@ def plan_cluster(
     ----------
     is_lazy
         Whether to make no shapes of what its floor already excludes.
+    known
+        Schedules to begin with: no plan is longer than one of them.
+    bounded
+        The orders that the bound is of, in words.
     """
     options = options or PlanOptions()
     budget = SearchBudget.of(SEARCHED * options.time_limit, options.work, options.stop)
-    return DeploymentSearch(counted, space_of, options, budget, executor, is_lazy=is_lazy).run()
+    return DeploymentSearch(
+        counted, space_of, options, budget, executor, is_lazy=is_lazy, known=known, bounded=bounded
+    ).run()

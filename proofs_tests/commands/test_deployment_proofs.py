@@ -79,7 +79,9 @@ def test_the_plan_is_optimal_over_all_deployments(command: Run, planned: Path) -
     assert told["objective"] == "iteration"
     assert told["bound"] == told["value"] == min(alone)
     assert told["without_room"] > 0
-    assert told["statement"].startswith("optimal over these deployments and choices: ")
+    assert told["statement"].startswith(
+        "optimal over these deployments and choices, with layers cut even or balanced: "
+    )
     # (t, d, p): (1,4,1) (2,2,1) (1,2,2), each at two levels of ZeRO, and (2,1,2) (1,1,4), of one
     # replica, at one; micro-batches of which 3 never divides 8; two scopes.
     assert (

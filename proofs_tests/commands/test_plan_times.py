@@ -10,6 +10,7 @@ import pytest
 from bubbleproof.commands.planning.own_run import OwnRun, own_run
 from bubbleproof.costs.time_parts import TimeParts
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
+from bubbleproof.formats.clusters.own_configuration import own_configuration
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.small_cluster import SMALL
 
@@ -23,6 +24,10 @@ def parts(**changed: int) -> TimeParts:
     return TimeParts(**{**zero, **changed})
 
 
+def run_of(file: ClusterFile, words: str) -> OwnRun:
+    return own_run(file, own_configuration(words, file.training.cluster.cards))
+
+
 @pytest.fixture
 def problem(tmp_path: Path) -> Path:
     path = tmp_path / "small.toml"
@@ -32,7 +37,7 @@ def problem(tmp_path: Path) -> Path:
 
 def test_parts_are_the_iteration_and_those_of_absent_groups_are_nothing() -> None:
     for words in ("pipeline=4", "tensor=2 pipeline=2", "pipeline=2", "tensor=2", "zero=3"):
-        own = own_run(file_of(), words.split())
+        own = run_of(file_of(), words)
         at = own.combination
         assert own.parts.iteration == own.iteration, words
         assert all(took >= 0 for took in own.parts.named.values()), words
@@ -69,8 +74,8 @@ def test_it_is_told_what_to_change(command: Run, problem: Path) -> None:
 
 
 def test_what_has_no_room_is_timed_on_a_larger_card() -> None:
-    roomy = own_run(file_of(), ["pipeline=2"])
-    tight = own_run(file_of(text=SMALL.replace("128 MiB", "16 MiB")), ["pipeline=2"])
+    roomy = run_of(file_of(), "pipeline=2")
+    tight = run_of(file_of(text=SMALL.replace("128 MiB", "16 MiB")), "pipeline=2")
     assert (roomy.fits, tight.fits) == (True, False)
     assert (tight.iteration, tight.on_card) == (roomy.iteration, roomy.on_card)
 
@@ -93,7 +98,7 @@ def test_products_of_eight_bits_are_faster_where_the_card_has_them() -> None:
 
     def run(card: str, keys: str = "") -> OwnRun:
         made = file_of(text=text.replace("CARD", card).replace("KEYS", keys))
-        return own_run(made, ["tensor=2"])
+        return run_of(made, "tensor=2")
 
     assert run("h100", 'products = "fp8"').parts.compute < run("h100").parts.compute
     assert run("h100", 'products = "bf16"') == run("h100")
@@ -109,16 +114,19 @@ def test_products_of_eight_bits_are_faster_where_the_card_has_them() -> None:
         ("tensors=2", r"takes key=value with tensor, .* got 'tensors=2'; use such as tensor=4"),
         ("tensor", r"takes key=value with .* got 'tensor'"),
         ("scope=some", r"got 'scope=some'"),
-        ("pipeline=2 chunks=9", r"yours .* chunks=9"),
+        ("pipeline=2 chunks=9", r"4 layers are no 18 stages; use chunks = 2 at most"),
+        ("pipeline=2 chunks=0", r"takes chunks of 1 or more, got 0"),
+        ("pipeline=2 chunks=" + "9" * 5000, r"takes key=value with .* got 'chunks=9"),
+        ("data=4 micro_batch=3", r"yours .*: 8 samples are not divisible by .* = 12"),
         ("pipeline=0", r"must use the 4 cards"),
     ],
 )
 def test_words_that_are_none_get_one_line(words: str, said: str) -> None:
     if words == "tensor=4":
-        assert own_run(file_of(), [words]).combination.tensor == 4
+        assert run_of(file_of(), words).combination.tensor == 4
         return
     with pytest.raises(ValueError, match=said):
-        own_run(file_of(), words.split())
+        run_of(file_of(), words)
 
 
 def test_a_problem_without_a_model_has_no_yours(command: Run, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.shapes.space_scope import cut_words, with_cuts
 from bubbleproof.verify.candidates.bundle import BundleVerdict, DeploymentSpace
 from bubbleproof.verify.candidates.plan_rule import (
     Anew,
@@ -28,8 +29,12 @@ class ChoicesScope:
     space: PlanSpace
     objective: str = "makespan"
     thing: str = "schedule"
-    over: str = "these choices"
     all_of_them: str = "candidates"
+
+    @property
+    def over(self) -> str:
+        """What is bounded, and how layers were cut in it."""
+        return f"these choices{with_cuts(self.space)}"
 
     @property
     def unit(self) -> str:
@@ -53,8 +58,15 @@ class DeploymentsScope:
     num_not_legal: int
     objective: str = "iteration"
     thing: str = "iteration"
-    over: str = "these deployments and choices"
     all_of_them: str = "deployments"
+
+    @property
+    def over(self) -> str:
+        """What is bounded, and how layers were cut in it."""
+        kinds = (one.space.layers for one in self.deployed if one.space.pipeline.num_ranks > 1)
+        layers = next(kinds, None)
+        cuts = "" if layers is None else f", with layers {cut_words(layers)}"
+        return f"these deployments and choices{cuts}"
 
     @property
     def unit(self) -> str:

@@ -4,7 +4,8 @@ Goes through all deployments (tensor, data, pipeline, micro-batch, ZeRO level, r
 of each, the shapes of ``[plan]``. The folder holds the winner's problem file (``problem.toml``, of
 the kind that ``profile`` writes, for ``plan``, ``solve`` and ``replay``), ``plan.json``,
 ``schedule.json``, the page and the schedule as a PyTorch table (``schedule.csv``). ``--yours
-"tensor=4 pipeline=4 chunks=5"`` estimates a configuration of one's own beside it. The proofs are of
+"tensor=4 pipeline=4 chunks=5"`` is a configuration of one's own: the search begins with it, or the
+answer says why it is no candidate. The proofs are of
 all deployments, of each what bounds it or why it has no schedule; ``verify DIR --certificate FILE``
 derives the deployments anew.
 
@@ -38,7 +39,7 @@ from bubbleproof.commands.planning.cluster_results import (
     iteration_rows,
     no_plan_to_json,
 )
-from bubbleproof.commands.planning.own_run import OwnRun, own_run
+from bubbleproof.commands.planning.own_run import NotLegalRun, OwnRun, own_run
 from bubbleproof.commands.planning.paper_results import (
     PipelinesBeside,
     paper_rows,
@@ -61,6 +62,7 @@ from bubbleproof.commands.planning.time_table import (
     deployment_times,
     own_rows,
     own_to_json,
+    refused_rows,
     time_rows,
     times_to_json,
 )
@@ -74,6 +76,7 @@ from bubbleproof.formats.clusters.cluster_toml import (
 from bubbleproof.formats.clusters.deployed_problem import deployed_file, deployed_text
 from bubbleproof.formats.clusters.deployed_space import deployed_space
 from bubbleproof.formats.clusters.numbered_deployments import deployments
+from bubbleproof.formats.clusters.own_configuration import own_configuration
 from bubbleproof.formats.errors import about
 from bubbleproof.formats.plans.bundle_json import write_deployment_bundles
 from bubbleproof.formats.plans.plan_folder import planned_file, write_plan_folder
@@ -95,11 +98,15 @@ LETTERS = (
     "none, attention or full: what of a layer is recomputed"
 )
 EXPLAINED = (
-    "iteration: the pipeline's makespan and the step's end; bound: no schedule of the deployment, "
-    "whatever its shape, has a shorter one; MFU: the model's FLOPs, the attention's square whole "
-    "and nothing recomputed counted, of what the cards' dense rate would do; "
+    "iteration: the pipeline's makespan and the step's end; bound: no order of the deployment's "
+    "pipelines that were open, layers cut as the answer says, has a shorter one; MFU: the model's "
+    "FLOPs, the attention's square whole and nothing recomputed counted, of what the cards' dense "
+    "rate would do; "
     f"{LETTERS.replace(chr(10), ' ')}."
 )
+
+
+AnyOwn = OwnRun | NotLegalRun | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -112,7 +119,7 @@ class _Told:
     timed: Timed
     shown: PipelinesBeside | None
     times: tuple[DeploymentTimes, ...]
-    yours: OwnRun | None
+    yours: AnyOwn
     restriction: Restriction | None
 
 
@@ -146,8 +153,9 @@ class ClusterQuestion:
 
     def answer(self, options: PlanOptions, executor: Executor | None = None) -> PlanAnswer:
         """Plan it. Raises ``ValueError`` where a number forbids every deployment."""
-        file, began = self.file, perf_counter()
-        yours = None if self.yours is None else own_run(file, self.yours.split())
+        began, yours = perf_counter(), self._yours()
+        own = yours if isinstance(yours, OwnRun) else None
+        file = self.file if own is None else own.beside(self.file)
         with about(self.path):
             counts = all_counted(file)
         options = options.after(perf_counter() - began)
@@ -157,11 +165,14 @@ class ClusterQuestion:
             replace(options, orders=file.orders),
             executor=executor,
             is_lazy=file.is_open,
+            known=None if own is None else own.begins,
+            bounded=file.bounded,
         )
         if isinstance(found, NoClusterPlan):
             _refuse_illegal(self.path, file, counts, found)
             to_json = partial(no_plan_to_json, file, found)
-            return _answer(file, found, (), iteration_rows(file, found), to_json)
+            rows = [*iteration_rows(file, found), *_own_rows(file, found, yours)]
+            return _answer(file, found, (), rows, to_json)
         found, shown = self._joined(counts, found, options)
         deployed = deployed_file(file, found.winner)
         timed = timed_candidates(found.plan, deployed, options.time_limit)
@@ -176,9 +187,19 @@ class ClusterQuestion:
             shown=shown,
             times=times,
             yours=yours,
-            restriction=restriction_of(file, found, options, left),
+            restriction=restriction_of(file, found, own, options, left),
         )
         return _found_answer(told, counts)
+
+    def _yours(self) -> AnyOwn:
+        """One's own configuration, or why it is none. Raises ``ValueError`` for other words."""
+        if self.yours is None:
+            return None
+        own = own_configuration(self.yours, self.file.training.cluster.cards)
+        try:
+            return own_run(self.file, own)
+        except NotLegalRun as why:
+            return why
 
     def _joined(
         self, counts: Sequence[AnyCount], found: ClusterPlan, options: PlanOptions
@@ -222,7 +243,7 @@ def _rows(of: _Told) -> list[tuple[str, str]]:
         ("time", f"{of.found.seconds:.2f} s"),
         *paper_rows(of.shown, of.found.value, UNIT),
         *([] if of.restriction is None else of.restriction.rows(of.found.value)),
-        *_own_rows(of),
+        *_own_rows(of.file, of.found, of.yours),
     ]
 
 
@@ -232,16 +253,18 @@ def _deployed_rows(of: _Told) -> list[tuple[str, str]]:
     return [*own, *paper_rows(of.shown, of.found.value, UNIT)]
 
 
-def _own_rows(of: _Told) -> list[tuple[str, str]]:
-    if of.yours is None:
-        return []
-    return own_rows(of.yours, of.found, utilisation(of.file.training, of.yours.iteration))
+def _own_rows(file: ClusterFile, found: AnyClusterPlan, yours: AnyOwn) -> list[tuple[str, str]]:
+    if isinstance(yours, OwnRun):
+        return own_rows(yours, found, utilisation(file.training, yours.iteration))
+    return [] if yours is None else refused_rows(yours)
 
 
 def _to_json(of: _Told) -> dict[str, object]:
     found = cluster_plan_to_json(of.file, of.deployed, of.found, of.timed)
     found["times"] = times_to_json(of.times)
-    if of.yours is not None:
+    if isinstance(of.yours, NotLegalRun):
+        found["yours_refused"] = str(of.yours)
+    if isinstance(of.yours, OwnRun):
         found["yours"] = own_to_json(
             of.yours, of.found, utilisation(of.file.training, of.yours.iteration)
         )
@@ -305,7 +328,11 @@ def _report(of: _Told) -> ReportPage:
     picture = deployment_corners(
         corners_of(of.found), unit=UNIT, capacity=of.file.training.cluster.memory
     )
-    summary = (*iteration_rows(of.file, of.found), *report.summary, *_own_rows(of))
+    summary = (
+        *iteration_rows(of.file, of.found),
+        *report.summary,
+        *_own_rows(of.file, of.found, of.yours),
+    )
     parts = (table, picture, _time_section(of), *report.parts)
     return replace(report, summary=summary, parts=parts)
 

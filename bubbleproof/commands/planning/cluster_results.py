@@ -30,6 +30,7 @@ COLUMNS = ("deployment", "iteration (us)", "bound (us)", "MFU", "peak", "status"
 NUMBERS = re.compile(r"[0-9][0-9.,]*")
 MOST_SHOWN = 12
 UNIT = "us"
+OF_DEPLOYMENT = "any order of this deployment's pipelines that were open"
 AnyClusterPlan = ClusterPlan | NoClusterPlan
 
 
@@ -111,7 +112,7 @@ def iteration_rows(file: ClusterFile, found: AnyClusterPlan) -> list[tuple[str, 
         *rows,
         ("run", str(found.winner.combination)),
         ("iteration", ticks(found.value, UNIT)),
-        (_bound_name(found), bound_text(found.value, found.lower_bound, UNIT)),
+        ("lower bound", bound_text(found.value, found.lower_bound, UNIT, found.bounded)),
         ("of it after the pipeline", ticks(found.step_end, UNIT)),
         (
             "model FLOPs per card",
@@ -119,10 +120,6 @@ def iteration_rows(file: ClusterFile, found: AnyClusterPlan) -> list[tuple[str, 
             f"{100 * utilisation(file.training, found.value):.1f} % of its rate (MFU)",
         ),
     ]
-
-
-def _bound_name(found: ClusterPlan) -> str:
-    return "no order at all below" if found.orders else "no iteration below"
 
 
 def no_plan_to_json(file: ClusterFile, found: NoClusterPlan) -> dict[str, object]:
@@ -164,6 +161,7 @@ def _deployments_to_json(file: ClusterFile, found: AnyClusterPlan) -> dict[str, 
         "objective": "iteration",
         "unit": UNIT,
         "lower_bound": None if found.lower_bound == NEVER else found.lower_bound,
+        "lower_bound_of": found.bounded,
         "candidates": [_to_json(row) for row in sorted(found.rows, key=_place)],
         "pareto": front_to_json(found.solved),
         "nearest": found.nearest[0].combination.to_json() if found.nearest else None,
@@ -178,6 +176,7 @@ def _to_json(row: DeploymentRow) -> dict[str, object]:
         "status": row.status.name,
         "value": row.value if isinstance(row, SolvedDeployment) else None,
         "lower_bound": None if row.bound in (0, NEVER) else row.bound,
+        "lower_bound_of": OF_DEPLOYMENT,
         "peak_memory": row.peak_memory if isinstance(row, SolvedDeployment) else None,
         "reason": row.reason,
     }

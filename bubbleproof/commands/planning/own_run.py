@@ -1,28 +1,27 @@
-"""A configuration of one's own, estimated as a plan's deployments are: what it takes and needs.
+"""A configuration of one's own (``own_configuration``): what it takes and needs, as a candidate.
 
-It is told as ``key=value`` words: tensor, pipeline, context, expert, chunks, micro_batch, zero,
-scope; what is not told is 1, ZeRO 1 and no recomputation. Its replicas are what the cards leave.
-It runs 1F1B, of several chunks interleaved 1F1B, in the better of the even and the balanced cut.
-Where it has no room on the card it is timed on one that has, and the bytes that it needs are told.
+It runs 1F1B, of several chunks interleaved 1F1B, in the better of the even and the balanced cut. A
+search that begins with it has no plan that is longer. It is no candidate where it has no room (it
+is then timed on a card that has), or where the framework that is planned for does not run it: the
+answer says why, and that its iteration is outside of what is bounded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from bubbleproof.costs.cluster_layers import ClusterLayers
 from bubbleproof.costs.combinations import Combination, CombinationCosts, counted
 from bubbleproof.costs.time_parts import TimeParts, time_parts
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.clusters.deployed_space import space_of_layers
+from bubbleproof.formats.clusters.own_configuration import OwnConfiguration
+from bubbleproof.planners.known_schedules import KnownSchedule
 from bubbleproof.planners.looks import FirstSearch, FoundSchedule, first_look
 from bubbleproof.theory.pipelines.shapes.plan_space import Candidate
 from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError, shaped
 
-SIZES = ("tensor", "pipeline", "context", "expert", "chunks", "micro_batch", "zero")
-SCOPES = ("none", "attention", "full")
-KEYS = (*SIZES, "scope", "data")
 ORDERS = ("1f1b", "interleaved")
 ROOMY = 64  # times the card's memory
 
@@ -31,15 +30,32 @@ ROOMY = 64  # times the card's memory
 class OwnRun:
     """What a configuration of one's own takes: microseconds, and bytes of the fullest card.
 
-    ``parts`` tell where the time goes; it ``fits`` the card or is timed on a larger one.
+    ``parts`` tell where the time goes; it ``fits`` the card or is timed on a larger one. ``reason``
+    says why it is no candidate, and is empty where it is one, with the ``known`` schedule.
     """
 
-    combination: Combination
+    own: OwnConfiguration
     candidate: Candidate
     iteration: int
     on_card: int
     fits: bool
     parts: TimeParts
+    reason: str
+    known: KnownSchedule = field(compare=False, repr=False)
+
+    @property
+    def combination(self) -> Combination:
+        """Its deployment."""
+        return self.own.combination
+
+    def beside(self, file: ClusterFile) -> ClusterFile:
+        """The file with it, where it is a candidate."""
+        return file if self.reason else file.with_own(self.own)
+
+    @property
+    def begins(self) -> Mapping[Combination, KnownSchedule]:
+        """What a search begins with, by deployment."""
+        return {} if self.reason else {self.combination: self.known}
 
     def to_json(self) -> dict[str, object]:
         """For programs."""
@@ -50,53 +66,64 @@ class OwnRun:
             "value": self.iteration,
             "on_card": self.on_card,
             "fits": self.fits,
+            "reason": self.reason,
             "parts": dict(self.parts.named),
         }
 
 
-def own_run(file: ClusterFile, words: Sequence[str]) -> OwnRun:
-    """The configuration of these words. Raises ``ValueError`` where a number forbids it."""
-    told = _told(words)
-    chunks, at = int(told.pop("chunks", 1)), _combination(file, told)
+class NotLegalRun(ValueError):  # noqa: N818 - the name says what is wrong
+    """A configuration that a number forbids; the text is one line."""
+
+
+def own_run(file: ClusterFile, own: OwnConfiguration) -> OwnRun:
+    """What the configuration takes. Raises ``NotLegalRun`` where a number forbids it."""
+    at, chunks = own.combination, own.chunks
     one = counted(file.training, at)
     if not isinstance(one, CombinationCosts):
-        raise ValueError(f"yours {at}: {one.reason}")
+        raise NotLegalRun(f"yours {at}: {one.reason}")
+    if chunks * at.pipeline > (layers := file.training.model.layers):
+        raise NotLegalRun(
+            f"yours {at} chunks={chunks}: {layers} layers are no {chunks * at.pipeline} stages; "
+            f"use chunks = {max(1, layers // at.pipeline)} at most"
+        )
     has_room = one.numbers.capacity >= 0  # beside weights and their state
-    found = list(_found(file, one, one.numbers, chunks)) if has_room else []
+    found = list(_found(file, own, one, one.numbers)) if has_room else []
     fits = bool(found)
     if not fits:
         numbers = replace(one.numbers, capacity=ROOMY * file.training.cluster.memory)
-        found = list(_found(file, one, numbers, chunks))
+        found = list(_found(file, own, one, numbers))
     if not found:
         order = ORDERS[chunks > 1]
-        raise ValueError(
+        raise NotLegalRun(
             f"yours {at} chunks={chunks}: {order} takes no such pipeline of {at.pipeline} ranks "
             f"and {one.microbatches} microbatches; use chunks = 1"
         )
     candidate, schedule = min(found, key=lambda each: each[1].value)
+    known = KnownSchedule(candidate=candidate, found=schedule, step_end=one.numbers.step_end)
+    on_card = max(schedule.measured.peak_memory) + one.numbers.beside
+    room = "" if fits else f"it needs {on_card / 2**30:.1f} GiB of a card and has no room"
+    refused = "" if file.opened is None else file.opened.refusal(one, chunks)
     return OwnRun(
-        combination=at,
+        own=own,
         candidate=candidate,
-        iteration=schedule.value + one.numbers.step_end,
-        on_card=max(schedule.measured.peak_memory) + one.numbers.beside,
+        iteration=known.value,
+        on_card=on_card,
         fits=fits,
         parts=time_parts(
             file.training, one, schedule.pipeline, candidate.layers or (), schedule.value
         ),
+        reason=refused or room,
+        known=known,
     )
 
 
 def _found(
-    file: ClusterFile, one: CombinationCosts, numbers: ClusterLayers, chunks: int
+    file: ClusterFile, own: OwnConfiguration, one: CombinationCosts, numbers: ClusterLayers
 ) -> Iterator[tuple[Candidate, FoundSchedule]]:
     """Its cuts with the schedule of each that fits."""
-    shapes = file.shapes.model_copy(
-        update={"chunks": [chunks], "placements": ["loop"], "backward": ["whole"], "slices": [1]}
-    )
-    space = space_of_layers(
-        numbers, shapes, ranks=one.combination.pipeline, microbatches=one.microbatches
-    )
-    order = ORDERS[chunks > 1 and one.combination.pipeline > 1]
+    shapes, ranks = file.shapes.model_copy(update=own.shape), one.combination.pipeline
+    space = space_of_layers(numbers, shapes, ranks=ranks, microbatches=one.microbatches)
+    order = ORDERS[own.chunks > 1 and ranks > 1]
     for candidate in space.candidates():
         try:
             asked = FirstSearch(shaped=shaped(space, candidate), orders=(order,))
@@ -104,35 +131,6 @@ def _found(
             continue
         if (found := first_look(asked).found) is not None:
             yield candidate, found
-
-
-def _told(words: Sequence[str]) -> dict[str, str]:
-    """The values by key. Raises ``ValueError`` for a word that is none."""
-    found = {}
-    for word in words:
-        key, sign, value = word.partition("=")
-        is_known = key in KEYS and bool(sign)
-        if not is_known or not (value in SCOPES if key == "scope" else value.isdecimal()):
-            raise ValueError(
-                f"--yours takes key=value with {', '.join(KEYS)}, got {word[:40]!r}; use such as "
-                "tensor=4 pipeline=4 chunks=5"
-            )
-        found[key] = value
-    return found
-
-
-def _combination(file: ClusterFile, told: Mapping[str, str]) -> Combination:
-    """The deployment of the values. Raises ``ValueError`` where they are not the cards."""
-    sizes = {key: int(told.get(key, 1)) for key in SIZES if key != "chunks"}
-    cards = file.training.cluster.cards
-    each = sizes["tensor"] * sizes["pipeline"] * sizes["context"]
-    data = int(told.get("data", cards // each if each else 0))
-    if each * data != cards or not data:
-        raise ValueError(
-            f"--yours must use the {cards} cards, got tensor x context x pipeline x data = "
-            f"{each} x {data}; use sizes that divide them"
-        )
-    return Combination(**sizes, data=data, scope=told.get("scope", "none"))
 
 
 def changed(own: OwnRun, combination: Combination, candidate: Candidate) -> list[str]:

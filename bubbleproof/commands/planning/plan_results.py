@@ -19,6 +19,7 @@ from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.choices import Choices
 from bubbleproof.theory.pipelines.choices_aloud import listed_choices
+from bubbleproof.theory.pipelines.shapes.space_scope import scope_of, scope_text
 
 AnyPlan = Plan | NoPlanFound
 Timed = Mapping[str, Jitter]  # by the candidate's text
@@ -101,7 +102,8 @@ def summary_rows(file: ProblemFile, found: AnyPlan, timed: Timed) -> list[tuple[
         *rows,
         ("run", str(found.winner.candidate)),
         (WITH_HOSTS if found.winner.has_more else "makespan", ticks(found.value, unit)),
-        ("no schedule below", bound_text(found.value, found.lower_bound, unit)),
+        ("lower bound", bound_text(found.value, found.lower_bound, unit, found.bounded)),
+        ("choices", scope_text(found.space)),
         *schedule_rows(file, found, timed),
         time_row,
     ]
@@ -145,9 +147,9 @@ def value_of(found: AnyPlan) -> int | None:
     return found.value if isinstance(found, Plan) else None
 
 
-def bound_text(value: int, lower_bound: int, unit: str) -> str:
-    """The bound of all candidates, and how far the plan is above it."""
-    above, bound = value - lower_bound, ticks(lower_bound, unit)
+def bound_text(value: int, lower_bound: int, unit: str, bounded: str) -> str:
+    """The bound, what it is of, and how far the plan is above it."""
+    above, bound = value - lower_bound, f"{ticks(lower_bound, unit)} ({bounded})"
     if not above or not lower_bound:
         return bound
     return f"{bound}; the plan is {100 * above / lower_bound:.2g} % above it"
@@ -173,6 +175,8 @@ def plan_to_json(file: ProblemFile, found: AnyPlan, timed: Timed) -> dict[str, o
         "objective": file.objective,
         "value": None if plan is None else plan.value,
         "lower_bound": _bound(found.lower_bound),
+        "lower_bound_of": found.bounded,
+        "choices": dict(scope_of(found.space)),
         "believed": list(found.believed),
         "winner": None if plan is None else winner_to_json(plan.winner),
         "candidates": [_to_json(one, timed) for one in ranked(file, found, timed)],
@@ -212,6 +216,7 @@ def _to_json(one: CandidateResult, timed: Timed) -> dict[str, object]:
         "status": one.status.name,
         "value": None if solved is None else solved.value,
         "lower_bound": _bound(one.bound),
+        "lower_bound_of": "any schedule of this candidate",
         "peak_memory": None if solved is None else solved.peak_memory,
         "expected": None if spans is None else round(spans.expected),
         "p95": None if spans is None else round(spans.p95),

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from bubbleproof.commands.planning.own_run import OwnRun, own_run
 from bubbleproof.costs.combinations import CombinationCosts, combinations, legal
 from bubbleproof.formats.clusters.cluster_deployments import all_counted
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
@@ -19,9 +20,10 @@ from bubbleproof.formats.clusters.framework_choices import ANY
 from bubbleproof.planners.cluster_planned import ClusterPlan
 from bubbleproof.planners.deployment_floor import floor_of
 from bubbleproof.planners.deployment_search import DeploymentSearch
-from bubbleproof.planners.deployment_standing import value_of
+from bubbleproof.planners.deployment_standing import DeploymentStanding
 from bubbleproof.planners.planned import PlanOptions
 from bubbleproof.planners.search_budget import SearchBudget
+from bubbleproof.report.amounts import ticks
 from bubbleproof.theory.families import families
 
 SHARE = 0.15  # of the plan's time, or work
@@ -32,24 +34,35 @@ AKIN = 3  # of the shortest iterations
 class Restriction:
     """What the framework does not run: ``left_out`` deployments of the file's lists.
 
-    ``value`` is the best iteration found without it, of ``run``; None where it found none. No
-    iteration at all is below ``bound``.
+    ``value`` is the best iteration found without it, of ``run``; None where it found none. Of
+    ``deployments`` that any framework may run no iteration is below ``bound``, in whatever order
+    and however the layers are cut.
     """
 
     framework: str
     left_out: int
     value: int | None
     run: str
+    deployments: int
     bound: int
+
+    @property
+    def bounded(self) -> str:
+        """What the bound is of, in words."""
+        return f"any framework: any order and any cut of these {self.deployments:,} deployments"
 
     def rows(self, best: int) -> list[tuple[str, str]]:
         """The lines of an answer; ``best`` is the plan's iteration."""
         told = f"{self.framework}; {self.left_out:,} deployments that it does not run are left out"
+        cost = "nothing that was found"
+        if self.value is not None and self.value < best:
+            cost = f"{_less(best, self.value)}: {self.value:,} us as {self.run}"
         most = f"at most {_less(best, self.bound)} less without it"
-        if self.value is None or self.value >= best:
-            return [("planned for", told), ("which costs", f"nothing that was found; {most}")]
-        found = f"{_less(best, self.value)}: {self.value:,} us as {self.run}; {most}"
-        return [("planned for", told), ("which costs", found)]
+        return [
+            ("planned for", told),
+            ("cost of this restriction", f"{cost}; {most}"),
+            ("lower bound without it", f"{ticks(self.bound, 'us')} ({self.bounded})"),
+        ]
 
     def to_json(self) -> dict[str, object]:
         """The same for programs."""
@@ -59,6 +72,7 @@ class Restriction:
             "unrestricted": self.value,
             "run": self.run,
             "lower_bound": self.bound,
+            "lower_bound_of": self.bounded,
         }
 
 
@@ -67,39 +81,60 @@ def _less(best: int, other: int) -> str:
 
 
 def restriction_of(
-    file: ClusterFile, found: ClusterPlan, options: PlanOptions, seconds: float
+    file: ClusterFile, found: ClusterPlan, own: OwnRun | None, options: PlanOptions, seconds: float
 ) -> Restriction | None:
     """What the file's framework costs, looked at for so many seconds at most.
 
-    None where any order may be run, or all is as it is listed.
+    One's own run is a candidate here, though the framework may not have it. None where any order
+    may be run, or all is as it is listed.
     """
     if file.opened is None or file.opened.framework == ANY:
         return None
     free = cluster_file_of_text(file.text, name=file.name, framework=ANY)
     listed = combinations(free.training, free.lists)
+    if own is not None:
+        own = replace(own, reason=own_run(free, own.own).reason)  # of any framework
+        free = own.beside(free)
     counts = legal(all_counted(free))
-    floors = [floor_of(one) for one in counts]
     work = None if options.work is None else SHARE * options.work
     budget = SearchBudget.of(seconds, work, options.stop)
     every = replace(options, orders=tuple(families()), tell=None, time_limit=max(seconds, 1e-9))
     search = DeploymentSearch(
-        _akin(counts, found), lambda one: deployed_space(free, one), every, budget, is_lazy=True
+        _akin(counts, found, own),
+        lambda one: deployed_space(free, one),
+        every,
+        budget,
+        is_lazy=True,
     )
     search.first_looks()
-    best = search.best
+    value, run = _best(search.best, own)
+    off = 0 if free.training.shares == file.training.shares else free.training.shares // 2
     return Restriction(
         framework=file.opened.framework,
         left_out=sum(not file.runs(one) for one in listed),
-        value=value_of(best),
-        run=""
-        if best is None or best.best is None
-        else f"{best.counted.combination}, {best.best.candidate}",
-        bound=min([*floors, found.value]),
+        value=value,
+        run=run,
+        deployments=len(counts),
+        bound=min([*(floor_of(one, off) for one in counts), found.value]),
     )
 
 
-def _akin(counts: Sequence[CombinationCosts], found: ClusterPlan) -> list[CombinationCosts]:
-    """The deployments of the plan's shortest iterations, at every level of ZeRO."""
+def _best(best: DeploymentStanding | None, own: OwnRun | None) -> tuple[int | None, str]:
+    """The shortest iteration, of what was found and one's own, and what runs so."""
+    found = []
+    if best is not None and best.best is not None:
+        found = [(best.best.value, f"{best.counted.combination}, {best.best.candidate}")]
+    if own is not None and not own.reason:
+        found.append((own.iteration, f"{own.combination}, {own.candidate}"))
+    return min(found, key=lambda each: each[0], default=(None, ""))
+
+
+def _akin(
+    counts: Sequence[CombinationCosts], found: ClusterPlan, own: OwnRun | None
+) -> list[CombinationCosts]:
+    """The deployments of the plan's shortest iterations at every level of ZeRO, and one's own."""
     solved = sorted(found.solved, key=lambda row: row.value)[:AKIN]
     like = {replace(row.combination, zero=0) for row in solved}
+    if own is not None:
+        like.add(replace(own.combination, zero=0))
     return [one for one in counts if replace(one.combination, zero=0) in like]

@@ -95,7 +95,7 @@ def _rows(asked: AskedPlan, found: Plan) -> list[ComparisonRow]:
         if today.status is Outcome.OPTIMAL:
             proof = f"optimal for this shape: {proof}"
         rows.append(_row("this shape", today, proof))
-    proof = f"{found.statement}: no schedule is below {found.lower_bound}"
+    proof = f"{found.statement}: lower bound {found.lower_bound} ({found.bounded})"
     return [*rows, _row("the plan", found.winner, proof)]
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bubbleproof.commands.planning.own_run import OwnRun, changed
+from bubbleproof.commands.planning.own_run import NotLegalRun, OwnRun, changed
 from bubbleproof.costs.combinations import AnyCount, CombinationCosts, legal
 from bubbleproof.costs.time_parts import TimeParts, time_parts
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.clusters.deployed_space import deployed_space
-from bubbleproof.planners.cluster_planned import ClusterPlan, SolvedDeployment
+from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan, SolvedDeployment
 from bubbleproof.theory.pipelines.shapes.shaping import shaped
 
 NEXT = 5  # deployments beside the plan
@@ -90,21 +90,35 @@ def times_to_json(times: Sequence[DeploymentTimes]) -> list[dict[str, object]]:
     ]
 
 
-def own_rows(own: OwnRun, found: ClusterPlan, mfu: float) -> list[tuple[str, str]]:
-    """What one's own configuration takes beside the plan, and what to change."""
-    less = 100 * (1 - found.value / own.iteration)
-    room = "" if own.fits else f", which needs {own.on_card / 2**30:.1f} GiB and has no room"
-    return [
-        ("yours", f"{own.combination}, {own.candidate}{room}"),
+def own_rows(own: OwnRun, found: ClusterPlan | NoClusterPlan, mfu: float) -> list[tuple[str, str]]:
+    """What one's own configuration takes beside the plan, and what to change.
+
+    One that is no candidate may be shorter than the plan: nothing is to change then.
+    """
+    outside = f" (outside of what was planned: {own.reason})" if own.reason else ""
+    rows = [
+        ("yours", f"{own.combination}, {own.candidate}{outside}"),
         ("its iteration", f"{own.iteration:,} us, {100 * mfu:.1f} % MFU"),
-        ("the plan takes", f"{less:.1f} % less" if less >= 0 else f"{-less:.1f} % more"),
-        ("to change", ", ".join(_changes(own, found)) or "nothing"),
     ]
+    if not isinstance(found, ClusterPlan) or found.value > own.iteration:
+        return rows
+    less = 100 * (1 - found.value / own.iteration)
+    return [
+        *rows,
+        ("the plan takes", f"{less:.1f} % less" if less else "as much"),
+        ("to change", ", ".join(_changes(own, found)) or "nothing: it is the plan"),
+    ]
+
+
+def refused_rows(why: NotLegalRun) -> list[tuple[str, str]]:
+    """That one's own configuration is none."""
+    return [("yours", f"not legal: {str(why).removeprefix('yours ')}")]
 
 
 def own_to_json(own: OwnRun, found: ClusterPlan, mfu: float) -> dict[str, object]:
     """The same for programs."""
-    return {**own.to_json(), "mfu": round(mfu, 4), "change": _changes(own, found)}
+    change = _changes(own, found) if found.value <= own.iteration else []
+    return {**own.to_json(), "mfu": round(mfu, 4), "change": change}
 
 
 def _changes(own: OwnRun, found: ClusterPlan) -> list[str]:

@@ -20,10 +20,11 @@ if TYPE_CHECKING:  # the file has been read
 
 
 def all_counted(file: ClusterFile) -> list[AnyCount]:
-    """Every combination of the file with its numbers, or why it has none."""
+    """Every combination of the file with its numbers, or why it has none; last what is its own."""
     with values_at("plan"):
-        listed = combinations(file.training, file.lists)
-    return [counted(file.training, each) for each in listed if file.runs(each)]
+        listed = [each for each in combinations(file.training, file.lists) if file.runs(each)]
+    own = [] if file.own is None else [file.own.combination]
+    return [counted(file.training, each) for each in dict.fromkeys([*listed, *own])]
 
 
 def deployed_spaces(

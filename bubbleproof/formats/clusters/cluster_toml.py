@@ -14,14 +14,27 @@ from typing import Any
 
 from bubbleproof.costs import Deployment
 from bubbleproof.costs.cluster import Cluster
-from bubbleproof.costs.combinations import Combination, CombinationCosts, Lists, TrainingJob
+from bubbleproof.costs.combinations import (
+    Combination,
+    CombinationCosts,
+    ForbiddenCombination,
+    Lists,
+    TrainingJob,
+    counted,
+)
 from bubbleproof.costs.times.card_files import cards
 from bubbleproof.costs.times.cards import Card
 from bubbleproof.costs.times.constants import starts
-from bubbleproof.formats.clusters.framework_choices import framework_of_costs
+from bubbleproof.formats.clusters.framework_choices import ANY, framework_of_costs
 from bubbleproof.formats.clusters.hardware_toml import known_hardware, read_hardware
 from bubbleproof.formats.clusters.model_toml import model_of
-from bubbleproof.formats.clusters.open_choices import OpenChoices, open_choices, open_lists
+from bubbleproof.formats.clusters.open_choices import (
+    OpenChoices,
+    open_choices,
+    open_lists,
+    shapes_told,
+)
+from bubbleproof.formats.clusters.own_configuration import OwnConfiguration
 from bubbleproof.formats.errors import UnusableInput, about, quoted, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
 from bubbleproof.formats.layouts.cluster_layout import (
@@ -62,7 +75,7 @@ class ClusterFile:
 
     ``plan`` has them as they are told, ``shapes`` as they are read; ``text`` is all of the file.
     ``opened`` is what a file leaves open that lists nothing, or names a framework; None where all
-    is as it is listed.
+    is as it is listed. ``own`` is a configuration to try beside all that.
     """
 
     name: str
@@ -75,6 +88,7 @@ class ClusterFile:
     memory: int | None = None
     text: str = ""
     opened: OpenChoices | None = None
+    own: OwnConfiguration | None = None
 
     @property
     def is_open(self) -> bool:
@@ -86,18 +100,43 @@ class ClusterFile:
         """The families whose orders may be run, by name; none: any order."""
         return () if self.opened is None else self.opened.runs.orders
 
+    @property
+    def bounded(self) -> str:
+        """The orders that a bound of all its deployments is of, in words."""
+        asked = "" if self.own is None else ", yours among them"
+        if self.opened is None or self.opened.framework == ANY:
+            return f"any order of these deployments and choices{asked}"
+        which = "the orders" if self.orders else "any order"
+        runs = f"{self.opened.framework} runs, as modelled here,"
+        return f"{which} that {runs} of these deployments{asked}"
+
     def runs(self, one: Combination) -> bool:
         """Whether the deployment is asked for."""
         return self.opened is None or self.opened.takes(one)
 
     def shapes_of(self, one: CombinationCosts) -> ClusterPlanLayout:
         """The shapes of a deployment's pipeline."""
-        return self.shapes if self.opened is None else self.opened.shapes_of(self.shapes, one)
+        found = self.shapes if self.opened is None else self.opened.shapes_of(self.shapes, one)
+        is_own = self.own is not None and self.own.combination == one.combination
+        return self.own.among(found) if self.own is not None and is_own else found
 
     def plan_of(self, one: CombinationCosts) -> Mapping[str, object]:
         """The same as the table of a problem file."""
-        told = self.plan
-        return told if self.opened is None else self.opened.plan_of(told, self.shapes_of(one))
+        told, shapes = self.plan, self.shapes_of(one)
+        return told if shapes is self.shapes else {**told, **shapes_told(shapes)}
+
+    def with_own(self, own: OwnConfiguration) -> ClusterFile:
+        """With a configuration to try beside what the file lists.
+
+        Raises ``ValueError`` for one that a number forbids, or that the framework does not run.
+        """
+        one = counted(self.training, own.combination)
+        why = one.reason if isinstance(one, ForbiddenCombination) else ""
+        if isinstance(one, CombinationCosts) and self.opened is not None:
+            why = self.opened.refusal(one, own.chunks)
+        if why:
+            raise ValueError(f"{own}: {why}")
+        return replace(self, own=own)
 
 
 def is_cluster_file(path: FilePath) -> bool:

@@ -15,9 +15,9 @@ A listed value stays where the framework runs it; a list of which it runs nothin
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bubbleproof.costs.combinations import Combination, CombinationCosts, Lists
 from bubbleproof.costs.transformer import Transformer
@@ -49,17 +49,34 @@ class OpenChoices:
 
     def takes(self, one: Combination) -> bool:
         """Whether the framework runs such a deployment, and it is no other's double."""
+        return not self._refused_sizes(one)
+
+    def refusal(self, one: CombinationCosts, chunks: int) -> str:
+        """Why the framework does not run so many chunks of a deployment; empty where it does."""
+        at, runs, name = one.combination, self.runs, self.framework
+        if chunks > 1 and not runs.chunks:
+            return f"{name} runs 1 chunk per rank, not {chunks}"
+        if (at.context > 1 and not runs.context) or (at.expert > 1 and not runs.expert):
+            return f"{name} runs context 1 and expert 1, not {at.context} and {at.expert}"
+        if chunks > 1 and runs.rounds and one.microbatches % at.pipeline:
+            return (
+                f"{name}, as modelled here, runs {chunks} chunks per rank in whole rounds of the "
+                f"ranks, and {one.microbatches} microbatches are none of {at.pipeline}"
+            )
+        return self._refused_sizes(at)
+
+    def _refused_sizes(self, one: Combination) -> str:
         levels = self.runs.staged_zero if one.pipeline > 1 else self.runs.zero
-        return one.zero in levels and one.data % one.expert == 0
+        if one.zero not in levels:
+            listed = ", ".join(map(str, levels))
+            return f"{self.framework} runs ZeRO {listed} of such a deployment, not {one.zero}"
+        if one.data % one.expert:
+            return f"expert {one.expert} does not divide data {one.data}"
+        return ""
 
     def shapes_of(self, told: ClusterPlanLayout, one: CombinationCosts) -> ClusterPlanLayout:
         """The shapes of one deployment's pipeline."""
         return told.model_copy(update=self._shapes(told, one))
-
-    def plan_of(self, told: Mapping[str, Any], shapes: ClusterPlanLayout) -> dict[str, object]:
-        """The same as keys of a problem file's table."""
-        keys = ("chunks", "placements", "backward", "slices")
-        return {**told, **{key: getattr(shapes, key) for key in keys}}
 
     def _shapes(self, told: ClusterPlanLayout, one: CombinationCosts) -> dict[str, object]:
         ranks, runs = one.combination.pipeline, self.runs
@@ -81,6 +98,11 @@ class OpenChoices:
         most = min(self.layers // ranks, MOST_CHUNKS)
         found = [v for v in range(1, most + 1) if v <= FEW_CHUNKS or self.layers % (v * ranks) == 0]
         return found or [1]
+
+
+def shapes_told(shapes: ClusterPlanLayout) -> dict[str, object]:
+    """The shapes as keys of a problem file's table."""
+    return {key: getattr(shapes, key) for key in ("chunks", "placements", "backward", "slices")}
 
 
 def open_choices(told: ClusterPlanLayout | None, framework: str, model: Transformer) -> OpenChoices:

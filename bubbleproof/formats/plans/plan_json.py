@@ -14,8 +14,9 @@
 
 ``problem`` is the text of the problem file, from which a reader derives the candidates anew. The
 plan of a model on a cluster has, besides, ``cluster``, the text of the file that it was made for,
-and ``deployment``, the name of the one whose problem this is. ``others``, where there are any, are
-pipelines that stand beside the file's shapes (``formats.layouts.pipeline_layout``), each a
+``deployment``, the name of the one whose problem this is, and ``yours``, where a configuration of
+the user's own was a candidate (``formats.clusters.own_configuration``). ``others``, where there are
+any, are pipelines that stand beside the file's shapes (``formats.layouts.pipeline_layout``), each a
 candidate with nothing open.
 """
 
@@ -28,6 +29,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
+from bubbleproof.formats.clusters.own_configuration import own_configuration
 from bubbleproof.formats.errors import UnusableInput, about, inside, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, write_text
 from bubbleproof.formats.json_text import read_json, render_json
@@ -58,6 +60,7 @@ class PlanFileLayout(Layout):
     problem: str
     cluster: str | None = None
     deployment: str | None = None
+    yours: str | None = None
     winner: CandidateLayout
     schedule: dict[str, object]
     others: dict[str, PipelineLayout] = Field(default_factory=dict)
@@ -91,6 +94,8 @@ def write_plan(path: FilePath, plan: PlanFile) -> None:
         of_cluster: dict[str, object] = {}
         if plan.cluster is not None:
             of_cluster = {"cluster": plan.cluster.text, "deployment": plan.deployment}
+            if plan.cluster.own is not None:
+                of_cluster["yours"] = str(plan.cluster.own)
         content = {
             "format": FORMAT,
             "version": VERSION,
@@ -131,6 +136,10 @@ def read_plan(path: FilePath) -> PlanFile:
         if layout.cluster is not None:
             with values_at("cluster"), inside("cluster"):
                 cluster = cluster_file_of_text(layout.cluster, name=layout.name)
+            if layout.yours is not None:
+                with values_at("yours"):
+                    own = own_configuration(layout.yours, cluster.training.cluster.cards)
+                    cluster = cluster.with_own(own)
         others = []
         for name, other in layout.others.items():
             with inside(where(["others", name])):

@@ -111,7 +111,9 @@ def plan_question(
     proofs are judged.
     """
     if source is not None and is_cluster_file(source):
-        return _of_cluster(read_cluster_file(source), plan, papers)
+        own = None if plan.cluster is None else plan.cluster.own
+        file = read_cluster_file(source)
+        return _of_cluster(file if own is None else file.with_own(own), plan, papers)
     if source is not None:
         return _of_problem(read_problem(source), source, plan, papers)
     if plan.cluster is None:

@@ -61,7 +61,7 @@ class Candidate:
         words += [f"v={self.chunks}", _text(self.placement), self._backward_text()]
         words += [f"s={self.slices}"] if self.slices > 1 else []
         cut = self.layers or ()
-        words += [f"layers {_cut_text(cut)}"] if len(set(cut)) > 1 else []
+        words += [f"layers {cut_text(cut)}"] if len(set(cut)) > 1 else []
         return " ".join(words)
 
     def _backward_text(self) -> str:
@@ -71,7 +71,7 @@ class Candidate:
         return f"split on {','.join(ranks)}"
 
 
-def _cut_text(cut: Cut) -> str:
+def cut_text(cut: Cut) -> str:
     """``7+8+7``; of many stages ``7+14x8+7``, a number of stages before what each has."""
     if len(cut) <= SHORT:
         return "+".join(map(str, cut))
@@ -155,7 +155,7 @@ class PlanSpace:
                 chunks=chunks, placement=placement, backward=backward, slices=slices, layers=cut
             )
             for chunks, placement, backward, slices in shapes
-            for cut in self._cuts(chunks, placement)
+            for cut in self.cuts_of(chunks, placement)
         ]
         return (*found, *(_beside(name, pipeline) for name, pipeline in self.others))
 
@@ -168,7 +168,16 @@ class PlanSpace:
                 if 0 < sum(mixed) < len(mixed):
                     yield mixed
 
-    def _cuts(self, chunks: int, placement: Placement) -> tuple[Cut | None, ...]:
+    def cuts_of(self, chunks: int, placement: Placement) -> tuple[Cut | None, ...]:
+        """The cuts that a shape is tried with: None without layers, empty where there is none.
+
+        Parameters
+        ----------
+        chunks
+            Chunks of each rank.
+        placement
+            By name, or the rank of each stage.
+        """
         layers, stages = self.layers, self.pipeline.num_ranks * chunks
         if layers is None:
             return (None,)
