@@ -32,6 +32,9 @@ MEANT: tuple[str, ...] = (
     "plan of a model on a cluster --json: times, where the microseconds go",
     "plan --work that leaves candidates open: the reason says that the limit of work ended it",
     "convert --communication of bpipe and toffload: refused, where their moves were left out",
+    "hanayo, v-half, v-min: the published order, where an order of ours ran under their name",
+    "measure of adapipe, hanayo, svpp, svpp-w --json: a note says what is not their source's",
+    "claims --paper field --json: readings of V-Half, V-Min and ZB-V are of the published orders",
 )
 _VOLATILE = {"seconds", "versions", "machine", "elapsed", "cores"}
 # with the spaces around: a column is as wide as the seconds in it
