@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 from bubbleproof.solvers import SolveOptions, solve
-from bubbleproof.theory.families import published_programs
+from bubbleproof.solvers.shortening.known_orders import known_orders
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 FILE = Path(__file__).with_name("gap_instances.csv")
@@ -67,7 +67,7 @@ def pipeline_of(row: dict[str, str]) -> Pipeline:
 def measured(pipeline: Pipeline, seconds: float, threads: int) -> dict[str, object]:
     """Solve once; the first schedule counts from when the problem stands."""
     problem = pipeline.problem()
-    starts = published_programs(pipeline) if problem.num_tasks <= MOST_PUBLISHED else []
+    starts = known_orders(pipeline) if problem.num_tasks <= MOST_PUBLISHED else []
     first: list[float] = []
 
     def note(who: str, value: int | None, bound: int, now: float) -> None:

@@ -12,18 +12,14 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from bubbleproof.papers.tpipe.tpipe_formulas import printed_trecomp_makespan, tpipe_makespan
+from bubbleproof.solvers.shortening.few_microbatches import one_rank_bound
 from bubbleproof.theory.families import member
-from bubbleproof.theory.families.chimera import closed_form_order as chimera_units
-from bubbleproof.theory.families.hanayo import closed_form_order as hanayo_waves
-from bubbleproof.theory.families.shortening.few_microbatches import one_rank_bound
 from bubbleproof.theory.families.sliced.svpp import most_forwards
 from bubbleproof.theory.model.measures import measure
-from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.timing import left_shift
 
 MEPIPE, TPIPE = "MEPipe Table 3", "T-Pipe Appendix A"
-# sail-sg/zero-bubble-pipeline-parallelism, zerobubble/scheduler/zbv_greedy.py at 064369d, run at
+# sail-sg/zero-bubble-pipeline-parallelism, zbv_greedy.py at 39f2c18, run at
 # unit ticks: makespan by p and m.
 GENERATOR = "the authors' zbv_greedy.py"
 GENERATED: dict[str, dict[int, dict[int, int]]] = {
@@ -82,17 +78,15 @@ def _equal_ticks(name: str, at: dict[str, int]) -> tuple[Pipeline, int]:
     return found.pipeline, measure(found.problem, found.schedule).makespan
 
 
-def _no_longer_at_equal_ticks(
-    name: str, order: Callable[[Pipeline], Program]
-) -> Callable[[dict[str, int], int], bool]:
-    """Whether the family takes no longer than a closed form's order at tF = tB."""
+def _is_table_3(at: dict[str, int], _: int) -> bool:
+    p, m, v = at["p"], at["m"], at["v"]
+    return _equal_ticks("hanayo", at)[1] == 2 * (m * v + p - 1 if m >= p else v * p + m - 1)
 
-    def holds(at: dict[str, int], _: int) -> bool:
-        pipeline, ours = _equal_ticks(name, at)
-        problem = pipeline.problem()
-        return ours <= measure(problem, left_shift(problem, order(pipeline))).makespan
 
-    return holds
+def _joins_units(at: dict[str, int], _: int) -> bool:
+    """At tF = tB no longer than with the last unit full: 2 ticks a microbatch, p-2 in all."""
+    units = -(-at["m"] // at["p"])
+    return _equal_ticks("chimera", at)[1] <= 2 * units * at["p"] + at["p"] - 2
 
 
 def _is_least_at_equal_ticks(at: dict[str, int], _: int) -> bool:
@@ -100,12 +94,16 @@ def _is_least_at_equal_ticks(at: dict[str, int], _: int) -> bool:
     return 100 * ours <= 103 * one_rank_bound(pipeline.problem())
 
 
-def _no_longer_than_the_authors(name: str) -> Callable[[dict[str, int], int], bool]:
+def _is_the_authors(name: str) -> Callable[[dict[str, int], int], bool]:
     def holds(at: dict[str, int], makespan: int) -> bool:
         known = authors(name, at["p"], at["m"], 2, 1)
-        return known is not None and makespan <= known[0]
+        return known is not None and makespan == known[0]
 
     return holds
+
+
+def _has_few(at: dict[str, int], _: int) -> bool:
+    return at["m"] < 2 * at["p"] - 1
 
 
 def _is_tpipes(at: dict[str, int], makespan: int) -> bool:
@@ -139,23 +137,18 @@ REASONS: dict[str, Reason] = {
         lambda at, makespan: makespan <= printed_trecomp_makespan(at["p"], at["m"]),
     ),
     "hanayo": Reason(
-        "one order for all ticks, no longer at tF = tB than waves 2 ticks apart, which are "
-        "Table 3's there; the page has tB = 2 tF",
-        _no_longer_at_equal_ticks("hanayo", hanayo_waves),
+        "waves 2 ticks apart, which take Table 3's time at tF = tB; the page has tB = 2 tF",
+        _is_table_3,
     ),
     "chimera": Reason(
-        "Chimera section 3 joins units of p microbatches directly; full units stay so, others "
-        "are no longer at tF = tB; the page has tB = 2 tF",
-        _no_longer_at_equal_ticks("chimera", chimera_units),
+        "Chimera section 3 joins units of p microbatches directly, without a gap at tF = tB; the "
+        "page has tB = 2 tF, and a last unit may be cut short",
+        _joins_units,
     ),
-    "v-half": Reason(
-        "the building block's memory is the paper's; no longer than the authors' generator",
-        _no_longer_than_the_authors("v-half"),
-    ),
-    "v-min": Reason(
-        "the building block's memory is the paper's; no longer than the authors' generator",
-        _no_longer_than_the_authors("v-min"),
-    ),
+    "zb-h2": Reason("the paper's counts are those of m >= 2p-1 microbatches, cut short", _has_few),
+    "zb-v": Reason("PyTorch's phases are those of m >= 2p-1 microbatches, cut short", _has_few),
+    "v-half": Reason("the authors' generator orders it so", _is_the_authors("v-half")),
+    "v-min": Reason("the authors' generator orders it so", _is_the_authors("v-min")),
     "svpp": Reason(
         "MEPipe section 4.3 orders ticks of one length: within 3 % of the least at tF = tB; "
         "the page has tB = 2 tF",

@@ -24,7 +24,6 @@ from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.suggestions import with_suggestions
 from bubbleproof.theory.families import families as families
 from bubbleproof.theory.families import family as family
-from bubbleproof.theory.families import published_programs
 from bubbleproof.theory.families import register as register
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
@@ -146,7 +145,9 @@ def pareto(problem: GivenProblem, *, time_limit: float = 60.0) -> Front:
 
 def _published(pipeline: Pipeline | None) -> list[tuple[str, Program]]:
     """The published orders to begin from; none for a problem built by hand."""
-    return [] if pipeline is None else published_programs(pipeline)
+    from bubbleproof.solvers.shortening.known_orders import known_orders
+
+    return [] if pipeline is None else known_orders(pipeline)
 
 
 @overload

@@ -33,6 +33,9 @@ MEANT: tuple[str, ...] = (
     "plan --work that leaves candidates open: the reason says that the limit of work ended it",
     "plan, solve --json: lower_bound_of and choices, what a bound is of; plan: the cut of layers",
     "convert --communication of bpipe and toffload: refused, where their moves were left out",
+    "hanayo, v-half, v-min: the published order, where an order of ours ran under their name",
+    "measure of adapipe, hanayo, svpp, svpp-w --json: a note says what is not their source's",
+    "claims --paper field --json: readings of V-Half, V-Min and ZB-V are of the published orders",
 )
 _VOLATILE = {"seconds", "versions", "machine", "elapsed", "cores"}
 # with the spaces around: a column is as wide as the seconds in it

@@ -19,7 +19,7 @@ from bubbleproof.formats.plans.plan_names import PLAN_NAME, SCHEDULE_NAME
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.formats.timed_table import read_timed_table, timed
 from bubbleproof.suggestions import did_you_mean
-from bubbleproof.theory.families import families, family, parse_parameters, published_programs
+from bubbleproof.theory.families import families, family, parse_parameters
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -134,7 +134,9 @@ class ProblemInput:
     @property
     def starts(self) -> Sequence[tuple[str, Program]]:
         """The published orders to begin from; none for a problem built by hand."""
-        return [] if self.pipeline is None else published_programs(self.pipeline)
+        from bubbleproof.solvers.shortening.known_orders import known_orders
+
+        return [] if self.pipeline is None else known_orders(self.pipeline)
 
 
 def read_problem_input(path: str) -> ProblemInput:

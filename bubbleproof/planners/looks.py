@@ -19,7 +19,7 @@ from bubbleproof.planners.case_proofs import NEVER, proof_by_cases, refuted
 from bubbleproof.planners.cluster_bound import quick_claim
 from bubbleproof.solvers import ProofOrigin, Result, SolveOptions, Status, solve, solve_choices
 from bubbleproof.solvers.bounds import lower_bounds
-from bubbleproof.theory.families import published_in_turn, published_programs
+from bubbleproof.solvers.shortening.known_orders import known_in_turn, known_orders
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -168,7 +168,7 @@ def _published(
 ) -> FoundSchedule | None:
     """The best published order that fits, of the first and those before the deadline."""
     problem, best = pipeline.problem(), None
-    for number, (name, program) in enumerate(published_in_turn(pipeline, orders)):
+    for number, (name, program) in enumerate(known_in_turn(pipeline, orders)):
         if number and time.perf_counter() > deadline:
             break
         try:
@@ -190,7 +190,7 @@ def look(asked: CandidateSearch) -> SearchOutcome:
     pipeline, allowed = asked.shaped.pipeline, asked.shaped.allowed
     if (unseen := _not_begun(asked.shaped, asked.options.time_limit)) is not None:
         return unseen
-    starts = published_programs(pipeline)
+    starts = known_orders(pipeline)
     if allowed is None:
         starts += [] if asked.known is None else [("the look before", asked.known)]
         result = solve(pipeline.problem(), asked.options, starts)

@@ -13,7 +13,7 @@ from bubbleproof.formats.problem_toml import read_problem
 from bubbleproof.planners import PlanOptions, looks, plan
 from bubbleproof.planners.looks import FirstSearch, first_look, preparation
 from bubbleproof.solvers import Status
-from bubbleproof.theory.families import published_programs
+from bubbleproof.solvers.shortening.known_orders import known_orders
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
@@ -53,14 +53,14 @@ def test_one_that_fits_is_looked_at_in_time_that_is_short_for_a_larger_one() -> 
 
 
 def test_out_of_time_no_further_published_order_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    programs, made = published_programs(PIPELINE), list[str]()
+    programs, made = known_orders(PIPELINE), list[str]()
 
     def in_turn(_: Pipeline, __: object) -> Iterator[tuple[str, Program]]:
         for name, program in programs:
             made.append(name)
             yield name, program
 
-    monkeypatch.setattr(looks, "published_in_turn", in_turn)
+    monkeypatch.setattr(looks, "known_in_turn", in_turn)
     # So many seconds as the preparation takes by the book: less than the bound alone does here.
     asked = FirstSearch(
         shaped=ShapedPipeline(pipeline=PIPELINE, allowed=None), seconds=preparation(PIPELINE)

@@ -15,7 +15,7 @@ from bubbleproof.solvers import SolveOptions, solve, solve_choices
 from bubbleproof.solvers.choices.choices_search import ChoicesSearch
 from bubbleproof.solvers.choices.pipeline_variants import PipelineVariants
 from bubbleproof.solvers.engines.engine import OutOfTimeError
-from bubbleproof.theory.families import published_programs
+from bubbleproof.solvers.shortening.known_orders import known_orders
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.patience import PATIENCE
@@ -47,7 +47,7 @@ def uneven(random: Random) -> tuple[Pipeline, AllowedChoices]:
 @pytest.mark.parametrize("number", range(sized(1, full=60)))
 def test_choices_find_what_is_found_without_them(number: int) -> None:
     pipeline, allowed = uneven(Random(number))
-    starts = published_programs(pipeline)
+    starts = known_orders(pipeline)
     for work in sized((0.1,), full=(0.05, 0.25)):
         options = SolveOptions(threads=1, work=work, time_limit=PATIENCE)
         alone = solve(pipeline.problem(), options, starts)

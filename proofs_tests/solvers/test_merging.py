@@ -10,7 +10,7 @@ import pytest
 from bubbleproof.solvers import SolveOptions, Status, solve
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.lists.merging import Merging, grouped, merged_programs, steady
-from bubbleproof.theory.families import published_programs
+from bubbleproof.solvers.shortening.known_orders import known_orders
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
@@ -69,7 +69,7 @@ def test_groups_are_those_of_interleaved_1f1b() -> None:
     pipeline = Pipeline(num_ranks=4, num_chunks=2, num_microbatches=8)
     problem = pipeline.problem()
     order = grouped(problem, 4)
-    published = dict(published_programs(pipeline))["interleaved"]
+    published = dict(known_orders(pipeline))["interleaved"]
     for rank in range(4):
         known = problem.locate(published.actions)[published.resource == rank]
         for kind in (Kind.F, Kind.B):

@@ -64,15 +64,6 @@ def test_the_closed_form_is_a_schedule_at_equal_ticks() -> None:
         assert (left_shift(made.problem, order).start <= start).all()
 
 
-def test_two_chunks_are_p_minus_1_ticks_above_the_least_at_long_backwards() -> None:
-    # The least is (2m + p-1) * 3: work of a rank behind p-1 forwards and before p-1 backwards.
-    for p in sized((2, 3, 4, 6), full=(2, 3, 4, 6, 8)):
-        for m in (2 * p, 2 * p + 1, 3 * p):
-            got = measured("hanayo", p=p, m=m, v=2)
-            assert got.makespan == 3 * (2 * m + p - 1) + p - 1
-            assert max(got.peak_activations) <= 2 * p
-
-
 def test_table_3_holds_at_equal_ticks() -> None:
     # The last round starts in slot mv-1 and takes 2p ticks: 2(mv-1) + 2p. With m <= p the last
     # microbatch starts in slot m-1 and takes v rounds: 2(m-1) + 2pv.

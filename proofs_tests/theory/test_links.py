@@ -11,8 +11,9 @@ import pytest
 from bubbleproof.formats import UnusableInput, read_problem
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import Status
+from bubbleproof.solvers.shortening.known_orders import known_orders
 from bubbleproof.solvers.solving import solve
-from bubbleproof.theory.families import families, published_programs
+from bubbleproof.theory.families import families
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.choices import Choices
 from bubbleproof.theory.pipelines.links import Link
@@ -132,7 +133,7 @@ def test_optima_over_slow_links_are_those_of_brute_force(number: int) -> None:
     problem = pipeline.problem()
     best = brute_force(problem)
     assert best is not None
-    found = solve(problem, SolveOptions(threads=1), published_programs(pipeline))
+    found = solve(problem, SolveOptions(threads=1), known_orders(pipeline))
     assert (found.status, found.value, found.lower_bound) == (
         Status.OPTIMAL,
         best.makespan,
@@ -146,7 +147,7 @@ def test_orders_of_any_combined_pipeline_are_completed_by_their_messages() -> No
         given = combined(Random(number))
         plain = Choices(placement=given.placement, split_backward=given.split_backward is not False)
         pipeline = given.with_changes(choices=plain)
-        for _, program in published_programs(pipeline):
+        for _, program in known_orders(pipeline):
             assert len(left_shift(pipeline.problem(), program).start)
             tried += 1
     assert tried > 5

@@ -44,7 +44,6 @@ __all__ = [
     "member",
     "parse_parameters",
     "published_in_turn",
-    "published_programs",
     "register",
 ]
 
@@ -108,15 +107,10 @@ def family(name: str) -> Family:
     return known[name]
 
 
-def published_programs(pipeline: Pipeline) -> list[tuple[str, Program]]:
-    """The orders of all families that take the pipeline as it is, its messages in order too."""
-    return list(published_in_turn(pipeline))
-
-
 def published_in_turn(
     pipeline: Pipeline, only: Sequence[str] = ()
 ) -> Iterator[tuple[str, Program]]:
-    """The same, each made when it is asked for; of these names where there are any.
+    """The orders of all families that take the pipeline as it is, each made when it is asked for.
 
     Parameters
     ----------
@@ -126,7 +120,7 @@ def published_in_turn(
     Returns
     -------
     Iterator[tuple[str, Program]]
-        The family's name and its program of the pipeline.
+        The family's name and its program of the pipeline, its messages in order too.
     """
     problem = pipeline.problem()
     for name, known in families().items():

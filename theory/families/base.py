@@ -87,6 +87,14 @@ class Family(ABC):
             return f"{self.name} gives no order of tasks that {', '.join(sorted(beyond))} add"
         return None
 
+    def ours(self, pipeline: Pipeline) -> str | None:
+        """What of the order is not its source's at this shape, in a sentence; None where all is.
+
+        Precondition: ``refusal(pipeline)`` is None.
+        """
+        del pipeline
+        return None
+
     def fitted(self, pipeline: Pipeline) -> Pipeline:
         """The pipeline with this family's choices in place of its own; parts of W stay if it can.
 

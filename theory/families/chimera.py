@@ -14,11 +14,12 @@ sizes and are not part of this family.
 
 Source: Li & Hoefler, "Chimera: Efficiently Training Large-Scale Neural Networks with Bidirectional
 Pipelines" (SC 2021, arXiv:2107.06925) section 3, two pipelines, direct concatenation. Compared with
-it: the bubble and the peaks where p divides m (tests and claims); the authors' code was not.
+it: the bubble and the peaks where p divides m (tests and claims). The authors' code
+(Shigangli/Chimera at 6b78ac7, chimera_pipeline_rank.py) gives the same order at p = 4, m = 4 to 16,
+and at p = 6 and 8 for one unit and two; beyond them it puts two actions on a rank at a time.
 Legal range: even p, any m; a last unit that is not full is a full one less the microbatches that
 are not there (the source splits m < p over the directions likewise). Where p does not divide m the
-source says no more, and ``few_microbatches`` looks for a shorter order (48 ticks in place of 61 at
-tF = 1, tB = 2, p = 6, m = 13; large shapes keep the closed form). Peak where p divides m:
+source says no more (its code gives a last half unit to one direction). Peak where p divides m:
 p/2 + 1 activations on ranks 0 and p-1, one more per rank towards the middle, p on p/2-1 and p/2.
 """
 
@@ -27,7 +28,6 @@ from __future__ import annotations
 import numpy as np
 
 from bubbleproof.theory.families.base import Family, program_of_ranks
-from bubbleproof.theory.families.shortening.few_microbatches import improved_order
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -48,9 +48,13 @@ class Chimera(Family):
         return super().refusal(pipeline)
 
     def program(self, pipeline: Pipeline) -> Program:
-        if pipeline.num_microbatches % pipeline.num_ranks == 0:
-            return closed_form_order(pipeline)
-        return improved_order(pipeline, closed_form_order, pipeline.num_ranks)
+        return closed_form_order(pipeline)
+
+    def ours(self, pipeline: Pipeline) -> str | None:
+        p, m = pipeline.num_ranks, pipeline.num_microbatches
+        if m < p or m % p == 0:
+            return None
+        return f"The source joins full units of p={p}; bubbleproof cuts the last one short."
 
 
 def closed_form_order(pipeline: Pipeline) -> Program:

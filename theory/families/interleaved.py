@@ -63,6 +63,14 @@ class InterleavedOneForwardOneBackward(Family):
             return depth_first_order(pipeline)
         return ORDERS[_chosen(p, few, v, is_sliced=few == m)](pipeline)
 
+    def ours(self, pipeline: Pipeline) -> str | None:
+        p, m = pipeline.num_ranks, pipeline.num_microbatches
+        if pipeline.num_chunks == 1:
+            return "The source has two chunks or more; at one chunk 1f1b holds less."
+        if m % p == 0:
+            return None
+        return f"The source takes multiples of p={p}; bubbleproof groups the remainder."
+
 
 class DepthFirst(InterleavedOneForwardOneBackward):
     """The same with a remainder spread over the groups: Megatron's warm-ups at any m."""

@@ -22,7 +22,7 @@ import numpy as np
 
 from bubbleproof.theory.families.base import Family
 from bubbleproof.theory.families.parameters import FamilyParameters
-from bubbleproof.theory.families.pipemesh_order import Sequences, elastic_program
+from bubbleproof.theory.families.pipemesh_order import Sequences, elastic_program, is_as_printed
 from bubbleproof.theory.families.visit_computations import Computations
 from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Ints, Kind
 from bubbleproof.theory.model.schedule import Program
@@ -92,6 +92,11 @@ class PipeMesh(Family):
             return compute
         listed = visits(pipeline.stage_ranks, *sequences)
         return _with_nics(pipeline, compute, collectives(listed, pipeline.choices.sharding))
+
+    def ours(self, pipeline: Pipeline) -> str | None:
+        if is_as_printed(pipeline, self.sequences(pipeline)):
+            return None
+        return "Algorithm 1 does not run this shape as printed; bubbleproof mends its warm-up."
 
     def full_params(
         self, params: FamilyParameters, pipeline: Pipeline

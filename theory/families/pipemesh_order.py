@@ -67,6 +67,16 @@ def elastic_program(pipeline: Pipeline, sequences: Sequences) -> Program:
         program = _program(pipeline, sequences, lead)
 
 
+def is_as_printed(pipeline: Pipeline, sequences: Sequences) -> bool:
+    """Whether Algorithm 1 runs the shape as printed, in the order that ships."""
+    p, v, m = pipeline.num_ranks, pipeline.num_chunks, pipeline.num_microbatches
+    lead = (v - 1) * sequences[0][0]
+    printed, shipped = _program(pipeline, sequences, lead), elastic_program(pipeline, sequences)
+    is_same = bool((printed.actions.microbatch == shipped.actions.microbatch).all())
+    is_same &= bool((printed.actions.kind == shipped.actions.kind).all())
+    return is_same and lead + 2 * (p - 1) <= v * m
+
+
 def _program(pipeline: Pipeline, sequences: Sequences, lead: int) -> Program:
     p, chunks = pipeline.num_ranks, range(pipeline.num_chunks)
     forward, backward = passes(sequences[0], chunks), passes(sequences[1], chunks[::-1])

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from bubbleproof.commands.inputs import SUFFIXES, read_schedule_input
 from bubbleproof.commands.output import (
+    console,
     measures_to_json,
     print_json,
     print_table,
@@ -52,6 +53,8 @@ def run_measure(family: str, parameters: Sequence[str] | None, why: bool, json: 
         raise FaultError(f"family {family}", "an order", f"it cannot be measured (rules: {broken})")
     params = " ".join(f"{key}={_text(value)}" for key, value in member.params.items())
     named: dict[str, object] = {"family": family, "params": member.params}
+    if (ours := families.family(family).ours(member.pipeline)) is not None:
+        named["note"] = ours
     asked = (member.problem, member.schedule) if why else None
     _tell(f"{family} {params}", named, verdict, member.pipeline, asked, json)
     return status_of(verdict)
@@ -91,6 +94,8 @@ def _tell(
         rows = [(key, _text(measured[key])) for key in KEYS]
         rows += [] if peaks is None else [("peak_fraction", _text(peaks))]
         print_table(title, ("measure", "value (ticks, activations, or a ratio)"), rows)
+    if "note" in named:
+        console().print(str(named["note"]))
     if not verdict.ok:
         print_table("verdict", ("rule", "verdict", "statement"), rule_rows(verdict))
     if why is not None:

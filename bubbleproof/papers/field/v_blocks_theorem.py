@@ -6,13 +6,12 @@ At unit ticks rank i of p starts F of chunk 0 and 1, I of chunk 1 and 0 of micro
 
 (``theory.families.zero_bubble.v_shape``: passes of a, b, c, d ticks a hop; a period is 6 ticks).
 
-    V-Half   a b c d = 1 2 1 2, A = 3p-2, B = 3p-1, C = 6p-2 for odd p and 6p+1 for even p
-    V-Min    a b c d = 1 1 1 1, A = 2p-1 + l, B = 2p + l, C = 4p-1 + 2l, l = 2 where 3 | p, else 0
+    V-Half   a b c d = 2 1 2 1, A = 3p-2, B = 3p-1 + l, C = 6p-2 + l, l = 3 for even p, else 0
+    V-Min    a b c d = 1 1 1 1, A = 2p-1, B = 2p + l, C = 4p-1 + l, l = 2 where 3 | p, else 0
 
 They are a schedule of F and I: the four starts of a rank differ modulo 6, which leaves two of every
 six ticks for the two W. When an F starts, so many activations, its own among them, are between F
-and I that a rank's limit, 2((p+2) div 2) and 2((p+4) div 3), is kept: so an order squeezed from the
-block always finds room for it once the W that wait have run, and no rank ever needs more.
+and I that 2((p+2) div 2) and 2((p+4) div 3), what the family holds with its W, are kept.
 """
 
 from __future__ import annotations
@@ -54,15 +53,15 @@ class BlockForm:
 
 
 HALF = BlockForm(
-    hops=(1, 2, 1, 2),
-    turns=(3 * P - 2, 3 * P - 1, 6 * P + 1 - 3 * REST),
+    hops=(2, 1, 2, 1),
+    turns=(3 * P - 2, 3 * P + 2 - 3 * REST, 6 * P + 1 - 3 * REST),
     most=2 * PART + 2,
     divides=(P.equals(2 * PART + REST), REST >= 0, REST <= 1),
 )
 LATE = choose(REST <= 0, 2, 0)
 MIN = BlockForm(
     hops=(1, 1, 1, 1),
-    turns=(2 * P - 1 + LATE, 2 * P + LATE, 4 * P - 1 + 2 * LATE),
+    turns=(2 * P - 1, 2 * P + LATE, 4 * P - 1 + LATE),
     most=2 * PART + choose(REST <= 1, 2, 4),
     divides=(P.equals(3 * PART + REST), REST >= 0, REST <= 2),
 )

@@ -75,8 +75,8 @@ _ZERO_BUBBLE = (
         "V-Min",
         SPLIT,
         _each("v-min", range(2, 8), "7*p + 2"),
-        "makespan 6m+4p-5-d with d = 2, 0, 4 for p mod 3 = 0, 1, 2, and 6m+1 for p = 2",
-        "6*m + max(1, 4*p - 5 - (2, 0, 4)[p % 3])",
+        "makespan 6m+4p-5, 2 less where 3 divides p",
+        "6*m + 4*p - 5 - (0 if p % 3 else 2)",
     ),
 )
 _WAVES = (
@@ -84,10 +84,14 @@ _WAVES = (
         "hanayo",
         "Hanayo",
         FULL,
-        _remainders("hanayo", (2, 3, 4), 1, v=2),
-        "makespan 6m+4(p-1) and peak 2p chunk activations on every rank",
-        "6*m + 4*(p-1)",
-        "2*p",
+        # With a remainder of p-1 the last groups move against each other: no fit.
+        tuple(
+            shape
+            for shape in _remainders("hanayo", (2, 3, 4), 1, v=2)
+            if shape.size % dict(shape.params)["p"] < max(2, dict(shape.params)["p"] - 1)
+        ),
+        "makespan 6m + 2(p-1)(m div p + 1) + 2(m mod p)",
+        "6*m + 2*(p-1)*(m//p + 1) + 2*(m % p)",
     ),
     PeriodicTheorem(
         "chimera", "Chimera, m counting both directions", FULL, _remainders("chimera", (2, 4), 2)

@@ -14,11 +14,13 @@ at most mu_opt, transfers in flight counted on both ends; min(p-r, m) where the 
 
 On interleaved 1F1B: v chunks per rank, at most pv+1 activations on any rank.
 
-Interleaved 1F1B holds mu(s) = n(v-1) + 2(p-s-1) + 1 activations on rank s, with n the microbatches
-of its first group (p where p divides m, as in the paper); rank s and rank p-1-s hold 2n(v-1) + 2p
-together, and one more while it moves: mu_opt = n(v-1) + p + 1, which is pv + 1 for n = p.
+Interleaved 1F1B holds mu(s) = p(v-1) + 2(p-s-1) + 1 activations on rank s; rank s and rank p-1-s
+hold 2p(v-1) + 2p together, and one more while it moves: mu_opt = pv + 1.
 
-Source: Appendix A. Legal range: any p, m, v. Peak on rank r: at most mu_opt activations of a chunk.
+Source: Appendix A, on the schedule of Narayanan et al., which takes multiples of p alone. With a
+remainder the first groups would be larger than p, and what is balanced above what the order of
+``interleaved`` holds unbalanced. Legal range: any p, v, and m a multiple of p. Peak on rank r: at
+most mu_opt activations of a chunk.
 
 Rank s < (p-1)/2 is an evictor and rank p-1-s its acceptor (section 3.2). A balanced family orders
 computations as its base family does and adds the transfers of ``bpipe_plan``, with its waits for
@@ -39,7 +41,7 @@ from bubbleproof.theory.families.evicting.bpipe_plan import (
     plan_transfers,
     room_waits,
 )
-from bubbleproof.theory.families.interleaved import DepthFirst, group_sizes
+from bubbleproof.theory.families.interleaved import DepthFirst
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
 from bubbleproof.theory.families.parameters import FamilyParameters
 from bubbleproof.theory.model.actions import Kind
@@ -57,6 +59,22 @@ class BalancedFamily(Family):
 
     base: ClassVar[Family]
     adds = frozenset({"evictions"})
+
+    def size_refusal(self, p: int, m: int) -> str | None:
+        """Why so many microbatches are not balanced, or None where they are.
+
+        Parameters
+        ----------
+        p, m
+            Ranks and microbatches.
+        """
+        del p, m
+        return None
+
+    def shape_refusal(self, pipeline: Pipeline) -> str | None:
+        """Why a pipeline without transfers is not balanced, or None where it is."""
+        size = self.size_refusal(pipeline.num_ranks, pipeline.num_microbatches)
+        return size or self.base.refusal(pipeline)
 
     @abstractmethod
     def objective(self, p: int, m: int, v: int = 1) -> int:
@@ -78,7 +96,7 @@ class BalancedFamily(Family):
 
     def fitted(self, pipeline: Pipeline) -> Pipeline:
         plain = super().fitted(pipeline)
-        return plain if self.base.refusal(plain) is not None else self.balanced(plain)
+        return plain if self.shape_refusal(plain) is not None else self.balanced(plain)
 
     def balanced(self, pipeline: Pipeline, *, transfer: int | None = None) -> Pipeline:
         """The pipeline with this family's evictions; each takes ``transfer`` ticks each way.
@@ -91,9 +109,9 @@ class BalancedFamily(Family):
         Raises
         ------
         ValueError
-            Where the base family refuses the pipeline.
+            Where the shape is refused.
         """
-        if (why := self.base.refusal(pipeline)) is not None:
+        if (why := self.shape_refusal(pipeline)) is not None:
             raise ValueError(why)
         plan = self._plan(pipeline)
         p, ticks = pipeline.num_ranks, pipeline.ticks.forward[:, 0]
@@ -134,7 +152,8 @@ class BalancedFamily(Family):
             yield from room_waits(slots[rank], transfers, self.objective(p, m, v))
 
     def refusal(self, pipeline: Pipeline) -> str | None:
-        if (why := super().refusal(pipeline)) is not None:
+        size = self.size_refusal(pipeline.num_ranks, pipeline.num_microbatches)
+        if (why := size or super().refusal(pipeline)) is not None:
             return why
         planned = {m.saved for moves in self._plan(pipeline).values() for m in moves}
         given = pipeline.choices.evictions
@@ -194,6 +213,15 @@ class BPipeInterleaved(BalancedFamily):
     default_chunks = 2
     base = DepthFirst()
 
+    def size_refusal(self, p: int, m: int) -> str | None:
+        if m % p == 0:
+            return None
+        return (
+            f"{self.name} needs m to be a multiple of p={p} (BPipe Appendix A), got m={m}; "
+            f"use m={m + p - m % p}"
+        )
+
     def objective(self, p: int, m: int, v: int = 1) -> int:
-        """mu_opt = n(v-1) + p + 1, which is Appendix A's pv + 1 where p divides m."""
-        return int(group_sizes(p, m)[0]) * (v - 1) + p + 1
+        """mu_opt = pv + 1 (Appendix A)."""
+        del m
+        return p * v + 1

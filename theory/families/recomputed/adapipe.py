@@ -95,5 +95,9 @@ class AdaPipe(Family):
         cut = pipeline.with_changes(placement=plan.placement, recompute=None, waits=())
         return recomputed_just_in_time(cut, plan.recomputed)
 
+    def ours(self, pipeline: Pipeline) -> str | None:
+        del pipeline
+        return "The paper is known by its abstract; its recurrences are bubbleproof's."
+
     def program(self, pipeline: Pipeline) -> Program:
         return block_program(pipeline)

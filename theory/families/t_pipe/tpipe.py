@@ -49,6 +49,11 @@ class ManyChunks(Family):
             return self._too_few(pipeline.num_chunks)
         return super().refusal(pipeline)
 
+    def ours(self, pipeline: Pipeline) -> str | None:
+        if pipeline.num_chunks == 2:
+            return None
+        return "The paper draws two chunks; for more bubbleproof derives the rounds from its text."
+
     def _too_few(self, chunks: int) -> str:
         return f"{self.name} has two chunks per rank or more, got v={chunks}"
 

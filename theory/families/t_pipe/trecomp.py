@@ -124,6 +124,9 @@ class TRecompInterleaved(RecomputingFamily):
     title = "Interleaved 1F1B with T-Recomp"
     source = "T-Pipe (Chronos-aware pipeline parallelism) section 4.2, Figure 6(e)"
 
+    def ours(self, pipeline: Pipeline) -> str | None:
+        return InterleavedOneForwardOneBackward().ours(pipeline) or super().ours(pipeline)
+
     def program(self, pipeline: Pipeline) -> Program:
         plain = InterleavedOneForwardOneBackward().program(pipeline).orders(pipeline.num_ranks)
         stages = recomputed_chunks(pipeline) * pipeline.num_ranks

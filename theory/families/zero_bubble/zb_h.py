@@ -12,8 +12,8 @@ no rank waiting. At tF = tI = tW and m >= 2p-1 no rank waits between its first f
 W: ``span_idle`` is 0. (The makespan still holds p-1 ticks of start-up: ranks start and end one tick
 after each other, so the optimizer step must not wait for all ranks.) The paper shows it for one
 size; the counts 2(p-r)-1 and 2r are what its memory limit leaves. They are made for m >= 2p-1; with
-fewer microbatches slides (``families.shortening.slides``) close the gaps that they leave: at equal
-ticks the makespan is then 3m + p-1 too, from m = p on.
+fewer microbatches they are cut short and leave gaps, which "zb-h2, improved" closes: a search
+begins from it too.
 
 Source: Qi et al., "Zero Bubble Pipeline Parallelism" (ICLR 2024) sections 2.1 and 2.2.
 Legal range: any p, m. Peak on rank r, held until W: min(p, m) and min(2p-1, m) activations.
@@ -24,7 +24,6 @@ from __future__ import annotations
 import numpy as np
 
 from bubbleproof.theory.families.base import Family, program_of_ranks
-from bubbleproof.theory.families.shortening.few_microbatches import slid_order
 from bubbleproof.theory.model.actions import Ints, Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -51,9 +50,15 @@ class ZeroBubbleH2(Family):
     is_split = True
 
     def program(self, pipeline: Pipeline) -> Program:
-        counted = counted_order(pipeline, ahead=2)
-        is_few = pipeline.num_microbatches < 2 * pipeline.num_ranks - 1
-        return slid_order(pipeline, counted) if is_few else counted
+        return counted_order(pipeline, ahead=2)
+
+    def ours(self, pipeline: Pipeline) -> str | None:
+        least = 2 * pipeline.num_ranks - 1
+        if pipeline.num_microbatches >= least:
+            return None
+        return (
+            f"The source has 2p-1={least} microbatches or more; bubbleproof cuts its counts short."
+        )
 
 
 def counted_order(pipeline: Pipeline, *, ahead: int) -> Program:

@@ -16,9 +16,7 @@ for p = 2..8 and m up to 3p+1 the phases are its order, action by action (a test
 generator (sail-sg/zero-bubble-pipeline-parallelism, zerobubble/scheduler/zbv.py) was read: it fits
 the order to measured ticks, where these phases are for equal ones.
 Legal range: any p, m; with m < 2p-1 the phases are those for 2p-1 microbatches, less those that are
-not there, and ``few_microbatches`` takes a shorter order where it finds one: at equal ticks on
-44 of the 56 such sizes with p = 2..8 (37 ticks in place of 42 at p = 6, m = 5). Peak: at most
-min(2p, 2m).
+not there, as in PyTorch. Peak: at most min(2p, 2m).
 """
 
 from __future__ import annotations
@@ -26,7 +24,6 @@ from __future__ import annotations
 import numpy as np
 
 from bubbleproof.theory.families.base import program_of_ranks
-from bubbleproof.theory.families.shortening.few_microbatches import shortest_order
 from bubbleproof.theory.families.zero_bubble.v_shape import VShape
 from bubbleproof.theory.model.actions import Ints, Kind
 from bubbleproof.theory.model.schedule import Program
@@ -45,9 +42,7 @@ class ZeroBubbleV(VShape):
     source = "Zero Bubble Pipeline Parallelism (ICLR 2024, extended version), ZB-V"
 
     def program(self, pipeline: Pipeline) -> Program:
-        p, m = pipeline.num_ranks, pipeline.num_microbatches
-        phases = phase_order(p, m)
-        return shortest_order(pipeline, phases) if m < 2 * p - 1 else phases
+        return phase_order(pipeline.num_ranks, pipeline.num_microbatches)
 
 
 def phase_order(p: int, m: int) -> Program:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bubbleproof.theory.families.shortening.slides import taken_and_given
+from bubbleproof.solvers.shortening.slides import taken_and_given
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.orders.bankers import RankBank

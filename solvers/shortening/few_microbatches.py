@@ -35,9 +35,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bubbleproof.theory.families.shortening.lengthening import lengthened
-from bubbleproof.theory.families.shortening.list_schedule import list_starts, mirrored
-from bubbleproof.theory.families.shortening.slides import slid_starts
+from bubbleproof.solvers.shortening.lengthening import lengthened
+from bubbleproof.solvers.shortening.list_schedule import list_starts, mirrored
+from bubbleproof.solvers.shortening.slides import slid_starts
 from bubbleproof.theory.model.actions import BACKWARD_KINDS, Ints, Kind
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.problem import Problem

@@ -7,11 +7,11 @@ from functools import cache
 import numpy as np
 import pytest
 
+from bubbleproof.solvers.shortening.lengthening import lengthened
+from bubbleproof.solvers.shortening.list_schedule import list_starts, mirrored
+from bubbleproof.solvers.shortening.slides import slid_starts
 from bubbleproof.theory.families import FamilyMember, family, member
 from bubbleproof.theory.families.chimera import closed_form_order
-from bubbleproof.theory.families.shortening.lengthening import lengthened
-from bubbleproof.theory.families.shortening.list_schedule import list_starts, mirrored
-from bubbleproof.theory.families.shortening.slides import slid_starts
 from bubbleproof.theory.model.actions import Action, Ints, Kind
 from bubbleproof.theory.model.measures import measure_rows
 from bubbleproof.theory.model.problem import Problem

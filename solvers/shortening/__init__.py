@@ -1,0 +1,1 @@
+"""Shorter orders than a published one, by slides and list scheduling."""

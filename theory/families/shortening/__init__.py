@@ -1,1 +1,0 @@
-"""Shorter orders than a published one, for any number of microbatches."""
