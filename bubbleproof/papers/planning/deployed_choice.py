@@ -153,8 +153,8 @@ def _own(run: AcceptedSchedule | None) -> AcceptedSchedule | None:
 
 def _instead(first: DeployedChoice, runs: DeployedChoice) -> DeployedChoice:
     """The first's choice, which does not run, with what runs at another deployment."""
-    assert runs.at is not None
-    note = f"{first.chosen.note}; what runs is its choice at {runs.at.combination}"
+    where = runs.chosen.choice["deployment"]
+    note = f"{first.chosen.note}; what runs is its choice at {where}"
     told = replace(runs.chosen, choice=first.chosen.choice, executable=False, note=note)
     return replace(runs, chosen=told)
 
