@@ -285,12 +285,14 @@ def test_the_orders_show_the_counterexample(command: Run, name: str, tmp_path: P
 def test_algorithm_1_as_printed_does_not_end(command: Run) -> None:
     at, expected = case("pipemesh.alg1.runs")
     assert expected == 0
+    # Two enqueues of 2 and a dequeue of 4, at B = 2P and M = 2: it waits for a queue of four.
+    assert at == {"p": 2, "v": 2, "m": 4, "e": 2, "R": 2, "d": 4, "S": 1}
     # 2(P-1) = 4 forwards are asked for at P = B = 3 and M = 1, where there are 3.
-    waits = {"p": 2, "v": 2, "m": 4, "e": 2, "R": 2, "d": 4, "S": 1}
+    few = {"p": 3, "v": 1, "m": 3, "e": 3, "R": 1, "d": 3, "S": 1}
     # What section IV-B makes of q = 3 and C_DP = 7, C_bwd = 2: e = (3, 3), d = (2, 4).
     plan = {"p": 2, "v": 2, "m": 6, "e": 3, "R": 2, "d": 2, "S": 2}
     short = "Algorithm 1 warms up with 4 forwards of 3"
-    for params, message in ((at, short), (waits, "deadlock"), (plan, "deadlock")):
+    for params, message in ((few, short), (at, "deadlock"), (plan, "deadlock")):
         answer = command("measure", *words("pipemesh-printed", params))
         assert answer.status == 2
         assert answer.err.startswith(f"bubbleproof: {message}")

@@ -102,3 +102,35 @@ def test_a_stage_that_fits_on_no_node_is_refused(command: Run, problem: Path) ->
     assert answer.err.splitlines() == [
         "bubbleproof: tensor must be at most the GPUs of a node (8), got 16; use 8"
     ]
+
+
+MODEL = """
+[model]
+name = "llama-2-70b"
+[cluster]
+card = "v100"
+cards = 96
+[batch]
+samples = 96
+sequence = 4096
+[plan]
+zero = [1]
+chunks = [1]
+pipeline = [12]
+tensor = [8]
+"""
+
+
+def test_a_plan_stays_where_the_paper_takes_no_such_model(command: Run, tmp_path: Path) -> None:
+    path, out = tmp_path / "own.toml", tmp_path / "out"
+    path.write_text(MODEL)
+    answer = command("plan", path, "--paper", "pipemesh", "--work", "2", "-o", out, "--json")
+    assert answer.status == 0
+    found = json.loads(answer.out)
+    assert found["value"] == found["paper"]["joint"]["value"]
+    assert (found["paper"]["value"], found["paper"]["executable"]) == (None, False)
+    # 80 layers on 12 ranks: 84 is the nearest multiple, 10 the nearest divisor.
+    assert "section II-A" in found["paper"]["note"]
+    assert "use 84 layers, or such as 10 ranks" in found["paper"]["note"]
+    assert command("verify", out).status == 0
+    assert not (out / "paper.json").exists()

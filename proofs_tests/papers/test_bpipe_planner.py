@@ -87,7 +87,9 @@ def test_what_the_first_rank_holds_beside_its_layers_is_missing_on_paper() -> No
     found = chosen(space(150, first=105))
     assert told(found) == ("bpipe", False, 150)
     assert not found.executable
-    assert "bpipe as printed does not run: memory of rank 0 holds 155" in found.note
+    assert (
+        "bpipe as printed does not run: memory of rank 0 holds 155 activations of 150" in found.note
+    )
     assert "shortest of these that runs: 1f1b, recomputed" in found.note
     assert found.value is not None
     assert found.value > 138

@@ -29,15 +29,13 @@ LIMIT = sized(10, full=40)  # cases looked at of a reading that holds
 _ONE = "case=1: claimed"
 # Where every reading fails, what the first does.
 REFUTED = {
-    # Three ranks, one chunk, B = 3: the first stage warms up with n_fwd = 2(P-1) = 4 forwards of 3.
-    "alg1.runs": "p=3 m=3 v=1 e=3 d=3 R=1 S=1: claimed 1, measured 0",
-    "alg1.planned": "p=3 m=3 v=1 q=3 C=1 others=0: claimed 1, measured 0",
+    # B = 2P, two chunks: a dequeue of 4 needs four in the queue, and an enqueue brings two.
+    "alg1.runs": "p=2 m=4 v=2 e=2 d=4 R=2 S=1: claimed 1, measured 0",
+    "alg1.planned": "p=2 m=6 v=2 q=3 C=7 others=1: claimed 1, measured 0",
     "sec3B.requirement": "p=2 m=4 v=2 e=3 d=2 R=2 S=2: claimed 4, measured 3",
 }
 # Where two places of the paper exclude each other, and what either gives there.
 CONTRADICTED = {
-    # e = (5, 3): C_DP^p = 4 takes 4 forwards, of which the second enqueue has 3.
-    "sec4B.passes": "p=2 m=8 v=5 q=5 C=4: claimed 4, measured 3",
     # P = M = B = 2: the gather of 1 hides behind 2 forwards, the reduction of 6 behind 4 ticks of
     # backwards: 1 + 6 + 0 + 2 = 9; the other way round 1 + 6 + (6 - 2) + 0 = 11.
     "eq2.windows": "p=2 m=2 v=2 e=2 d=2 R=1 S=1 C=1: claimed 11, measured 9",
@@ -70,6 +68,10 @@ REJECTED = {
     # Two ranks, M = 1, B = 2: e_1 (M-1) + 2(P-1) + 1 = 3 activations of two.
     ("sec4A.peak", "just that many, however few there are"): (
         "p=2 m=2 v=1 e=2 d=2 R=1 S=1 r=0: claimed 3, measured 2"
+    ),
+    # e = (5, 3): C_DP^p = 4 takes 4 forwards, of which the second enqueue has 3.
+    ("sec4B.passes", "those of one chunk of one enqueue"): (
+        "p=2 m=8 v=5 q=5 C=4: claimed 4, measured 3"
     ),
     # (1+1) mod 2 and (1-1) mod 2 are 0, and chunk 2 follows chunk 1 of two.
     ("alg1.next-forward", "numbers from 1 to M"): (

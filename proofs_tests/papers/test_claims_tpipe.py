@@ -36,8 +36,6 @@ CONTRADICTED = {
     "appB.one": "p=10 m=7: claimed 1, measured 0",
     # p = 27: z = 13, x = 4, so 3 + 24 - 27 - (13 - 4 - 1) + 7k = 7k - 8: k = 2.
     "sec4.2.sufficient": "p=27 m=13: claimed 1, measured 2",
-    # p = 3: T_life = 9 + 1 - 2 = 8 units, two rounds of 7.
-    "appC.blocks": "p=3: claimed 1, measured 2",
     "appC.efficiency": "case=1: claimed 3/2, measured 2",
 }
 # Readings that fail beside one that holds.
@@ -64,6 +62,8 @@ REJECTED = {
     ("appC.quarter", "at most, on any number of ranks"): (
         "p=2 m=6 tF=1 tB=1: claimed 1/4, measured 1/2"
     ),
+    # p = 3: T_life = 9 + 1 - 2 = 8 units, two rounds of 7; from the forward's end 7, one round.
+    ("appC.blocks", "a life begins with its forward"): "p=3: claimed 1, measured 2",
     # 6p + 7(m-1) is 25 at p = 3, m = 2: a recomputation fills a bubble and saves one.
     ("appC.time", "our order, in which a recomputation may fill a bubble"): (
         "p=3 m=2: claimed 25, measured 24"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -110,15 +111,39 @@ def test_an_order_with_more_bubble_than_counted_gives_way_to_ours() -> None:
     assert found.value == 20
 
 
-def test_what_the_first_rank_holds_beside_its_layers_is_missing_on_paper() -> None:
-    # On paper 100 + 5 * 480 fit in 2500; the first rank has 50 more.
+def test_each_ranks_own_room_bounds_f() -> None:
+    # 100 + 5 * 480 fit in 2500. The first rank has 50 more, and room for (2500 - 150) // 480 = 4.
     found = chosen(space(2500, chunks=(1,), slices=(2,), first=150))
-    assert told(found) == (1, 2, 5)
-    assert not found.executable
-    assert "does not run as printed: memory of rank 0 holds 2550" in found.note
-    # The repair is ours with f = 4: rank 0 holds 150 + 4 * 480.
+    assert told(found) == (1, 2, 4)
+    assert found.executable
     assert found.run is not None
-    assert found.run.measured.peak_memory[0] == 2070
+    assert found.run.measured.peak_memory[0] == 150 + 4 * 480
+    # The last rank holds two slices in any SVPP: 1540 there leave room for two, and f stays 5.
+    last = space(2500, chunks=(1,), slices=(2,))
+    pipeline = last.pipeline.with_changes(static=(100, 100, 100, 1540))
+    assert told(chosen(replace(last, pipeline=pipeline))) == (1, 2, 5)
+    # 1541 leave room for one, and f must be two: nothing runs, and the note says what it lacks.
+    tight = replace(last, pipeline=last.pipeline.with_changes(static=(100, 100, 100, 1541)))
+    nothing = chosen(tight)
+    assert nothing.run is None
+    assert "section 4.2" in nothing.note
+    assert "memory of rank 3 would hold 2,501 activations of 2,500" in nothing.note
+
+
+def test_an_f_that_only_building_refuses_gives_way_to_the_next() -> None:
+    """With weight gradients apart a later rank holds as many as the first."""
+    given = space(4000, chunks=(1,), slices=(2,), backward=("split",))
+    # The first rank has room for (4000 - 100) // 480 = 8, the last one for (4000 - 1500) // 480.
+    uneven = replace(given, pipeline=given.pipeline.with_changes(static=(100, 100, 100, 1500)))
+    found = chosen(uneven)
+    assert found.executable
+    assert found.run is not None
+    assert max(found.run.measured.peak_memory) <= 4000
+    forwards = found.choice["f"]
+    assert isinstance(forwards, int)
+    assert 5 <= forwards <= 8
+    if forwards < 8:
+        assert f"f={forwards} is the largest that does" in found.note
 
 
 def test_weight_gradients_run_apart_where_the_file_lists_split_backwards() -> None:

@@ -28,12 +28,13 @@ Source: Kim et al., "BPipe" (ICML 2023) sections 3 and 4.2, Appendix B.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bubbleproof.papers.bpipe.balanced_runs import balanced_run, plain_run
 from bubbleproof.papers.bpipe.pair_placement import PairPlacement, pair_placement
 from bubbleproof.papers.planning.paper_choice import AcceptedSchedule, PaperChoice, PaperInput
+from bubbleproof.papers.planning.unmet import lacking
 from bubbleproof.theory.pipelines.allowed import AllowedEvictions, AllowedRecompute
 from bubbleproof.theory.pipelines.shapes.node_places import DeviceMesh
 from bubbleproof.theory.pipelines.shapes.plan_space import WHOLE, Candidate, PlanSpace
@@ -100,6 +101,19 @@ def predicted_ticks(given: PaperInput) -> int | None:
     planner = _Planner(given)
     chosen = planner.chosen()
     return None if chosen is None else planner.predicted(chosen)
+
+
+def why_nothing_fits(grid: Sequence[PaperInput]) -> str:
+    """What the deployment that lacks least would take, where nothing fits on paper."""
+    planners = [_Planner(given) for given in grid]
+    lacks = [
+        (one.memory(way) - most, one.refusal(way), one.pipeline.num_ranks)
+        for one in planners
+        for way in one.combinations()
+        if (most := one.pipeline.least_capacity) is not None and one.memory(way) > most
+    ]
+    _, why, ranks = min(lacks, default=(0, "no transfer hides behind computation", 0))
+    return f"{why}, on {ranks} ranks, the nearest to fitting on paper"
 
 
 class _Planner:
@@ -175,7 +189,10 @@ class _Planner:
         """Why the paper does not run it; empty where it does."""
         least = self.pipeline.least_capacity
         if least is not None and self.memory(one) > least:
-            return f"W_0 + A_0 mu = {self.memory(one)} exceeds {least}"
+            unit = self.pipeline.memory_unit
+            mu = "mu_opt" if one.is_balanced else "mu"
+            lacks = lacking(self.memory(one), least, unit)
+            return f"section 3.{3 if one.is_balanced else 1}'s W_0 + A_0 {mu} is {lacks}"
         if one.is_balanced:
             return self._why_no_transfers()
         is_later = one.is_recomputed and not self.refusal(
@@ -189,7 +206,8 @@ class _Planner:
         longest = max(self.transfers().values(), default=0)
         if 2 * longest > self.forward + self.backward:
             free = (self.forward + self.backward) // 2
-            return f"a transfer takes {longest} ticks, and only {free} hide behind computation"
+            most = f"only {free} hide behind computation (Eq. 7 to 12)"
+            return f"a transfer takes {longest} ticks, and {most}"
         if self.placement.crossing and self.between is None:
             return f"{self.placement.statement}, whose link the table does not tell"
         return ""
@@ -255,6 +273,8 @@ class _Planner:
             yield "nothing fits on paper"
         elif isinstance(run := runs[chosen], str):
             yield f"{chosen} as printed does not run: {run}"
+            if len({*self.pipeline.per_stage.static.tolist()}) > 1:
+                yield "section 3.1 has one W_0 for all stages, without embedding and head"
         elif self.predicted(chosen) != run.measured.makespan:
             yield f"printed {self.predicted(chosen)} ticks, measured {run.measured.makespan}"
         if chosen is not None and chosen.is_balanced and self.placement.pairs:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
+from typing import NoReturn
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from bubbleproof.papers.pipemesh.mesh_runs import MeshPlan
 from bubbleproof.papers.pipemesh.pipemesh_queue import Queue, QueueNumbers, planned_queue
 from bubbleproof.papers.pipemesh.recomputed_operations import RecomputedOperation, Selection
 from bubbleproof.papers.planning.paper_choice import even_candidate
+from bubbleproof.papers.planning.unmet import UnmetPremiseError
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError, ShapedPipeline, shaped
@@ -105,7 +107,7 @@ class MeshNumbers:
 def meshes_of(space: PlanSpace, table: MeshTable) -> list[MeshNumbers]:
     """The numbers of chunks that the file lists and that divide what there is, in order.
 
-    Raises ``ValueError`` where there is none, with the nearest number that does.
+    Raises ``UnmetPremiseError`` where there is none, with the nearest number that does.
     """
     found = [_meshed(space, table, chunks) for chunks in sorted(space.chunks)]
     meshes = [one for one in found if one is not None]
@@ -114,9 +116,24 @@ def meshes_of(space: PlanSpace, table: MeshTable) -> list[MeshNumbers]:
     listed = ", ".join(map(str, space.chunks))
     others = sorted(range(1, MOST_CHUNKS + 1), key=lambda one: abs(one - space.chunks[0]))
     near = next((one for one in others if _meshed(space, table, one) is not None), None)
-    hint = "" if near is None else f"; use {near}"
-    raise ValueError(
-        f"plan.chunks must list what divides a rank's work and operations, got {listed}{hint}"
+    if space.layers is not None:
+        _refuse_layers(space.layers.number, space.pipeline.num_ranks, listed, near)
+    raise UnmetPremiseError(
+        "section II-A divides a model evenly:",
+        f"plan.chunks must list what divides a rank's work and operations, got {listed}",
+        "" if near is None else str(near),
+    )
+
+
+def _refuse_layers(layers: int, ranks: int, listed: str, near: int | None) -> NoReturn:
+    """Raise ``UnmetPremiseError`` for layers that no listed number of chunks divides evenly."""
+    sizes = [one for one in range(1, layers + 1) if layers % one == 0]
+    size = min(sizes, key=lambda one: abs(one - ranks))
+    whole = f"{max(1, round(layers / ranks)) * ranks} layers, or such as {size} ranks"
+    raise UnmetPremiseError(
+        "section II-A divides the layers evenly among the chunks of all ranks:",
+        f"{layers} layers are not divisible by {ranks} ranks of {listed} chunks",
+        whole if near is None else f"chunks = {near}",
     )
 
 

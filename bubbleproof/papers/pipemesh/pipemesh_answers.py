@@ -119,6 +119,7 @@ ANSWERS: tuple[AuditAnswer, ...] = (
         "pipemesh.sec4B.passes pipemesh.sec1.faster pipemesh.sec1.idle pipemesh.sec6B.share "
         "pipemesh.sec6A.llama2-more",
         "Each is a claim now. What was told as refuted and is a contradiction is told as that: "
-        "Tables I and II against the text, the table's unit, MFU, days, messages and B/P.",
+        "Tables I and II against the text, the table's unit, MFU, days, messages and B/P. "
+        "sec4B.passes has a reading: all forwards before the switch of chunk are enough.",
     ),
 )

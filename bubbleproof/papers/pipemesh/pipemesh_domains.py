@@ -24,6 +24,7 @@ from bubbleproof.papers.claims.domain import (
     domain,
     ratios_text,
 )
+from bubbleproof.papers.claims.reading import Premise
 from bubbleproof.papers.pipemesh.pipemesh_schedules import (
     ends_as_printed,
     is_filled,
@@ -150,6 +151,10 @@ def _has_chunks(at: Params) -> bool:
     return is_filled(at) and at["v"] >= 2
 
 
+def _has_many(at: Params) -> bool:
+    return _has_chunks(at) and at["m"] >= 2 * at["p"]
+
+
 def _is_printed(at: Params) -> bool:
     return is_filled(at) and ends_as_printed(at)
 
@@ -158,6 +163,9 @@ _ALL_RANKS = "ranks 0, 1, P div 2, P-2, P-1"
 _PRINTED = "filled, and Algorithm 1 as printed ends: q = e_1 or M = 1, n_fwd <= M B"
 _TIMED = ratios_text(RATIOS)
 FILLED = mesh_scope("filled", is_filled)
+MANY = Premise(text="B >> P, here B >= 2P", cases="m >= 2*p")
+SEVERAL = Premise(text="several chunks on a stage, M >= 2", cases="v >= 2")
+MANY_FILLED = mesh_scope("filled, M >= 2, B >= 2P", _has_many)
 STAGES = mesh_scope(f"filled, {_ALL_RANKS}", is_filled, r=_ranks)
 PRINTED = mesh_scope(f"{_PRINTED}; {_ALL_RANKS}", _is_printed, r=_ranks)
 VISITS = mesh_scope("filled, M >= 2", _has_chunks)

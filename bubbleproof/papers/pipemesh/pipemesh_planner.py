@@ -19,12 +19,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import partial
+from math import ceil
 
 from bubbleproof.papers.pipemesh.mesh_numbers import MeshNumbers, MeshTable, meshes_of
 from bubbleproof.papers.pipemesh.mesh_runs import MeshPlan, checked, runs_as_printed
 from bubbleproof.papers.pipemesh.optimizer_sharding import with_optimizer_sharding
 from bubbleproof.papers.pipemesh.recomputed_operations import least_ticks, printed_selection
 from bubbleproof.papers.planning.paper_choice import AcceptedSchedule, PaperChoice, PaperInput
+from bubbleproof.papers.planning.unmet import lacking
 
 MOST_BUILT = 12
 
@@ -106,14 +108,27 @@ def best_run(meshes: list[MeshNumbers]) -> tuple[MeshPlan, AcceptedSchedule] | N
 def _trouble(meshed: MeshNumbers, plan: MeshPlan | None, own: AcceptedSchedule | str | None) -> str:
     """What keeps the choice from running as printed; empty where it runs."""
     if plan is None:
-        return "no queue fits the memory, whatever is recomputed"
+        return _no_queue(meshed)
     if (why := runs_as_printed(plan)) is not None:
         return why
     if isinstance(own, str):
         return f"q = {plan.queue.size}: built, {own}"
     if meshed.mesh.message > meshed.mesh.forward:
-        return f"a message takes longer than a forward pass of {meshed.mesh.num_chunks} chunks"
+        return (
+            f"section IV-A's C_PP <= C_comp^fwd does not hold: a message takes "
+            f"{meshed.mesh.message} ticks, a forward of {meshed.mesh.num_chunks} chunks "
+            f"{meshed.mesh.forward}"
+        )
     return ""
+
+
+def _no_queue(meshed: MeshNumbers) -> str:
+    """What the least memory of any q lacks, by the paper's count."""
+    stored = min(one.stored for one in least_ticks(meshed.operations, meshed.base))
+    held = min(ceil(queue.total_bytes(stored)) for queue in meshed.queues)
+    unit = meshed.plain.memory_unit
+    lacks = "" if meshed.budget is None else f": {lacking(held, meshed.budget, unit)}"
+    return f"section IV-B, Eq. 6 has no queue within the memory, whatever is recomputed{lacks}"
 
 
 def _note(

@@ -17,10 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import repeat
 
+from bubbleproof.papers.planning.unmet import lacking
 from bubbleproof.planners.known_schedules import KnownSchedule
 from bubbleproof.planners.looks import FoundSchedule
-from bubbleproof.theory.model.measures import Measures
+from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.programs.messages_in_programs import with_messages_in_order
@@ -106,10 +108,30 @@ def verified_run(
         return _short(str(error))
     verdict = check(problem, schedule)
     if not verdict.ok or verdict.measured is None:
-        return _short(verdict.violations[0].message if verdict.violations else "it has no times")
+        first = verdict.violations[0].message if verdict.violations else "it has no times"
+        return overfull(pipeline, schedule) or _short(first)
     return AcceptedSchedule(
         pipeline=pipeline, schedule=schedule, measured=verdict.measured, candidate=candidate
     )
+
+
+def overfull(pipeline: Pipeline, schedule: Schedule) -> str:
+    """The rank that lacks the most memory, and how much; empty where all have enough."""
+    problem = pipeline.problem()
+    peaks = measure(problem, schedule).peak_memory
+    over = [
+        (held - store.capacity, f"{store.name} holds {lacking(held, store.capacity, unit)}")
+        for store, held, unit in zip(
+            problem.stores, peaks, repeat(pipeline.memory_unit), strict=False
+        )
+        if store.capacity is not None and held > store.capacity
+    ]
+    return max(over, default=(0, ""))[1]
+
+
+def no_choice(paper: str, why: str) -> PaperChoice:
+    """That the paper's planner takes no such job, and why."""
+    return PaperChoice(paper=paper, choice={}, executable=False, note=why, value=None, run=None)
 
 
 def _short(text: str) -> str:

@@ -25,6 +25,7 @@ from bubbleproof.papers.bpipe.bpipe_planner import predicted_ticks as of_bpipe
 from bubbleproof.papers.mepipe.mepipe_planner import predicted_ticks as of_mepipe
 from bubbleproof.papers.pipemesh.mesh_operations import mesh_table
 from bubbleproof.papers.planning.paper_choice import PaperInput
+from bubbleproof.papers.tpipe.host_numbers import host_table, shallow_recompute
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 
@@ -56,24 +57,47 @@ def deployment_of(
     paper: str, counts: Sequence[AnyCount], space_of: PaperSpaceOf, cluster: Cluster
 ) -> PaperDeployment | None:
     """The deployment of the least count, among equals the first; None where nothing fits."""
+    return next(iter(in_order(paper, counts, space_of, cluster)), None)
+
+
+def in_order(
+    paper: str, counts: Sequence[AnyCount], space_of: PaperSpaceOf, cluster: Cluster
+) -> list[PaperDeployment]:
+    """The deployments that fit on paper, the least count first."""
     found = _predictions(paper, counts, space_of, cluster)
-    return min(found, key=lambda one: one.predicted, default=None)
+    return sorted(found, key=lambda one: one.predicted)
 
 
 def _predictions(
     paper: str, counts: Sequence[AnyCount], space_of: PaperSpaceOf, cluster: Cluster
 ) -> Iterator[PaperDeployment]:
-    levels = {one.combination.zero for one in counts}
-    for one in legal(counts):
-        is_out = 1 in levels and one.combination.zero != 1
-        if one.reason or is_out or not _is_even(one):
+    for one in of_its_grid(counts):
+        try:
+            given = given_of(paper, one, space_of, cluster)
+            ticks = PREDICTED[paper](given)
+        except ValueError:  # stages that fit on no node
             continue
-        given = PaperInput(space=space_of(one), table={})
-        if paper == "bpipe":
-            given = with_transfers(given, one, cluster)
-        if (ticks := PREDICTED[paper](given)) is not None:
+        if ticks is not None:
             deployed = PaperDeployment(counted=one, given=given, predicted=ticks)
             yield replace(deployed, predicted=ticks + deployed.step_end)
+
+
+def of_its_grid(counts: Sequence[AnyCount]) -> list[CombinationCosts]:
+    """Those that fit one microbatch, cut evenly, under ZeRO 1 where that is listed."""
+    levels = {one.combination.zero for one in counts}
+    return [
+        one
+        for one in legal(counts)
+        if not one.reason and _is_even(one) and (1 not in levels or one.combination.zero == 1)
+    ]
+
+
+def given_of(
+    paper: str, one: CombinationCosts, space_of: PaperSpaceOf, cluster: Cluster
+) -> PaperInput:
+    """What a planner with a grid is given of a deployment."""
+    given = PaperInput(space=space_of(one), table={})
+    return with_transfers(given, one, cluster) if paper == "bpipe" else given
 
 
 def _is_even(one: CombinationCosts) -> bool:
@@ -107,5 +131,7 @@ def deployed_input(
     """What a paper's planner is given of a deployment whose pipelines have this space."""
     if paper == "pipemesh":
         return PaperInput(space=space, table=mesh_table(training, at))
-    given = PaperInput(space=space, table={})
-    return with_transfers(given, at, training.cluster) if paper == "bpipe" else given
+    if paper == "tpipe":
+        opened = replace(space, allowed=shallow_recompute(training, at))
+        return PaperInput(space=opened, table=host_table(training, at))
+    return given_of(paper, at, lambda _: space, training.cluster)

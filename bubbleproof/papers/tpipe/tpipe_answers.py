@@ -79,6 +79,7 @@ ANSWERS: tuple[AuditAnswer, ...] = (
         "tpipe.appC.efficiency",
         "They were told as refuted. Equation 1 begins a life with the forward, its definition with "
         "the forward's end; Equation 3 needs 0 to 2 rounds where the text has 1; Equation 4 gives "
-        "ceil(p/2) where the text has floor(p/2); 1.5 times stands against 2 times.",
+        "ceil(p/2), and floor(p/2) with a life as Appendix A defines it; 1.5 times stands against "
+        "2 times.",
     ),
 )

@@ -106,7 +106,8 @@ def recomputing_life(p: int) -> int:
 def deep_blocks(p: int) -> int:
     """Appendix C: ceil(T_life_chunk2 / 7) activations of chunk 2.
 
-    The paper simplifies it to floor(p/2); it is ceil(p/2), first different at p = 1.
+    The paper simplifies it to floor(p/2); it is ceil(p/2), first different at p = 1. With a
+    life from the end of the forward, as Appendix A defines it, it is floor(p/2).
     """
     return ceil_div(recomputing_life(p), 7)
 

@@ -39,6 +39,7 @@ from bubbleproof.papers.planning.paper_choice import (
     even_candidate,
     verified_run,
 )
+from bubbleproof.papers.planning.unmet import UnmetPremiseError, lacking
 from bubbleproof.papers.tpipe.tpipe_formulas import (
     backward_rounds,
     deep_peak,
@@ -56,6 +57,7 @@ from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError, ShapedPipeline, shaped
 from bubbleproof.theory.pipelines.stage_numbers import column
 from bubbleproof.theory.pipelines.state_offload import StateOffload
+from bubbleproof.theory.pipelines.units import plural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +103,17 @@ def tpipe_choice(given: PaperInput) -> PaperChoice:
     return _answer(given, shape.pipeline, host, chosen, runs)
 
 
+def predicted_ticks(given: PaperInput) -> int | None:
+    """The paper's count of its choice; None where nothing fits on paper.
+
+    Raises ``ValueError`` as ``tpipe_choice`` does.
+    """
+    shape = _halves(given.space, even_candidate(given.space, 2))
+    host = HostNumbers(**given.table)  # type: ignore[arg-type]  # the layout has checked them
+    ways = printed_ways(given.space, shape, host)
+    return next((w.ticks for w in ways if w.open and fits(shape.pipeline, w)), None)
+
+
 def _require_state(pipeline: Pipeline, host: HostNumbers) -> None:
     """Raise ``ValueError`` for a state beyond a rank, or beyond twice its first stage."""
     static, p = column(pipeline.static).tolist(), pipeline.num_ranks
@@ -121,11 +134,15 @@ def _halves(space: PlanSpace, candidate: Candidate) -> ShapedPipeline:
         layers, stages = space.layers, 2 * space.pipeline.num_ranks
         if layers is not None:
             near = max(1, round(layers.number / stages)) * stages
-            hint = f"{near} layers"
+            sizes = [n for n in range(1, layers.number) if layers.number % (2 * n) == 0] or [1]
+            size = min(sizes, key=lambda n: abs(n - space.pipeline.num_ranks))
+            hint = f"{near} layers, or such as {size} ranks"
         else:
             listed = [f"{name} = {value + 1}" for name, value in _odd_numbers(space)]
             hint = " and ".join(listed) or "numbers that 2 divides"
-        raise ValueError(f"tpipe has two chunks on each rank: {why}; use {hint}") from None
+        raise UnmetPremiseError(
+            "section 4.1 has two even chunks on each rank:", str(why), hint
+        ) from None
 
 
 def _odd_numbers(space: PlanSpace) -> list[tuple[str, int]]:
@@ -174,13 +191,24 @@ def is_recomputing_open(shape: ShapedPipeline) -> bool:
 
 
 def is_offload_open(rank: Pipeline, host: HostNumbers) -> bool:
-    """Equations 6 and 8, of the rank's own numbers (``rank`` has one chunk); both sides doubled."""
-    if host.state is None:
-        return False
+    """Whether a rank's state can be off-loaded as Appendix D has it, within the bubbles."""
+    return host.state is not None and not unhidden(rank, host)
+
+
+def unhidden(rank: Pipeline, host: HostNumbers) -> str:
+    """What of Equations 6 and 8 does not hold of the rank's own numbers; both sides doubled.
+
+    ``rank`` has one chunk.
+    """
     p, ticks = rank.num_ranks, rank.ticks
-    back, front = int(ticks.backward.min()), int(ticks.forward.min())
-    has_step = host.offload + host.step <= (p - backward_rounds(p) - 1) * back
-    return has_step and host.upload <= (p - forward_rounds(p) - 1) * front
+    down = (p - backward_rounds(p) - 1) * int(ticks.backward.min())
+    up = (p - forward_rounds(p) - 1) * int(ticks.forward.min())
+    unit, over = plural(rank.unit), []
+    if host.offload + host.step > down:
+        over.append(f"Eq. 6: off-load and step take {host.offload + host.step:,} of {down:,}")
+    if host.upload > up:
+        over.append(f"Eq. 8: the upload takes {host.upload:,} of {up:,}")
+    return f"{' and '.join(over)} {unit}" if over else ""
 
 
 def fits(pipeline: Pipeline, way: TPipeVariant) -> bool:
@@ -247,7 +275,7 @@ def _answer(
         paper="tpipe",
         choice=_choice(pipeline, chosen),
         executable=chosen is not None and ran is chosen,
-        note=_note(given, host, chosen, ran, runs, timed),
+        note=_note(given, pipeline, host, chosen, ran, runs, timed),
         value=None if ran is None else timed[ran],
         run=_run_of(runs, ran),
         improved=_run_of(runs, best),
@@ -274,8 +302,18 @@ def _choice(pipeline: Pipeline, chosen: TPipeVariant | None) -> dict[str, object
     }
 
 
+def _no_way(given: PaperInput, pipeline: Pipeline, host: HostNumbers) -> str:
+    """That no way fits by Appendices A and C, and what the one that holds least lacks."""
+    ways = printed_ways(given.space, _halves(given.space, even_candidate(given.space, 2)), host)
+    least = min(ways, key=lambda way: way.held)
+    caps = [s.capacity for s in pipeline.problem().stores if s.capacity is not None]
+    lacks = lacking(least.held, min(caps), pipeline.memory_unit)
+    return f"by Appendices A and C no way of running fits: {least} holds {lacks}"
+
+
 def _note(
     given: PaperInput,
+    pipeline: Pipeline,
     host: HostNumbers,
     chosen: TPipeVariant | None,
     ran: TPipeVariant | None,
@@ -284,7 +322,7 @@ def _note(
 ) -> str:
     told = []
     if chosen is None:
-        told.append("by the paper's count no way of running fits")
+        told.append(_no_way(given, pipeline, host))
     elif ran is not chosen:
         told.append(f"{chosen} fits by the paper's count, and not when it is built: {runs[chosen]}")
     if ran is None:
@@ -293,6 +331,6 @@ def _note(
         told.append(f"{ran} runs in its place")
     elif timed[ran] > ran.ticks:
         told.append(f"it takes {timed[ran] - ran.ticks} more ticks than the paper counts")
-    if host.state is not None and not is_offload_open(given.space.pipeline, host):
-        told.append("Appendix D's conditions for T-Offload do not hold")
+    if host.state is not None and (why := unhidden(given.space.pipeline, host)):
+        told.append(f"Appendix D's conditions for T-Offload do not hold ({why})")
     return "; ".join(told) or "it runs as the paper counts, or in less"

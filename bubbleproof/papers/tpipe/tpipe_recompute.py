@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
+from math import ceil
 
 from bubbleproof.papers.claims.any_order import makespan_of_any_order
 from bubbleproof.papers.claims.claim import PaperClaim, contradicting, read_as, reading, stated
@@ -106,10 +107,15 @@ _LIVES = (
            "Chunk 2's activations live 3p + z - 2 units (from the start of the forward, as Eq. 1).",
            "units", lambda at: on.life(TRECOMP, at, 2), "==", "recomputing_life(p)", cases.STEADY,
            premises=_STEADY),
-    contradicting("tpipe.appC.blocks", "Appendix C: ceil(T_life / 7) simplifies to floor(p/2)",
-                  "p//2", "Appendix C, Eq. 4: T_life", "deep_blocks(p)",
-                  "With the T_life of Eq. 4 ceil(T_life / 7) is floor(p/2).",
-                  "activations of chunk 2", BLOCKS),
+    read_as("tpipe.appC.blocks", "Appendix C: ceil(T_life / 7) simplifies to floor(p/2)",
+            "ceil(T_life / 7) is floor(p/2).", "activations of chunk 2", [
+                reading("a life begins where its forward ends",
+                        "Appendix A: from the completion of the forward to the backward's begin",
+                        lambda at: ceil(Fraction(forms.recomputing_life(at["p"]) - 1, 7)), "==",
+                        "p//2", BLOCKS),
+                reading("a life begins with its forward", "Eq. 1 and Eq. 4, which count it",
+                        "deep_blocks(p)", "==", "p//2", BLOCKS),
+            ]),
     stated("tpipe.appC.blocks-exact", "Appendix C, as Eq. 4 has it",
            "Chunk 2 needs ceil(T_life / 7) = ceil(p/2) activations.",
            "peak activations of chunk 2 on rank 0",
