@@ -36,7 +36,9 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalServer]:
 
 def reset_after(server: LocalServer, sent: str, *, receive: int = 0) -> None:
     """Send so much of a request, read so much of its answer, and reset the connection."""
-    with socket.create_connection(server.server_address[:2], timeout=PATIENCE) as client:
+    with socket.create_connection(
+        ("127.0.0.1", server.server_address[1]), timeout=PATIENCE
+    ) as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
         client.sendall(sent.encode())
         if receive:
