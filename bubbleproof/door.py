@@ -19,9 +19,9 @@ from bubbleproof.arguments import (
     window_of,
     wrong,
 )
+from bubbleproof.door_calls import door_function
 from bubbleproof.door_given import held, pair, stated
 from bubbleproof.reference_exec.plans.run_options import ReplayOptions
-from bubbleproof.suggestions import with_suggestions
 from bubbleproof.theory.families import families as families
 from bubbleproof.theory.families import family as family
 from bubbleproof.theory.families import register as register
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from bubbleproof.verify.verdict import Verdict
 
 
-@with_suggestions
+@door_function
 def solve(
     problem: GivenProblem,
     *,
@@ -113,7 +113,7 @@ def solve(
     return search(given, options, _published(pipeline))
 
 
-@with_suggestions
+@door_function
 def pareto(problem: GivenProblem, *, time_limit: float = 60.0) -> Front:
     """Every trade of makespan against peak memory that no other beats in both.
 
@@ -158,7 +158,7 @@ def check(problem: object, schedule: object = None, *, certificate: None = None)
 def check(problem: GivenToJudge, schedule: None = None, *, certificate: Proofs) -> PlanVerdict: ...
 
 
-@with_suggestions
+@door_function
 def check(
     problem: object, schedule: object = None, *, certificate: Proofs | None = None
 ) -> Verdict | PlanVerdict:
@@ -213,7 +213,7 @@ def check(
     return check_whole(given, found)
 
 
-@with_suggestions
+@door_function
 def measure(problem: object, schedule: object = None) -> Measures:
     """Makespan, bubbles and peaks of a schedule.
 
@@ -239,7 +239,7 @@ def measure(problem: object, schedule: object = None) -> Measures:
     return measured(given, found)
 
 
-@with_suggestions
+@door_function
 def show(
     problem: object,
     schedule: object = None,
@@ -275,7 +275,7 @@ def show(
     return Picture(problem=given, schedule=found, title=title, window=span)
 
 
-@with_suggestions
+@door_function
 def replay(
     problem: object,
     schedule: object = None,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bubbleproof.arguments import FilePath, path_text
-from bubbleproof.suggestions import with_suggestions
+from bubbleproof.door_calls import door_function
 
 if TYPE_CHECKING:
     from bubbleproof.costs.times.estimation import Estimate
 
 
-@with_suggestions
+@door_function
 def estimate(rows: FilePath, hardware: FilePath) -> list[Estimate]:
     """What iterations would take, in time and memory.
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bubbleproof.arguments import FilePath, is_plan_like, path_text, text
+from bubbleproof.door_calls import door_function
 from bubbleproof.door_given import pair
-from bubbleproof.suggestions import with_suggestions
 
 if TYPE_CHECKING:
     from bubbleproof.formats import ProblemFile, ScheduleFile
     from bubbleproof.formats.plans.plan_json import PlanFile
 
 
-@with_suggestions
+@door_function
 def read(path: FilePath) -> ProblemFile | ScheduleFile | PlanFile:
     """What a file says.
 
@@ -52,7 +52,7 @@ def read(path: FilePath) -> ProblemFile | ScheduleFile | PlanFile:
     return read_timed_table(name)
 
 
-@with_suggestions
+@door_function
 def write(
     path: FilePath,
     problem: object,

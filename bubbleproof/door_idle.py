@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bubbleproof.door_calls import door_function
 from bubbleproof.door_given import pair
-from bubbleproof.suggestions import with_suggestions
 
 if TYPE_CHECKING:
     from bubbleproof.theory.idle import IdleStretches
 
 
-@with_suggestions
+@door_function
 def idle(problem: object, schedule: object = None) -> IdleStretches:
     """Why each rank is idle: every idle tick has one cause (docs/guide/design.md §2).
 

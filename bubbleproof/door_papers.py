@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from bubbleproof.arguments import number, text, whole, wrong
+from bubbleproof.door_calls import door_function
 from bubbleproof.door_given import pair
-from bubbleproof.suggestions import did_you_mean, with_suggestions
+from bubbleproof.suggestions import did_you_mean
 from bubbleproof.theory.families import Family, family
 from bubbleproof.theory.model.measures import Measures, measure
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from bubbleproof.papers.theorems import TheoremProof
 
 
-@with_suggestions
+@door_function
 def prove(theorem: str, *, timeout: float = 60.0) -> TheoremProof:
     """Prove a theorem for all its sizes by Z3.
 
@@ -51,7 +52,7 @@ def prove(theorem: str, *, timeout: float = 60.0) -> TheoremProof:
     return proved(known[name], int(seconds * 1000))
 
 
-@with_suggestions
+@door_function
 def claims(paper: str | None = None) -> Mapping[str, PaperClaim]:
     """What the papers claim.
 
@@ -75,7 +76,7 @@ def claims(paper: str | None = None) -> Mapping[str, PaperClaim]:
     return registered(None if paper is None else text(paper, "paper", asker="claims"))
 
 
-@with_suggestions
+@door_function
 def claim(
     made: str | Family | Callable[..., object],
     statement: str,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from bubbleproof.arguments import path_text, seconds_and_work, size, whole, wrong
-from bubbleproof.suggestions import with_suggestions
+from bubbleproof.door_calls import door_function
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PlanItem = TypeVar("PlanItem")
 
 
-@with_suggestions
+@door_function
 def plan(
     problem: Pipeline | str | PathLike[str],
     *,

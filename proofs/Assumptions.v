@@ -57,6 +57,8 @@ Definition every_theorem := (
   no_cycle_ends,
   cycle_never_happens,
   ends_iff_no_cycle,
+  possible_stays,
+  maximal_sequences_agree,
   falling_ends,
   launch_order_is_weaker,
   pair_stream_is_weaker,

@@ -164,6 +164,27 @@ Proof.
   apply (cycle_never_happens e W l R), (A l R S), (waits_from e e W).
 Qed.
 
+(* ---- Whatever happens first, the same happens (lemma 6 of docs/guide/formal.md). ---- *)
+
+(* What may happen still may after another, and both orders come to the same. *)
+Theorem possible_stays : forall l e f, may l e -> may l f -> e <> f -> may (e :: l) f.
+Proof.
+  intros l e f (_ & _ & _) (I & N & H) D. split; [exact I|]. split.
+  - intros [->|J]; tauto.
+  - intros g J. right. exact (H g J).
+Qed.
+
+Lemma stuck_alike : forall k l, reached k -> stands_still k -> reached l -> incl l k.
+Proof.
+  intros k l K S L. induction L as [|l e L IH (I & N & H)]; [intros x []|].
+  intros x [<-|J]; [|exact (IH x J)].
+  destruct (in_dec same e k) as [?|Q]; [assumption|]. destruct (S e). repeat split; auto.
+Qed.
+
+Theorem maximal_sequences_agree : forall k l,
+  reached k -> stands_still k -> reached l -> stands_still l -> forall e, In e k <-> In e l.
+Proof. intros k l K S L S' e. split; [apply (stuck_alike l k)|apply (stuck_alike k l)]; assumption. Qed.
+
 (* Numbers that fall along every wait leave no room for a cycle. *)
 Theorem falling_ends : closed -> forall h : E -> nat,
   (forall e f, In e events -> In f (needs e) -> h f < h e) -> ends.

@@ -102,6 +102,45 @@ def steps_put_off(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     patch.setattr(updates.Updates, "_update", update)
 
 
+def reference_cycles(patch: pytest.MonkeyPatch, marks: Marks) -> None:
+    """Each F leaves 4 MB in a reference cycle, which nobody reaches."""
+
+    def leave(*_: object) -> None:
+        cycle: dict[str, object] = {"bytes": torch.ones(SCRATCH_BYTES, dtype=torch.uint8)}
+        cycle["cycle"] = cycle
+        marks.append(SCRATCH_BYTES)
+
+    after_forward(patch, leave)
+
+
+def written_after_the_last(patch: pytest.MonkeyPatch, marks: Marks) -> None:
+    """A weight of each stage is set to 7 after the last action."""
+    right = compute.Compute.gradients
+
+    def handed(self: compute.Compute) -> compute.Gradients:
+        found = right(self)
+        for stage in self.stages.values():
+            next(iter(stage.parameters())).data.fill_(7.0)
+            marks.append("written")
+        return found
+
+    patch.setattr(compute.Compute, "gradients", handed)
+
+
+def weights_swapped(patch: pytest.MonkeyPatch, marks: Marks) -> None:
+    """Where the W of microbatches 0 and 1 of a stage both wait, each runs as the other."""
+    right = compute.Compute.weight
+
+    def weight(self: compute.Compute, key: Key, *part: int) -> None:
+        other, waiting = (key[0], 1 - key[1], key[2]), self._deferred
+        if key[1] == 0 and other in waiting:
+            waiting[key], waiting[other] = waiting[other], waiting[key]
+            marks.append(key[0])
+        right(self, key, *part)
+
+    patch.setattr(compute.Compute, "weight", weight)
+
+
 FAULTS = ()
 NOT_COUNTED = (
     (work_space, "1f1b", "What an action allocates and frees within itself"),
@@ -111,5 +150,8 @@ NOT_COUNTED = (
     (inputs_of_equals_swapped, "alike", "Which input went where:"),
     (element_by_element, "1f1b", "Operations without a formula"),
     (forwards_in_a_thread, "1f1b", "What threads compute"),
+    (reference_cycles, "1f1b", "Tensors that only a reference cycle holds"),
+    (written_after_the_last, "1f1b", "What is written after the last action"),
+    (weights_swapped, "zb-h1", "Which of the first two W"),
     (steps_put_off, "interleaved training", "At which action a stage steps"),
 )

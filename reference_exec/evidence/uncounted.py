@@ -12,6 +12,7 @@ _ALWAYS = (
     "At each action: parameters, buffers and constants of the model, gradients, optimizer state "
     "and data, but where a host or replicas move them. They are compared as ranks are made, and "
     "weights, gradients and optimizer state as each pass begins and ends.",
+    "Tensors that only a reference cycle holds, which nobody reaches.",
     "Messages, from when they are made or awaited until they are used; on processes a sent one "
     "stays to the end of the pass.",
     "Losses and gradients that are kept to be compared.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -28,6 +29,12 @@ class LocalServer(ThreadingHTTPServer):
 
     def __init__(self, port: int) -> None:
         super().__init__((LOOPBACK, port), _Handler)
+
+    def handle_error(self, *_: object) -> None:
+        """Nothing of a browser that has left; any other fault in one line."""
+        error = sys.exception()
+        if not isinstance(error, ConnectionError | TimeoutError):
+            refuse(f"a fault of bubbleproof: {type(error).__name__}: {error}")
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -60,6 +67,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _respond(self, work: Callable[[], ServerAnswer]) -> None:
         try:
             answer = work()
+        except ConnectionError:
+            raise  # nobody is there to answer
         except Unwelcome as error:
             self.close_connection = True  # a body may be left unread
             answer = ServerAnswer.refused(str(error), error.status)
