@@ -88,7 +88,6 @@ def _require_backend(request: ReplayRequest) -> None:
     if request.is_sharded:
         raise ValueError(f"replay --data-parallel and --zero are for our own ranks, got {BACKEND}")
     own = {
-        "--debug-headers": request.communication.debug_headers,
         "--no-count-bytes": request.run.no_count_bytes,
         "--no-count-work": request.run.no_count_work,
     }
