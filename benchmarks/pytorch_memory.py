@@ -6,7 +6,7 @@
 Each schedule is run for one step, once by ``_PipelineScheduleRuntime`` with its table loaded, once
 by our ranks, a process for each rank; ``StorageWatch`` reads both before the first action and after
 each. What the runtime should hold at every reading is said beforehand by
-``reference_exec.pytorch.runtime_memory``. *Readings equal* counts those where the two are the same
+``benchmarks.runtime_memory``. *Readings equal* counts those where the two are the same
 number of bytes. It ends with status 1 where one differs.
 """
 
@@ -22,11 +22,11 @@ from rich.console import Console
 
 from benchmarks.markdown import markdown_table, put_out
 from benchmarks.pytorch_training import FAMILIES, plan_of
+from benchmarks.runtime_memory import predicted_runtime_bytes
+from benchmarks.watched_workers import own_live_bytes, torch_live_bytes
 from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
-from bubbleproof.reference_exec.pytorch.runtime_memory import predicted_runtime_bytes
 from bubbleproof.reference_exec.pytorch.table import this_version
-from bubbleproof.reference_exec.pytorch.watched_workers import own_live_bytes, torch_live_bytes
 from bubbleproof.theory.pipelines.programs.pytorch_runtime import completed
 
 SPECS = (
@@ -100,7 +100,7 @@ def page(rows: Sequence[MemoryRow], p: int, m: int, target: str = "PAGE") -> str
         "Bytes count whatever is made in the step and lives: activations, outputs, messages, "
         "receive buffers, losses; not\nparameters, their gradients and the batch. Both sides are "
         "read by one instrument. The model of the runtime's memory is\nwritten in "
-        "`reference_exec/pytorch/runtime_memory.py`: receive buffers of the whole step from its "
+        "`benchmarks/runtime_memory.py`: receive buffers of the whole step from its "
         "start, sent tensors until\nWAIT_SEND, nothing let go at I. "
         f"Of {readings:,} readings {equal:,} came out as predicted, to the byte.\n\n"
         f"{markdown_table(_HEADER, table)}"

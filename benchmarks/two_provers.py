@@ -19,10 +19,11 @@ from benchmarks.markdown import cell, markdown_table, put_out
 from bubbleproof.papers.theorems.periodic_list import listed
 from bubbleproof.papers.theorems.prover import prove
 from bubbleproof.papers.theorems.second_prover import require_cvc5, with_second_answers
-from bubbleproof.papers.theorems.theorem import ProofVerdict, Theorem, TheoremProof, Twin
+from bubbleproof.papers.theorems.theorem import ProofVerdict, Theorem, TheoremProof
 from bubbleproof.papers.theorems.theorem_library import theorems
-from bubbleproof.papers.theorems.twins import twins, twins_for_all_sizes
 from bubbleproof.reference_exec.evidence.machine_versions import this_machine
+from proofs_tests.papers.theorems.twin import Twin
+from proofs_tests.papers.theorems.twins import twins, twins_for_all_sizes
 
 Row = tuple[str, ...]
 

@@ -14,10 +14,10 @@ A storage that no Python object shows and no graph has told of, as C++ extension
 found. Of a tensor without a storage (sparse ones) there is nothing to follow.
 
 What is *old*, there before the first rank was made, is nobody's birth. An old tensor that is
-written all the same may take what an action has made, so those that code can reach (``reachable``)
-are guarded: the action after which torch's count of a tensor's writes has moved has written it, and
-one after which its data lie elsewhere has made it grow, or show something else. (``.data`` and
-arrays of numpy write without being counted.)
+written all the same may take what an action has made, so those that the code of a user's model can
+reach (``reachable``) are guarded: the action after which torch's count of a tensor's writes has
+moved has written it, and one after which its data lie elsewhere has made it grow, or show something
+else. (``.data`` and arrays of numpy write without being counted.)
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.ledger import Ledger, bytes_of
-from bubbleproof.reference_exec.reachable import constants_of_executor, storages_of
+from bubbleproof.reference_exec.reachable import storages_of
 
 
 class _Guarded:
@@ -73,7 +73,6 @@ class Births:
         self._watchers += 1
         if self._watchers == 1:
             gc.callbacks.append(self._called)
-            self.guard(constants_of_executor())
         try:
             yield
         finally:

@@ -86,12 +86,7 @@ def replay(
                 )
             else:
                 run = run_gloo if pool is None else pool.run
-                results = run(
-                    ready.plan,
-                    timeout=how.timeout,
-                    progress=progress,
-                    debug_headers=how.debug_headers,
-                )
+                results = run(ready.plan, timeout=how.timeout, progress=progress)
         except RuntimeError as error:
             if not how.unsafe:
                 raise

@@ -1,7 +1,7 @@
 """The papers' claims with what was decided of them: the registry's data joined with the record.
 
-The record is ``docs/measured/claims.md``, which ``bubbleproof claims --audit --write`` makes in a
-quarter of an hour and nobody edits. Each row is joined with its claim by id, each reading by its
+The record is ``docs/measured/claims.md``, made of what ``bubbleproof claims --audit`` decides in a
+quarter of an hour; nobody edits it. Each row is joined with its claim by id, each reading by its
 place. A counterexample in the record is evaluated anew: one that gives other numbers is an error.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from bubbleproof.commands.papers.claims_page import state
+from benchmarks.claims_page import state
 from bubbleproof.papers.claims.claim import PaperClaim
 from bubbleproof.papers.claims.domain import Params
 from bubbleproof.papers.claims.reading import Reading

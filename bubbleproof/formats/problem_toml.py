@@ -36,8 +36,11 @@
     ranks = [0, 1]
     latency = 3
 
+    [choices]                    # what is chosen, by the fields of theory.pipelines.choices:
+    frozen_stages = [0]          # overlaps, evictions, waits, offloads, sharding, ...
     [choices.recompute]          # what the solver may choose; each table is optional
     stages = "all"               # which stages may drop activations and make them again, or a list
+    fixed = false                # true: they do, and samples = [[stage, microbatch], ...]
     kept = "20 MiB"              # what stays of an activation; default: 0
     duration = 10                # ticks; default: those of the forward
     per_microbatch = false       # true: a stage may recompute some microbatches only
@@ -99,7 +102,7 @@ from typing import Any
 from bubbleproof.formats.comparison import ComparedFamily, parse_comparison
 from bubbleproof.formats.errors import UnusableInput, about, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
-from bubbleproof.formats.layouts.choices_layout import allowed_choices
+from bubbleproof.formats.layouts.choices_layout import allowed_choices, fixed_choices
 from bubbleproof.formats.layouts.plan_layout import PlanLayout
 from bubbleproof.formats.layouts.problem_file_layout import ProblemFileLayout, durations
 from bubbleproof.formats.plans.listed_shapes import refuse_strangers, stage_values
@@ -183,8 +186,16 @@ def _table_lines(name: str, table: Mapping[str, object]) -> list[str]:
 
 
 def _line(key: str, value: object) -> str:
-    """A key and its value: JSON's strings, numbers, lists, true and false are TOML's."""
-    return f"{key} = {json.dumps(value, ensure_ascii=False)}"
+    return f"{key} = {_written(value)}"
+
+
+def _written(value: object) -> str:
+    """A value: JSON's strings, numbers, true and false are TOML's; tables in lists are inline."""
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_written, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(_line(*item) for item in value.items())} }}"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def problem_of(content: Mapping[str, object], *, name: str) -> ProblemFile:
@@ -250,6 +261,7 @@ def _pipeline(layout: ProblemFileLayout, layers: Layers | None) -> Pipeline:
         memory_unit=layout.memory_unit,
         **described(layout.links, "links"),
         **{**described(layout.memory, "memory"), **values},
+        **fixed_choices(layout.choices, stages),
     )
 
 

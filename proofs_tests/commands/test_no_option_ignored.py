@@ -191,8 +191,6 @@ refused | replay a.json --backend torch-runtime | --data-parallel 2
 refused | replay a.json --backend torch-runtime | --zero 1
 refused | replay a.json | --comm nothing
 refused | replay a.json | --timeout 30
-refused | replay a.json | --debug-headers
-refused | replay a.json --backend torch-runtime | --debug-headers
 refused | replay a.json | --torchrun
 refused | replay a.json | -o x.txt
 changes | replay a.json | --json
@@ -257,8 +255,6 @@ refused | claims | --workers 2
 refused | claims | --scheduler tcp://127.0.0.1:1
 refused | claims | --cluster tcp://127.0.0.1:1
 refused | claims | --limit 3
-refused | claims | --write x.md
-refused | claims | --answers x.md
 changes | claims | --json
 """,
 }  # fmt: skip

@@ -190,7 +190,7 @@ def test_help_stands_under_headings(command: Run) -> None:
         "--dialect",
         "-h,",
     ]
-    assert shown["Communication"] == ["--comm", "--timeout", "--debug-headers", "--torchrun"]
+    assert shown["Communication"] == ["--comm", "--timeout", "--torchrun"]
     assert shown["Output"] == ["-o", "--json"]
     assert shown["Model"] == [word for word in MODEL if str(word).startswith("--")]
     assert sections(command("profile", "--help").out)["Model"] == shown["Model"]
@@ -230,7 +230,7 @@ def test_every_option_of_replay_arrives(command: Run, monkeypatch: pytest.Monkey
         "--learning-rate", 0.5, "--barrier", "--clip", 2, "--accumulate", 5,
         "--loss-scale", 8, "--data-parallel", 4,
         "--zero", "2,norm=1",
-        "--comm", "rendezvous", "--timeout", 9, "--debug-headers", "--torchrun",
+        "--comm", "rendezvous", "--timeout", 9, "--torchrun",
         "-o", "a.html", "-o", "b.json", "--json",
     ).status == 0  # fmt: skip
     plain = ReplayRequest(schedule=["1f1b", "p=2"])
@@ -257,9 +257,7 @@ def test_every_option_of_replay_arrives(command: Run, monkeypatch: pytest.Monkey
             data_parallel=4,
             zero="2,norm=1",
         ),
-        communication=CommunicationOptions(
-            comm="rendezvous", timeout=9.0, debug_headers=True, torchrun=True
-        ),
+        communication=CommunicationOptions(comm="rendezvous", timeout=9.0, torchrun=True),
         output=ReplayOutput(output=["a.html", "b.json"], json=True),
     )
     assert seen == [plain, full]

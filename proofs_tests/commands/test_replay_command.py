@@ -125,7 +125,7 @@ def test_replay_writes_no_other_file(command: Run, tmp_path: Path) -> None:
 
 
 def test_replay_on_processes(command: Run) -> None:
-    words = "replay 1f1b p=2 m=3 --backend gloo --dtype float32 --debug-headers"
+    words = "replay 1f1b p=2 m=3 --backend gloo --dtype float32"
     answer = command(*words.split())
     assert answer.status == 0
     assert "gradients (gloo, 2 ranks, mlp float32)" in answer.out
@@ -241,7 +241,6 @@ def test_replay_of_an_order_that_waits_for_itself(command: Run, tmp_path: Path) 
         *(
             (["replay", "1f1b", "p=2", "m=2", "--backend", "torch-runtime", *words], message)
             for words, message in (
-                (["--debug-headers"], "--debug-headers has no meaning for --backend torch-r"),
                 (["--no-count-bytes"], "--no-count-bytes has no meaning for --backend torch-"),
                 (["--no-count-work"], "--no-count-work has no meaning for --backend torch-"),
                 (["--device", "cuda"], "torch-runtime computes on the cpu, got cuda"),

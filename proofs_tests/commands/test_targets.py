@@ -75,8 +75,6 @@ WRITING: list[Writing] = [
     ("trace", "output", ("none.json", "-o", "TARGET"), ""),
     ("show", "output", ("none.json", "-o", "TARGET"), ".svg"),
     ("convert", "schedule", ("none.json", "TARGET"), ".csv"),
-    ("claims", "write", ("--audit", "--write", "TARGET"), ".md"),
-    ("claims", "answers", ("--audit", "--answers", "TARGET"), ".md"),
 ]
 
 

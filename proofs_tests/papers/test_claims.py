@@ -194,6 +194,18 @@ def test_a_schedule_that_an_earlier_claim_left_behind_is_still_seen() -> None:
     assert of_tensors.standing is EvidenceKind.ARITHMETIC
 
 
+@pytest.mark.parametrize("paper", ["bpipe", "mepipe", "pipemesh", "tpipe", "field"])
+def test_what_a_claim_rests_on_is_the_same_whatever_was_measured_before(paper: str) -> None:
+    """A paper's own modules remember what they measured; the next claim may ask for the same."""
+    readings = [claim.readings[0] for claim in claims(paper).values() if claim.readings]
+    cases = [(each.measured, each.domain.points[0]) for each in sampled(readings, every=5)]
+    found = [standing_of(measured, params) for measured, params in cases]
+    for measured, params in cases:
+        measured(params)
+    assert [standing_of(measured, params) for measured, params in cases] == found
+    assert EvidenceKind.MEASURED in found
+
+
 @pytest.mark.parametrize(
     ("relation", "predicted", "places", "surviving"),
     [

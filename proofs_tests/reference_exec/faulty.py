@@ -67,11 +67,3 @@ def sleeps(seat: Seat, line: ParentLine) -> RankReport:
 
 def sends_more(seat: Seat, line: ParentLine) -> RankReport:
     return _run(_sending(lambda tensor: tensor.repeat(1, 2, 1)), seat, line)
-
-
-def sends_turned(seat: Seat, line: ParentLine) -> RankReport:
-    return _run(_sending(lambda tensor: tensor.transpose(1, 2)), seat, line)
-
-
-def sends_another_type(seat: Seat, line: ParentLine) -> RankReport:
-    return _run(_sending(torch.Tensor.float), seat, line)

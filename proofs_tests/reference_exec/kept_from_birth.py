@@ -32,21 +32,6 @@ Kept = list[object]
 T = TypeVar("T")
 POOL_BYTES = 4 << 20
 SPARE_BYTES = 64
-_CACHE = torch.empty(0)  # there from the import of this module on, as are these
-_SHOWN = torch.empty(0)
-
-
-def _taking() -> Callable[[torch.Tensor], object]:
-    """A function that keeps what it is given in a tensor of its own, there from now on."""
-    pool = torch.zeros(1 << 16, dtype=torch.float64)
-
-    def take(x: torch.Tensor) -> object:
-        return pool[: x.numel()].copy_(x.detach().reshape(-1))
-
-    return take
-
-
-_TAKE = _taking()
 
 
 def _pool(kept: Kept) -> torch.Tensor:
@@ -259,28 +244,6 @@ def _with_outputs(
     after_forward(patch, taken)
 
 
-def buffer_from_before(patch: pytest.MonkeyPatch, kept: Kept) -> None:
-    """A buffer that was there before the run takes each output."""
-    _with_outputs(patch, kept, _taking())
-
-
-def closure_of_an_import(patch: pytest.MonkeyPatch, kept: Kept) -> None:
-    """The same, in the closure of a function that an import has made."""
-    _with_outputs(patch, kept, lambda output: _TAKE(output))
-
-
-def cache_of_a_module(patch: pytest.MonkeyPatch, kept: Kept) -> None:
-    """A tensor of a module grows by each output."""
-    patch.setitem(globals(), "_CACHE", torch.empty(0, dtype=torch.float64))
-    _with_outputs(patch, kept, lambda y: _CACHE.resize_(_CACHE.numel() + y.numel()))
-
-
-def old_tensor_shows_another(patch: pytest.MonkeyPatch, kept: Kept) -> None:
-    """A tensor of a module shows a copy of the last output."""
-    patch.setitem(globals(), "_SHOWN", torch.empty(0, dtype=torch.float64))
-    _with_outputs(patch, kept, lambda y: setattr(_SHOWN, "data", y.detach().clone()))
-
-
 def dictionary_of_a_module(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """A dictionary that everybody sees gets a copy of each output."""
     found: dict[int, torch.Tensor] = {}
@@ -346,10 +309,6 @@ FAULTS = (
     (optimizer_state_twice, "training"),
     (host_copy_freed_early, "toffload"),
     (host_copy_freed_late, "toffload"),
-    (buffer_from_before, "1f1b"),
-    (closure_of_an_import, "1f1b"),
-    (cache_of_a_module, "1f1b"),
-    (old_tensor_shows_another, "1f1b"),
     (dictionary_of_a_module, "1f1b"),
     (loss_of_a_larger_tensor, "1f1b"),
     (message_of_a_larger_tensor, "1f1b"),

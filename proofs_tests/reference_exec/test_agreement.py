@@ -129,7 +129,6 @@ OTHER: dict[str, ReplayRequest] = {
     "--no-count-work": replace(REQUEST, run=RunOptions(no_count_work=True)),
     "--comm": replace(REQUEST, communication=CommunicationOptions(comm="rendezvous")),
     "--timeout": replace(REQUEST, communication=CommunicationOptions(timeout=61.0)),
-    "--debug-headers": replace(REQUEST, communication=CommunicationOptions(debug_headers=True)),
     **{
         option: replace(REQUEST, training=training)
         for option, training in {

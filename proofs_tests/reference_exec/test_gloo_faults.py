@@ -28,11 +28,11 @@ def _forking_server() -> None:
     assert replay(CASE.pipeline, CASE.schedule, TINY, ReplayOptions(backend="gloo")).ok
 
 
-def ended_with(worker: Worker, *, timeout: float = PATIENCE, debug_headers: bool = False) -> str:
+def ended_with(worker: Worker, *, timeout: float = PATIENCE) -> str:
     """The message of a run that the worker spoils; the run leaves no process."""
     before = descendants() if HAS_PROC else set()
     with pytest.raises(RankFailed) as caught:
-        run_gloo(CASE.plan(), timeout=timeout, worker=worker, debug_headers=debug_headers)
+        run_gloo(CASE.plan(), timeout=timeout, worker=worker)
     assert "\n" not in str(caught.value)
     if before:
         assert descendants() <= before
@@ -65,42 +65,9 @@ def test_a_longer_message_than_expected_ends_the_run() -> None:
     assert message.startswith("gloo replay ended: rank 0 died with exit code -6 at ")
 
 
-@pytest.mark.parametrize(
-    ("worker", "sent"),
-    [
-        (faulty.sends_more, "(1, 6, 4) float64"),
-        (faulty.sends_turned, "(1, 4, 3) float64"),
-        (faulty.sends_another_type, "(1, 3, 4) float32"),
-    ],
-    ids=["more", "turned", "type"],
-)
-def test_headers_tell_a_wrong_shape_or_type_before_it_is_received(
-    worker: Worker, sent: str
-) -> None:
-    message = ended_with(worker, debug_headers=True)
-    assert "rank 0 failed: MessageMismatch: " in message
-    assert f"rank 1 sent 0RECV_B1 as {sent}, " in message
-    assert "rank 0 expected 0RECV_B1 as (1, 3, 4) float64" in message
-
-
-def test_headers_tell_crossed_messages_that_gloo_takes_for_each_other() -> None:
+def test_crossed_messages_that_gloo_takes_for_each_other_give_other_gradients() -> None:
     case = family_case("gpipe", p=2, m=2)
     plan = case.plan(program=Program.from_orders([SWAPPED_SENDS, RECEIVER]))
     taken = summed_replicas(run_gloo(plan, timeout=PATIENCE))
     with single_threaded():
         assert max_relative_error(taken, order_matched(plan)[0]) > 1e-2
-    shape = "(1, 3, 4) float64"
-    expected = f"rank 0 sent 1RECV_F1 as {shape}, rank 1 expected 1RECV_F0 as {shape}"
-    with pytest.raises(RankFailed, match="rank 1 failed: MessageMismatch: ") as caught:
-        run_gloo(plan, timeout=PATIENCE, debug_headers=True)
-    assert expected in str(caught.value)
-
-
-@pytest.mark.parametrize(("name", "p", "m"), [("zb-h1", 3, 4), ("bpipe", 4, 5)])
-def test_headers_change_nothing_where_all_is_right(name: str, p: int, m: int) -> None:
-    case = family_case(name, p=p, m=m)
-    report = replay(
-        case.pipeline, case.schedule, TINY, ReplayOptions(backend="gloo", debug_headers=True)
-    )
-    assert report.ok
-    assert report.live_bytes == replay(case.pipeline, case.schedule, TINY).live_bytes

@@ -35,22 +35,18 @@ GPT = replace(TINY, kind="transformer", dtype="float32")
 LLAMA = replace(TINY, kind="llama", hidden=8, seed=7)
 
 
-def plans() -> dict[str, tuple[ReplayPlan, bool]]:
-    """Plans of two to six processes that have little in common, and whether with headers."""
+def plans() -> dict[str, ReplayPlan]:
+    """Plans of two to six processes that have little in common."""
     training = Training(optimizer="adam", steps=2)
     return {
-        "four ranks": (family_case("1f1b", p=4, m=4).plan(TINY), False),
-        "two, another model and type": (family_case("zb-v", p=2, m=4).plan(GPT), False),
-        "groups for transfers": (family_case("bpipe", p=4, m=5).plan(GPT), False),
-        "headers and their threads": (family_case("bpipe", p=4, m=5).plan(TINY), True),
-        "replicas": (plan_of(mesh(3), replicas=2, levels="3,norm=1"), False),
-        "three ranks more": (family_case("gpipe", p=6, m=2).plan(LLAMA), False),
-        "slices": (family_case("svpp", p=2, m=2, s=2, v=2).plan(LLAMA), True),
-        "a host's steps": (family_case("toffload", p=2, m=3).plan(TINY), False),
-        "ranks that exchange": (
-            training_plan(family_case("chimera", p=2, m=2), training),
-            False,
-        ),
+        "four ranks": family_case("1f1b", p=4, m=4).plan(TINY),
+        "two, another model and type": family_case("zb-v", p=2, m=4).plan(GPT),
+        "groups for transfers": family_case("bpipe", p=4, m=5).plan(GPT),
+        "replicas": plan_of(mesh(3), replicas=2, levels="3,norm=1"),
+        "three ranks more": family_case("gpipe", p=6, m=2).plan(LLAMA),
+        "slices": family_case("svpp", p=2, m=2, s=2, v=2).plan(LLAMA),
+        "a host's steps": family_case("toffload", p=2, m=3).plan(TINY),
+        "ranks that exchange": training_plan(family_case("chimera", p=2, m=2), training),
     }
 
 
@@ -78,11 +74,10 @@ def assert_same(found: list[RankResult], expected: list[RankResult]) -> None:
 
 def test_every_plan_gives_what_it_gives_in_processes_of_its_own(pool: GlooPool) -> None:
     made = plans()
-    alone = {name: run_gloo(plan, debug_headers=headers) for name, (plan, headers) in made.items()}
+    alone = {name: run_gloo(plan) for name, plan in made.items()}
     seen: set[int] = set()
     for name in [*made, *list(made)[4::-2]]:  # some once more, after another one than before
-        plan, headers = made[name]
-        assert_same(pool.run(plan, debug_headers=headers), alone[name])
+        assert_same(pool.run(made[name]), alone[name])
         assert seen <= pids()  # those of earlier plans have stayed
         seen = pids()
     assert pool.num_processes == len(seen) == 6
@@ -108,10 +103,10 @@ def test_messages_that_crossed_in_one_plan_do_not_in_the_next(pool: GlooPool) ->
 
 
 def test_no_plan_leaves_anything_in_its_processes() -> None:
-    made = [given for given in plans().values() if given[0].num_processes <= 4]
+    made = [plan for plan in plans().values() if plan.num_processes <= 4]
     with GlooPool(worker=watchful.looks) as pool:
-        for plan, headers in [*made, made[0]]:  # who comes looks at what the one before has left
-            assert pool.run(plan, debug_headers=headers)
+        for plan in [*made, made[0]]:  # who comes looks at what the one before has left
+            assert pool.run(plan)
 
 
 def test_what_a_plan_leaves_is_seen_there() -> None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import gc
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import replace
-from types import ModuleType
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 import pytest
 import torch
@@ -19,8 +17,6 @@ from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.ledger import Ledger
 from bubbleproof.reference_exec.plans.state_bytes import StateBytes
 from bubbleproof.reference_exec.plans.training import Training
-from bubbleproof.reference_exec.reachable import constants_of_executor
-from bubbleproof.reference_exec.runtime import batch
 from proofs_tests.reference_exec import hoarding, kept_from_birth
 from proofs_tests.reference_exec.cases import TINY, family_case, own, run
 from proofs_tests.reference_exec.fault_cases import CASES, WIDE
@@ -35,7 +31,6 @@ POOL = 4 << 20
 WEIGHTS, DATA = 4544, 576
 SHARDED = 1248  # the same of hidden 4, 156 parameters
 ACTIVATION = DATA // 3
-TAKEN = 1 << 19  # what the functions of ``_taking`` keep
 
 SEEN = {
     "pool_in_a_constructor": (
@@ -84,10 +79,6 @@ SEEN = {
     "host_copy_freed_late": (
         rf"the host of rank 1: .*: {WEIGHTS} bytes beyond them at 3RELOAD0 \(action 2\)",
     ),
-    "buffer_from_before": (rf"rank 1: .*: {TAKEN} bytes beyond them at 1F0 \(action 1\)$",),
-    "closure_of_an_import": (rf"rank 0: .*: {TAKEN} bytes beyond them at 0F0 \(action 0\)$",),
-    "cache_of_a_module": (r"rank 0: .*: 192 bytes beyond them at 0F0 \(action 0\)",),
-    "old_tensor_shows_another": (r"rank 1: .*: 192 bytes beyond them at 1F0 \(action 1\)",),
     "dictionary_of_a_module": (r"rank 0: .*: 192 bytes beyond them at 0F0 \(action 0\)",),
     # 64 elements of float64 beside the loss, of three microbatches
     "loss_of_a_larger_tensor": (
@@ -267,14 +258,6 @@ def test_a_written_a_grown_and_a_swapped_tensor_have_changed() -> None:
         assert births.changed() == []
 
 
-def test_what_typing_remembers_of_others_is_not_the_executors() -> None:
-    class Table(Generic[Cell]):
-        cells = torch.zeros(3)
-
-    assert Table[int].__origin__ is Table  # type: ignore[attr-defined]  # of what is subscripted
-    assert not any(each is Table.cells for each in constants_of_executor())
-
-
 def test_old_storages_stay_old() -> None:
     births, old = Births(), torch.zeros(3)
     with births.watched():
@@ -289,64 +272,6 @@ def test_old_storages_stay_old() -> None:
         del circle
         kept = torch.zeros(2)
         assert settled_bytes(births.taken()) == {kept.untyped_storage()._cdata: 8}
-
-
-def test_what_the_executor_reaches_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    named, empty, defaulted = torch.zeros(2), torch.empty(0), torch.zeros(3)
-
-    def given(x: object = defaulted, *, table: dict[str, list[torch.Tensor]] | None = None) -> None:
-        del x, table
-
-    monkeypatch.setattr(batch.Batch, "table", {"a": [named, empty]}, raising=False)
-    monkeypatch.setattr(batch, "given", given, raising=False)
-    found = {*map(id, constants_of_executor())}
-    assert {id(named), id(empty), id(defaulted)} <= found
-
-
-@pytest.mark.parametrize("knows_torch", [False, True])
-def test_of_a_library_are_those_that_know_torch(
-    *, knows_torch: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    library = ModuleType(f"library_{knows_torch}")
-    library.__file__ = f"/usr/lib/site-packages/{library.__name__}.py"
-    exec("def take():\n    return pool\n", vars(library))
-    pool = vars(library)["pool"] = torch.zeros(3)
-    if knows_torch:
-        vars(library)["torch"] = torch
-    monkeypatch.setitem(sys.modules, library.__name__, library)
-    monkeypatch.setattr(batch, "take", vars(library)["take"], raising=False)
-    assert any(each is pool for each in constants_of_executor()) == knows_torch
-
-
-def test_what_a_name_holds_by_now_is_found() -> None:
-    # what led nowhere as the executor was first looked through may lead to a tensor the next time
-    tensors = [torch.zeros(k) for k in range(1, 5)]
-    replaced, filled, defaulted, named = tensors
-
-    def idle() -> None:
-        return None
-
-    def found() -> list[bool]:
-        reached = {*map(id, constants_of_executor())}
-        return [id(each) in reached for each in tensors]
-
-    with pytest.MonkeyPatch.context() as patch:
-        empty: dict[str, object] = {}
-        patch.setattr(idle, "__module__", batch.__name__)
-        for owner, name, value in (
-            (batch, "spare", None),
-            (batch.Batch, "spares", empty),
-            (batch, "idle", idle),
-        ):
-            patch.setattr(owner, name, value, raising=False)
-        assert found() == [False] * 4
-        patch.setattr(batch, "spare", [replaced])
-        empty["a"] = filled
-        patch.setattr(batch, "idle", lambda x=defaulted: x)
-        patch.delattr(batch.Batch, "spares")
-        patch.setattr(batch.Batch, "others", (empty, named), raising=False)
-        assert found() == [True] * 4
-    assert found() == [False] * 4
 
 
 def test_a_part_stands_for_what_it_shows() -> None:

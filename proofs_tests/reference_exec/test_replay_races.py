@@ -12,22 +12,17 @@ from dataclasses import replace
 import pytest
 import torch
 
-from bubbleproof.reference_exec.broken import BrokenProgram, MessageMismatch
+from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.drivers.virtual import run_virtual
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.stepping import with_steps
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.runtime import replica_collectives
 from bubbleproof.theory.model.actions import Action
-from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.reference_exec import meshes
 from proofs_tests.reference_exec.cases import (
-    RECEIVER,
-    SENDER,
-    SWAPPED_RECEIVES,
-    SWAPPED_SENDS,
     TINY,
     family_case,
     gradients_of,
@@ -175,52 +170,6 @@ def test_replicas_run_over_nccl_without_races(zero: int, replicas: int) -> None:
         assert found.gradients.keys() == expected.gradients.keys()
         for name, value in expected.gradients.items():
             assert torch.equal(found.gradients[name], value)
-
-
-@pytest.mark.parametrize("name", sized(["1f1b"], full=[*FAMILIES]))
-def test_headers_go_over_nccl_without_races(name: str) -> None:
-    plan = plan_of(name, "own steps" if name == "1f1b" else "no step")
-    uncounted = replace(plan, counts_bytes=False)
-    assert said(run_queued(uncounted, debug_headers=True)[1]) == []
-
-
-def test_headers_of_replicas_go_over_nccl_without_races() -> None:
-    plan = meshes.plan_of(meshes.mesh(3, m=2), replicas=2, levels="3")
-    assert said(run_queued(plan, debug_headers=True)[1]) == []
-
-
-@pytest.mark.parametrize(
-    "program",
-    sampled(
-        [
-            pytest.param((SWAPPED_SENDS, RECEIVER), id="sends"),
-            pytest.param((SENDER, SWAPPED_RECEIVES), id="receives"),
-        ],
-        every=2,
-    ),
-)
-def test_headers_over_nccl_tell_of_a_message_in_anothers_place(
-    program: tuple[list[str], list[str]],
-) -> None:
-    case = family_case("gpipe", p=2, m=2)
-    plan = case.plan(program=Program.from_orders(program))
-    run_queued(plan)  # nobody notices that microbatches are taken for each other
-    expected = r"rank 0 sent 1RECV_F[01] as \(1, 3, 4\) float64, rank 1 expected 1RECV_F[01] as"
-    with pytest.raises(MessageMismatch, match=expected):
-        run_queued(plan, debug_headers=True)
-
-
-def test_headers_over_nccl_tell_of_another_size() -> None:
-    # microbatch 1 of two tokens comes where microbatch 0 of one is expected: NCCL never ends
-    case = family_case("terapipe", p=2, m=1, s=2)
-    orders = [[str(a) for a in order] for order in case.lowered.orders(2)]
-    crossed = ["1RECV_F0.1", "1RECV_F0"]
-    orders[1] = crossed + [action for action in orders[1] if action not in crossed]
-    plan = case.plan(program=Program.from_orders(orders))
-    with pytest.raises(Stalled, match=r"rank 1: 1F0.* waits for 1RECV_F0"):
-        run_queued(plan)
-    with pytest.raises(MessageMismatch, match=r"1RECV_F0 as \(1, 2, 4\).* expected 1RECV_F0.1 as"):
-        run_queued(plan, debug_headers=True)
 
 
 def test_members_that_issue_other_collectives_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:

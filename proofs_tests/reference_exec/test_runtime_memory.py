@@ -15,9 +15,9 @@ import torch
 
 from benchmarks.pytorch_memory import MemoryRow, memory_of, page
 from benchmarks.pytorch_training import plan_of
+from benchmarks.runtime_memory import predicted_runtime_bytes, stage_bytes
+from benchmarks.storage_watch import StorageWatch
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
-from bubbleproof.reference_exec.pytorch.runtime_memory import predicted_runtime_bytes, stage_bytes
-from bubbleproof.reference_exec.pytorch.storage_watch import StorageWatch
 from bubbleproof.theory.model.actions import Kind
 
 pytestmark = pytest.mark.torch

@@ -39,6 +39,17 @@ def arrays_of_their_own(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     after_forward(patch, lambda _, output: marks.append(output.detach().numpy().copy()))
 
 
+def buffer_from_before(patch: pytest.MonkeyPatch, marks: Marks) -> None:
+    """A buffer of the executor's own, there before the run, takes each output."""
+    buffer = torch.zeros(SCRATCH_BYTES, dtype=torch.float64)
+
+    def take(_: reference.Stage, output: torch.Tensor) -> None:
+        buffer[: output.numel()] = output.detach().reshape(-1)
+        marks.append(output.numel())
+
+    after_forward(patch, take)
+
+
 def work_as_a_rank_is_made(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """A rank multiplies matrices as it is made."""
     after(patch, Rank, "__init__", lambda *_: marks.append(multiply()))
@@ -145,6 +156,7 @@ FAULTS = ()
 NOT_COUNTED = (
     (work_space, "1f1b", "What an action allocates and frees within itself"),
     (arrays_of_their_own, "1f1b", "Memory that no tensor shows: Python objects, copies"),
+    (buffer_from_before, "1f1b", "What was there before the ranks were made"),
     (work_as_a_rank_is_made, "1f1b", "What is computed before the first action"),
     (slow_forwards, "1f1b", "Durations:"),
     (inputs_of_equals_swapped, "alike", "Which input went where:"),

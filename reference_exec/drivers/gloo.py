@@ -92,31 +92,23 @@ class GlooPool:
         *,
         timeout: float = 60.0,
         progress: Callable[[str], None] | None = None,
-        debug_headers: bool = False,
     ) -> list[RankResult]:
         """Run every rank of a plan, each in a process. Results in rank order.
 
         ``timeout`` is the seconds the ranks have once all have started; starting may take
-        ``STARTUP_SECONDS`` more, and telling what went wrong ``LATE_SECONDS`` and some.
-        ``debug_headers`` sends a header ahead of each message (``headers``). The plan is not
-        verified here: see ``replay``. Raises ``RankFailed``; no process is left then.
+        ``STARTUP_SECONDS`` more, and telling what went wrong ``LATE_SECONDS`` and some. The plan is
+        not verified here: see ``replay``. Raises ``RankFailed``; no process is left then.
         """
         self._require_usable()
         if plan.spec.factory and any(process.has_served for process in self._processes):
-            return run_gloo(
-                plan,
-                timeout=timeout,
-                progress=progress,
-                debug_headers=debug_headers,
-                worker=self._worker,
-            )
+            return run_gloo(plan, timeout=timeout, progress=progress, worker=self._worker)
         if not all(process.is_alive for process in self._processes):
             self._end()
         self._is_running = True
         try:
             modules = [FIRST_OPTIMIZER] if plan.training else []
             folder = self._start(plan.num_processes, *modules)
-            self._begin(plan, folder, timeout, debug_headers=debug_headers)
+            self._begin(plan, folder, timeout)
             seated = self._processes[: plan.num_processes]
             results = GlooRun(plan, seated, timeout=timeout, progress=progress).results()
         except BaseException:
@@ -161,20 +153,12 @@ class GlooPool:
             self._processes.append(Process(context, self._worker, len(self._processes)))
         return Path(self._folder.name)
 
-    def _begin(
-        self, plan: ReplayPlan, folder: Path, timeout: float, *, debug_headers: bool
-    ) -> None:
+    def _begin(self, plan: ReplayPlan, folder: Path, timeout: float) -> None:
         """Give each rank of the plan to its process; they meet through a file of their own."""
         self._num_plans += 1
         place = folder / str(self._num_plans)
         place.mkdir()
-        seat = Seat(
-            rank=0,
-            plan=plan,
-            rendezvous=str(place / "rendezvous"),
-            timeout=timeout,
-            debug_headers=debug_headers,
-        )
+        seat = Seat(rank=0, plan=plan, rendezvous=str(place / "rendezvous"), timeout=timeout)
         give_order(place / "order", seat, {**versions(), **model_parts(plan.spec)})
         for process in self._processes[: plan.num_processes]:
             process.begin(place / "order")
@@ -196,7 +180,6 @@ def run_gloo(
     *,
     timeout: float = 60.0,
     progress: Callable[[str], None] | None = None,
-    debug_headers: bool = False,
     worker: Worker = work,
 ) -> list[RankResult]:
     """Run every rank of a plan in a process that this call starts and ends; see ``GlooPool.run``.
@@ -204,4 +187,4 @@ def run_gloo(
     ``worker``, a module's function, is what each process runs. Raises ``RankFailed``.
     """
     with GlooPool(worker=worker) as pool:
-        return pool.run(plan, timeout=timeout, progress=progress, debug_headers=debug_headers)
+        return pool.run(plan, timeout=timeout, progress=progress)

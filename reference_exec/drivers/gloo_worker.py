@@ -25,7 +25,6 @@ import torch
 import torch.distributed
 
 from bubbleproof.reference_exec.drivers.group_transport import GroupTransport
-from bubbleproof.reference_exec.drivers.headers import with_headers
 from bubbleproof.reference_exec.drivers.identity import Parts, require_same
 from bubbleproof.reference_exec.drivers.rank_report import RankReport, carried_out, seated
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
@@ -40,7 +39,6 @@ class Seat:
     plan: ReplayPlan
     rendezvous: str
     timeout: float
-    debug_headers: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,8 +152,6 @@ def work(seat: Seat, line: ParentLine) -> RankReport:
         torch.optim.SGD([torch.zeros(1)])  # what torch loads for it would keep a group that is here
     join_group(seat)
     transport = GroupTransport.by_default(plan, seat.rank)
-    if seat.debug_headers:
-        transport = with_headers(transport, seat.timeout)
     with account(plan):
         rank = seated(plan, seat.rank, transport)
         line.ready()

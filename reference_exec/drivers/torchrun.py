@@ -21,7 +21,6 @@ import torch.distributed
 from bubbleproof.reference_exec.drivers.agreement import Paper, disagreement, refusal
 from bubbleproof.reference_exec.drivers.gloo import GRACE_SECONDS, STARTUP_SECONDS
 from bubbleproof.reference_exec.drivers.group_transport import GroupTransport
-from bubbleproof.reference_exec.drivers.headers import with_headers
 from bubbleproof.reference_exec.drivers.hub import Hub
 from bubbleproof.reference_exec.drivers.lifeline import End, Lifeline
 from bubbleproof.reference_exec.drivers.place import ProcessPlace
@@ -123,8 +122,6 @@ class Processes:
             transport = GroupTransport.by_pairs(
                 plan, self.place.rank, backend=options.backend, device=device, seconds=seconds
             )
-            if options.debug_headers:
-                transport = with_headers(transport, timeout)
             with account(plan):
                 rank = seated(plan, self.place.rank, transport, device)
                 report = carried_out(rank, transport, timeout=timeout, at=lambda _: None)

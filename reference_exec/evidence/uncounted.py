@@ -16,9 +16,8 @@ _ALWAYS = (
     "Messages, from when they are made or awaited until they are used; on processes a sent one "
     "stays to the end of the pass.",
     "Losses and gradients that are kept to be compared.",
-    "What was there before the ranks were made, unless the code of the executor or of the model's "
-    "file reaches it and torch counts a write into it (`.data` and arrays of numpy write "
-    "uncounted).",
+    "What was there before the ranks were made, unless the code of the model's file reaches it and "
+    "torch counts a write into it (`.data` and arrays of numpy write uncounted).",
     "What the allocator rounds up, keeps in reserve or fragments; buffers of gloo, NCCL, cuBLAS.",
     "Memory that no tensor shows: Python objects, copies made by numpy, what a C++ extension keeps "
     "to itself; and sparse tensors.",

@@ -39,9 +39,6 @@ class ReplayOptions:
     zero
         The level of each parameter. By default a schedule with collectives has the highest that
         they are enough for, and replicas of one without are whole (plain data parallelism).
-    debug_headers
-        Send a header ahead of each message of ``gloo``, and raise ``RankFailed`` at the first that
-        is not what its receiver expects. (On ``virtual`` messages always say what they are.)
     count_bytes
         Count the bytes that live after each action, and compare them. Without, steps are some per
         cent faster, and the report says nothing of bytes.
@@ -64,7 +61,6 @@ class ReplayOptions:
     training: Training | None = None
     data_parallel: int = 1
     zero: ZeroLevels | None = None
-    debug_headers: bool = False
     count_bytes: bool = True
     count_work: bool = True
 

@@ -4,11 +4,9 @@ Without ``--audit`` claims are listed and nothing is measured. ``--audit`` decid
 measuring every case of its readings' wide domains (``papers.claims``), ``--audit --quick`` of the
 small ones. A refuted claim names the smallest counterexample of each reading and the claim that
 should stand in its place. The exit status of an audit is 0 when each refuted claim has a correction
-that holds, 1 when one has not. ``--write`` makes the Markdown page of the audit; page, table and
-``--json`` are one record of each claim (``claims_record``), written three ways. ``--answers`` makes
-the page of answers to an audit of the verdicts (``papers.answers``), beside that page or, of the
-claims that answers name, alone. Claims may be named by their ids; ``--set`` evaluates one of them
-at one case (``claims_case``).
+that holds, 1 when one has not. Table and ``--json`` are one record of each claim
+(``claims_record``), written two ways. Claims may be named by their ids; ``--set`` evaluates one of
+them at one case (``claims_case``).
 """
 
 from __future__ import annotations
@@ -16,14 +14,12 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 from time import monotonic
 
 from rich.console import Console
 from rich.progress import Progress, TextColumn
 
 from bubbleproof.commands.interrupts import is_interrupted, unless_interrupted
-from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import (
     BROKEN,
     HOLDS,
@@ -33,10 +29,8 @@ from bubbleproof.commands.output import (
     print_text,
     say,
 )
-from bubbleproof.commands.papers.answers_page import page as answers_page
 from bubbleproof.commands.papers.claims_case import claim_named, run_case
 from bubbleproof.commands.papers.claims_options import ClaimsRequest
-from bubbleproof.commands.papers.claims_page import page
 from bubbleproof.commands.papers.claims_record import (
     Record,
     outcome_of,
@@ -44,8 +38,6 @@ from bubbleproof.commands.papers.claims_record import (
     record,
     verdict_of,
 )
-from bubbleproof.formats.files import write_text
-from bubbleproof.papers.answers.listed import answers
 from bubbleproof.papers.audit.audit import Advance, Audit, run
 from bubbleproof.papers.audit.shards import Shard
 from bubbleproof.papers.claims import ClaimDecision, ClaimVerdict, PaperClaim
@@ -70,8 +62,6 @@ def run_claims(request: ClaimsRequest) -> int:
         return INTERRUPTED
     is_whole = not request.audit or len(decisions) == len(chosen)
     records = [record(claim, decisions.get(name)) for name, claim in chosen.items()]
-    if effort is not None and is_whole:
-        _write(request, records, effort)
     if request.json:
         print_json({"claims": records, "effort": effort})
     else:
@@ -79,37 +69,17 @@ def run_claims(request: ClaimsRequest) -> int:
         if effort is not None:
             say(effort)
     if not is_whole:
-        say(f"{len(chosen) - len(decisions)} claims are not decided, and no page is written")
+        say(f"{len(chosen) - len(decisions)} claims are not decided")
         return INTERRUPTED
     is_all = request.paper is None and not request.ids
     return BROKEN if uncorrected(decisions) and is_all else HOLDS
 
 
 def _chosen(request: ClaimsRequest) -> Mapping[str, PaperClaim]:
-    """The claims of the paper, or all; where answers are all that is written, those they name."""
+    """The claims that are named, of the paper, or all."""
     if request.ids:
         return {name: claim_named(name) for name in request.ids}
-    found = claims(request.paper)
-    if request.answers is None or request.write is not None:
-        return found
-    named = {name for answer in answers() for name in answer.claims}
-    named |= {found[name].corrected or name for name in named}
-    return {name: claim for name, claim in found.items() if name in named}
-
-
-def _write(request: ClaimsRequest, records: list[Record], effort: str) -> None:
-    """The pages that are asked for, together or not at all."""
-    command = f"`bubbleproof claims {request.words}`"
-    with written_together(None, request.write, request.answers) as (_, claimed, answered):
-        if request.write is not None:
-            text = page(Path(request.write), request.paper, records, command, effort)
-            write_text(claimed, text)
-        if request.answers is not None:
-            told = {each["id"]: each for each in records}
-            write_text(answered, answers_page(answers(), told, command, effort))
-    for written in (request.write, request.answers):
-        if written is not None:
-            say(f"wrote {written}")
+    return claims(request.paper)
 
 
 def _decided(

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated
 
 from typer import Argument, Option
 
 from bubbleproof.commands.options.option_groups import OptionGroup
 from bubbleproof.commands.options.shared_options import Json
-from bubbleproof.commands.options.target_marks import Target
 from bubbleproof.commands.options.worker_options import WorkersElsewhere
 
 
@@ -35,31 +33,21 @@ class ClaimsRequest(OptionGroup):
     workers: Annotated[int | None, Option(help="Processes (default: cores).")] = None
     elsewhere: WorkersElsewhere = field(default_factory=WorkersElsewhere)
     limit: Annotated[int | None, Option(help="At most so many cases per claim.")] = None
-    write: Annotated[str | None, Option(help="Write the audit as Markdown."), Target.FILE] = None
-    answers: Annotated[str | None, Option(help="Write answers.md, of its claims."), Target.FILE] = (
-        None
-    )
     json: Json = False
 
     def __post_init__(self) -> None:
         if self.limit is not None and self.limit < 1:
             raise ValueError(f"--limit must be 1 or more, got {self.limit}")
-        pages = {"--write": self.write, "--answers": self.answers}
-        asked = {"--quick": self.quick, "--limit": self.limit, **pages}
+        asked = {"--quick": self.quick, "--limit": self.limit}
         asked |= {"--workers": self.workers, "--scheduler": self.elsewhere.scheduler}
         asked |= {"--cluster": self.elsewhere.cluster}
         alone = [name for name, value in asked.items() if value]
         if alone and not self.audit:
             raise ValueError(f"{alone[0]} goes with --audit; without it nothing is decided")
-        for name, page in pages.items():
-            if page is not None and Path(page).suffix != ".md":
-                raise ValueError(f"the page of {name} must end in .md, got {page!r}")
-        if self.ids and (pages["--write"] or pages["--answers"] or self.paper is not None):
-            raise ValueError("claims by their ids go without --paper, --write and --answers")
+        if self.ids and self.paper is not None:
+            raise ValueError("claims by their ids go without --paper")
         if self.settings and (len(self.ids) != 1 or self.audit):
             raise ValueError("--set evaluates one claim at one case: claims ID --set p=8 m=32")
-        if self.answers is not None and self.paper is not None:
-            raise ValueError("--answers takes every paper's claims: leave out --paper")
 
     @property
     def ids(self) -> list[str]:
@@ -70,16 +58,3 @@ class ClaimsRequest(OptionGroup):
     def settings(self) -> list[str]:
         """The parameters of a case, wherever they stand."""
         return [*(self.at or ()), *(word for word in self.names or () if "=" in word)]
-
-    @property
-    def words(self) -> str:
-        """The options that decide what the audit finds and writes, as they are written."""
-        chosen = (
-            ("--audit", self.audit),
-            ("--quick", self.quick),
-            (f"--paper {self.paper}", self.paper is not None),
-            (f"--limit {self.limit}", self.limit is not None),
-            (f"--write {self.write}", self.write is not None),
-            (f"--answers {self.answers}", self.answers is not None),
-        )
-        return " ".join(word for word, is_given in chosen if is_given)

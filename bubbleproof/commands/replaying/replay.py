@@ -81,7 +81,7 @@ def _require_backend(request: ReplayRequest) -> None:
         known = f"{', '.join(BACKENDS)}, or nccl under torchrun"
         raise ValueError(f"replay backend must be one of {known}, got {backend!r}")
     if backend == OWN_BACKENDS[0]:
-        request.communication.leave_out("ranks in one process", "timeout", "debug_headers")
+        request.communication.leave_out("ranks in one process", "timeout")
     else:
         request.run.leave_out(f"ranks in processes of their own ({backend})", "seed")
     if backend in OWN_BACKENDS:
@@ -89,7 +89,6 @@ def _require_backend(request: ReplayRequest) -> None:
     if request.targets:
         raise ValueError(f"replay files are written of our own ranks, not of {BACKEND}")
     request.training.leave_out(f"--backend {BACKEND}", *(f.name for f in fields(request.training)))
-    request.communication.leave_out(f"--backend {BACKEND}", "debug_headers")
     request.run.leave_out(f"--backend {BACKEND}", "unsafe", "no_count_bytes", "no_count_work")
     if request.run.device not in (None, "cpu"):
         raise ValueError(f"replay by {BACKEND} computes on the cpu, got {request.run.device}")

@@ -169,7 +169,6 @@ class CommunicationOptions(OptionGroup):
         str | None, Option(help="Semantics to verify under (over NCCL: what it keeps there).")
     ] = None
     timeout: Annotated[float, Option(help="Seconds the ranks may take (gloo).")] = 60.0
-    debug_headers: Annotated[bool, Option(help="Send a header ahead of each message.")] = False
     torchrun: Annotated[bool, Option(help="This process is one rank, started by torchrun.")] = False
 
 
@@ -218,7 +217,6 @@ class ReplayRequest(OptionGroup):
             training=self.training.asked(),
             data_parallel=self.training.data_parallel,
             zero=self.training.levels(),
-            debug_headers=self.communication.debug_headers,
             count_bytes=not self.run.no_count_bytes,
             count_work=not self.run.no_count_work,
         )

@@ -1,22 +1,30 @@
-"""The ``[choices]`` table of a problem file: what the solver may recompute, evict and off-load."""
+"""The ``[choices]`` table of a problem file: what is chosen, and what the solver may choose.
+
+What is chosen has the names and the values of ``Choices``, and its layout is made from there; a
+placement, a split backward and parts of W have keys of their own in the file. What the solver may
+choose are the tables ``recompute`` (unless it is ``fixed``), ``evict`` and ``offload``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field, create_model
 
-from bubbleproof.formats.errors import UnusableInput
+from bubbleproof.formats.errors import UnusableInput, quoted, values_at
+from bubbleproof.formats.layouts.derived_layout import forms_of
 from bubbleproof.formats.sizes_and_rates import NaturalSize
-from bubbleproof.formats.validation import Layout, Natural, RankPair
+from bubbleproof.formats.validation import Layout, Natural, RankPair, described
 from bubbleproof.theory.pipelines.allowed import (
     AllowedChoices,
     AllowedEvictions,
     AllowedOffloads,
     AllowedRecompute,
 )
+from bubbleproof.theory.pipelines.choices import Choices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.recompute import Recompute
 
 Stages = Literal["all"] | list[Natural]
 TABLE = "choices"
@@ -36,6 +44,10 @@ class RecomputeLayout(Layout):
     """Ticks; default: those of the forward."""
     per_microbatch: bool = False
     """Whether a stage may recompute some microbatches only."""
+    fixed: bool = False
+    """Whether these stages do recompute, which is then no choice of the solver."""
+    samples: list[RankPair] = Field(default_factory=list)
+    """With fixed: these [stage, microbatch] alone, or beside the stages that are listed."""
 
 
 class EvictLayout(Layout):
@@ -64,27 +76,68 @@ class OffloadLayout(Layout):
     """What the host has for each rank; absent: unlimited."""
 
 
-class ChoicesLayout(Layout):
-    """What the solver may choose; an absent table allows nothing of its kind."""
+_OF_THE_FILE = ("placement", "split_backward", "weight_parts")  # keys outside of the table
+_FIXED = {
+    name: form
+    for name, form in forms_of(Choices).items()
+    if name not in (*_OF_THE_FILE, "recompute")
+}
+
+
+class ChoicesLayout(create_model("_Fixed", __base__=Layout, **_FIXED)):  # type: ignore[misc]  # made from Choices' fields
+    """What is chosen, and what the solver may choose: recompute, evict and offload."""
 
     recompute: RecomputeLayout | None = None
     evict: EvictLayout | None = None
     offload: OffloadLayout | None = None
 
 
+def fixed_choices(layout: ChoicesLayout, num_stages: int) -> dict[str, Any]:
+    """What is chosen, by the names of ``Choices``. Raises ``UnusableInput`` naming the place."""
+    given: dict[str, Any] = {
+        name: described(getattr(layout, name), f"{TABLE}.{name}")
+        for name in _FIXED
+        if name in layout.model_fields_set
+    }
+    again, where = layout.recompute, f"{TABLE}.recompute"
+    if again is not None and again.fixed:
+        if again.per_microbatch:
+            raise UnusableInput(f"{where}.per_microbatch", "nothing beside fixed = true", "true")
+        is_listed = again.stages != "all" or again.samples
+        stages = () if again.stages == "all" else tuple(again.stages)
+        with values_at(where):
+            given["recompute"] = Recompute(
+                stages=stages if is_listed else tuple(range(num_stages)),
+                samples=tuple(again.samples),
+                kept=int(again.kept),
+                duration=again.duration,
+            )
+    elif again is not None and again.samples:
+        raise UnusableInput(f"{where}.samples", "fixed = true beside them", quoted(again.samples))
+    return given
+
+
 def allowed_choices(layout: ChoicesLayout, pipeline: Pipeline) -> AllowedChoices | None:
     """What the table allows the pipeline, None where nothing.
 
-    Raises ``UnusableInput`` for a stage or rank that the pipeline does not have, and one named
-    twice.
+    Raises ``UnusableInput`` for a stage or rank that the pipeline does not have, one named twice,
+    and where something is fixed as well.
     """
+    is_fixed = layout.recompute is None or layout.recompute.fixed
     found = AllowedChoices(
-        recompute=_of_stages(AllowedRecompute, layout.recompute, pipeline),
+        recompute=None
+        if is_fixed
+        else _of_stages(AllowedRecompute, layout.recompute, pipeline, ("fixed", "samples")),
         evict=_evictions(layout.evict, pipeline),
         offload=_of_stages(AllowedOffloads, layout.offload, pipeline),
     )
     refuse_foreign(found, pipeline, TABLE)
-    return None if found == AllowedChoices() else found
+    if found == AllowedChoices():
+        return None
+    for name in sorted(pipeline.choices.added):
+        expected = "nothing beside what the solver may choose"
+        raise UnusableInput(f"{TABLE}.{name}", expected, "a choice that is fixed")
+    return found
 
 
 def refuse_foreign(allowed: AllowedChoices, pipeline: Pipeline, table: str) -> None:
@@ -106,12 +159,16 @@ def refuse_foreign(allowed: AllowedChoices, pipeline: Pipeline, table: str) -> N
 
 
 def _of_stages(
-    kind: type[AllowedChoice], layout: RecomputeLayout | OffloadLayout | None, pipeline: Pipeline
+    kind: type[AllowedChoice],
+    layout: RecomputeLayout | OffloadLayout | None,
+    pipeline: Pipeline,
+    but: Sequence[str] = (),
 ) -> AllowedChoice | None:
     if layout is None:
         return None
     stages = range(pipeline.num_stages) if layout.stages == "all" else layout.stages
-    return kind(**{**dict(layout), "stages": tuple(stages)})
+    values = {name: value for name, value in layout if name not in but}
+    return kind(**{**values, "stages": tuple(stages)})
 
 
 def _refuse_stages(stages: Sequence[int], num_stages: int, where: str) -> None:

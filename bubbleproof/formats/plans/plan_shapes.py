@@ -104,5 +104,9 @@ def plan_space(
         table = "durations" if layout.layers is None else "layers"
         expected = f"{table}.input and {table}.weight, which a split backward needs"
         raise UnusableInput("plan.backward", expected, "neither")
+    if (given.chunks, given.slices) != ([1], [1]):
+        for name in sorted(pipeline.choices.added):
+            expected = "nothing beside [plan] with other chunks or slices, whose stages differ"
+            raise UnusableInput(f"choices.{name}", expected, "a choice that is fixed")
     plain = pipeline.with_changes(split_backward=False)
     return listed_space(given, plain, own, allowed, layers)

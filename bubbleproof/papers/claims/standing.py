@@ -36,7 +36,7 @@ class EvidenceKind(Enum):
 _OF_A_SCHEDULE = {left_shift.__code__, measure_rows.__code__}
 _OF_A_PROBLEM = Problem.__post_init__.__code__
 _WATCHED = {*_OF_A_SCHEDULE, _OF_A_PROBLEM}
-_ROOMS = ("bubbleproof.theory.", "bubbleproof.papers.claims.")
+_ROOMS = ("bubbleproof.theory.", "bubbleproof.papers.")
 # What these remember is told by classes and by installed packages, whatever is measured.
 _OF_CODE = {registration.__name__, value_types.__name__}
 Measurement = Callable[[Params], int | Fraction]
@@ -75,7 +75,7 @@ def fresh_standing(measured: Measurement, params: Params) -> EvidenceKind:
 
 @contextmanager
 def without_memories() -> Iterator[None]:
-    """A context in which ``theory`` and the claims remember nothing, to go on as before after it.
+    """A context in which ``theory`` and the papers remember nothing, to go on as before after it.
 
     Each ``lru_cache`` at the top of their modules is replaced by an empty one, but for what is read
     off the code itself.

@@ -1,16 +1,14 @@
 """Theorems: what is claimed for all parameters, and the obligations that together prove it.
 
 An ``Obligation`` is closed: its premises imply its goal for all values of its symbols. Proving a
-theorem is refuting the negation of each obligation (``prover``); nothing here loads Z3. A ``Twin``
-is a theorem with one thing wrong, which must not be proved.
+theorem is refuting the negation of each obligation (``prover``); nothing here loads Z3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Generic, TypeVar
 
 from bubbleproof.papers.theorems.polynomials import Coefficient, Environment, Symbol
 from bubbleproof.papers.theorems.products import Linearisation
@@ -196,32 +194,3 @@ def _plain(proof: ObligationProof) -> dict[str, object]:
         told = {"answer": proof.second.answer, "seconds": round(proof.second.seconds, 3)}
         plain[proof.second.prover] = told
     return plain
-
-
-Form = TypeVar("Form")
-LATE = ("no task ends after the makespan", "the makespan is reached")
-PEAK = ("live activations never exceed the peak", "the peak is reached")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Twin:
-    """A theorem with one change, what was changed, and obligations that it breaks (others may)."""
-
-    change: str
-    theorem: Theorem
-    breaks: frozenset[str]
-
-
-def make_twin(change: str, theorem: Theorem, *breaks: str) -> Twin:
-    """The twin with this change, and what it breaks at least."""
-    return Twin(change=change, theorem=theorem, breaks=frozenset(breaks))
-
-
-@dataclass(frozen=True, slots=True)
-class TwinMaker(Generic[Form]):
-    """Makes twins of a theorem from a change, the wrong form and what it breaks at least."""
-
-    theorem: Callable[[Form], Theorem]
-
-    def __call__(self, change: str, wrong: Form, *breaks: str) -> Twin:
-        return make_twin(change, self.theorem(wrong), *breaks)

@@ -16,13 +16,14 @@ from bubbleproof.papers.theorems import (
     theorem_library,
 )
 from bubbleproof.papers.theorems.periodic_list import listed
-from bubbleproof.papers.theorems.periodic_twins import periodic_twins
 from bubbleproof.papers.theorems.polynomials import Coefficient
 from bubbleproof.papers.theorems.prover import prove, prove_obligation
 from bubbleproof.papers.theorems.terms import LogicFormula, any_of
-from bubbleproof.papers.theorems.theorem import ObligationProof, Twin
+from bubbleproof.papers.theorems.theorem import ObligationProof
 from bubbleproof.papers.theorems.theorem_library import prove_all, theorems
-from bubbleproof.papers.theorems.twins import twins_for_all_sizes
+from proofs_tests.papers.theorems.periodic_twins import periodic_twins
+from proofs_tests.papers.theorems.twin import Twin
+from proofs_tests.papers.theorems.twins import twins_for_all_sizes
 from proofs_tests.papers.theorems.values import drawn, numbers
 from proofs_tests.patience import PATIENCE
 from proofs_tests.sized import sampled, sized

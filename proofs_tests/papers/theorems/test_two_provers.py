@@ -23,7 +23,7 @@ from bubbleproof.papers.theorems.prover import prove
 from bubbleproof.papers.theorems.second_prover import cvc5_answer, with_second_answers
 from bubbleproof.papers.theorems.terms import index, time
 from bubbleproof.papers.theorems.theorem_library import theorems
-from bubbleproof.papers.theorems.twins import twins, twins_for_all_sizes
+from proofs_tests.papers.theorems.twins import twins, twins_for_all_sizes
 from proofs_tests.patience import PATIENCE
 from proofs_tests.sized import sampled, sized
 

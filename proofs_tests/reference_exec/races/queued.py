@@ -8,7 +8,6 @@ from contextlib import contextmanager
 
 from bubbleproof.reference_exec.broken import MessageMismatch
 from bubbleproof.reference_exec.drivers.group_transport import GroupTransfer, GroupTransport
-from bubbleproof.reference_exec.drivers.headers import with_headers
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime import rank as rank_module
 from bubbleproof.reference_exec.runtime.rank import Rank, RankResult, account
@@ -47,7 +46,7 @@ def named_actions(recorder: Recorder) -> Iterator[None]:
 
 
 def run_queued(
-    plan: ReplayPlan, *, seed: int = 0, lateness: float = 0.5, debug_headers: bool = False
+    plan: ReplayPlan, *, seed: int = 0, lateness: float = 0.5
 ) -> tuple[list[RankResult], Recorder]:
     """Run every process of a plan as under torchrun with NCCL, all in this one.
 
@@ -66,8 +65,6 @@ def run_queued(
             transport = GroupTransport.by_pairs(
                 plan, process, backend="nccl", device=device, seconds=1.0
             )
-            if debug_headers:
-                transport = with_headers(transport, seconds=0.2)
             replica, own = plan.seat(process)
             within, among = transport.within(plan, replica), transport.among(plan, own)
             ranks.append(Rank(plan, process, within, device, group=among))

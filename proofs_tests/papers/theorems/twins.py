@@ -25,10 +25,10 @@ from bubbleproof.papers.pipemesh import pipemesh_theorem
 from bubbleproof.papers.theorems import list_places, parametric_bounds
 from bubbleproof.papers.theorems.closed_form import PAIR, TB, TF, ClosedForm, M, P
 from bubbleproof.papers.theorems.list_places import Places
-from bubbleproof.papers.theorems.periodic_twins import periodic_twins
-from bubbleproof.papers.theorems.row_twins import row_twins
 from bubbleproof.papers.theorems.terms import Term, all_of, choose
-from bubbleproof.papers.theorems.theorem import LATE, PEAK, Twin, TwinMaker, make_twin
+from proofs_tests.papers.theorems.periodic_twins import periodic_twins
+from proofs_tests.papers.theorems.row_twins import row_twins
+from proofs_tests.papers.theorems.twin import LATE, PEAK, Twin, TwinMaker, make_twin
 
 _PLACED = (PEAK[0], "the peak is reached at the last forward of the warm-up")
 _CHUNK_BEFORE = "F of rank 0 after F of the last rank, one chunk before"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from bubbleproof.papers.theorems.periodic_families import PeriodicTheorem, periodic_theorem
 from bubbleproof.papers.theorems.periodic_list import listed
 from bubbleproof.papers.theorems.periodic_schedule import LinearForm, PeriodicSchedule, TaskClass
-from bubbleproof.papers.theorems.theorem import Twin, TwinMaker
+from proofs_tests.papers.theorems.twin import Twin, TwinMaker
 
 
 def periodic_twins(of: Sequence[PeriodicTheorem] | None = None) -> Iterator[Twin]:

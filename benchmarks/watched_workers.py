@@ -13,12 +13,12 @@ from datetime import timedelta
 import torch
 from torch.distributed.pipelining.schedules import _Action
 
+from benchmarks.storage_watch import StorageWatch
 from bubbleproof.reference_exec.drivers.gloo import run_gloo
 from bubbleproof.reference_exec.drivers.gloo_worker import ParentLine, Seat, join_group
 from bubbleproof.reference_exec.drivers.group_transport import GroupTransport
 from bubbleproof.reference_exec.drivers.rank_report import RankReport, carried_out, seated
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
-from bubbleproof.reference_exec.pytorch.storage_watch import StorageWatch
 from bubbleproof.reference_exec.pytorch.table import require_sayable
 from bubbleproof.reference_exec.pytorch.worker import RuntimeRequest, TorchRank
 from bubbleproof.reference_exec.runtime.rank import RankResult

@@ -23,8 +23,8 @@ from bubbleproof.papers.pipemesh import pipemesh_starts
 from bubbleproof.papers.theorems.closed_form import PAIR, TB, TF, M, P
 from bubbleproof.papers.theorems.rank_rows import TaskRow
 from bubbleproof.papers.theorems.terms import Term, choose
-from bubbleproof.papers.theorems.theorem import LATE, PEAK, Twin, TwinMaker, make_twin
 from bubbleproof.papers.tpipe import tpipe_theorem, trecomp_theorem
+from proofs_tests.papers.theorems.twin import LATE, PEAK, Twin, TwinMaker, make_twin
 
 
 def row_twins() -> Iterator[Twin]:
