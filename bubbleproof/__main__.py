@@ -53,7 +53,7 @@ def _tell_version() -> None:
 def _require_streams() -> None:
     """End with one line where there is no standard output; errors may go nowhere."""
     if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 -- kept to the end
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - kept to the end
     if sys.stdout is None:
         why = "standard output is closed, and the answer goes there"
         sys.stderr.write(f"bubbleproof: {why}; send it to a file, or to {os.devnull}\n")
