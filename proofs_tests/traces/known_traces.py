@@ -3,9 +3,10 @@
     python -m proofs_tests.traces.known_traces [RUNS]
 
 Each run is drawn: a family and its size, whether RECVs block or are posted, whether gloo tells of
-receipts, whether SENDs wait, how far the clocks lie apart and drift, jitter, and a stage that is
-three times as slow in one kind, or none. A stage that is named and was not slow is *wrong*; a slow
-one that is not named, but said to be open for the clocks, is *open*.
+receipts, whether SENDs wait, whether each direction has a communicator and a thread of its own, how
+many SENDs and RECVs are tried again, how far the clocks lie apart and drift, jitter, and a stage
+that is three times as slow in one kind, or none. A stage that is named and was not slow is *wrong*;
+a slow one that is not named, but said to be open for the clocks, is *open*.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from __future__ import annotations
 import random
 import sys
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bubbleproof.formats.errors import UnusableInput
-from bubbleproof.theory.model.actions import Action, Kind
+from bubbleproof.theory.model.actions import COMMUNICATION_KINDS, Action, Kind
 from bubbleproof.traces.stragglers import perhaps_stragglers, stragglers
 from bubbleproof.traces.trace_spans import read_trace
 from bubbleproof.traces.traced_steps import traced_job
@@ -26,6 +28,7 @@ from bubbleproof.traces.traced_waits import TimeSpent, traced_times
 from proofs_tests.traces.made_traces import Lasting, MadeRun
 
 FAMILIES = {"1f1b": (Kind.F, Kind.B), "gpipe": (Kind.F, Kind.B), "zb-h1": (Kind.F, Kind.I, Kind.W)}
+RUNTIMES = ("blocking", "blocking, two communicators", "posted", "posted, receipts", "sends wait")
 WAITING = (TimeSpent.MESSAGE, TimeSpent.LINK)
 
 
@@ -47,7 +50,7 @@ def known_trace(seed: int, folder: Path) -> KnownTrace:
     """Draw a run, write its traces and read them."""
     draw = random.Random(seed)
     name, p, m = draw.choice([*FAMILIES]), draw.choice([3, 4]), draw.choice([4, 6, 8])
-    runtime = draw.choice(["blocking", "posted", "posted, receipts", "sends wait"])
+    runtime = draw.choice(RUNTIMES)
     skew = draw.choice([0, 0, 50_000_000, 100_000_000, 1_000_000_000])
     drift = draw.choice([0, 0, 50])
     slow = (draw.choice(FAMILIES[name]), draw.randrange(p)) if draw.random() < 0.75 else None
@@ -58,8 +61,10 @@ def known_trace(seed: int, folder: Path) -> KnownTrace:
         steps=draw.choice([1, 3]),
         flight=draw.choice([1_000, 30_000]),
         receipts=runtime == "posted, receipts",
-        blocking=runtime == "blocking",
+        blocking=runtime.startswith("blocking"),
         sends_wait=runtime == "sends wait",
+        beside=runtime.endswith("two communicators"),
+        retried=retried(draw, draw.choice([0, 0, 0.05, 0.3])),
     ).run()
     shifts = {rank: draw.randint(-skew, skew) for rank in range(1, p)}
     paths = run.write(folder, shifts, dict.fromkeys(range(1, p), drift))
@@ -89,6 +94,11 @@ def lasting(draw: random.Random, slow: tuple[Kind, int] | None, jitter: float) -
         return round(1_000_000 * factor * (1 + draw.uniform(0, jitter)))
 
     return ticks
+
+
+def retried(draw: random.Random, share: float) -> Callable[[Action, int], bool]:
+    """So many SENDs and RECVs, at random."""
+    return lambda action, _step: action.kind in COMMUNICATION_KINDS and draw.random() < share
 
 
 def main(words: list[str]) -> int:
