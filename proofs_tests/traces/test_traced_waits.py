@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
 from itertools import pairwise
@@ -212,3 +213,16 @@ def test_a_step_that_one_rank_lacks_is_left_out_of_all(tmp_path: Path) -> None:
     job = traced_job([read_trace(path) for path in run.write(tmp_path)])
     assert job.steps == [whole.steps[0], whole.steps[2]]
     assert list(job.left_out) == ["rank 1: 1 of 3 steps, which lack actions"]
+
+
+def test_hosts_of_one_name_share_a_clock_unless_messages_exclude_it(tmp_path: Path) -> None:
+    """Without receipts messages alone leave clocks open; one clock leaves nothing."""
+    run = MadeRun(name="1f1b", params={"p": 2, "m": 2}, lasting=noisy(6), receipts=False).run()
+    assert read(run, tmp_path).clocks.uncertainty == 0
+    for rank, shift in ((0, 0), (1, 10**9)):  # a second apart, and nobody says so
+        content = json.dumps(run.content(rank, shift=shift))
+        (tmp_path / f"rank{rank}.json").write_text(content, encoding="utf-8")
+    job = traced_job([read_trace(str(path)) for path in sorted(tmp_path.iterdir())])
+    clocks = traced_times(job).clocks
+    assert clocks.uncertainty > 0
+    assert abs(clocks.offsets[1] - 10**9) <= clocks.uncertainty
