@@ -1,20 +1,21 @@
 """The steps of a traced job: the same actions again and again, on every rank.
 
-A rank's step ends where an action of it comes a second time. All ranks must have run the same step
-as often, and every step must have the actions of the others: the first and the last are left out
-where the profiler cut them. What remains is one pipeline (``formats.inference``), whose messages
-join the ranks.
+A rank's step ends where an action of it comes a second time; a SEND or RECV that comes again before
+the rank has computed all, or at once, was tried again and is one span. All ranks must have run the
+same step as often, and every step must have the actions of the others: the first and the last are
+left out where the profiler cut them, and one between them on all ranks. What remains is one
+pipeline (``formats.inference``), whose messages join the ranks.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, field, replace
 
 from bubbleproof.formats.errors import UnusableInput, about, one_line
 from bubbleproof.formats.inference import infer_pipeline
-from bubbleproof.theory.model.actions import Action, Kind
+from bubbleproof.theory.model.actions import COMMUNICATION_KINDS, Action, Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.traces.trace_spans import TracedRank, TraceSpan
@@ -66,11 +67,19 @@ def traced_job(traces: Sequence[TracedRank]) -> TracedJob:
         if len(steps) > len(whole)
     ]
     left_out += [f"rank {each.rank}: its file ends early" for each in ranks if each.is_truncated]
-    number = min(map(len, kept))
-    if any(len(steps) != number for steps in kept):
-        told = ", ".join(str(len(steps)) for steps in kept)
-        left_out.append(f"the ranks have {told} whole steps; the last {number} are taken")
-    steps = list(zip(*(each[len(each) - number :] for each in kept), strict=True))
+    rows = [_between(*pair) for pair in pairs]
+    number, is_early = min(map(len, rows)), any(each.is_truncated for each in ranks)
+    if any(len(steps) != number for steps in rows):
+        told, which = ", ".join(str(len(steps)) for steps in rows), "first" if is_early else "last"
+        left_out.append(f"the ranks have {told} whole steps; the {which} {number} are taken")
+    rows = [each[:number] if is_early else each[len(each) - number :] for each in rows]
+    steps = [
+        step
+        for step in zip(*rows, strict=True)
+        if all(spans.keys() == whole for spans, whole in zip(step, usual, strict=True))
+    ]
+    if not steps:
+        raise UnusableInput.of_values("", "no step is whole on all ranks; profile more steps")
     program = _program(steps[-1])
     with about("the traces"):
         pipeline = infer_pipeline(program)
@@ -112,11 +121,35 @@ def _by_rank(traces: Sequence[TracedRank]) -> list[TracedRank]:
 def _cut(trace: TracedRank) -> list[RankSpans]:
     """The steps of one rank."""
     steps: list[RankSpans] = [{}]
+    computed = {span.action for span in trace.spans if span.action.kind in COMPUTE}
     for span in trace.spans:
-        if span.action in steps[-1]:
+        earlier = steps[-1].get(span.action)
+        if earlier is not None and _is_retry(span.action, steps[-1], computed):
+            span = _joined(earlier, span)
+        elif earlier is not None:
             steps.append({})
         steps[-1][span.action] = span
     return steps
+
+
+def _is_retry(action: Action, step: RankSpans, computed: Set[Action]) -> bool:
+    """Whether an action that comes again was tried again, rather than begins the next step."""
+    if action.kind not in COMMUNICATION_KINDS:
+        return False
+    latest = next(each for each in reversed(step) if each.kind is action.kind)
+    return latest == action and (next(reversed(step)) == action or not computed <= step.keys())
+
+
+def _joined(earlier: TraceSpan, again: TraceSpan) -> TraceSpan:
+    """One span of both attempts."""
+    received = earlier.received if again.received is None else again.received
+    return replace(earlier, end=max(earlier.end, again.end), received=received)
+
+
+def _between(steps: Sequence[RankSpans], whole: Set[Action]) -> Sequence[RankSpans]:
+    """The steps of a rank from its first whole one to its last."""
+    places = [place for place, step in enumerate(steps) if step.keys() == whole]
+    return steps[places[0] : places[-1] + 1]
 
 
 def _program(step: Step) -> Program:
@@ -137,8 +170,3 @@ def _require_whole(job: TracedJob) -> None:
             f"the traces hold no whole step: nobody ran {named}; profile at least one step "
             "from its begin to its end on all ranks",
         )
-
-
-def by_action(spans: Mapping[Action, TraceSpan], kinds: Sequence[Kind]) -> list[TraceSpan]:
-    """Those of some kinds, in order."""
-    return [span for action, span in spans.items() if action.kind in kinds]

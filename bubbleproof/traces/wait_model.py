@@ -12,12 +12,15 @@ receiver end no sooner than the RECV began. No kind of span says which it is; it
 A model that is possible and seen is taken; one that is not possible is refuted, whatever the
 clocks. Where RECVs take that long, and may wait but are not seen to, the trace cannot tell
 (``is_decided``); then, as where they are posted, waits are looked for in computations.
+
+Ranks whose traces have one ``host_name`` share its clock, unless their messages exclude it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, permutations
 
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.theory.model.actions import Action, Kind
@@ -27,6 +30,7 @@ from bubbleproof.traces.trace_spans import TraceSpan
 from bubbleproof.traces.traced_steps import Step, TracedJob
 
 SEEN = 0.01
+NO_NAMES = ("", "localhost")  # of hosts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,12 +113,17 @@ def model_and_clocks(traffic: Traffic, job: TracedJob) -> tuple[WaitModel, list[
     steps, is_decided = job.steps, True
     told = any(s.received is not None for step in steps for spans in step for s in spans.values())
     taken = {"in_recv": False, "in_send": False}
-    clocks = _clocks(traffic, steps, **taken)
+    shared = _shared(job)
+    try:
+        clocks = _clocks(traffic, steps, shared, **taken)
+    except UnusableInput:
+        shared = []
+        clocks = _clocks(traffic, steps, shared, **taken)
     for name in ("in_recv", "in_send"):
         if name == "in_recv" and told:  # gloo tells when data were taken in
             continue
         try:
-            found = _clocks(traffic, steps, **{**taken, name: True})
+            found = _clocks(traffic, steps, shared, **{**taken, name: True})
         except UnusableInput:
             continue
         pairs = zip(steps, found, strict=True)
@@ -126,8 +135,26 @@ def model_and_clocks(traffic: Traffic, job: TracedJob) -> tuple[WaitModel, list[
     return WaitModel(**taken, is_decided=is_decided), clocks
 
 
+def _shared(job: TracedJob) -> list[Passage]:
+    """What holds between ranks of one clock: what is sent is there at once, both ways."""
+    by_host: dict[str, list[int]] = {}
+    for rank, trace in enumerate(job.traces):
+        by_host.setdefault(trace.host, []).append(rank)
+    return [
+        Passage(source=source, target=target, sent=0, there=0)
+        for host, ranks in by_host.items()
+        if host not in NO_NAMES
+        for source, target in permutations(ranks, 2)
+    ]
+
+
 def _clocks(
-    traffic: Traffic, steps: Sequence[Step], *, in_recv: bool, in_send: bool
+    traffic: Traffic,
+    steps: Sequence[Step],
+    shared: Sequence[Passage],
+    *,
+    in_recv: bool,
+    in_send: bool,
 ) -> list[ClockOffsets]:
     """The clocks of each step: one for all or, where no offset is right for all, each its own.
 
@@ -136,9 +163,9 @@ def _clocks(
     passages = [[*traffic.passages(step, in_recv=in_recv, in_send=in_send)] for step in steps]
     ranks = len(steps[0])
     try:
-        return [clock_offsets(ranks, [each for step in passages for each in step])] * len(steps)
+        return [clock_offsets(ranks, [*shared, *chain.from_iterable(passages)])] * len(steps)
     except UnusableInput:
-        return [clock_offsets(ranks, drifting(step)) for step in passages]
+        return [clock_offsets(ranks, [*shared, *drifting(step)]) for step in passages]
 
 
 def _in_recvs(steps: Sequence[Step]) -> int:

@@ -177,7 +177,7 @@ WRONG: dict[str, tuple[Callable[[list[str]], object], str]] = {
     "no time": (edited(0, lambda c: c["traceEvents"][3].update(ts=float("nan"))), "found ts nan"),
     "a time without end": (
         edited(0, lambda c: c["traceEvents"][3].update(dur=float("inf"))),
-        "rank0.json: PP:",
+        "rank0.json: 'PP:",
     ),
     "a base that is a list": (
         edited(0, lambda c: c.update(baseTimeNanoseconds=[1])),

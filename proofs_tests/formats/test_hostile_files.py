@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import pickle
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -156,11 +156,12 @@ def with_pickles(content: bytes) -> Iterator[bytes]:
                 owner = owner[key]
             owner[place[-1]] = hostile
             yield pickle.dumps(value, protocol=4)
-    for key in (10**5_000, ESCAPES, ("x",) * 3, 1.5, None, b"x"):
+    keys: Sequence[Hashable] = (10**5_000, ESCAPES, ("x",) * 3, 1.5, None, b"x")
+    for name in keys:
         value = json.loads(content)
-        yield pickle.dumps({**value, key: 1}, protocol=4)
-        yield pickle.dumps({**value, "pg_config": {key: {"ranks": "[0, 1]"}}}, protocol=4)
-        yield pickle.dumps({key: 1}, protocol=4)
+        yield pickle.dumps({**value, name: 1}, protocol=4)
+        yield pickle.dumps({**value, "pg_config": {name: {"ranks": "[0, 1]"}}}, protocol=4)
+        yield pickle.dumps({name: 1}, protocol=4)
     many = json.loads(content)
     yield pickle.dumps({**many, "entries": many["entries"][:1] * (MOST_CALLS + 1)}, protocol=4)
 

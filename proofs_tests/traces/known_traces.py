@@ -3,9 +3,10 @@
     python -m proofs_tests.traces.known_traces [RUNS]
 
 Each run is drawn: a family and its size, whether RECVs block or are posted, whether gloo tells of
-receipts, whether SENDs wait, how far the clocks lie apart and drift, jitter, and a stage that is
-three times as slow in one kind, or none. A stage that is named and was not slow is *wrong*; a slow
-one that is not named, but said to be open for the clocks, is *open*.
+receipts, whether SENDs wait, whether each direction has a communicator and a thread of its own, how
+many SENDs and RECVs are tried again, how far the clocks lie apart and drift, jitter, and a stage
+that is three times as slow in one kind, or none. A stage that is named and was not slow is *wrong*;
+a slow one that is not named, but said to be open for the clocks, is *open*.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from __future__ import annotations
 import random
 import sys
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from benchmarks.markdown import markdown_table
 from bubbleproof.formats.errors import UnusableInput
-from bubbleproof.theory.model.actions import Action, Kind
+from bubbleproof.theory.model.actions import COMMUNICATION_KINDS, Action, Kind
 from bubbleproof.traces.stragglers import perhaps_stragglers, stragglers
 from bubbleproof.traces.trace_spans import read_trace
 from bubbleproof.traces.traced_steps import traced_job
@@ -26,6 +29,7 @@ from bubbleproof.traces.traced_waits import TimeSpent, traced_times
 from proofs_tests.traces.made_traces import Lasting, MadeRun
 
 FAMILIES = {"1f1b": (Kind.F, Kind.B), "gpipe": (Kind.F, Kind.B), "zb-h1": (Kind.F, Kind.I, Kind.W)}
+RUNTIMES = ("blocking", "blocking, two communicators", "posted", "posted, receipts", "sends wait")
 WAITING = (TimeSpent.MESSAGE, TimeSpent.LINK)
 
 
@@ -47,7 +51,7 @@ def known_trace(seed: int, folder: Path) -> KnownTrace:
     """Draw a run, write its traces and read them."""
     draw = random.Random(seed)
     name, p, m = draw.choice([*FAMILIES]), draw.choice([3, 4]), draw.choice([4, 6, 8])
-    runtime = draw.choice(["blocking", "posted", "posted, receipts", "sends wait"])
+    runtime = draw.choice(RUNTIMES)
     skew = draw.choice([0, 0, 50_000_000, 100_000_000, 1_000_000_000])
     drift = draw.choice([0, 0, 50])
     slow = (draw.choice(FAMILIES[name]), draw.randrange(p)) if draw.random() < 0.75 else None
@@ -58,8 +62,10 @@ def known_trace(seed: int, folder: Path) -> KnownTrace:
         steps=draw.choice([1, 3]),
         flight=draw.choice([1_000, 30_000]),
         receipts=runtime == "posted, receipts",
-        blocking=runtime == "blocking",
+        blocking=runtime.startswith("blocking"),
         sends_wait=runtime == "sends wait",
+        beside=runtime.endswith("two communicators"),
+        retried=retried(draw, draw.choice([0, 0, 0.05, 0.3])),
     ).run()
     shifts = {rank: draw.randint(-skew, skew) for rank in range(1, p)}
     paths = run.write(folder, shifts, dict.fromkeys(range(1, p), drift))
@@ -91,32 +97,41 @@ def lasting(draw: random.Random, slow: tuple[Kind, int] | None, jitter: float) -
     return ticks
 
 
-def main(words: list[str]) -> int:
-    """Print a table of so many runs; 1 where a stage is named that was not slow."""
-    number = int(words[0]) if words else 400
+def retried(draw: random.Random, share: float) -> Callable[[Action, int], bool]:
+    """So many SENDs and RECVs, at random."""
+    return lambda action, _step: action.kind in COMMUNICATION_KINDS and draw.random() < share
+
+
+def known_table(number: int) -> tuple[str, Counter[str]]:
+    """The table of so many runs, and how many answers of each kind; a refused run is *wrong*."""
     rows: dict[tuple[str, str], list[KnownTrace]] = {}
-    refused = Counter[str]()
+    answers = Counter[str]()
     for seed in range(number):
         with TemporaryDirectory() as folder:
             try:
                 found = known_trace(seed, Path(folder))
-            except UnusableInput as error:
-                refused[str(error)[:60]] += 1
+            except UnusableInput:
+                answers["wrong"] += 1
                 continue
-        skew = "one clock" if not found.skew else f"+-{found.skew // 1_000_000} ms"
+        skew = "one host" if not found.skew else f"+-{found.skew // 1_000_000} ms"
         rows.setdefault((found.runtime, skew), []).append(found)
-    out = [
-        "| runtime | clocks | runs | right | open | wrong | waits told / true |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for (runtime, skew), runs in sorted(rows.items()):
-        answers = Counter(run.answer for run in runs)
-        share = sum(run.told for run in runs) / max(1, sum(run.waited for run in runs))
-        counts = " | ".join(str(answers[each]) for each in ("right", "open", "wrong"))
-        out.append(f"| {runtime} | {skew} | {len(runs)} | {counts} | {share:.3f} |")
-    out += [f"refused: {count} of {why}" for why, count in refused.items()]
-    sys.stdout.write("\n".join(out) + "\n")
-    return int(any(run.answer == "wrong" for runs in rows.values() for run in runs))
+        answers[found.answer] += 1
+    header = ("runtime", "clocks", "runs", "right", "open", "wrong", "waits told / true")
+    return markdown_table(header, (_row(*key, runs) for key, runs in sorted(rows.items()))), answers
+
+
+def _row(runtime: str, skew: str, runs: Sequence[KnownTrace]) -> tuple[object, ...]:
+    answers = Counter(run.answer for run in runs)
+    share = sum(run.told for run in runs) / max(1, sum(run.waited for run in runs))
+    counts = [answers[each] for each in ("right", "open", "wrong")]
+    return (runtime, skew, len(runs), *counts, f"{share:.3f}")
+
+
+def main(words: list[str]) -> int:
+    """Print the table of so many runs; 1 where a stage is named that was not slow."""
+    table, answers = known_table(int(words[0]) if words else 400)
+    sys.stdout.write(table)
+    return int(answers["wrong"] > 0)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,9 @@ truth (``waits``) is noted while it runs and not read from the traces.
 
 With ``blocking`` a RECV ends when its data are there, and computations wait for nothing; with
 ``sends_wait`` a SEND ends no sooner than its RECV was posted. What ranks waited in all is
-``waited``. A clock that ``drifts`` gains so many nanoseconds in a million.
+``waited``. With ``beside`` each direction has a communicator and a thread of its own: spans of
+communication lie beside computations, and ``waited`` is what computations waited. An action that is
+``retried`` has two spans. A clock that ``drifts`` gains so many nanoseconds in a million.
 """
 
 from __future__ import annotations
@@ -22,9 +24,28 @@ from bubbleproof.theory.families import family, parse_parameters
 from bubbleproof.theory.model.actions import Action
 from bubbleproof.theory.pipelines.programs.lowering import lower
 from bubbleproof.theory.pipelines.programs.messages import messages
+from bubbleproof.traces.traced_steps import COMPUTE
 
 BASE = 1_790_000_000_000_000_000  # ns
 Lasting = Callable[[Action, int], int]  # of an action in a step, ns
+
+
+class _Needs:
+    """By computation its RECVs; by SEND its RECV, and what made the data."""
+
+    def __init__(
+        self,
+        inputs: Mapping[Action, list[Action]],
+        sends: Mapping[Action, Action],
+        made_by: Mapping[Action, Action],
+    ) -> None:
+        self.inputs, self.sends, self.made_by = inputs, sends, made_by
+        self.received = {*sends.values()}
+
+    def own(self, action: Action, done: Mapping[Action, int]) -> list[Action]:
+        """What a rank itself has done before an action, on another thread."""
+        made = [self.made_by[action]] if action in self.made_by else []
+        return [each for each in (*self.inputs.get(action, []), *made) if each in done]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -45,6 +66,8 @@ class MadeRun:
     receipts: bool = True
     blocking: bool = False
     sends_wait: bool = False
+    beside: bool = False
+    retried: Callable[[Action, int], bool] = lambda _action, _step: False
     waited: int = 0
     spans: list[list[tuple[str, str, int, int]]] = field(default_factory=list)
     waits: dict[tuple[int, Action], tuple[int, int, int, int]] = field(default_factory=dict)
@@ -58,62 +81,109 @@ class MadeRun:
         actions = list(member.problem.actions)
         for message in messages(member.problem):
             inputs.setdefault(actions[message.consumer], []).append(message.recv)
+        made_by = {m.send: actions[m.producer] for m in messages(member.problem)}
         sends = {m.send: m.recv for m in messages(member.problem)}
-        free = [0] * len(orders)
+        threads = [
+            (rank, *part) for rank, order in enumerate(orders) for part in self._threads(order)
+        ]
         self.spans = [[] for _ in orders]
+        free = [0] * len(orders)
         for step in range(self.steps):
-            self._step(step, orders, inputs, sends, free)
+            ends = self._step(step, threads, _Needs(inputs, sends, made_by), free)
+            free = [
+                max(end for (r, _), end in ends.items() if r == rank) for rank in range(len(free))
+            ]
         return self
+
+    def _threads(self, order: list[Action]) -> list[tuple[int, list[Action]]]:
+        """What each thread of a rank runs: one all or, with ``beside``, one each direction's."""
+        if not self.beside:
+            return [(0, order)]
+        of: dict[int, list[Action]] = {}
+        for action in order:
+            number = 0 if action.kind in COMPUTE else 1 + action.kind.name.endswith("_B")
+            of.setdefault(number, []).append(action)
+        return sorted(of.items())
 
     def _step(
         self,
         step: int,
-        orders: list[list[Action]],
-        inputs: Mapping[Action, list[Action]],
-        sends: Mapping[Action, Action],
-        free: list[int],
-    ) -> None:
-        at = [0] * len(orders)
+        threads: list[tuple[int, int, list[Action]]],
+        needs: _Needs,
+        began: list[int],
+    ) -> dict[tuple[int, int], int]:
+        """Run a step whose ranks began so; when each thread of a rank has done its part."""
+        at = [0] * len(threads)
+        free = {(rank, number): began[rank] for rank, number, _ in threads}
+        done: dict[Action, int] = {}
         left: dict[Action, int] = {}  # by RECV: when its SEND ended
-        received = {*sends.values()}
         posted: dict[Action, int] = {}
-        while any(place < len(order) for place, order in zip(at, orders, strict=True)):
+        while any(place < len(order) for place, (_, _, order) in zip(at, threads, strict=True)):
             moved = False
-            for rank, order in enumerate(orders):
-                while at[rank] < len(order):
-                    action = order[at[rank]]
-                    needs = inputs.get(action, [])
-                    if not self._may_run(action, needs, sends, left, posted):
+            for thread, (rank, number, order) in enumerate(threads):
+                while at[thread] < len(order):
+                    action = order[at[thread]]
+                    if not self._may_run(action, needs, left, posted, done):
                         break
-                    begin = free[rank] + self.host
-                    if action in sends or action in received:
-                        end = self._end_of(action, begin, sends.get(action), left, posted)
-                        self.waited += end - begin - self.post
+                    ready = free[rank, number] + self.host
+                    begin = max([ready, *(done[each] for each in needs.own(action, done))])
+                    if action in needs.made_by or action in needs.received:
+                        end = self._end_of(action, begin, needs.sends.get(action), left, posted)
+                        self.waited += 0 if self.beside else end - begin - self.post
                     else:
-                        waits = [] if self.blocking else needs
-                        sent = max([left[recv] for recv in waits], default=begin)
-                        work = max([begin, *(left[recv] + self.flight for recv in waits)])
-                        end = work + self.lasting(action, step)
-                        self.waits[step, action] = begin, sent, work, end
-                        self.waited += work - begin
-                        self._receive(rank, waits, left, posted, begin)
-                    self.spans[rank].append((f"PP:{action}", "user_annotation", begin, end))
-                    free[rank], at[rank], moved = end, at[rank] + 1, True
+                        end = self._computed(step, rank, action, begin, needs, left, posted)
+                        self.waited += begin - ready
+                    self._note(step, rank, action, begin, end)
+                    free[rank, number], at[thread], moved = end, at[thread] + 1, True
+                    done[action] = end
             assert moved, "the orders wait for each other"
+        return free
+
+    def _computed(
+        self,
+        step: int,
+        rank: int,
+        action: Action,
+        begin: int,
+        needs: _Needs,
+        left: Mapping[Action, int],
+        posted: Mapping[Action, int],
+    ) -> int:
+        """The end of a computation, and what it waited for until its work began."""
+        waits = [] if self.blocking else needs.inputs.get(action, [])
+        sent = max([left[recv] for recv in waits], default=begin)
+        work = max([begin, *(left[recv] + self.flight for recv in waits)])
+        end = work + self.lasting(action, step)
+        self.waits[step, action] = begin, sent, work, end
+        self.waited += work - begin
+        self._receive(rank, waits, left, posted, begin)
+        return end
+
+    def _note(self, step: int, rank: int, action: Action, begin: int, end: int) -> None:
+        """The span of an action or, where it was tried twice, both."""
+        middle = begin + (end - begin) // 4
+        ends = (
+            [(begin, middle), (middle + 100, end)] if self.retried(action, step) else [(begin, end)]
+        )
+        for first, last in ends:
+            self.spans[rank].append((f"PP:{action}", "user_annotation", first, last))
 
     def _may_run(
         self,
         action: Action,
-        needs: list[Action],
-        sends: Mapping[Action, Action],
+        needs: _Needs,
         left: Mapping[Action, int],
         posted: Mapping[Action, int],
+        done: Mapping[Action, int],
     ) -> bool:
         """Whether all that an action waits for is known by now."""
-        if self.sends_wait and action in sends:
-            return sends[action] in posted
-        blocks = self.blocking and action in {*sends.values()}
-        return all(recv in left for recv in ([action] if blocks else needs))
+        if action in needs.made_by and needs.made_by[action] not in done:
+            return False
+        if self.sends_wait and action in needs.sends:
+            return needs.sends[action] in posted
+        if self.blocking and action in needs.received:
+            return action in left
+        return all(recv in left and recv in done for recv in needs.inputs.get(action, []))
 
     def _end_of(
         self,
@@ -181,7 +251,8 @@ class MadeRun:
         for rank in range(len(self.spans)):
             path = folder / f"rank{rank}.json"
             shift, drift = (shifts or {}).get(rank, 0), (drifts or {}).get(rank, 0)
-            content = self.content(rank, shift=shift, drift=drift)
+            host = f"host{rank}" if shift or drift else "one"
+            content = self.content(rank, shift=shift, drift=drift, host=host)
             path.write_text(json.dumps(content), encoding="utf-8")
             paths.append(str(path))
         return paths

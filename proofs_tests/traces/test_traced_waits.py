@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
 from itertools import pairwise
@@ -186,3 +187,42 @@ def test_clocks_that_no_offset_explains_are_refused() -> None:
     ]
     with pytest.raises(UnusableInput, match="would have had messages"):
         clock_offsets(2, passages)
+
+
+def test_a_send_that_is_tried_again_is_one_span(tmp_path: Path) -> None:
+    """Also the last of a step, which the next step could be taken to begin with."""
+    run = MadeRun(
+        name="1f1b",
+        params={"p": 3, "m": 4},
+        lasting=noisy(4),
+        retried=lambda action, _step: action.kind in (Kind.SEND_F, Kind.SEND_B),
+    ).run()
+    job = traced_job([read_trace(path) for path in run.write(tmp_path)])
+    plain = MadeRun(name="1f1b", params={"p": 3, "m": 4}, lasting=noisy(4)).run()
+    whole = traced_job([read_trace(path) for path in plain.write(tmp_path)])
+    assert job.steps == whole.steps
+    assert not job.left_out
+
+
+def test_a_step_that_one_rank_lacks_is_left_out_of_all(tmp_path: Path) -> None:
+    """Rank 1 lost a span of the second step of three: the first and the third remain, in pairs."""
+    run = MadeRun(name="1f1b", params={"p": 2, "m": 2}, lasting=noisy(5)).run()
+    whole = traced_job([read_trace(path) for path in run.write(tmp_path)])
+    lost = [row for row in run.spans[1] if row[0] == "PP:1F1"][1]
+    run.spans[1].remove(lost)
+    job = traced_job([read_trace(path) for path in run.write(tmp_path)])
+    assert job.steps == [whole.steps[0], whole.steps[2]]
+    assert list(job.left_out) == ["rank 1: 1 of 3 steps, which lack actions"]
+
+
+def test_hosts_of_one_name_share_a_clock_unless_messages_exclude_it(tmp_path: Path) -> None:
+    """Without receipts messages alone leave clocks open; one clock leaves nothing."""
+    run = MadeRun(name="1f1b", params={"p": 2, "m": 2}, lasting=noisy(6), receipts=False).run()
+    assert read(run, tmp_path).clocks.uncertainty == 0
+    for rank, shift in ((0, 0), (1, 10**9)):  # a second apart, and nobody says so
+        content = json.dumps(run.content(rank, shift=shift))
+        (tmp_path / f"rank{rank}.json").write_text(content, encoding="utf-8")
+    job = traced_job([read_trace(str(path)) for path in sorted(tmp_path.iterdir())])
+    clocks = traced_times(job).clocks
+    assert clocks.uncertainty > 0
+    assert abs(clocks.offsets[1] - 10**9) <= clocks.uncertainty
