@@ -14,9 +14,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import date, time
-from decimal import Decimal
-from fractions import Fraction
 from typing import Self
 
 LONGEST_QUOTE = 60
@@ -52,8 +49,8 @@ class UnusableInput(ValueError):  # noqa: N818 - the name says what is wrong
 
     def __str__(self) -> str:
         finding = self.sentence or f"expected {self.expected}, found {self.found}"
-        parts = one_line(self.subject, 200), one_line(self.where, 200), one_line(finding, 700)
-        return ": ".join(filter(None, parts))
+        parts = one_line(self.subject, 200), self.where, finding
+        return one_line(": ".join(filter(None, parts)), 1_000)
 
 
 @contextmanager
@@ -97,20 +94,16 @@ def quoted(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        if len(value) <= LONGEST_QUOTE:
-            return repr(value)
-        return f"{value[:LONGEST_QUOTE] + '...'!r} ({len(value)} characters)"
+        cut = f"{value[:LONGEST_QUOTE] + '...'!r} ({len(value)} characters)"
+        return repr(value) if len(value) <= LONGEST_QUOTE else cut
     if isinstance(value, list | tuple):
         return f"a list of {len(value)}"
     if isinstance(value, dict):
         return f"a table of {len(value)} key" + ("" if len(value) == 1 else "s")
     if isinstance(value, int) and abs(value) >= 10**LONGEST_QUOTE:
         return f"a number of more than {LONGEST_QUOTE} digits"
-    if isinstance(value, bytes | bytearray):
-        return f"{len(value)} bytes"
-    if isinstance(value, int | float | Fraction | Decimal | date | time):
-        return one_line(str(value), LONGEST_QUOTE)
-    return "nothing" if value is None else f"a value of {one_line(type(value).__name__, 60)}"
+    told = str(value) if isinstance(value, int | float) else f"a {type(value).__name__}"
+    return "nothing" if value is None else told
 
 
 def one_line(text: str, limit: int) -> str:

@@ -38,7 +38,7 @@ class ClaimsRequest(OptionGroup):
     def __post_init__(self) -> None:
         if self.limit is not None and self.limit < 1:
             raise ValueError(f"--limit must be 1 or more, got {self.limit}")
-        asked = {"--quick": self.quick, "--limit": self.limit}
+        asked: dict[str, object] = {"--quick": self.quick, "--limit": self.limit}
         asked |= {"--workers": self.workers, "--scheduler": self.elsewhere.scheduler}
         asked |= {"--cluster": self.elsewhere.cluster}
         alone = [name for name, value in asked.items() if value]
