@@ -211,7 +211,10 @@ def read_deployment_bundles(
         if layout.deployments is None or layout.candidates is not None:
             raise UnusableInput("deployments", "the proofs of every deployment", "none")
         if layout.numbers != deployments.digest:
-            expected = "those of this model, cluster and batch; plan the file again"
+            expected = (
+                "those of this model, cluster and batch; plan the file again, or verify the plan's "
+                "own folder where it was made with --yours"
+            )
             raise UnusableInput("numbers", expected, "the numbers of others")
         return tuple(
             (row.deployment, _bundle(spaces[row.deployment], row.candidates, where))
