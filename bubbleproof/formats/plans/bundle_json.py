@@ -211,11 +211,8 @@ def read_deployment_bundles(
         if layout.deployments is None or layout.candidates is not None:
             raise UnusableInput("deployments", "the proofs of every deployment", "none")
         if layout.numbers != deployments.digest:
-            expected = (
-                "those of this model, cluster and batch; plan the file again, or verify the plan's "
-                "own folder where it was made with --yours"
-            )
-            raise UnusableInput("numbers", expected, "the numbers of others")
+            expected = "those of this model, cluster and batch; plan the file again"
+            raise UnusableInput("numbers", expected, "those of others, or of a plan with --yours")
         return tuple(
             (row.deployment, _bundle(spaces[row.deployment], row.candidates, where))
             if row.deployment in spaces
