@@ -18,6 +18,8 @@ from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.verify.certificates.certificate_rule import Certificate
 
+FOR_SHAPE = "for this shape"  # what an optimum is one of
+
 
 class Status(Enum):
     """How a solve ended; the value is the sentence shown to the user."""
@@ -93,10 +95,14 @@ class Result:
     losses: tuple[EngineLoss, ...] = ()
 
     def __repr__(self) -> str:
-        proof = "" if self.proof is None else f" ({self.proof.value})"
-        found = "" if self.value is None else f", {self.objective} {self.value}"
+        name, by, peak = self.objective, self.proof, ""
+        if self.peak_bound is not None and name == "makespan-then-peak":
+            name, by = "makespan", self.value_proof
+            peak = f", least peak {self.peak_bound.value} ({self.peak_bound.proof.value})"
+        proof = "" if by is None else f" ({by.value})"
+        found = "" if self.value is None else f", {name} {self.value}"
         bound = f", no schedule is below {self.best_bound}" if self.best_bound else ""
-        return f"<Result: {self.status.value.partition(':')[0]}{found}{bound}{proof}>"
+        return f"<Result: {self._heading}{found}{bound}{proof}{peak}>"
 
     def __post_init__(self) -> None:
         if (self.found is not None) != (self.status in (Status.OPTIMAL, Status.FEASIBLE)):
@@ -157,11 +163,38 @@ class Result:
             return self.infeasible_by
         if self.status is not Status.OPTIMAL:
             return None
+        if self.value_proof is ProofOrigin.ENGINE or self.peak_bound is None:
+            return self.value_proof
+        return self.peak_bound.proof
+
+    @property
+    def value_proof(self) -> ProofOrigin | None:
+        """What it rests on that no schedule has less than ``value``; None where that is open."""
+        if self.gap != 0:
+            return None
         if self.objective == "peak":
             return None if self.peak_bound is None else self.peak_bound.proof
-        if self.value != self.lower_bound:
-            return ProofOrigin.ENGINE
-        return ProofOrigin.CERTIFICATE if self.peak_bound is None else self.peak_bound.proof
+        is_certified = self.value == self.lower_bound
+        return ProofOrigin.CERTIFICATE if is_certified else ProofOrigin.ENGINE
+
+    @property
+    def statement(self) -> str:
+        """The status in words: an optimum is said of no more than was proved, and by what."""
+        if self.status is not Status.OPTIMAL or self.proof is ProofOrigin.CERTIFICATE:
+            return self.status.value
+        by = "" if self.value_proof is None else f", {self.value_proof.value}"
+        text = f"{self._heading}{by}: the schedule was checked"
+        if self.objective == "peak" or self.peak_bound is None:
+            return text
+        return f"{text}; least peak of that makespan {self.peak_bound.proof.value}"
+
+    @property
+    def _heading(self) -> str:
+        """The status in a few words, an optimum with what it is one of."""
+        if self.status is not Status.OPTIMAL or self.peak_bound is None:
+            return self.status.value.partition(":")[0]
+        word = "least peak" if self.objective == "peak" else "optimal makespan"
+        return f"{word} {FOR_SHAPE}"
 
     @property
     def infeasible_by(self) -> ProofOrigin:

@@ -220,7 +220,7 @@ def _to_json(run: EngineRun) -> dict[str, object]:
     return {
         "problem": run.entry,
         "engine": run.engine,
-        "status": result.status.value,
+        "status": result.statement,
         "best": result.value,
         "bound": run.bound,
         "proof": None if result.proof is None else result.proof.value,

@@ -111,7 +111,8 @@ def _named(file: ScheduleFile, path: str) -> ScheduleFile:
 class ProblemInput:
     """A problem to solve or to check against; ``file`` is there when it came as TOML.
 
-    ``choices`` is there once a solver chose what the problem is.
+    ``choices`` is there once a solver chose what the problem is; ``is_demanded`` says that the
+    problem has precedences that a command demanded as well.
     """
 
     name: str
@@ -119,6 +120,7 @@ class ProblemInput:
     pipeline: Pipeline | None
     file: ProblemFile | None
     choices: ChoiceResult | None = None
+    is_demanded: bool = False
 
     @classmethod
     def of(cls, file: ProblemFile) -> ProblemInput:

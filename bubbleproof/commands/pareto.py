@@ -36,7 +36,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
 
-COLUMNS = ("peak", "makespan", "bound", "proof", "schedule")
+COLUMNS = ("peak", "makespan", "bound of that peak or less", "proof", "schedule")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ from bubbleproof.commands.output import (
     print_table,
     say,
 )
-from bubbleproof.commands.results import result_rows, result_to_json
+from bubbleproof.commands.results import bounded, result_rows, result_to_json
 from bubbleproof.commands.solve import schedule_file
 from bubbleproof.formats import ScheduleFile, write_schedule
 from bubbleproof.solvers import ProofOrigin, SolveOptions, Status
@@ -113,6 +113,7 @@ def _refuse(source: ProblemInput, options: SolveOptions, json: bool) -> int:
     if json:
         status = plain.status if is_impossible else Status.UNKNOWN
         told = {"name": source.name, "status": status.name, "statement": status.value}
+        told["lower_bound_of"] = bounded(source)
         told |= {"reason": plain.reason} if is_impossible else {}
         print_json({**dict.fromkeys(KEYS), **told, "scope": SCOPE, "causes": list(causes)})
     elif is_impossible:

@@ -6,6 +6,7 @@ from bubbleproof.commands.inputs import ProblemInput
 from bubbleproof.commands.output import counted, measures_to_json
 from bubbleproof.engine_process.loss import EngineLoss
 from bubbleproof.solvers import ProofOrigin, Result, Status
+from bubbleproof.solvers.result import FOR_SHAPE
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.candidates.cases import Cases
 from bubbleproof.verify.certificates.certificate_rule import Certificate
@@ -15,12 +16,12 @@ from bubbleproof.verify.certificates.one_store import OneStore
 from bubbleproof.verify.certificates.tick_prices import TickPrices
 from bubbleproof.verify.certificates.volume import Volume
 
-FOR_SHAPE, OVER_CHOICES = "for this shape", "over these choices"
+OVER_CHOICES = "over these choices"
 
 
 def statement(source: ProblemInput, result: Result) -> str:
     """The status in words; an optimum names what it is one of."""
-    text = result.status.value
+    text = result.statement
     return text if source.choices is None else text.replace(FOR_SHAPE, OVER_CHOICES)
 
 
@@ -31,15 +32,25 @@ def proof_text(source: ProblemInput, result: Result) -> str:
     if result.status is Status.INFEASIBLE and result.proof is not None:
         return result.proof.value
     bound, scope = bound_text(source, result), FOR_SHAPE if source.choices is None else OVER_CHOICES
-    if result.proof is ProofOrigin.ENGINE:
-        text = f"optimal {scope} {ProofOrigin.ENGINE.value}; {bound}"
+    optimal = "optimal" if result.peak_bound is None else "optimal makespan"
+    if result.status is Status.OPTIMAL and result.value_proof is ProofOrigin.ENGINE:
+        text = f"{optimal} {scope} {ProofOrigin.ENGINE.value}; {bound}"
     elif result.status is Status.OPTIMAL:
-        text = f"optimal {scope}: {bound}"
+        text = f"{optimal} {scope}: {bound}"
     else:
-        claim = "" if result.engine_bound is None else f"; engine claims {result.engine_bound}"
-        text = f"gap {result.gap} {source.problem.unit}: {bound}{claim}"
+        is_claimed = result.best_bound > result.lower_bound
+        claim = f"; engine claims {result.engine_bound}" if is_claimed else ""
+        text = f"gap {result.gap} {source.problem.unit}: {bound}{claim}, of {bounded(source)}"
     peak = _peak_text(source, result)
     return f"{text}; {peak}" if peak else text
+
+
+def bounded(source: ProblemInput) -> str:
+    """Which schedules the bound of a result is about."""
+    if source.choices is not None:
+        return "any schedule of this pipeline, whatever is chosen"
+    kept = " that keeps what is demanded" if source.is_demanded else ""
+    return f"any schedule of this problem{kept}"
 
 
 def engine_text(engine: str, result: Result) -> str:
@@ -74,7 +85,6 @@ def bound_text(source: ProblemInput, result: Result) -> str:
     if isinstance(certificate, MicrobatchWindows):
         number = sum(each.times for each in certificate.windows)
         by = f" by what {counted(number, 'window')} of microbatches need alone"
-    by += "" if source.choices is None else " whatever is chosen"
     return f"bound {result.lower_bound}{by}, certificate checked"
 
 
@@ -130,9 +140,7 @@ def result_to_json(source: ProblemInput, result: Result) -> dict[str, object]:
         "makespan": result.makespan,
         "peak": result.peak,
         "lower_bound": result.lower_bound,
-        "lower_bound_of": "any schedule of this problem"
-        if source.choices is None
-        else "any schedule of this pipeline, whatever is chosen",
+        "lower_bound_of": bounded(source),
         "engine_bound": result.engine_bound,
         "peak_bound": None
         if peak is None

@@ -162,7 +162,8 @@ def solve_input(
         result = solve(source.problem, options, source.starts, demands=demands)
         if not demands:
             return source, result
-        return replace(source, problem=demands.demanding(source.problem), pipeline=None), result
+        asked = demands.demanding(source.problem)
+        return replace(source, problem=asked, pipeline=None, is_demanded=True), result
     if demands:
         raise ValueError("orders and starts cannot be demanded where the file leaves choices open")
     given = source.file.pipeline, source.file.allowed

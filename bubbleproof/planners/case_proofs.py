@@ -16,13 +16,14 @@ from bubbleproof.solvers import ChoiceResult, SolveOptions, Status
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.engines import has_sat
 from bubbleproof.solvers.engines.engine import Budget
+from bubbleproof.solvers.gate import greatest
 from bubbleproof.solvers.search import Search
 from bubbleproof.solvers.search_state import whole_of
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.verify.candidates.cases import Case, Cases
+from bubbleproof.verify.candidates.cases import Case, Cases, candidate_refusal
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
 from bubbleproof.verify.certificates.certificate_rule import Certificate, refusal
 
@@ -32,9 +33,13 @@ GLANCE = 0.5  # seconds, or units of work, for a case that has parts
 
 
 def proof_by_cases(
-    pipeline: Pipeline, allowed: AllowedChoices, bound: int, options: SolveOptions
+    pipeline: Pipeline,
+    allowed: AllowedChoices,
+    bound: int,
+    options: SolveOptions,
+    most: int | None = None,
 ) -> Cases | None:
-    """A proof that no schedule of any choice takes less than ``bound`` ticks.
+    """A proof that no schedule of any choice takes less than ``bound`` ticks, or than it shows.
 
     None where none was found in the time, or by the work, that the options give.
 
@@ -42,6 +47,8 @@ def proof_by_cases(
     ----------
     bound
         Ticks, 1 or more.
+    most
+        The value of a checked schedule, beyond which nothing is proved; None where none is known.
     """
     whole = whole_of(options)
     waiting, proofs = [Case(pipeline=pipeline, allowed=allowed)], list[Certificate | None]()
@@ -56,7 +63,20 @@ def proof_by_cases(
             if not parts:
                 return None
             waiting += reversed(parts)
-    return Cases(bound=bound, proofs=tuple(proofs))
+
+    def proves(more: int) -> bool:
+        stronger = _of_bound(proofs, more)
+        return candidate_refusal(pipeline, allowed, stronger) is None
+
+    return _of_bound(proofs, greatest(bound, NEVER if most is None else most, proves))
+
+
+def _of_bound(proofs: list[Certificate | None], bound: int) -> Cases:
+    """The proofs, each of that bound or of the larger one that it has."""
+    given = (
+        one if one is None or one.bound >= bound else replace(one, bound=bound) for one in proofs
+    )
+    return Cases(bound=bound, proofs=tuple(given))
 
 
 def shown_by_cases(
@@ -71,10 +91,13 @@ def shown_by_cases(
     if found.result.status is Status.INFEASIBLE or claimed <= found.result.lower_bound or left <= 0:
         return found
     options = replace(options, time_limit=left, within=None, engine="auto")
-    proof = proof_by_cases(pipeline, allowed, claimed, options)
+    value = found.result.value
+    proof = proof_by_cases(pipeline, allowed, claimed, options, value)
     if proof is None:
         return found
-    return replace(found, cases=proof, result=replace(found.result, lower_bound=claimed))
+    status = Status.OPTIMAL if proof.bound == value else found.result.status
+    shown = replace(found.result, status=status, lower_bound=proof.bound)
+    return replace(found, cases=proof, result=shown)
 
 
 def _shown(

@@ -203,8 +203,9 @@ def look(asked: CandidateSearch) -> SearchOutcome:
     if not seen.word or left <= 0:
         return seen
     options = replace(asked.options, time_limit=left).at_most(CASES)
-    proof = proof_by_cases(pipeline, allowed, seen.bound, options)
-    return seen if proof is None else replace(seen, certificate=proof, word="")
+    best = None if seen.found is None else seen.found.value
+    proof = proof_by_cases(pipeline, allowed, seen.bound, options, best)
+    return seen if proof is None else replace(seen, bound=proof.bound, certificate=proof, word="")
 
 
 def _judged(

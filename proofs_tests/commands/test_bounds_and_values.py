@@ -199,6 +199,11 @@ def test_a_shorter_own_run_is_the_plan(command: Run, problem: Path, tmp_path: Pa
     assert "fails" not in judged.out
     again = command("verify", folder, "--certificate", proofs, "--problem", problem)
     assert again.status == judged.status
+    # The file alone does not list what was run, so that the proofs are of other candidates.
+    without = command("verify", problem, "--certificate", proofs)
+    assert (without.status, without.out, without.err.count("\n")) == (2, "", 1)
+    assert f"{proofs}: numbers: expected those of this model" in without.err
+    assert "found those of others, or of a plan with --yours" in without.err
 
 
 def test_what_the_framework_does_not_run_is_outside(command: Run, problem: Path) -> None:

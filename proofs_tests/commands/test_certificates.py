@@ -207,6 +207,8 @@ def test_what_solve_calls_checked_is_what_its_file_proves(
         assert "--certificate has no meaning for the objective peak" in refused.err
         told = json.loads(command(*words, "--json").out)
         assert (told["proof"], told["certificate"]) == ("ARGUMENT", None)
+        assert "optimal" not in told["statement"]
+        assert "least peak for this shape, by the reason given" in told["statement"]
         assert "certificate checked" not in command(*words).out
         return
     told = json.loads(command(*words, "--certificate", proof, "--json").out)
@@ -215,6 +217,7 @@ def test_what_solve_calls_checked_is_what_its_file_proves(
     assert (judged["ok"], found["gap"], found["bound"]) == (True, 0, told["lower_bound"])
     assert (found["objective"] == objective) == (told["proof"] == "CERTIFICATE")
     said = " ".join(command(*words).out.replace("│", " ").split())
+    assert told["statement"] in said
     assert f"bound {told['lower_bound']}" in said
     assert "certificate checked" in said
     if objective == "makespan-then-peak":
@@ -222,3 +225,7 @@ def test_what_solve_calls_checked_is_what_its_file_proves(
         # microbatches 0, 2 and 4 follow each other there, 3 x 18 = 54 ticks.
         assert (told["makespan"], told["peak"], told["proof"]) == (42, 3, "ARGUMENT")
         assert "no peak below 3 activation by the reason given, in no certificate" in said
+        assert told["statement"].startswith("optimal makespan for this shape, certificate checked")
+        assert "least peak of that makespan by the reason given" in told["statement"]
+        assert "optimal makespan for this shape: bound 42" in said
+        assert "no schedule is better" not in said

@@ -100,7 +100,7 @@ def test_repair_that_finds_nothing_has_the_same_keys(
     impossible = json.loads(command("repair", str(table), "--problem", tight, "--json").out)
     monkeypatch.setattr(repair, "repair", lambda *_: None)
     undecided = json.loads(command("repair", str(table), "--json").out)
-    told = {"name", "status", "statement", "scope", "causes"}
+    told = {"name", "status", "statement", "lower_bound_of", "scope", "causes"}
     for none, status, keys in (
         (impossible, "INFEASIBLE", told | {"reason"}),
         (undecided, "UNKNOWN", told),

@@ -6,13 +6,15 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
+import pytest
 from hypothesis import given, settings
 
 from bubbleproof.solvers import ProofOrigin, SolveOptions, Status, solve
 from bubbleproof.solvers.objectives import below
-from bubbleproof.solvers.options import Progress
+from bubbleproof.solvers.options import OBJECTIVES, Goal, Progress
 from bubbleproof.theory.families import family
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -124,3 +126,46 @@ def interrupted_search() -> None:
 
 def test_ctrl_c_ends_the_search_with_the_best_so_far() -> None:
     run_alone(interrupted_search)
+
+
+SAID = {
+    "makespan": "optimal for this shape",
+    "span_idle": "optimal for this shape",
+    "makespan-then-peak": "optimal makespan for this shape",
+    "peak": "least peak for this shape",
+}
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_the_word_optimal_is_no_wider_than_the_certificate(objective: Goal) -> None:
+    """By hand: 3 ranks, 5 microbatches of 2 and 4 ticks take 7 x 6; within that 3 are in flight."""
+    pipeline = Pipeline(num_ranks=3, num_microbatches=5, forward=2, backward=4)
+    found = solve(pipeline.problem(), SolveOptions(objective=objective))
+    assert found.status is Status.OPTIMAL
+    assert found.statement.partition(":")[0].partition(",")[0] == SAID[objective]
+    assert repr(found).startswith(f"<Result: {SAID[objective]}, ")
+    is_whole = found.certificate is not None and found.certificate.objective == objective
+    assert ("no schedule is better" in found.statement) == is_whole
+    assert (found.certificate is None) == (objective == "peak")
+    if objective != "peak":  # the same with no certificate
+        alone = replace(found, lower_bound=0, certificate=None, engine_bound=found.value)
+        assert alone.statement.startswith(f"{SAID[objective]}, by the engine's word, without a")
+        assert "certificate checked" not in alone.statement + repr(alone)
+        assert "no schedule is better" not in alone.statement
+
+
+def test_each_half_of_two_objectives_has_its_own_proof() -> None:
+    pipeline = Pipeline(num_ranks=3, num_microbatches=5, forward=2, backward=4)
+    found = solve(pipeline.problem(), SolveOptions(objective="makespan-then-peak"))
+    assert repr(found) == (
+        "<Result: optimal makespan for this shape, makespan 42, no schedule is below 42 "
+        "(certificate checked), least peak 3 (by the reason given)>"
+    )
+    assert found.peak_bound is not None
+    claimed = replace(found.peak_bound, proof=ProofOrigin.ENGINE)
+    half = replace(found, peak_bound=claimed)
+    assert half.proof is ProofOrigin.ENGINE
+    assert half.value_proof is ProofOrigin.CERTIFICATE
+    assert half.statement.endswith(
+        "least peak of that makespan by the engine's word, without a certificate"
+    )

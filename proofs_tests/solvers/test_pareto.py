@@ -6,6 +6,7 @@ import pickle
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 
 from hypothesis import given, settings
+from hypothesis.strategies import integers
 
 from bubbleproof.parallel import open_executor
 from bubbleproof.solvers import SolveOptions, Status
@@ -112,3 +113,16 @@ def test_a_front_cut_short_says_so() -> None:
     assert len(seen) == 2
     assert not front.is_exact
     assert front.points
+
+
+@settings(max_examples=sized(6, full=30))
+@given(tiny_pipelines(least=1), integers(1, 3))
+def test_no_bound_of_a_point_is_above_what_its_peak_allows(pipeline: Pipeline, work: int) -> None:
+    """Each point's bound is of the schedules with its peak or less, also where work is short."""
+    problem = pipeline.problem()
+    front = pareto(problem, SolveOptions(threads=1, work=work / 100), workers=2)
+    for point in front.points:
+        assert point.peak is not None
+        least = brute_force(below(problem, point.peak + 1))
+        assert least is not None
+        assert point.lower_bound <= point.best_bound <= least.makespan

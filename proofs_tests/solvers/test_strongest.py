@@ -10,6 +10,7 @@ from dataclasses import replace
 from random import Random
 from typing import get_args
 
+import numpy as np
 import pytest
 
 from bubbleproof.solvers import SolveOptions, solve
@@ -22,6 +23,7 @@ from bubbleproof.verify.certificates.certificate_rule import (
 )
 from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindows
 from bubbleproof.verify.certificates.one_machine import OneMachine
+from bubbleproof.verify.certificates.tick_prices import TickPrices
 from proofs_tests.sized import sized
 from proofs_tests.solvers.random_problems import random_problem
 from proofs_tests.solvers.test_price_search import found, tight_loop
@@ -99,3 +101,50 @@ def test_the_greatest_is_found_wherever_it_is() -> None:
 
             assert greatest(1, most, proves) == min(truth, most)
             assert max(asked, default=1) <= most
+
+
+def least_paid(prices: TickPrices, horizon: int) -> tuple[int, int]:
+    """What 16 microbatches of four looped ranks pay rank 0 at least, and what it has for sale.
+
+    Of one microbatch the stages 0 to 7 do F, then 7 to 0 do B; 0 and 4 are rank 0's. Each start is
+    tried, with the least that what follows pays from there on. F of stage 0 or 4 takes one of the
+    6 places, which the B of that stage gives back at its end.
+    """
+    ticks = np.zeros((2, horizon), dtype=np.int64)
+    for row, tariff in zip(ticks, (*prices.resources, *prices.stores), strict=True):
+        for begin, price in tariff.steps:
+            row[begin:] = price
+    busy, held = (np.concatenate(([0], np.cumsum(row))) for row in ticks)
+    chain = [(stage, 2) for stage in range(8)] + [(stage, 4) for stage in range(7, -1, -1)]
+    ahead = np.zeros(horizon + 2 * len(chain), dtype=np.int64)  # by the tick it may begin
+    never = 1 << 60
+    ahead[horizon + 1 :] = never
+    for number, (stage, length) in reversed([*enumerate(chain)]):
+        lag = 0 if number in (7, 15) else 1  # F to B of stage 7 stay on rank 3; the last ends it
+        pays = np.full(len(ahead), never)
+        for start in range(horizon - length + 1):
+            end, own = start + length, 0
+            if stage % 4 == 0:
+                own = int(busy[end] - busy[start])
+                own += int(-held[start] if length == 2 else held[end])
+            pays[start] = min(never, own + int(ahead[end + lag]))
+        ahead = np.minimum.accumulate(pays[::-1])[::-1]
+    return 16 * int(ahead[0]), int(busy[-1] + 6 * held[-1])
+
+
+def test_prices_of_sixteen_microbatches_show_282_and_no_more() -> None:
+    """Four ranks of two chunks, room for 6, 16 microbatches: the prices are summed up once more.
+
+    They refute every schedule of 281 ticks, and leave one of 282 open.
+    """
+    problem = tight_loop(16, 6).problem()
+    best = [*found(problem, 281)][-1]
+    search = Search(problem, SolveOptions())
+    search.admit(best, "prices", problem)
+    kept = search.certificate
+    assert isinstance(kept, TickPrices)
+    for horizon in range(kept.bound - 3, kept.bound + 3):
+        paid, for_sale = least_paid(kept, horizon)
+        is_refuted = refusal(problem, replace(kept, bound=horizon + 1)) is None
+        assert is_refuted == (paid > for_sale) == (horizon < kept.bound)
+    assert kept.bound == 282

@@ -58,7 +58,7 @@ class SolvingJob:
 
     def _ended(self, found: Result) -> dict[str, object]:
         ends = {"best": found.makespan, "bound": found.best_bound, "seconds": self._seconds()}
-        said = f"{found.status.value}. {found.reason}".rstrip(". ")
+        said = f"{found.statement}. {found.reason}".rstrip(". ")
         if found.schedule is None:
             return {**ends, "said": said, "orders": None}
         made = ScheduleFile.of(self._given.problem, found.schedule, pipeline=self._given.pipeline)

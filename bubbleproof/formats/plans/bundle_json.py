@@ -212,7 +212,7 @@ def read_deployment_bundles(
             raise UnusableInput("deployments", "the proofs of every deployment", "none")
         if layout.numbers != deployments.digest:
             expected = "those of this model, cluster and batch; plan the file again"
-            raise UnusableInput("numbers", expected, "the numbers of others")
+            raise UnusableInput("numbers", expected, "those of others, or of a plan with --yours")
         return tuple(
             (row.deployment, _bundle(spaces[row.deployment], row.candidates, where))
             if row.deployment in spaces

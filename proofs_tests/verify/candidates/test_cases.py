@@ -136,6 +136,23 @@ def test_a_proof_by_cases_shows_what_no_relaxation_does(proof: Cases) -> None:
     assert "is not about a makespan" in str(candidate_refusal(PIPELINE, ALLOWED, more))
 
 
+def test_a_proof_that_was_asked_for_less_is_written_with_what_it_shows() -> None:
+    """The checker refuses it one tick higher; what is chosen by plain models is never below it."""
+    options = SolveOptions(time_limit=PATIENCE, threads=1)
+    best = least()
+    for asked in (1, best // 2, best - 1):
+        for most in (None, best):
+            found = proof_by_cases(PIPELINE, ALLOWED, asked, options, most)
+            assert found is not None
+            assert asked <= found.bound <= best
+            assert candidate_refusal(PIPELINE, ALLOWED, found) is None
+            certificates = [one for one in found.proofs if one is not None]
+            assert min(one.bound for one in certificates) >= found.bound
+            more = tuple(one and replace(one, bound=found.bound + 1) for one in found.proofs)
+            stronger = Cases(bound=found.bound + 1, proofs=more)
+            assert candidate_refusal(PIPELINE, ALLOWED, stronger) is not None
+
+
 def test_no_case_may_be_missing_or_stand_twice(proof: Cases) -> None:
     for number in range(len(proof.proofs)):
         without = replace(proof, proofs=proof.proofs[:number] + proof.proofs[number + 1 :])
