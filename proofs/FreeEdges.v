@@ -176,6 +176,40 @@ Proof.
   destruct It as [It|It]; [apply (class_alike _ B t It) | apply (class_alike _ F t It)].
 Qed.
 
+(* One life holds no more than its store does. *)
+Lemma held_by_one : forall f st now, In f lives -> nth_error stores (in_store f) = Some st ->
+  check_life k (arcs_of es) f = true /\
+  (forall j, In j (numbers f) -> 0 <= level l s f j now) /\
+  total (map (fun j => level l s f j now) (numbers f)) <= held k s now (events _ st).
+Proof.
+  intros f st now If St. set (some := store_lives lives (in_store f)).
+  assert (Isome : In f some) by (apply filter_In; split; [exact If | apply Nat.eqb_refl]).
+  pose proof (store_checked (in_store f) st f St Isome) as Cs. fold some in Cs.
+  assert (Fines : forall f', In f' some -> check_life k (arcs_of es) f' = true).
+  { unfold check_store in Cs. rewrite !andb_true_iff, !forallb_forall in Cs. apply Cs. }
+  assert (Never : forall f' x, In f' some -> In x (numbers f') -> 0 <= level l s f' x now).
+  { intros f' x I' Ix. apply in_seq in Ix.
+    apply (never_below l es stores s V f' (Fines f' I')). lia. }
+  split; [exact (Fines f Isome)|]. split; [intros j; exact (Never f j Isome)|].
+  rewrite (held_by_lives st some now Cs (nth_error_In _ _ St)).
+  apply (total_has (fun f' => total (map (fun x => level l s f' x now) (numbers f'))) some f);
+    [|exact Isome]. intros f' I'.
+  apply (total_least (fun x => level l s f' x now) (numbers f') 0). intros x Ix. auto.
+Qed.
+
+(* Where a life acquires more than its store has room for, there is no plan. *)
+Theorem acquired_fits : forall f st c, In f lives -> nth_error stores (in_store f) = Some st ->
+  capacity _ st = Some c -> begins f <> [] -> base _ st + acquired f <= c.
+Proof.
+  intros f st c If St Cap Some_. assert (L : (0 < length (begins f))%nat).
+  { destruct (begins f); [congruence | cbn; lia]. }
+  destruct (held_by_one f st (begin_of s f 0) If St) as (Fine & Never & All).
+  pose proof (room _ _ _ _ V st (begin_of s f 0) (nth_error_In _ _ St)) as Most.
+  rewrite Cap in Most. pose proof (level_at_begin l es stores s V f Fine 0 L) as A.
+  pose proof (total_has (fun j => level l s f j (begin_of s f 0)) (numbers f) 0%nat Never
+    ltac:(apply in_seq; lia)) as B. cbn beta in B. lia.
+Qed.
+
 Theorem memory_edge_kept : forall a b lag, In (a, b, lag) (all_memory_edges stores lives) ->
   s a + ticks k a + lag <= s b.
 Proof.
@@ -192,26 +226,13 @@ Proof.
   apply Nat.eqb_eq in Len.
   pose proof (class_sorted _ Cb) as UpB. pose proof (class_sorted _ Cf) as UpF.
   pose proof (class_alike _ Cf) as SameF.
-  set (some := store_lives lives (in_store f)) in *.
-  assert (Isome : In f some) by (apply filter_In; split; [exact If | apply Nat.eqb_refl]).
-  pose proof (store_checked (in_store f) st f St Isome) as Cs. fold some in Cs.
-  assert (Fines : forall f', In f' some -> check_life k (arcs_of es) f' = true).
-  { unfold check_store in Cs. rewrite !andb_true_iff, !forallb_forall in Cs. apply Cs. }
   assert (Ist : In st stores) by (apply (nth_error_In _ _ St)).
   set (h := kept_at_least f) in *. set (j := (i + n)%nat) in *.
   assert (Lj : (j < length (begins f))%nat) by lia.
   set (now := begin_of s f j). change (s (pick j (begins f))) with now.
   change (s (pick i (finishes f)) + ticks k (pick i (finishes f))) with (end_of l s f i).
   rewrite Z.add_0_r. destruct (Z_le_gt_dec (end_of l s f i) now) as [Done|Late]; [exact Done|].
-  exfalso.
-  pose proof (held_by_lives st some now Cs Ist) as Held.
-  assert (Never : forall f' x, In f' some -> In x (numbers f') -> 0 <= level l s f' x now).
-  { intros f' x I' Ix. apply in_seq in Ix.
-    apply (never_below l es stores s V f' (Fines f' I')). lia. }
-  assert (All : total (map (fun x => level l s f x now) (numbers f)) <= held k s now (events _ st)).
-  { rewrite Held. apply (total_has (fun f' => total (map (fun x => level l s f' x now) (numbers f')))
-      some f); [|exact Isome]. intros f' I'.
-    apply (total_least (fun x => level l s f' x now) (numbers f') 0). intros x Ix. auto. }
+  exfalso. destruct (held_by_one f st now If St) as (Fine & Never & All).
   pose proof (room _ _ _ _ V st now Ist) as Most. rewrite Cap in Most.
   assert (N : numbers f = seq 0 i ++ seq i n ++ seq j 1 ++ seq (S j) (length (begins f) - S j)).
   { unfold numbers. replace (length (begins f)) with (i + (n + (1 + (length (begins f) - S j))))%nat
@@ -220,20 +241,20 @@ Proof.
   rewrite N, !map_app, !total_app in All.
   assert (Low : forall from len, (from + len <= length (begins f))%nat ->
     0 <= total (map (fun x => level l s f x now) (seq from len))).
-  { intros from len L'. apply (total_least _ _ 0). intros x Ix. apply Never; [exact Isome|].
+  { intros from len L'. apply (total_least _ _ 0). intros x Ix. apply Never.
     apply in_seq in Ix. apply in_seq. lia. }
   pose proof (Low 0%nat i ltac:(lia)) as L1.
   pose proof (Low (S j) (length (begins f) - S j)%nat ltac:(lia)) as L3.
   assert (L2 : h * Z.of_nat n <= total (map (fun x => level l s f x now) (seq i n))).
   { rewrite <- (seq_length n i) at 1. apply total_least. intros x Ix. apply in_seq in Ix.
-    apply (level_within l es stores s V f (Fines f Isome)); [lia| |].
+    apply (level_within l es stores s V f Fine); [lia| |].
     - apply UpB; lia.
     - enough (end_of l s f i <= end_of l s f x) by lia. unfold end_of. fold k.
       destruct (SameF (pick i (finishes f))) as (_ & Di & _); [apply nth_In; lia|].
       destruct (SameF (pick x (finishes f))) as (_ & Dx & _); [apply nth_In; lia|].
       rewrite Di, Dx. specialize (UpF i x ltac:(lia) ltac:(lia)). lia. }
   assert (La : level l s f j now = acquired f)
-    by exact (level_at_begin l es stores s V f (Fines f Isome) j Lj).
+    by exact (level_at_begin l es stores s V f Fine j Lj).
   cbn [seq map total] in All. rewrite La in All.
   assert (Big : c - base _ st - acquired f < h * Z.of_nat n).
   { rewrite <- Room. pose proof (Z.mul_succ_div_gt (c - base _ st - acquired f) h P2).
@@ -252,7 +273,7 @@ Theorem plan_with_free_edges : forall l es stores gs lives all,
 Proof.
   intros l es stores gs lives all H s0 V0. unfold check_free in H.
   rewrite !andb_true_iff, forallb_forall in H. destruct H as [[[W G] Ls] All].
-  destruct (in_order_of_groups l es stores gs G s0 V0) as (s & V & L & Sorted).
+  destruct (in_order_of_groups l es stores gs G s0 V0) as (s & V & L & _ & Sorted).
   exists s. split; [exact V|]. split; [|exact L].
   constructor; [|exact (turns _ _ _ _ V) | exact (room _ _ _ _ V)].
   intros a b lag I Ka Kb. specialize (All _ I). cbn in All. apply has_edge_is in All.

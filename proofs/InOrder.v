@@ -208,6 +208,8 @@ Theorem in_order_of_groups : forall l es stores gs, check_groups l es stores gs 
   forall s, plan (index_of l) es stores s -> exists s', plan (index_of l) es stores s' /\
     (forall counts first last, lies (index_of l) counts s first last ->
       lies (index_of l) counts s' first last) /\
+    (forall st now, In st stores ->
+      held (index_of l) s' now (events _ st) = held (index_of l) s now (events _ st)) /\
     forall g, In g gs -> sorted s' g.
 Proof.
   intros l es stores gs H s V. unfold check_groups in H. rewrite !andb_true_iff in H.
@@ -216,14 +218,17 @@ Proof.
   enough (exists s', plan (index_of l) es stores s' /\
     (forall counts first last, lies (index_of l) counts s first last ->
       lies (index_of l) counts s' first last) /\
+    (forall st now, In st stores ->
+      held (index_of l) s' now (events _ st) = held (index_of l) s now (events _ st)) /\
     forall g, In g gs -> sorted s' g) by assumption.
   induction gs as [|g gs IH].
-  - exists s. split; [exact V|]. split; [auto | intros g []].
+  - exists s. split; [exact V|]. split; [auto|]. split; [auto | intros g []].
   - cbn in Apart. assert (Rest := later_once _ _ Apart).
-    destruct (IH Rest (fun x I => Gs x (or_intror I))) as (s1 & V1 & L1 & S1).
-    assert (C := Gs g (or_introl eq_refl)). exists (resorted g s1). split; [|split].
+    destruct (IH Rest (fun x I => Gs x (or_intror I))) as (s1 & V1 & L1 & H1 & S1).
+    assert (C := Gs g (or_introl eq_refl)). exists (resorted g s1). split; [|split; [|split]].
     + exact (resorted_plan l es stores g C Once Owned s1 V1).
     + intros counts first last L. apply (resorted_lies l es stores g C), L1, L.
+    + intros st now I. rewrite (resorted_held l es stores g C Once Owned s1 st now I). exact (H1 st now I).
     + intros g' [<-|I]; [exact (resorted_sorted l es stores g C s1)|].
       assert (elsewhere : forall row t, In row g' -> In t row -> ~ In t (concat g)).
       { intros row t Ir It J. apply (both_once (concat g) (concat (map (@concat positive) gs)) t Apart J).

@@ -5,9 +5,13 @@
    duration of x with its lag, of either sign. Starts are 0 or more (`keeps`). The least start of a
    task is the greatest weight of a walk that ends in it, which has no more arcs than there are nodes
    (`greatest`): a longer one comes to a node twice, and without the cycle weighs no less
-   (`shortened`). That least starts are one, not two, is plain: each is below the other. *)
+   (`shortened`). That least starts are one, not two, is plain: each is below the other.
+
+   `Program` below says which arcs a program has, and that starts keep them exactly where its rows keep
+   rules 3 and 4 (`waiting_is_rules`); so the lemma is one of rows too (`program_has_starts`). *)
 
 Require Import ZArith Lia List.
+From Bubbleproof Require Import Definitions Stores AllRules.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -168,4 +172,138 @@ Proof.
       clear. revert a y b. induction l as [|c l IH]; intros a y b; [reflexivity|]. exact (IH a y c). }
   specialize (F _ _ W x (l ++ [x]) eq_refl). rewrite last_last in F. lia.
 Qed.
+
+(* Nothing starts before x: then the left shift has x at 0, and takes no longer from x on. *)
+Theorem left_shift_takes_no_longer : forall s x, keeps s -> (forall y, s x <= s y) ->
+  left_shift x = 0 /\ forall y, left_shift y <= s y - s x.
+Proof.
+  intros s x [P K] F. assert (L : forall y, left_shift y <= s y - s x).
+  { apply (left_shift_is_least (fun y => s y - s x)). split.
+    - intros y. specialize (F y). lia.
+    - intros a b w I. specialize (K a b w I). lia. }
+  split; [|exact L]. specialize (L x). destruct (greatest_is (length nodes) x) as (l & W).
+  pose proof (greatest_walk (length nodes) [x] 0 (stay x) x [] eq_refl ltac:(cbn; lia)) as Z.
+  unfold left_shift in *. lia.
+Qed.
 End LeftShift.
+
+(* ---- The arcs of a program are what rules 3 and 4 ask. ---- *)
+
+(* A program lists the places (resource, task) in the order of each resource, without starts. Which
+   rows it has (rules 1 and 2) does not depend on them. *)
+Section Program.
+
+Variable T : Type.
+Variable same : forall x y : T, {x = y} + {x <> y}.
+Variable p : problem T.
+Variable program : list (Z * T).
+
+Definition rows_at (s : T -> Z) : schedule T := map (fun x => Row T (fst x) (snd x) (s (snd x))) program.
+Definition order_on (r : Z) : list T := map snd (filter (fun x => fst x =? r) program).
+
+Fixpoint turn_arcs (l : list T) : list (T * T * Z) :=
+  match l with
+  | x :: (y :: _) as rest => (x, y, duration _ p x) :: turn_arcs rest
+  | _ => []
+  end.
+
+Definition waiting : list (T * T * Z) :=
+  map (fun e => (fst e, duration _ p (fst (fst e)) + snd e)) (edges _ p) ++
+  flat_map (fun r => turn_arcs (order_on r)) (map fst program).
+
+Lemma here_is : forall s r, here T r (rows_at s) = map (fun t => Row T r t (s t)) (order_on r).
+Proof.
+  intros s r. unfold here, rows_at, order_on. induction program as [|[q t] rest IH]; [reflexivity|].
+  cbn. destruct (Z.eqb_spec q r) as [->|]; cbn; [f_equal|]; exact IH.
+Qed.
+
+Lemma turns_kept : forall s r l, in_order T p (map (fun t => Row T r t (s t)) l) <->
+  forall x y w, In (x, y, w) (turn_arcs l) -> s x + w <= s y.
+Proof.
+  intros s r. induction l as [|x [|y l] IH]; [cbn; tauto|cbn; tauto|].
+  change (s x + duration _ p x <= s y /\ in_order T p (map (fun t => Row T r t (s t)) (y :: l)) <->
+    forall a b w, In (a, b, w) ((x, y, duration _ p x) :: turn_arcs (y :: l)) -> s a + w <= s b).
+  rewrite IH. split.
+  - intros [A B] a b w [[= <- <- <-]|I]; [exact A | exact (B a b w I)].
+  - intros H. split; [apply H; left; reflexivity|]. intros a b w I. apply H. right. exact I.
+Qed.
+
+(* The problem is written out: edges are between tasks, and the program lists every task. *)
+Hypothesis Between : forall a b lag, In (a, b, lag) (edges _ p) ->
+  In a (map snd program) /\ In b (map snd program).
+
+Theorem waiting_is_rules : forall s, (forall x, 0 <= s x) ->
+  (keeps T waiting s <-> dependencies T p (rows_at s) /\ ordered T p (rows_at s)).
+Proof.
+  intros s P. unfold keeps, dependencies, ordered, waiting, rows_at.
+  assert (R : forall t, In t (map snd program) -> exists x, In x (rows_at s) /\ task _ x = t /\ start _ x = s t).
+  { intros t I. apply in_map_iff in I as (x & <- & I). exists (Row T (fst x) (snd x) (s (snd x))).
+    split; [apply (in_map (fun x => Row T (fst x) (snd x) (s (snd x)))), I | split; reflexivity]. }
+  split.
+  - intros [_ K]. split; [split|].
+    + intros a b lag x y I Ix Iy <- <-. apply in_map_iff in Ix as (u & <- & _), Iy as (v & <- & _).
+      unfold finish. cbn in *. rewrite <- Z.add_assoc. apply K, in_or_app. left.
+      apply (in_map (fun e => (fst e, duration _ p (fst (fst e)) + snd e))) in I. exact I.
+    + intros x Ix. apply in_map_iff in Ix as (u & <- & _). apply P.
+    + intros r. fold (rows_at s). rewrite here_is. apply turns_kept. intros x y w I. apply K, in_or_app. right.
+      apply in_flat_map. exists r. split; [|exact I]. unfold order_on in I.
+      destruct (filter (fun x => fst x =? r) program) as [|z rest] eqn:F; [destruct I|].
+      assert (J : In z (filter (fun x => fst x =? r) program)) by (rewrite F; left; reflexivity).
+      apply filter_In in J as [J E]. apply Z.eqb_eq in E. subst r. apply in_map, J.
+  - intros [[D _] O]. split; [exact P|]. intros x y w I. apply in_app_or in I as [I|I].
+    + apply in_map_iff in I as ([[a b] lag] & [= <- <- <-] & I). cbn.
+      destruct (Between a b lag I) as [Ia Ib]. destruct (R a Ia) as (u & Iu & Ea & <-).
+      destruct (R b Ib) as (v & Iv & Eb & <-). specialize (D a b lag u v I Iu Iv Ea Eb).
+      unfold finish in D. rewrite Ea in D. lia.
+    + apply in_flat_map in I as (r & _ & I). specialize (O r). fold (rows_at s) in O.
+      rewrite here_is in O. exact (proj1 (turns_kept s r _) O x y w I).
+Qed.
+
+(* Lemma 2 of rows: a program that lists each place once has starts with which rules 1 to 4 are kept
+   exactly where no cycle of waiting takes time, and the left shift is then the least. *)
+Hypothesis Listed : complete T p (rows_at (fun _ => 0)).
+Hypothesis AtHome : forall x, In x program -> In (fst x) (homes _ p (snd x)).
+
+Definition kept_by (s : T -> Z) := complete T p (rows_at s) /\ placed T p (rows_at s) /\
+  dependencies T p (rows_at s) /\ ordered T p (rows_at s).
+
+Lemma always_listed : forall s, complete T p (rows_at s) /\ placed T p (rows_at s).
+Proof.
+  intros s. assert (S : forall s, map (site T) (rows_at s) = program).
+  { intros s'. unfold rows_at. rewrite map_map. rewrite <- (map_id program) at 2.
+    apply map_ext. intros [r t]. reflexivity. }
+  destruct Listed as (A & B & C). rewrite S in A, C. split; [split; [|split]|split].
+  - rewrite S. exact A.
+  - intros x I. apply in_map_iff in I as (u & <- & I). cbn.
+    exact (B _ (in_map (fun x => Row T (fst x) (snd x) 0) program u I)).
+  - rewrite S. exact C.
+  - intros x I. apply in_map_iff in I as (u & <- & I). exact (AtHome u I).
+  - intros x y I J E. apply in_map_iff in I as (u & <- & _), J as (v & <- & _). cbn in *. congruence.
+Qed.
+
+Theorem program_has_starts :
+  ((exists s, kept_by s) <-> forall x, ~ takes_time T waiting x) /\
+  ((forall x, ~ takes_time T waiting x) -> kept_by (left_shift T same waiting)) /\
+  forall s, kept_by s -> forall x, In x (map snd program) -> left_shift T same waiting x <= s x.
+Proof.
+  assert (K : forall s, kept_by s -> keeps T waiting (fun x => Z.max 0 (s x)) /\
+    forall x, In x (map snd program) -> Z.max 0 (s x) = s x).
+  { intros s (_ & _ & D & O).
+    assert (E : forall x, In x (map snd program) -> Z.max 0 (s x) = s x).
+    { intros x I. apply in_map_iff in I as (u & <- & I). apply Z.max_r.
+      exact (proj2 D _ (in_map (fun x => Row T (fst x) (snd x) (s (snd x))) program u I)). }
+    split; [|exact E]. apply waiting_is_rules; [intros; lia|].
+    replace (rows_at (fun x => Z.max 0 (s x))) with (rows_at s); [split; assumption|].
+    apply map_ext_in. intros u I. cbn. rewrite E; [reflexivity | apply in_map, I]. }
+  assert (L : (forall x, ~ takes_time T waiting x) -> kept_by (left_shift T same waiting)).
+  { intros C. destruct (left_shift_keeps T same waiting C) as [P Q].
+    destruct (always_listed (left_shift T same waiting)) as [A B].
+    split; [exact A|]. split; [exact B|]. apply waiting_is_rules; [exact P|]. split; assumption. }
+  split; [split|split].
+  - intros (s & H). exact (no_cycle_takes_time T waiting _ (proj1 (K s H))).
+  - intros C. exists (left_shift T same waiting). exact (L C).
+  - exact L.
+  - intros s H x I. destruct (K s H) as [A B]. rewrite <- (B x I).
+    exact (left_shift_is_least T same waiting _ A x).
+Qed.
+End Program.

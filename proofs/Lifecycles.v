@@ -212,7 +212,7 @@ Proof.
   apply walk_true in W. rewrite last_last in W. unfold moment_of, event_of. cbn. lia.
 Qed.
 
-Lemma forced_ordered : forall j sts a ended, forced k (arcs_of es) j a ended sts = true ->
+Theorem forced_ordered : forall j sts a ended, forced k (arcs_of es) j a ended sts = true ->
   ordered (s a + if ended then ticks k a else 0) (map (event_of j) sts).
 Proof.
   intros j. induction sts as [|x sts IH]; intros a ended H; [exact I|]. cbn [forced] in H.

@@ -3,7 +3,7 @@
    A program is one list of rows a rank. A row runs a task, or is the SEND or the RECV of a message;
    a message goes from the rank (`home`) of its producer to that of its consumer. A computation is
    one event; an end of a message is posted, starts, and ends, three events. What each of them needs
-   to have happened is `needs`, and Waiting.v says what follows. *)
+   to have happened is `needs`, and WaitGraph.v says what follows. *)
 
 Require Import ZArith List Lia Bool.
 From Bubbleproof Require Import WaitGraph.

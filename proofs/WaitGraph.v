@@ -166,12 +166,27 @@ Qed.
 
 (* ---- Whatever happens first, the same happens (lemma 6 of docs/guide/formal.md). ---- *)
 
-(* What may happen still may after another, and both orders come to the same. *)
+(* What may happen still may after another. *)
 Theorem possible_stays : forall l e f, may l e -> may l f -> e <> f -> may (e :: l) f.
 Proof.
   intros l e f (_ & _ & _) (I & N & H) D. split; [exact I|]. split.
   - intros [->|J]; tauto.
   - intros g J. right. exact (H g J).
+Qed.
+
+(* So both orders come to the same: the same has happened, and the same may happen next. *)
+Theorem both_orders_alike : forall l e f, reached l -> may l e -> may l f -> e <> f ->
+  reached (f :: e :: l) /\ reached (e :: f :: l) /\
+  (forall g, In g (f :: e :: l) <-> In g (e :: f :: l)) /\
+  forall g, may (f :: e :: l) g <-> may (e :: f :: l) g.
+Proof.
+  intros l e f R Me Mf D. assert (S : forall g, In g (f :: e :: l) <-> In g (e :: f :: l)).
+  { intros g. cbn. tauto. }
+  split; [|split; [|split; [exact S|]]].
+  - constructor; [constructor; assumption | apply possible_stays; assumption].
+  - constructor; [constructor; assumption | apply possible_stays; congruence || assumption].
+  - intros g. unfold may. rewrite (S g). split; intros (I & N & H);
+      (split; [exact I | split; [exact N | intros x J; apply S, H, J]]).
 Qed.
 
 Lemma stuck_alike : forall k l, reached k -> stands_still k -> reached l -> incl l k.

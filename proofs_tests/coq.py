@@ -10,6 +10,7 @@ import json
 import re
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -31,6 +32,13 @@ needs_coq = pytest.mark.skipif(
 def text_of(name: str) -> str:
     """A file of ``proofs/``."""
     return (PROOFS / name).read_text("utf-8")
+
+
+@cache
+def asked() -> tuple[str, ...]:
+    """The theorems of which ``Assumptions.v`` has Coq name what they rest on."""
+    listed = text_of("Assumptions.v").split("every_theorem := (")[1]
+    return tuple(re.findall(r"^  (\w+)(?:,|\)\.)$", listed, re.MULTILINE))
 
 
 def coqc(folder: Path, name: str, library: Path) -> subprocess.CompletedProcess[str]:

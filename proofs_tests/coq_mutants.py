@@ -182,5 +182,26 @@ MUTANTS = {
         " /\\\n                    source T home k <> target T home k",
         "",
     ),
+    "an edge to what the program lacks": (
+        "LeftShift.v",
+        "In a (map snd program) /\\ In b (map snd program).",
+        "In a (map snd program).",
+    ),
+    "a task that starts before the first": (
+        "LeftShift.v",
+        "keeps s -> (forall y, s x <= s y) ->",
+        "keeps s -> 0 <= s x ->",
+    ),
+    "steps that are one": ("WaitGraph.v", "may l f -> e <> f ->", "may l f -> True ->"),
+    "a load that sorting moves": (
+        "InOrder.v",
+        "= held (index_of l) s now (events _ st)) /\\",
+        "= held (index_of l) s (now + 1) (events _ st)) /\\",
+    ),
+    "a life that may fill no store": (
+        "FreeEdges.v",
+        "base _ st + acquired f <= c.",
+        "base _ st + acquired f < c.",
+    ),
     **BOUND_MUTANTS,
 }

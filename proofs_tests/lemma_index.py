@@ -3,9 +3,10 @@
     python -m proofs_tests.lemma_index
 
 reads the lemmas and their lines ``*Shown by:*`` from the page, finds each thing that they name (a
-theorem of Coq in ``proofs/``, a theorem of ``bubbleproof prove``, a test, a file of code), and
-writes the table between the marks. What is not there is an error, so that no reference outlives its
-target. ``test_lemma_index.py`` makes the table again.
+theorem of Coq that ``proofs/Assumptions.v`` asks about, a theorem of ``bubbleproof prove``, a test,
+a file of code), and writes the table between the marks. Behind a theorem stands in brackets what of
+the lemma it proves. What is not there is an error, so that no reference outlives its target.
+``test_lemma_index.py`` makes the table again.
 """
 
 from __future__ import annotations
@@ -17,33 +18,38 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from benchmarks.markdown import cell, markdown_table
+from benchmarks.markdown import markdown_table
 from bubbleproof.papers.theorems.theorem_library import theorems
-from proofs_tests.coq import FILES, NAMED, text_of
+from proofs_tests.coq import asked
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "guide" / "formal.md"
 BEGIN, END = "<!-- lemma index -->\n", "<!-- end of the lemmas -->\n"
 _LEMMA = re.compile(r"^\*\*Lemma (\d+) \((.+?)\)\.\*\*", re.MULTILINE)
 _SHOWN = re.compile(r"^\*Shown by:\* (.+?)\.\n", re.MULTILINE | re.DOTALL)
-KINDS = ("coq", "z3", "test", "code")
-HEADER = ("lemma", "proved by a machine", "looked at by tests", "decided by")
+_NAMED = re.compile(r"`([^`]+)`(?:\s+\(([^)]+)\))?")
+PROVERS = ("coq", "z3")
+KINDS = (*PROVERS, "test", "code")
+HEADER = ("lemma", "proved by a machine (of what)", "looked at by tests", "decided by")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownLemma:
-    """A lemma of the page: its number, its name, and what shows it by kind (``KINDS``)."""
+    """A lemma of the page: its number, its name, and what shows it by kind (``KINDS``).
+
+    What shows it has a name, and says of what part ("" where a test or code leaves that out).
+    """
 
     number: int
     name: str
-    shown_by: dict[str, tuple[str, ...]]
+    shown_by: dict[str, tuple[tuple[str, str], ...]]
 
 
 def lemmas(page: str) -> list[ShownLemma]:
     """The lemmas of a page in its order.
 
-    Raises ``ValueError`` where numbers do not go up by one, where a lemma is shown by nothing, or
-    by something of no known kind.
+    Raises ``ValueError`` where numbers do not go up by one, where a lemma is shown by nothing, by
+    something of no known kind, or by a theorem of which no part is told.
     """
     found = []
     starts = [*_LEMMA.finditer(page)]
@@ -58,14 +64,16 @@ def lemmas(page: str) -> list[ShownLemma]:
     return found
 
 
-def _kinds(text: str, number: int) -> dict[str, tuple[str, ...]]:
-    """What a line names, by kind: ``coq `a`, `b`; test `c` ``."""
-    by_kind: dict[str, tuple[str, ...]] = {}
+def _kinds(text: str, number: int) -> dict[str, tuple[tuple[str, str], ...]]:
+    """What a line names, by kind: ``coq `a` (the bound), `b` (the peak); test `c` ``."""
+    by_kind: dict[str, tuple[tuple[str, str], ...]] = {}
     for part in text.split(";"):
         kind, names = [*part.split(maxsplit=1), ""][:2]
         if kind not in KINDS or kind in by_kind:
             raise ValueError(f"lemma {number}: {kind!r} must be one of {', '.join(KINDS)}, once")
-        by_kind[kind] = tuple(re.findall(r"`([^`]+)`", names))
+        by_kind[kind] = tuple((a, " ".join(of.split())) for a, of in _NAMED.findall(names))
+        if bare := [name for name, of in by_kind[kind] if kind in PROVERS and not of]:
+            raise ValueError(f"lemma {number}: {kind} `{bare[0]}` must say (of what) it is a proof")
     return by_kind
 
 
@@ -75,18 +83,13 @@ def missing(lemma: ShownLemma) -> list[str]:
     return [
         f"lemma {lemma.number}: {kind} {name}"
         for kind, names in lemma.shown_by.items()
-        for name in names
+        for name, _ in names
         if not is_there[kind](name)
     ]
 
 
 def _in_coq(name: str) -> bool:
-    return name in _coq_names()
-
-
-@cache
-def _coq_names() -> frozenset[str]:
-    return frozenset(name for file in FILES for name in NAMED.findall(text_of(file)))
+    return name in asked()
 
 
 def _in_z3(name: str) -> bool:
@@ -113,12 +116,13 @@ def table(page: str) -> str:
     found = lemmas(page)
     if wrong := [each for lemma in found for each in missing(lemma)]:
         raise ValueError(f"the page names what is not there: {'; '.join(wrong)}")
-    by_machine = sum(bool({"coq", "z3"} & lemma.shown_by.keys()) for lemma in found)
+    by_machine = sum(bool({*PROVERS} & lemma.shown_by.keys()) for lemma in found)
     return "\n".join(
         (
-            f"{by_machine} of {len(found)} lemmas are proved by Coq or Z3 as well as here;",
-            "the others are proved on this page alone, and tests hold them against exhaustive",
-            "searches. Made by `python -m proofs_tests.lemma_index`.\n",
+            f"{by_machine} of {len(found)} lemmas have a theorem of Coq or Z3.",
+            "It proves what stands in brackets behind it, no more. The rest of a lemma is",
+            "proved on this page alone, and tests look at it. Made by",
+            "`python -m proofs_tests.lemma_index`.\n",
             markdown_table(HEADER, [_row(lemma) for lemma in found]),
         )
     )
@@ -126,11 +130,13 @@ def table(page: str) -> str:
 
 def _row(lemma: ShownLemma) -> tuple[str, ...]:
     shown = lemma.shown_by
-    machine = [f"{kind} `{name}`" for kind in ("coq", "z3") for name in shown.get(kind, ())]
-    tests = [f"`{name.rpartition('/')[2]}`" for name in shown.get("test", ())]
-    code = [f"[{name.rpartition('/')[2]}](../../{name})" for name in shown.get("code", ())]
-    parts = (f"{lemma.number}, {lemma.name}", *map(", ".join, (machine, tests, code)))
-    return tuple(cell(part) for part in parts)
+    machine = [f"{kind} `{name}` ({of})" for kind in PROVERS for name, of in shown.get(kind, ())]
+    tests = [
+        f"`{name.rpartition('/')[2]}`" + (f" ({of})" if of else "")
+        for name, of in shown.get("test", ())
+    ]
+    code = [f"[{name.rpartition('/')[2]}](../../{name})" for name, _ in shown.get("code", ())]
+    return (f"{lemma.number}, {lemma.name}", *map(", ".join, (machine, tests, code)))
 
 
 def with_table(page: str) -> str:

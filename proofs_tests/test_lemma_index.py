@@ -8,7 +8,8 @@ from proofs_tests.lemma_index import BEGIN, END, PAGE, lemmas, missing, with_tab
 
 RIGHT = """\
 **Lemma 1 (one).** It holds.
-*Shown by:* coq `packing`; test `proofs_tests/test_lemma_index.py::test_the_table_is_up_to_date`.
+*Shown by:* coq `packing` (a bound);
+test `proofs_tests/test_lemma_index.py::test_the_table_is_up_to_date`.
 """
 
 
@@ -24,11 +25,17 @@ def test_every_lemma_has_a_test_or_a_proof_and_a_judge() -> None:
         assert lemma.shown_by.keys() & {"coq", "z3", "test"}, lemma.name
 
 
+def test_the_table_says_of_what_a_theorem_is_a_proof() -> None:
+    page = with_table(f"{RIGHT}{BEGIN}{END}")
+    assert "| 1, one | coq `packing` (a bound) |" in page
+
+
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        ("coq `no_such_theorem`", "coq no_such_theorem"),
-        ("z3 `no-theorem`", "z3 no-theorem"),
+        ("coq `no_such_theorem` (all)", "coq no_such_theorem"),
+        ("coq `life_ordered` (a lemma that is not asked)", "coq life_ordered"),
+        ("z3 `no-theorem` (all)", "z3 no-theorem"),
         ("test `proofs_tests/test_lemma_index.py::test_nothing`", "test_nothing"),
         ("test `proofs_tests/test_nowhere.py::test_nothing`", "test_nowhere"),
         ("code `verify/nothing.py`", "verify/nothing.py"),
@@ -52,6 +59,10 @@ def test_what_is_there_is_accepted() -> None:
         (RIGHT.replace("Lemma 1", "Lemma 2"), "lemma 2 .one. stands where lemma 1 should"),
         (RIGHT.replace("*Shown by:*", "By"), "has no line"),
         (RIGHT.replace("coq", "faith"), "'faith' must be one of"),
+        (
+            RIGHT.replace(" (a bound)", ""),
+            "coq `packing` must say .of what.",
+        ),
         (RIGHT + RIGHT, "stands where lemma 2 should"),
     ],
 )

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bubbleproof.theory.model.actions import Action
+from bubbleproof.theory.model.actions import Action, ActionTable
 from bubbleproof.theory.model.measures import measure
-from bubbleproof.theory.model.problem import Edges, Problem
+from bubbleproof.theory.model.problem import Edges, Occupancy, Problem, Resource
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import (
@@ -99,6 +99,32 @@ def test_left_shifting_never_increases_a_start_or_the_makespan(
     assert (shifted.start <= late.start).all()
     assert measure(problem, shifted).makespan <= measure(problem, late).makespan
     assert (left_shift(problem, shifted.program).start == shifted.start).all()
+
+
+def test_a_transfer_before_all_computations_can_make_the_left_shift_longer() -> None:
+    # A load of 10 ticks before rank 1's forward, and rank 0's forward, of 1 tick each. At 0, 10 and
+    # 10 they take 1 tick from the first computation on; as early as they can (0, 10, 0), 11 ticks.
+    texts = ["1LOAD0", "1F0", "0F0"]
+    problem = Problem(
+        resources=(
+            Resource(name="rank 0", rank=0),
+            Resource(name="rank 1", rank=1),
+            Resource(name="link 0-1"),
+        ),
+        actions=ActionTable.from_actions(Action.parse(text) for text in texts),
+        duration=np.array([10, 1, 1]),
+        occupancy=Occupancy(task=np.arange(3), resource=np.array([2, 1, 0])),
+        edges=Edges(before=np.array([0]), after=np.array([1]), lag=np.array([0])),
+    )
+    program = Program.from_orders([["0F0"], ["1F0"], ["1LOAD0"]])
+    soonest = left_shift(problem, program)
+    at = {"1LOAD0": 0, "1F0": 10, "0F0": 10}
+    start = np.array([at[str(action)] for action in soonest.program.actions])
+    later = replace(soonest, start=start)
+    assert broken_rules(problem, later) == broken_rules(problem, soonest) == set()
+    assert (soonest.start <= later.start).all()
+    assert measure(problem, later).makespan == 1
+    assert measure(problem, soonest).makespan == 11
 
 
 @given(ordered_pipelines(), st.integers(2, 5))
