@@ -70,6 +70,7 @@ CASES: Mapping[str, Callable[[], ReplayReport]] = {
     "two layers": _of("1f1b", replace(WIDE, layers=2), p=2, m=2),
     "llama in slices": _of("svpp", LLAMA, p=2, m=2, s=2),
     "alike": _of("1f1b", own("alike"), p=2, m=3),
+    "underflow": _of("1f1b", own("fading"), p=2, m=3),
     "negative zeros": _of("zb-h1", own("negative_zeros"), p=2, m=3),
     "zero": lambda: run_replicas(of_family("1f1b"), "3"),
     "replicas": lambda: run_replicas(of_family("1f1b"), None),

@@ -222,3 +222,18 @@ def zero_head() -> OwnModel:
     head = nn.Linear(4, 4)
     nn.init.zeros_(head.weight)
     return model(nn.Linear(4, 4), nn.Sequential(nn.Tanh(), head))
+
+
+class Fading(nn.Module):
+    """A linear whose gradients are less than the least number above 0."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y: torch.Tensor = self.linear(x) * 1e-200 * 1e-200  # at once it would be times 0
+        return y
+
+
+fading = of(linear, Fading)

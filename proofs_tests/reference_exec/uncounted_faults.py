@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict
+from dataclasses import replace
 
 import pytest
 import torch
@@ -152,6 +153,33 @@ def weights_swapped(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     patch.setattr(compute.Compute, "weight", weight)
 
 
+def microbatches_as_each_other(patch: pytest.MonkeyPatch, marks: Marks) -> None:
+    """Every rank runs microbatch 0 where 1 stands in its program, and 1 where 0 stands."""
+
+    def exchange(rank: Rank, *_: object) -> None:
+        rank.actions = [
+            replace(action, microbatch={0: 1, 1: 0}.get(action.microbatch, action.microbatch))
+            for action in rank.actions
+        ]
+        marks.append(rank.rank)
+
+    after(patch, Rank, "__init__", exchange)
+
+
+def doubled_where_all_underflows(patch: pytest.MonkeyPatch, marks: Marks) -> None:
+    """Each gradient that goes back is doubled, where all gradients underflow to 0."""
+    right = compute.Compute.backward
+
+    def backward(self: compute.Compute, key: Key, *given: object, **how: bool) -> object:
+        gradient = right(self, key, *given, **how)  # type: ignore[arg-type]  # passed on
+        if gradient is not None:
+            marks.append(key[1])
+            gradient.mul_(2)
+        return gradient
+
+    patch.setattr(compute.Compute, "backward", backward)
+
+
 FAULTS = ()
 NOT_COUNTED = (
     (work_space, "1f1b", "What an action allocates and frees within itself"),
@@ -165,5 +193,7 @@ NOT_COUNTED = (
     (reference_cycles, "1f1b", "Tensors that only a reference cycle holds"),
     (written_after_the_last, "1f1b", "What is written after the last action"),
     (weights_swapped, "zb-h1", "Which of the first two W"),
+    (microbatches_as_each_other, "1f1b", "Whether microbatches 0 and 1 ran as each other"),
+    (doubled_where_all_underflows, "underflow", "What makes the gradient of"),
     (steps_put_off, "interleaved training", "At which action a stage steps"),
 )

@@ -21,7 +21,7 @@ from bubbleproof.reference_exec.evidence.accounts import (
     peaks_of,
     state_moments,
 )
-from bubbleproof.reference_exec.evidence.alike import alike_data
+from bubbleproof.reference_exec.evidence.alike import added_first, alike_data
 from bubbleproof.reference_exec.evidence.oracle import max_relative_error
 from bubbleproof.reference_exec.evidence.replay_report import NOTHING, RankComparison, ReplayReport
 from bubbleproof.reference_exec.evidence.rounding import NOT_NEAR, nearness
@@ -145,7 +145,7 @@ def compared(
         weight_backward=weight_backward(plan),
         model_notes=description(plan.spec).notes if plan.spec.kind == "own" else (),
         given_types=given_types(plan.spec) if plan.spec.kind == "own" else (),
-        alike=(*alike_data(plan), *unmoved(matched)),
+        alike=(*alike_data(plan), *added_first(plan), *unmoved(matched)),
         counts_work=plan.counts_work,
         flops=RankComparison(*zip(*(rank.flops for rank in worked), strict=True))
         if worked

@@ -7,7 +7,6 @@ from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 _ALWAYS = (
     "Durations: the measured times are shown beside the predicted ones, not compared with them.",
     "What is written after the last action: weights are compared as passes begin and end.",
-    "Which of the first two W of a stage ran first: their sum is the same either way.",
     "Other sizes, other data: one model ran, on the data of its seed.",
 )
 _BACKENDS = {
