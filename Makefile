@@ -45,7 +45,6 @@ site: $(SITE_ENV)/.ready
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	mkdir -p build/rooms && ln -sfn ../.. build/rooms/bubbleproof
 	$(BIN)/mypy
 
 bench: $(READY)
@@ -74,5 +73,5 @@ build/lowest.txt: pyproject.toml proofs_tests/lowest.py
 	$(PYTHON) proofs_tests/lowest.py > $@
 
 clean:
-	rm -rf $(VENV) runs build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
+	rm -rf $(VENV) runs build *.egg-info src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -35,6 +35,7 @@ from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = (
     "bubbleproof",
+    "src",
     "theory",
     "verify",
     "solvers",
@@ -107,7 +108,7 @@ def built_wheel(folder: Path) -> Path:
     for name in SOURCES:
         if (ROOT / name).is_dir():
             skipped = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(ROOT / name, sources / name, ignore=skipped)
+            shutil.copytree(ROOT / name, sources / name, symlinks=True, ignore=skipped)
         else:
             shutil.copy(ROOT / name, sources)
     words = ["pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(folder), "."]

@@ -62,9 +62,11 @@ if TYPE_CHECKING:
     from bubbleproof.theory.pipelines.pipeline import Pipeline
     from bubbleproof.verify.verdict import Verdict, Violation
 
-if not (Path(__file__).parent / "theory" / "__init__.py").is_file():
-    # A checkout: theory, verify, solvers and reference_exec stand beside this folder, not in it.
-    __path__.append(str(Path(__file__).parents[1]))
+_HERE = Path(__file__).resolve().parent
+if (_HERE / "theory").is_symlink() or not (_HERE / "theory").is_dir():
+    # A checkout: theory, verify, solvers and reference_exec stand beside this folder. The links to
+    # them in it are for tools; here each module has one file, where it stands.
+    __path__[:] = [str(_HERE.parent), str(_HERE)]
 
 __all__ = [
     "Pipeline",

@@ -13,7 +13,7 @@ from importlib import import_module
 
 import pytest
 
-from proofs_tests.structure import BESIDE, ROOT, modules
+from proofs_tests.structure import BESIDE, PACKAGE, ROOT, modules
 
 EXAMPLES = [
     name
@@ -41,6 +41,11 @@ def test_a_second_name_of_a_room_is_refused(room: str, statement: str) -> None:
 def test_a_room_is_a_folder_at_the_top_and_nowhere_else(room: str) -> None:
     assert not (ROOT / room).is_symlink()
     assert import_module(f"bubbleproof.{room}").__path__ == [str(ROOT / room)]
+
+
+def test_nothing_else_at_the_top_hides_what_is_in_the_package() -> None:
+    inside, top = ({path.stem for path in folder.iterdir()} for folder in (PACKAGE, ROOT))
+    assert inside & top - {"__pycache__"} == {*BESIDE}
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

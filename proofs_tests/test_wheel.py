@@ -19,7 +19,7 @@ from proofs_tests.patience import PATIENCE
 from proofs_tests.structure import BESIDE
 
 ROOT = Path(__file__).parents[1]
-SOURCES = ("bubbleproof", *BESIDE, "setup.py", "pyproject.toml", "README.md", "LICENSE")
+SOURCES = ("bubbleproof", "src", *BESIDE, "setup.py", "pyproject.toml", "README.md", "LICENSE")
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in SOURCES:
         if (ROOT / name).is_dir():
             skipped = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(ROOT / name, sources / name, ignore=skipped)
+            shutil.copytree(ROOT / name, sources / name, symlinks=True, ignore=skipped)
         else:
             shutil.copy(ROOT / name, sources)
     code = f"from setuptools import build_meta; build_meta.build_wheel({str(target)!r})"

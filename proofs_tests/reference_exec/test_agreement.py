@@ -23,12 +23,13 @@ from bubbleproof.commands.replaying.under_torchrun import OF_ONE_PROCESS, RunPar
 from bubbleproof.reference_exec.drivers import identity
 from bubbleproof.reference_exec.drivers.agreement import Paper, disagreement, refusal
 from bubbleproof.reference_exec.drivers.gloo import RankFailed, run_gloo
-from bubbleproof.reference_exec.drivers.identity import content_digest
+from bubbleproof.reference_exec.drivers.identity import IdentityPart, content_digest, own_files
 from bubbleproof.reference_exec.drivers.place import ProcessPlace
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own import source_digest
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.theory.model.actions import Kind
+from proofs_tests import structure
 from proofs_tests.reference_exec.cases import family_case
 from proofs_tests.reference_exec.launched import Start, free_port, launched, variables
 
@@ -286,3 +287,8 @@ def test_a_model_file_that_was_edited_meanwhile_is_named_by_the_gloo_driver(tmp_
         RankFailed, match=r"ranks? [01](-1)? failed: ValueError: model file is .* here an"
     ):
         run_gloo(plan)
+
+
+def test_every_file_of_the_package_is_part_of_what_is_agreed_on() -> None:
+    read = [(name, path.read_bytes()) for name, path in sorted(structure.files().items())]
+    assert own_files() == {"files of bubbleproof": IdentityPart.of_content(content_digest(read))}

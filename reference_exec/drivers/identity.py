@@ -15,6 +15,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -105,14 +106,12 @@ def versions() -> Parts:
 @cache
 def own_files() -> Parts:
     """The files of this package: a checkout in work changes without its version."""
-    package = Path(bubbleproof.__file__).parent
-    folders = {package: package}  # and what the names of its files are relative to
-    folders |= {package.parent / room: package.parent for room in BESIDE}
+    homes = {room: Path(*import_module(f"bubbleproof.{room}").__path__) for room in BESIDE}
+    homes[""] = Path(bubbleproof.__file__).resolve().parent
     files = {
-        path.relative_to(top).as_posix(): path
-        for folder, top in folders.items()
-        if folder == package or not (package / folder.name / "__init__.py").is_file()
-        for path in folder.rglob("*.py")
+        (Path(room) / path.relative_to(home)).as_posix(): path
+        for room, home in homes.items()
+        for path in home.rglob("*.py")
     }
     read = [(name, files[name].read_bytes()) for name in sorted(files)]
     return {"files of bubbleproof": IdentityPart.of_content(content_digest(read))}
