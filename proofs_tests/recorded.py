@@ -36,6 +36,9 @@ MEANT: tuple[str, ...] = (
     "hanayo, v-half, v-min: the published order, where an order of ours ran under their name",
     "measure of adapipe, hanayo, svpp, svpp-w --json: a note says what is not their source's",
     "claims --paper field --json: readings of V-Half, V-Min and ZB-V are of the published orders",
+    "claims of MEPipe section 7.5, PipeMesh section IV-B and Algorithm 1, T-Pipe Appendix C, Figure 11",
+    "plan --paper tpipe --json: the note has the two sides of Equation 6",
+    "solve with choices: a bound by cases no longer says 'whatever is chosen', its scope does",
 )
 _VOLATILE = {"seconds", "versions", "machine", "elapsed", "cores"}
 # with the spaces around: a column is as wide as the seconds in it
