@@ -36,7 +36,7 @@ MEANT: tuple[str, ...] = (
     "hanayo, v-half, v-min: the published order, where an order of ours ran under their name",
     "measure of adapipe, hanayo, svpp, svpp-w --json: a note says what is not their source's",
     "claims --paper field --json: readings of V-Half, V-Min and ZB-V are of the published orders",
-    "claims of MEPipe 7.5, PipeMesh IV-B and Algorithm 1, T-Pipe Appendix C and Figure 11: readings",
+    "claims of MEPipe 7.5, PipeMesh IV-B and Algorithm 1, T-Pipe Appendix C, Figure 11: readings",
     "plan --paper tpipe --json: the note has the two sides of Equation 6",
     "solve with choices: a bound by cases no longer says 'whatever is chosen', its scope does",
 )
