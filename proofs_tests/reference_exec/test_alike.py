@@ -18,7 +18,7 @@ CASE = family_case("1f1b", p=2, m=3)
 def test_microbatches_that_are_alike_are_told() -> None:
     report = run(CASE, own("alike"))
     assert report.ok  # what ran is right; what it shows is less
-    first, second, _ = report.alike
+    first, second = report.alike
     assert first.startswith("Which input went where: microbatch 0 and microbatch 1 have the same")
     assert "as 1 more repeat another's" in first
     assert second.startswith("Which target went where: microbatch 0 and microbatch 1 have")
@@ -31,8 +31,8 @@ def test_two_of_many_are_enough() -> None:
 
 
 def test_different_microbatches_are_no_matter() -> None:
-    assert alike_data(CASE.plan(TINY)) == alike_data(CASE.plan(own("plain"))) == ()
-    assert alike_data(CASE.plan(replace(TINY, vocabulary=50))) == ()
+    assert run(CASE).alike == run(CASE, own("plain")).alike == ()
+    assert run(CASE, replace(TINY, vocabulary=50)).alike == ()
 
 
 def test_few_words_come_again() -> None:

@@ -145,7 +145,8 @@ def compared(
         weight_backward=weight_backward(plan),
         model_notes=description(plan.spec).notes if plan.spec.kind == "own" else (),
         given_types=given_types(plan.spec) if plan.spec.kind == "own" else (),
-        alike=(*alike_data(plan), *added_first(plan), *unmoved(matched)),
+        alike=(*alike_data(plan), *unmoved(matched)),
+        added_first=added_first(plan),
         counts_work=plan.counts_work,
         flops=RankComparison(*zip(*(rank.flops for rank in worked), strict=True))
         if worked

@@ -70,12 +70,12 @@ class ReplayReport:
     not equal, and how.
     ``stopped`` is what ended an unsafe run before its end; there is nothing to compare then, so
     nothing is equal.
-    Unless it ``counts_bytes`` there are no live bytes, measured or predicted. ``alike``
-    says what numbers do not tell apart: microbatches with the same data or whose gradients are
-    added first, what makes gradients that are 0, steps that change no weight. Where it
-    ``counts_work``, ``work`` is what each action of each pass computed and was predicted to,
-    ``flops`` all of it together; ``work_dependence`` says as ``data_dependence`` that a user's
-    model's depends on its data, and ``not_counted_work`` what is not seen as work.
+    Unless it ``counts_bytes`` there are no live bytes, measured or predicted. ``alike`` says what
+    numbers do not tell apart: microbatches with the same data, what makes gradients that are 0,
+    steps that change no weight; ``added_first`` what may have changed places as any two numbers of
+    a sum may. Where it ``counts_work``, ``work`` is what each action of each pass computed and was
+    predicted to, ``flops`` all of it together; ``work_dependence`` says as ``data_dependence`` that
+    a user's model's depends on its data, and ``not_counted_work`` what is not seen as work.
     ``losses`` are those of the last step, by (pass, microbatch, slice) in that order; those of all
     passes are compared. ``passes`` say when each rank did what in each pass, and what it and its
     host held then. ``born_bytes`` had been made when each rank was, ``host_born_bytes`` on its
@@ -152,6 +152,7 @@ class ReplayReport:
     model_notes: tuple[str, ...] = ()
     given_types: tuple[str, ...] = ()
     alike: tuple[str, ...] = ()
+    added_first: tuple[str, ...] = ()
     counts_work: bool = True
     flops: RankComparison[int] = NOTHING
     work: tuple[RankWorked, ...] = ()

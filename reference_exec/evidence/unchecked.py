@@ -24,7 +24,7 @@ _BACKENDS = {
 
 def not_checked(report: ReplayReport) -> tuple[str, ...]:
     """One sentence for each thing that this replay leaves open."""
-    found = [*report.alike, *_BACKENDS.get(report.backend, ()), *_ALWAYS]
+    found = [*report.alike, *report.added_first, *_BACKENDS.get(report.backend, ()), *_ALWAYS]
     if not report.steps and not report.num_updated_stages:
         found.append("Optimizer steps: gradients were compared, no weight was updated.")
     if report.device == "cpu":
