@@ -22,6 +22,7 @@ from bubbleproof.engine_process.loss import EngineLoss, EngineLostError, LossKin
 from bubbleproof.faults import FaultError
 from bubbleproof.formats import UnusableInput, read_schedule, write_schedule
 from bubbleproof.formats.schedule_file import ScheduleFile
+from bubbleproof.papers.planning.unmet import UnmetPremiseError
 from bubbleproof.parallel import open_executor
 from bubbleproof.solvers import SolveOptions, solve
 from bubbleproof.testing.assertions import InvalidSchedule
@@ -43,6 +44,7 @@ ERRORS = (
     FaultError("z3", "the bound 12", "the checker accepts a schedule of 11"),
     EngineLostError(EngineLoss(who="cpsat", kind=LossKind.KILLED)),
     NotLegalError("4 does not divide 6", is_too_large=True),
+    UnmetPremiseError("section II-A", "needs layers for every rank", "84 layers"),
 )
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import date
 from typing import Self
 
 LONGEST_QUOTE = 60
@@ -91,8 +92,6 @@ def quoted(value: object) -> str:
     >>> quoted("x" * 1000)
     "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...' (1000 characters)"
     """
-    if isinstance(value, bool):
-        return str(value).lower()
     if isinstance(value, str):
         cut = f"{value[:LONGEST_QUOTE] + '...'!r} ({len(value)} characters)"
         return repr(value) if len(value) <= LONGEST_QUOTE else cut
@@ -102,7 +101,8 @@ def quoted(value: object) -> str:
         return f"a table of {len(value)} key" + ("" if len(value) == 1 else "s")
     if isinstance(value, int) and abs(value) >= 10**LONGEST_QUOTE:
         return f"a number of more than {LONGEST_QUOTE} digits"
-    told = str(value) if isinstance(value, int | float) else f"a {type(value).__name__}"
+    told = str(value) if isinstance(value, int | float | date) else f"a {type(value).__name__}"
+    told = told.lower() if isinstance(value, bool) else told
     return "nothing" if value is None else told
 
 

@@ -49,7 +49,6 @@ TESTS = (
             "tpipe_recompute",
             "pipemesh_collectives",
             "bidirectional",
-            "slides",
             "bpipe_transfers",
             "links",
             "layer_cuts",
@@ -64,6 +63,7 @@ TESTS = (
             "nearest_shape",
         )
     ),
+    "proofs_tests/solvers/test_slides.py",
     "proofs_tests/papers/test_retiming.py",
     "proofs_tests/test_door.py",
     "proofs_tests/test_pickling.py",

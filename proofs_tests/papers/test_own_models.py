@@ -20,6 +20,7 @@ from bubbleproof.planners import PlanOptions
 from bubbleproof.planners.cluster_planned import ClusterPlan
 from bubbleproof.planners.planning import plan_cluster
 from bubbleproof.verify import check_whole
+from proofs_tests.patience import PATIENCE
 from proofs_tests.sized import sized
 
 SENTENCE = re.compile(r"section|Eq\.|Table|Append")
@@ -223,7 +224,7 @@ backward = {draw.choice(['["whole"]', '["whole", "split"]'])}
 def joint(paper: str, file: ClusterFile) -> tuple[ClusterPlan, ClusterPlan, PaperChoice] | None:
     """A plan, that with the paper, and the paper's choice; None where nothing fits."""
     counts = all_counted(file)
-    options = PlanOptions(time_limit=60, work=0.2, threads=1)
+    options = PlanOptions(time_limit=PATIENCE, work=0.2, threads=1)
     found = plan_cluster(counts, lambda one: deployed_space(file, one), options)
     if not isinstance(found, ClusterPlan):
         return None

@@ -88,8 +88,8 @@ def test_no_store_falls_below_zero_even_without_a_capacity() -> None:
 
 
 def test_numbers_beyond_the_engines_are_no_obstacle() -> None:
-    # A capacity of 60 bits is as good as none; two chunks on a rank leave it to the engine.
-    pipeline = Pipeline(num_ranks=2, num_microbatches=2, num_chunks=2, capacity=(1 << 60) - 1)
+    # A capacity above 64 bits is none; two chunks on a rank leave it to the engine.
+    pipeline = Pipeline(num_ranks=2, num_microbatches=2, num_chunks=2, capacity=1 << 70)
     assert solved(pipeline.problem(), "cpsat").status is Status.OPTIMAL
     # Transfers of 2**42 ticks on both sides of the one computation, which alone counts.
     long = 1 << 42

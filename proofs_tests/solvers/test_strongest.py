@@ -24,6 +24,7 @@ from bubbleproof.verify.certificates.certificate_rule import (
 from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindows
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.tick_prices import TickPrices
+from proofs_tests.patience import PATIENCE
 from proofs_tests.sized import sized
 from proofs_tests.solvers.random_problems import random_problem
 from proofs_tests.solvers.test_price_search import found, tight_loop
@@ -73,7 +74,7 @@ def test_what_solve_returns_is_refused_one_tick_higher(objective: str) -> None:
     rng = Random(7)
     for _ in range(sized(20, full=200)):
         problem = random_problem(rng)
-        options = SolveOptions(time_limit=20, objective=objective)  # type: ignore[arg-type]  # drawn
+        options = SolveOptions(time_limit=PATIENCE, objective=objective)  # type: ignore[arg-type]  # drawn
         proof = solve(problem, options).certificate
         if proof is not None and proof.bound > 0:
             assert refusal(problem, proof) is None

@@ -195,7 +195,7 @@ class PipelineStatement(_ChoicesByName):
                 f"capacity must be one number or one per rank ({self.num_ranks}), got {len(caps)}"
             )
         for cap in (cap for cap in caps if cap is not None):
-            require_whole("capacity", cap, minimum=0)
+            require_whole("capacity", cap, minimum=0, bounded=False)
 
     def __repr__(self) -> str:
         """The call that makes it, without what is left at its default."""

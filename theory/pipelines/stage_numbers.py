@@ -242,7 +242,7 @@ def padded(rows: Sequence[Sequence[int]]) -> Ints:
     return table
 
 
-def require_whole(name: str, value: int, *, minimum: int | None) -> None:
+def require_whole(name: str, value: int, *, minimum: int | None, bounded: bool = True) -> None:
     """Raise ``ValueError`` unless ``value`` is a whole number of at least ``minimum``.
 
     Parameters
@@ -253,10 +253,12 @@ def require_whole(name: str, value: int, *, minimum: int | None) -> None:
         The number; a flag is none.
     minimum
         The least value that is allowed; None where any is.
+    bounded
+        Whether it must be less than 2**60, as sums of such numbers are taken.
     """
     if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError(f"{name} must be a whole number, got {value!r}")
     if minimum is not None and value < minimum:
         raise ValueError(f"{name} must be {minimum} or more, got {value}")
-    if abs(value) >= 1 << 60:
+    if bounded and abs(value) >= 1 << 60:
         raise ValueError(f"{name} must be less than 2**60, got one of {value.bit_length()} bits")

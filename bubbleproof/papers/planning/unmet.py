@@ -16,7 +16,11 @@ class UnmetPremiseError(ValueError):
     """A job is none that the paper's planner takes: ``section``, and what would be one."""
 
     def __init__(self, section: str, sentence: str, repair: str = "") -> None:
-        super().__init__(f"{section} {sentence}{f'; use {repair}' if repair else ''}")
+        super().__init__(section, sentence, repair)
+
+    def __str__(self) -> str:
+        section, sentence, repair = self.args
+        return f"{section} {sentence}{f'; use {repair}' if repair else ''}"
 
 
 def amount(units: int, memory_unit: str) -> str:
