@@ -6,7 +6,7 @@ import socket
 import struct
 from collections.abc import Iterator
 from http.client import HTTPConnection
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 
@@ -74,11 +74,17 @@ def test_a_reset_is_quiet(
 def test_another_fault_is_one_line(
     server: LocalServer, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    asked = Event()  # a server told to shut down answers nobody who still waits to be accepted
+
     def broken(*_: object) -> None:
+        asked.set()
         raise RuntimeError("the handler broke")
 
     monkeypatch.setattr(server, "finish_request", broken)
-    reset_after(server, "")
+    with socket.create_connection(
+        ("127.0.0.1", server.server_address[1]), timeout=PATIENCE
+    ):  # held open: a connection that is reset may never be accepted
+        assert asked.wait(PATIENCE)
     server.shutdown()
     server.server_close()
     err = capfd.readouterr().err
