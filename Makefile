@@ -18,7 +18,7 @@ SITE_ENV := build/site-env
 unexport PYTHONDONTWRITEBYTECODE
 # files in the order of their names: by number of tests, long files of few tests would end the run alone
 PYTEST := $(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
-COVERED := bubbleproof theory verify solvers reference_exec
+COVERED := bubbleproof theory verify solvers reference_exec papers
 PROBLEM ?= examples/gpt3-13b-8xA100.toml
 
 .PHONY: run test coverage wheel-test site lint bench proofs clean

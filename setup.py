@@ -10,7 +10,7 @@ from pathlib import Path
 
 from setuptools import find_packages, setup
 
-ROOMS = ("theory", "verify", "solvers", "reference_exec")
+ROOMS = ("theory", "verify", "solvers", "reference_exec", "papers")
 
 if all((Path("src/bubbleproof") / room).is_dir() for room in ROOMS):
     setup(package_dir={"": "src"}, packages=find_packages("src"))

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.markdown import put_out
-from bubbleproof.commands.papers.claims_record import Record, readings_of, verdict_of
+from bubbleproof.papers.commands.claims_record import Record, readings_of, verdict_of
 
 _STATES = (
     "not reproducible",

@@ -35,9 +35,9 @@ from bubbleproof.commands.options.shared_options import (
 )
 from bubbleproof.commands.options.target_marks import Target
 from bubbleproof.commands.options.worker_options import WorkersElsewhere
-from bubbleproof.commands.papers.claims_options import ClaimsRequest
 from bubbleproof.commands.replaying.profile_options import ProfileRequest
 from bubbleproof.commands.replaying.replay_options import ReplayRequest
+from bubbleproof.papers.commands.claims_options import ClaimsRequest
 
 app = typer.Typer(
     name="bubbleproof",
@@ -71,7 +71,7 @@ def common(
 
 
 @app.command(epilog=examples("run"))
-@runs("planning.run_plan.run_problem")
+@runs("commands.planning.run_plan.run_problem")
 def run(
     problem: Annotated[str, Argument(metavar="PROBLEM.toml")],
     limits: SearchLimits,
@@ -85,7 +85,7 @@ def run(
 
 
 @app.command(cls=HeadedCommand, epilog=examples("solve"))
-@runs("solve.run_solve")
+@runs("commands.solve.run_solve")
 def solve(
     problem: ProblemPath, search: SearchOptions, demands: DemandOptions, output: SolveOutput
 ) -> None:
@@ -93,7 +93,7 @@ def solve(
 
 
 @app.command(epilog=examples("repair"))
-@runs("repair.run_repair")
+@runs("commands.repair.run_repair")
 def repair(
     schedule: Words,
     problem: Annotated[str | None, Option(help="Repair it on this problem.")] = None,
@@ -106,7 +106,7 @@ def repair(
 
 
 @app.command(epilog=examples("pareto"))
-@runs("pareto.run_pareto")
+@runs("commands.pareto.run_pareto")
 def pareto(
     problem: ProblemPath,
     elsewhere: WorkersElsewhere,
@@ -122,7 +122,7 @@ def pareto(
 
 
 @app.command(epilog=examples("plan"))
-@runs("planning.plan.run_plan")
+@runs("commands.planning.plan.run_plan")
 def plan(
     problem: Annotated[
         str, Argument(metavar="PROBLEM.toml", help="With [plan], or [model] [cluster] [batch].")
@@ -133,7 +133,7 @@ def plan(
 
 
 @app.command("hand-over", epilog=examples("hand-over"))
-@runs("hand_over.run_hand_over")
+@runs("commands.hand_over.run_hand_over")
 def hand_over(
     schedule: Annotated[
         list[str],
@@ -154,7 +154,7 @@ def hand_over(
 
 
 @app.command(epilog=examples("bench"))
-@runs("bench.run_bench")
+@runs("commands.bench.run_bench")
 def bench(
     problems: Annotated[
         list[str] | None, Argument(metavar="[PROBLEM]...", help="Default: small instances.")
@@ -173,7 +173,7 @@ def bench(
 
 
 @app.command(epilog=examples("verify"))
-@runs("verifying.which_verify.run_verify_any")
+@runs("commands.verifying.which_verify.run_verify_any")
 def verify(
     schedule: Annotated[
         list[str],
@@ -189,7 +189,7 @@ def verify(
 
 
 @app.command(epilog=examples("measure"))
-@runs("measuring.measure.run_measure")
+@runs("commands.measuring.measure.run_measure")
 def measure(
     family: Annotated[str, Argument(metavar="FAMILY", autocompletion=complete_family)],
     parameters: Annotated[
@@ -204,7 +204,7 @@ def measure(
 
 
 @app.command(epilog=examples("diff"))
-@runs("measuring.diff.run_diff")
+@runs("commands.measuring.diff.run_diff")
 def diff(
     a: Annotated[str, Argument(metavar="A", help="FILE.json, FILE.csv or 'FAMILY key=value …'.")],
     b: Annotated[str, Argument(metavar="B", help="What it is compared with.")],
@@ -215,7 +215,7 @@ def diff(
 
 
 @app.command(epilog=examples("costs"))
-@runs("costs.run_costs")
+@runs("commands.costs.run_costs")
 def costs(
     model: Annotated[str, Argument(metavar="MODEL", help="llama-2-13b, ..., or a file's [model]")],
     parameters: Annotated[
@@ -237,7 +237,7 @@ def costs(
 
 
 @app.command(epilog=examples("calibrate"))
-@runs("calibrate.run_calibrate")
+@runs("commands.calibrate.run_calibrate")
 def calibrate(
     rows: Annotated[str, Argument(metavar="ROWS.csv", help="Measured iterations.")],
     output: Annotated[str, Option("-o", help="The hardware file (.toml) to write."), Target.FILE],
@@ -250,7 +250,7 @@ def calibrate(
 
 
 @app.command(epilog=examples("estimate"))
-@runs("estimate.run_estimate")
+@runs("commands.estimate.run_estimate")
 def estimate(
     rows: Annotated[str, Argument(metavar="ROWS.csv", help="Iterations to estimate.")],
     hardware: Annotated[str, Option(help="A file of calibrate (.toml), or a card, as h100.")],
@@ -260,19 +260,19 @@ def estimate(
 
 
 @app.command(cls=HeadedCommand, epilog=examples("replay"))
-@runs("replaying.replay.run_replay")
+@runs("commands.replaying.replay.run_replay")
 def replay(request: ReplayRequest) -> None:
     """Run a verified schedule on torch; compare gradients and peak bytes."""
 
 
 @app.command(cls=HeadedCommand, epilog=examples("profile"))
-@runs("replaying.profile.run_profile")
+@runs("commands.replaying.profile.run_profile")
 def profile(request: ProfileRequest) -> None:
     """Measure a model's stages on a device; write them as a problem to solve and replay."""
 
 
 @app.command(epilog=examples("hang"))
-@runs("hang.run_hang")
+@runs("commands.hang.run_hang")
 def hang(
     dumps: Annotated[
         list[str],
@@ -287,7 +287,7 @@ def hang(
 
 
 @app.command(epilog=examples("trace"))
-@runs("measuring.traced_run.run_trace")
+@runs("commands.measuring.traced_run.run_trace")
 def trace(
     files: Annotated[
         list[str],
@@ -310,7 +310,7 @@ def trace(
 
 
 @app.command(epilog=examples("show"))
-@runs("show.run_show")
+@runs("commands.show.run_show")
 def show(
     schedule: Words,
     output: Annotated[
@@ -326,7 +326,7 @@ def show(
 
 
 @app.command(epilog=examples("serve"))
-@runs("serving.serve.run_serve")
+@runs("commands.serving.serve.run_serve")
 def serve(
     schedule: Annotated[
         list[str] | None,
@@ -345,7 +345,7 @@ def serve(
 
 
 @app.command(epilog=examples("convert"))
-@runs("show.run_convert")
+@runs("commands.show.run_convert")
 def convert(
     schedule: Annotated[
         list[str], Argument(metavar="SCHEDULE TARGET", help="target: .json or .csv")
@@ -364,7 +364,7 @@ def convert(
 
 
 @app.command(epilog=examples("prove"))
-@runs("papers.prove.run_prove")
+@runs("papers.commands.prove.run_prove")
 def prove(
     theorems: Annotated[
         list[str] | None, Argument(metavar="[THEOREM]...", help="Default: all.")
@@ -379,7 +379,7 @@ def prove(
 
 
 @app.command(epilog=examples("claims"))
-@runs("papers.claims.run_claims")
+@runs("papers.commands.claims.run_claims")
 def claims(request: ClaimsRequest) -> None:
     """List the papers' claims; with --audit, decide each by measuring every case."""
 

@@ -21,7 +21,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "bubbleproof"
-BESIDE = ("theory", "verify", "solvers", "reference_exec")  # rooms at the top of the repository
+# Rooms at the top of the repository.
+BESIDE = ("theory", "verify", "solvers", "reference_exec", "papers")
 MODEL = ("theory.model.actions", "theory.model.problem", "theory.model.schedule")
 KERNEL = "verify.spec"
 CERTIFICATES = (

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.claims_page import main, markdown, page
-from bubbleproof.commands.papers.claims_record import Record, record
 from bubbleproof.papers.claims import ClaimDecision, ClaimVerdict, Counterexample, decide
 from bubbleproof.papers.claims.registry import claims
+from bubbleproof.papers.commands.claims_record import Record, record
 from proofs_tests.commands.conftest import Run
 from proofs_tests.sized import sized
 

@@ -9,8 +9,8 @@ import typer
 
 from bubbleproof.cli import app
 from bubbleproof.commands import bench
-from bubbleproof.commands.papers import prove
 from bubbleproof.commands.serving.local_server import LocalServer
+from bubbleproof.papers.commands import prove
 from bubbleproof.papers.theorems.theorem_library import theorems
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.output_schemas import schema_of

@@ -121,9 +121,9 @@ def interrupted_prove() -> None:
 
 def interrupted_claims() -> None:
     """After the smallest cases: equation 5 has 3 of them and is decided, Appendix A has 120."""
-    from bubbleproof.commands.papers import claims as command
     from bubbleproof.papers.audit import audit
     from bubbleproof.papers.claims.registry import claims
+    from bubbleproof.papers.commands import claims as command
 
     chosen = {name: claims("bpipe")[name] for name in ("bpipe.eq5", "bpipe.appA.mu")}
     vars(command)["claims"] = lambda *_: chosen

@@ -101,7 +101,7 @@ class Figure(OptionGroup):
 def drawing(seen: list[tuple[Figure, int]]) -> Callable[..., int]:
     """A command whose work is to keep what it is given."""
 
-    @runs("measuring.measure.kept")
+    @runs("commands.measuring.measure.kept")
     def draw(figure: Figure, size: int = 3) -> None:
         """Draws."""
 
@@ -130,7 +130,7 @@ def test_two_options_of_one_name_are_refused() -> None:
         del width, shape
 
     with pytest.raises(ValueError, match="duplicate parameter name: 'width'"):
-        runs("measuring.measure.run_measure")(twice)
+        runs("commands.measuring.measure.run_measure")(twice)
 
 
 def test_every_option_keeps_its_name_on_the_way() -> None:
@@ -149,7 +149,7 @@ def test_every_option_keeps_its_name_on_the_way() -> None:
             continue
         assert isinstance(node, ast.FunctionDef)
         module, _, function = str(works[0]).rpartition(".")
-        work = getattr(import_module(f"bubbleproof.commands.{module}"), function)
+        work = getattr(import_module(f"bubbleproof.{module}"), function)
         assert [*inspect.signature(work).parameters] == [arg.arg for arg in node.args.args]
         hints, asked = get_type_hints(work), get_type_hints(getattr(cli, node.name).__wrapped__)
         assert hints["return"] is int

@@ -7,10 +7,10 @@ import re
 
 import pytest
 
-from bubbleproof.commands.papers.claims import audit
-from bubbleproof.commands.papers.claims_options import ClaimsRequest
 from bubbleproof.papers.claims import ClaimVerdict
 from bubbleproof.papers.claims.registry import claims
+from bubbleproof.papers.commands.claims import audit
+from bubbleproof.papers.commands.claims_options import ClaimsRequest
 from bubbleproof.papers.theorems.theorem_library import theorems
 from proofs_tests.commands.conftest import Run
 from proofs_tests.papers.theorems.twins import _one_f_one_b
@@ -58,7 +58,7 @@ def test_a_list_decides_nothing(command: Run, monkeypatch: pytest.MonkeyPatch) -
     def deciding(*_: object, **__: object) -> None:
         raise AssertionError("a list was asked for")
 
-    monkeypatch.setattr("bubbleproof.commands.papers.claims.audit", deciding)
+    monkeypatch.setattr("bubbleproof.papers.commands.claims.audit", deciding)
     found = json.loads(command("claims", "--json").out)
     assert [claim["id"] for claim in found["claims"]] == list(claims())
     assert {claim["verdict"] for claim in found["claims"]} == {None}

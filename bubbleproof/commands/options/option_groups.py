@@ -56,7 +56,7 @@ def require_meaning(option: str, about: str, *, is_given: bool = True) -> None:
 def runs(work: str) -> Callable[[Callable[..., None]], Callable[..., int]]:
     """A command with the decorated function's name, help and parameters, done by ``work``.
 
-    ``work`` is ``MODULE.FUNCTION`` within ``bubbleproof.commands``, loaded when the command runs.
+    ``work`` is ``MODULE.FUNCTION`` within ``bubbleproof``, loaded when the command runs.
     It is given every parameter under the parameter's own name; one that is a group is made of the
     options that are its fields. Raises ``ValueError`` where two options have one name.
     """
@@ -76,7 +76,7 @@ def runs(work: str) -> Callable[[Callable[..., None]], Callable[..., int]]:
         def run(**given: object) -> int:
             _require_targets(marks, given)
             values = {name: _value(name, hints[name], given) for name in own_names}
-            found = getattr(import_module(f"bubbleproof.commands.{module}"), function)
+            found = getattr(import_module(f"bubbleproof.{module}"), function)
             status: int = found(**values)
             return status
 

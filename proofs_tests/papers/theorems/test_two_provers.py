@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.two_provers import main, page, row, undecided
-from bubbleproof.commands.papers.prove import run_prove
+from bubbleproof.papers.commands.prove import run_prove
 from bubbleproof.papers.theorems import Obligation, ProofVerdict, Theorem, TheoremProof
 from bubbleproof.papers.theorems import second_prover as cvc5_module
 from bubbleproof.papers.theorems.periodic_list import listed

@@ -29,19 +29,19 @@ from bubbleproof.commands.output import (
     print_text,
     say,
 )
-from bubbleproof.commands.papers.claims_case import claim_named, run_case
-from bubbleproof.commands.papers.claims_options import ClaimsRequest
-from bubbleproof.commands.papers.claims_record import (
+from bubbleproof.papers.audit.audit import Advance, Audit, run
+from bubbleproof.papers.audit.shards import Shard
+from bubbleproof.papers.claims import ClaimDecision, ClaimVerdict, PaperClaim
+from bubbleproof.papers.claims.registry import claims
+from bubbleproof.papers.commands.claims_case import claim_named, run_case
+from bubbleproof.papers.commands.claims_options import ClaimsRequest
+from bubbleproof.papers.commands.claims_record import (
     Record,
     outcome_of,
     readings_of,
     record,
     verdict_of,
 )
-from bubbleproof.papers.audit.audit import Advance, Audit, run
-from bubbleproof.papers.audit.shards import Shard
-from bubbleproof.papers.claims import ClaimDecision, ClaimVerdict, PaperClaim
-from bubbleproof.papers.claims.registry import claims
 from bubbleproof.parallel import open_executor
 from bubbleproof.platforms import num_cores
 

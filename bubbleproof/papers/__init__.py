@@ -1,1 +1,0 @@
-"""What the literature says of schedules, decided: claims and theorems."""
