@@ -11,6 +11,7 @@ import pytest
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.lists.greedy import greedy_programs
+from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
 from bubbleproof.solvers.window_search import WindowSearch
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
@@ -72,3 +73,19 @@ def test_the_same_work_finds_the_same_schedules() -> None:
 def test_nothing_is_tried_below_the_least_value() -> None:
     problem = LOOP.problem()
     assert improved(problem, makespan(problem, listed(problem))) == []
+
+
+def test_microbatches_may_stand_in_any_order_in_what_is_improved() -> None:
+    """A published order may run a later microbatch first; edges are of those in index order."""
+    problem = LOOP.problem()
+    listed_start = starts_by_task(problem, listed(problem))
+    actions, turned = problem.actions, np.empty_like(listed_start)
+    kinds = (actions.stage, actions.kind)
+    turned[np.lexsort((actions.microbatch, *kinds))] = listed_start[
+        np.lexsort((-actions.microbatch, *kinds))
+    ]
+    given = schedule_of_starts(problem, turned)
+    assert makespan(problem, given) == makespan(problem, listed(problem))
+    budget = Budget(deadline=time.perf_counter() + PATIENCE, threads=2)
+    found = next(WindowSearch(problem, lower_bounds(problem), budget).improve(given))
+    assert makespan(problem, found) < makespan(problem, given)
