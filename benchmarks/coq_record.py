@@ -1,6 +1,6 @@
 """The proofs of a fresh clone, and a plan as a theorem: what the commands print, as a page.
 
-    python -m benchmarks.coq_record [--write docs/measured/coq.md]
+    python -m benchmarks.coq_record [--write records/coq.md]
 
 The last commit is cloned into a new folder and ``make proofs`` is run there. A problem is then
 solved, and its schedule and certificate are written as a theorem, which Coq compiles; the same file

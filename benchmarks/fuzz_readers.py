@@ -1,7 +1,7 @@
 """All readers under a coverage-guided fuzzer: how many inputs, and what was found.
 
     pip install atheris
-    python -m benchmarks.fuzz_readers [--inputs N] [--seconds S] [--write docs/measured/fuzz.md]
+    python -m benchmarks.fuzz_readers [--inputs N] [--seconds S] [--write records/fuzz.md]
 
 Atheris (libFuzzer for Python) changes files that are read, keeps what reaches new lines, and goes
 on from there. Every input has to end in a value or in one line (``fuzz_targets``), within

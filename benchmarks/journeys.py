@@ -1,6 +1,6 @@
 """What a newcomer waits for: installing, starting, and the pages that a new user follows; a table.
 
-    python -m benchmarks.journeys [--write docs/measured/journeys.md]
+    python -m benchmarks.journeys [--write records/journeys.md]
 
 A wheel is built and installed into an environment of its own, with the versions of
 ``constraints.txt``. There each page's commands and Python lines are run as they stand, in a copy of
@@ -221,7 +221,7 @@ def _pages_of_ours(at: Environment) -> list[tuple[str, str, str]]:
 
 def _fuzzed() -> list[tuple[str, str, str]]:
     """What the page of the fuzzer counts, where there is one."""
-    path = ROOT / "docs" / "measured" / "fuzz.md"
+    path = ROOT / "records" / "fuzz.md"
     least = r"([\d,]+) inputs or more of each reader"
     found = re.search(least, path.read_text("utf-8")) if path.exists() else None
     return [

@@ -1,6 +1,6 @@
 """The tutorials from a built wheel, as a stranger follows them: a table of their times.
 
-    python -m benchmarks.tutorials [--write docs/measured/tutorials.md]
+    python -m benchmarks.tutorials [--write records/tutorials.md]
 
 The wheel is installed into an environment of its own, with what each tutorial says to install
 (torch is lent from the environment that runs this). Each is followed from an empty folder: files

@@ -1,6 +1,6 @@
 """The page ``agreement.md``: static verdicts beside runs, every number of it counted here.
 
-    python -m proofs_tests.agreement_page --write docs/measured/agreement.md
+    python -m proofs_tests.agreement_page --write records/agreement.md
 
 The defaults are the full sweep (some minutes on two cores); ``--families``, ``--per-family``,
 ``--programs`` and ``--replays`` make it smaller. Without ``--write`` the page goes to standard

@@ -1,6 +1,6 @@
 """The page ``deadlock.md``: which families' programs get stuck under which semantics, and where.
 
-    python -m proofs_tests.deadlock_page --write docs/measured/deadlock.md
+    python -m proofs_tests.deadlock_page --write records/deadlock.md
 
 Every program of every family up to ``--ranks`` and ``--microbatches`` is judged by rule 6, once
 with its messages where lowering puts them, of which ``every_valid_schedule_ends`` (Coq) says that

@@ -1,6 +1,6 @@
 """The page ``spin.md``: rule 6 beside SPIN, every number of it counted here.
 
-    python -m proofs_tests.spin_page --write docs/measured/spin.md
+    python -m proofs_tests.spin_page --write records/spin.md
 
 ``--ranks`` and ``--mutants`` make it smaller. SPIN and gcc must be installed. Without ``--write``
 the page goes to standard output. The exit status is 1 where the two judges disagreed.

@@ -12,7 +12,7 @@ from proofs_tests.verify import agreement
 from proofs_tests.verify.program_mutations import PROGRAM_OPERATORS
 from proofs_tests.verify.token_simulator import SEMANTICS
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "measured" / "agreement.md"
+PAGE = Path(__file__).resolve().parent.parent / "records" / "agreement.md"
 SMALL = ("--families", "1f1b", "--per-family", "1", "--programs", "1")
 
 

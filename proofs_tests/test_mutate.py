@@ -175,7 +175,7 @@ def test_a_mutant_that_no_test_calls_is_alive() -> None:
 
 def test_the_page_kills_97_of_100() -> None:
     """The sample of ``mutants.md``: its table adds up to its sentence, and what lives is told."""
-    text = (ROOT / "docs" / "measured" / "mutants.md").read_text("utf-8")
+    text = (ROOT / "records" / "mutants.md").read_text("utf-8")
     row = r"^\| (?:verify|theory)/\S+" + r" \| (\d+)" * 4 + r" \|$"
     rows = re.findall(row, text, re.MULTILINE)
     killed, late, same, alive = (sum(map(int, column)) for column in zip(*rows, strict=True))

@@ -51,7 +51,7 @@ SECTIONS = (
             Group("Verify", _of("guide", "verifying ci why-hang hangs traces")),
             Group("Solve and plan", _of("guide", "solving planning costs")),
             Group("Run", _of("guide", "replaying models training replicas hand-over")),
-            Group("Look", _of("guide", "pages pictures/README")),
+            Group("Look", _of("guide", "pages")),
             Group("Your own", ("docs/own/*",)),
             Group("More", ("docs/guide/*",)),
         ),
@@ -84,33 +84,27 @@ SECTIONS = (
         "What commands have measured. Nobody edits these pages; each names the command.",
         (
             Group(
-                "Judging",
+                "Verifying",
                 _of(
                     "measured",
-                    "verdicts verdict-examples pytorch-tables pytorch-tables-2.6 "
-                    "pytorch-tables-2.15 semantics spin "
-                    "agreement injected-faults hangs mutants spec-sweep sweep fuzz "
-                    "three-checkers coq",
+                    "verdicts pytorch-tables pytorch-tables-2.6 pytorch-tables-2.15 "
+                    "semantics hangs",
                 ),
             ),
             Group(
                 "Solving and planning",
-                _of(
-                    "measured",
-                    "optimality solvers solvers-plain solver-gaps gap-analogues "
-                    "plan-enumeration pruned-deployments practice",
-                ),
+                _of("measured", "optimality solvers solvers-plain solver-gaps practice"),
             ),
             Group(
                 "Costs and times",
-                _of("measured", "cost-model unseen features times pytorch-memory models traces"),
+                _of("measured", "cost-model features times pytorch-memory models traces"),
             ),
             Group(
                 "Running",
                 _of(
                     "measured",
                     "pytorch-training pytorch-training-2.15 pytorch-versions gpu-replays "
-                    "hand-overs tutorials journeys",
+                    "hand-overs",
                 ),
             ),
             Group("Papers", ("docs/measured/papers/*", "docs/measured/claims.md")),

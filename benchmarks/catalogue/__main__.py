@@ -3,7 +3,7 @@
     python -m benchmarks.catalogue --write docs/catalogue
 
 Formulas come from the claims and theorems of ``bubbleproof.papers``, measured values from our
-schedules, messages from ``docs/measured/verdicts.csv``, pictures from ``show``.
+schedules, messages from the checker, pictures from ``show``.
 """
 
 from __future__ import annotations

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from fractions import Fraction
-from functools import cache
 from pathlib import Path
 
 from benchmarks.catalogue.standing_formulas import formulas, theorem_rows
 from benchmarks.markdown import markdown_table
+from benchmarks.verdicts.generated import BEFORE_USE, OWN, Generator, NotGenerated
+from benchmarks.verdicts.judged import MATCHES, communication
+from benchmarks.verdicts.our_generators import our_generators
 from bubbleproof.report.picture import Picture
 from bubbleproof.solvers.shortening.known_orders import IMPROVED, improved
 from bubbleproof.theory.families import FamilyMember, families, make_parameters
@@ -19,8 +20,6 @@ from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import Semantics
 
-MEASURED = Path(__file__).parents[2] / "docs" / "measured"
-ROWS, SUMMARY = MEASURED / "verdicts.csv", MEASURED / "verdict-examples.md"
 PICTURED = ((4, 6), (4, 8))  # the first that a family takes is drawn
 GRID = tuple((p, m) for p in (2, 4, 8) for m in (p, 2 * p, 4 * p))
 MEANINGS = {
@@ -31,8 +30,6 @@ MEANINGS = {
     "e": "enqueue sequence",
     "d": "dequeue sequence",
 }
-OUTCOMES = ("deadlock", "crossed")
-Row = dict[str, str]
 
 
 def shown(family: Family) -> tuple[FamilyMember, str]:
@@ -155,51 +152,43 @@ def _improved(name: str, made: FamilyMember) -> object:
     return measure(made.problem, left_shift(made.problem, found)).makespan
 
 
+POSTED = {OWN: "As `lower` posts them", BEFORE_USE: "With each RECV right before its use"}
+
+
 def _messages(name: str) -> str:
-    mine = [row for row in _rows() if row["generator"].partition(" ")[0] == name]
-    if not mine:
-        return "Not judged.\n"
-    lines = [*_placement(mine, "own", "As `lower` posts them"), ""]
-    lines += _placement(mine, "before use", "With each RECV right before its use")
-    link = "All sizes: [verdicts](../measured/verdicts.md).\n"
-    return "\n".join([*lines, "", link])
+    generators = [each for each in our_generators() if each.name.partition(" ")[0] == name]
+    told = []
+    for placement, title in POSTED.items():
+        programs = [*_programs(generators, placement)]
+        wrong = {
+            each: tuple(f"`{size}` ({at[each]})" for size, at in programs if at[each] != MATCHES)
+            for each in Semantics
+        }
+        alike: dict[tuple[str, ...], list[str]] = {}
+        for semantics, sizes in wrong.items():
+            alike.setdefault(sizes, []).append(semantics.value)
+        right = ", ".join(alike.pop((), ["none"]))
+        told.append(f"{title}, {len(programs)} programs: right under {right}.")
+        told += [
+            f"- {', '.join(names)}: {len(sizes)} are not, the smallest {sizes[0]}."
+            for sizes, names in alike.items()
+        ]
+        told.append("")
+    return "\n".join([*told, "More sizes: [verdicts](../measured/verdicts.md).\n"])
 
 
-def _placement(mine: list[Row], placement: str, title: str) -> Iterator[str]:
-    """The semantics under which every program ends, and of the others the smallest that do not."""
-    judged = [row for row in mine if row["placement"] == placement]
-    wrong = {name: [row for row in judged if row[name] in OUTCOMES] for name in map(str, Semantics)}
-    right = [name for name, rows in wrong.items() if not rows]
-    yield f"{title}, {len(judged)} programs: right under {', '.join(right) or 'none'}."
-    for name, rows in wrong.items():
-        if rows:
-            first = min(rows, key=lambda row: (int(row["p"]), int(row["m"])))
-            size = f"`{first['generator']}` p={first['p']} m={first['m']}"
-            target = f"../measured/verdict-examples.md#{_anchor(first, placement, name)}"
-            yield f"- {name}: {len(rows)} are not, the smallest [{size}]({target}): {first[name]}."
-
-
-@cache
-def _rows() -> list[Row]:
-    with ROWS.open(encoding="utf-8", newline="") as stream:
-        return [row for row in csv.DictReader(stream) if row["source"] == "bubbleproof"]
-
-
-def _anchor(row: Row, placement: str, semantics: str) -> str:
-    """The section of the counterexample: the one whose heading and sentence name all of it."""
-    size = f"`{row['generator']}` at p={row['p']} m={row['m']},"
-    for heading, sentence in _sections():
-        told = re.split(r", under |, |:$", sentence)
-        is_his = heading.startswith(row["source"]) and sentence.startswith(size)
-        if is_his and f"*{placement}*" in sentence and semantics in told:
-            return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-    raise LookupError(f"no counterexample of {size} {placement}, {semantics}")
-
-
-@cache
-def _sections() -> list[tuple[str, str]]:
-    text = SUMMARY.read_text("utf-8")
-    return re.findall(r"^## ([^\n]+)\n\n([^\n]+)\n", text, re.MULTILINE)
+def _programs(
+    generators: Sequence[Generator], placement: str
+) -> Iterator[tuple[str, dict[Semantics, str]]]:
+    """The words of each program of the grid, by size, and its verdicts."""
+    for p, m in GRID:
+        for each in generators:
+            with suppress(NotGenerated):
+                made = each.make(p, m)
+                if placement in made.placed:
+                    found = communication(made.problem, made.placed[placement])
+                    family, _, options = each.name.partition(" ")
+                    yield " ".join([family, f"p={p}", f"m={m}", *options.split()]), found
 
 
 def _theorems(name: str) -> str:

@@ -1,7 +1,7 @@
 """A verdict on every generator of schedules that can be had here.
 
     python -m benchmarks.verdicts [ARCHIVE ...] [--grid reduced|page|every] [--workers N]
-        [--scheduler ADDRESS] [--keep FILE] [--only TEXT] [--write docs/measured]
+        [--scheduler ADDRESS] [--keep FILE] [--only TEXT] [--write FILE] [--examples FOLDER]
 
 The schedule classes of the installed torch, Megatron-LM's orders (written from their definition),
 our families, and of a wheel or source archive of DeepSpeed its instruction schedules: each at every
@@ -36,7 +36,10 @@ def main(
     scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler.")] = None,
     keep: Annotated[Path | None, typer.Option(help="Append to this file, go on from it.")] = None,
     only: Annotated[str, typer.Option(help="Generators whose source and name hold this.")] = "",
-    write: Annotated[Path | None, typer.Option(help="Write pages and rows here.")] = None,
+    write: Annotated[Path | None, typer.Option(help="Write the page here.")] = None,
+    examples: Annotated[
+        Path | None, typer.Option(help="Write counterexamples and all rows to this folder.")
+    ] = None,
 ) -> None:
     """Sweep, and write or print the page; see the module's text."""
     given = tuple(archives or ())
@@ -53,18 +56,20 @@ def main(
         found = sweep(items, executor, keep, advance)
     names = [path.name for path in given]
     words = [*names, f"--grid {grid}", *([f"--only '{only}'"] if only else [])]
+    words.append("--write docs/measured/verdicts.md")
     made = Sweep(
         found=found,
         smallest=smallest(found, given),
         archives=given,
-        command=f"python -m benchmarks.verdicts {' '.join(words)} --write docs/measured",
+        command=f"python -m benchmarks.verdicts {' '.join(words)}",
     )
+    if examples is not None:
+        write_text(examples / EXAMPLES, examples_page(made))
+        write_text(examples / ROWS, rows(found))
     if write is None:
         sys.stdout.write(page(made))
-        return
-    write_text(write / "verdicts.md", page(made))
-    write_text(write / EXAMPLES, examples_page(made))
-    write_text(write / ROWS, rows(found))
+    else:
+        write_text(write, page(made))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,11 +32,6 @@ class Smallest:
     def heading(self) -> str:
         """Of its section; no other has it."""
         return " ".join([self.source, self.name, self.placement, *self.semantics[:1]])
-
-    @property
-    def anchor(self) -> str:
-        """What links call the heading."""
-        return re.sub(r"[^\w\- ]", "", self.heading.lower()).replace(" ", "-")
 
 
 def smallest(found: Sequence[Judged], archives: tuple[Path, ...]) -> list[Smallest]:

@@ -19,7 +19,7 @@ def test_every_page_has_something_to_follow() -> None:
 
 
 def test_the_table_has_a_row_for_each_start_and_page() -> None:
-    text = (ROOT / "docs" / "measured" / "journeys.md").read_text("utf-8")
+    text = (ROOT / "records" / "journeys.md").read_text("utf-8")
     assert all(f"(`{page}`)" in text for page, _ in PAGES)
     assert all(f"| `bubbleproof {' '.join(words)}` |" in text for words, _ in STARTS)
     assert "| wheel | 1.0 MB | 2 MB |" in page_of([("wheel", "1.0 MB", "2 MB")])

@@ -11,7 +11,7 @@ from bubbleproof.solvers import ProofOrigin
 from bubbleproof.verify.certificates.index_order import index_order
 from proofs_tests.patience import PATIENCE
 
-PAGE = Path(__file__).parents[2] / "docs" / "measured" / "unseen.md"
+PAGE = Path(__file__).parents[2] / "records" / "unseen.md"
 
 
 def test_it_writes_what_each_optimum_rests_on(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """The page ``orders.md``: the orders of Coq's theorems beside those of the package's families.
 
-    python -m proofs_tests.extracted.orders_page --write docs/measured/orders.md
+    python -m proofs_tests.extracted.orders_page --write records/orders.md
 
 Coq extracts each rank's order from the closed forms that its theorems are about (proofs/Orders.v);
 for interleaved 1F1B, from the places that theorem ``interleaved`` names. Every rank of every size

@@ -11,7 +11,7 @@ from proofs_tests.extracted.judge import needs_judge
 from proofs_tests.extracted.orders_page import THEOREMS, built, compared, page, printed
 from proofs_tests.sized import sized
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "measured" / "orders.md"
+PAGE = Path(__file__).resolve().parents[2] / "records" / "orders.md"
 SIZE = sized((4, 8, 2), full=(16, 64, 3))
 
 

@@ -28,7 +28,7 @@ from proofs_tests.extracted.three_checkers_page import main, page
 from proofs_tests.extracted.two_certificates import CertificateAgreement, compare_certificates
 from proofs_tests.sized import sized
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "measured" / "three-checkers.md"
+PAGE = Path(__file__).resolve().parents[2] / "records" / "three-checkers.md"
 # two tasks on resource 0, of 2 and 3 ticks, the second after the first; a store of at most 1, which
 # the first fills at its start and the second empties at its end
 PROBLEM = "P 9 2  2 1 0  3 1 0  1 1 2 0  1 0 1 1 2 1 0 1 2 1 -1"

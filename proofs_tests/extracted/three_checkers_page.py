@@ -1,6 +1,6 @@
 """The page ``three-checkers.md``: definition, fast checker and Coq's, every number counted here.
 
-    python -m proofs_tests.extracted.three_checkers_page --write docs/measured/three-checkers.md
+    python -m proofs_tests.extracted.three_checkers_page --write records/three-checkers.md
 
 ``--ranks``, ``--random``, ``--mutants`` and ``--certificates`` make it smaller. coqc and ocamlopt
 must be installed. Without ``--write`` the page goes to standard output. The exit status is 1 where

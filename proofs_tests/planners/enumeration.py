@@ -4,7 +4,7 @@
 
 prints, for so many random instances, the value of the plan and of the enumeration (they are equal
 where the planner is right) with what each took; ``--write`` writes it to
-``docs/measured/plan-enumeration.md``. The exit status is 1 where they differ anywhere. The
+``records/plan-enumeration.md``. The exit status is 1 where they differ anywhere. The
 enumeration goes through all candidates and choices (``joint_instances``, ``every_choice``) and asks
 a plain CP-SAT model of each concrete pipeline whether it has anything below the best so far.
 """
@@ -32,7 +32,7 @@ from proofs_tests.planners.found_plans import value_found
 from proofs_tests.planners.joint_instances import Instance, instance
 from proofs_tests.solvers.plain_model import optimum
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "measured" / "plan-enumeration.md"
+PAGE = Path(__file__).resolve().parents[2] / "records" / "plan-enumeration.md"
 EVERY_NUMBER = 40
 
 

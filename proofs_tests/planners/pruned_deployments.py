@@ -4,7 +4,7 @@
 
 prints, for so many random clusters with a small model and no table ``[plan]`` (every second has
 ``framework = "any"``), the plan and the best of what it never timed; ``--write`` writes it to
-``docs/measured/pruned-deployments.md``. A deployment is forced by a plan of it alone, so that no
+``records/pruned-deployments.md``. A deployment is forced by a plan of it alone, so that no
 other one's iteration can bound it away. The exit status is 1 where a forced one is shorter than the
 plan, or one runs that was said to have no room.
 """
@@ -30,7 +30,7 @@ from bubbleproof.planners.outcome import Outcome
 from bubbleproof.planners.planning import plan_cluster
 from proofs_tests.planners.small_models import TEXT
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "measured" / "pruned-deployments.md"
+PAGE = Path(__file__).resolve().parents[2] / "records" / "pruned-deployments.md"
 EVERY_NUMBER = 20
 WORK, FORCED_WORK = 1.0, 0.05  # units; every published order is timed with either
 

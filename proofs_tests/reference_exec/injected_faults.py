@@ -1,6 +1,6 @@
 """Faults put into the executor, one small patch each, and the table of what each replay says.
 
-    python -m proofs_tests.reference_exec.injected_faults --write docs/measured/injected-faults.md
+    python -m proofs_tests.reference_exec.injected_faults --write records/injected-faults.md
 
 Every module here that has ``FAULTS`` is taken in: pairs of a patch and the case of ``fault_cases``
 that it is run on. A patch says in its ``marks`` when its code has run, so that one that was never
@@ -231,7 +231,7 @@ def page(swept: Swept) -> str:
         "# Injected faults",
         "",
         "Made by `python -m proofs_tests.reference_exec.injected_faults --write "
-        f"docs/measured/injected-faults.md` (torch {torch.__version__}).",
+        f"records/injected-faults.md` (torch {torch.__version__}).",
         "",
         f"{swept}. Each is one small patch of the executor, run on a small replay; that its code "
         "ran is",

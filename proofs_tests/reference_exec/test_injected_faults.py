@@ -19,7 +19,7 @@ from proofs_tests.reference_exec.injected_faults import (
 from proofs_tests.reference_exec.patching import Marks
 from proofs_tests.sized import sized
 
-PAGE = Path(__file__).parents[2] / "docs" / "measured" / "injected-faults.md"
+PAGE = Path(__file__).parents[2] / "records" / "injected-faults.md"
 # what is kept too long: test_kept_from_birth says of all of it what is told
 ELSEWHERE = {"hoarding", "kept_from_birth"}
 QUICK = [fault for fault in INJECTED if fault.room not in ELSEWHERE]

@@ -1,6 +1,6 @@
 """Programs as lowering makes them end; with messages where they are used some get stuck.
 
-A few sizes here, all of ``docs/measured/deadlock.md`` by its command.
+A few sizes here, all of ``records/deadlock.md`` by its command.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bubbleproof.verify.communication.semantics import USUAL
 from proofs_tests.deadlock_page import at_use, judged, page
 from proofs_tests.sized import sized
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "measured" / "deadlock.md"
+PAGE = Path(__file__).resolve().parents[2] / "records" / "deadlock.md"
 NAMES = sized(("1f1b", "zb-v", "toffload"), full=tuple(families()))
 SIZE = sized((2, 3), full=(5, 8))
 

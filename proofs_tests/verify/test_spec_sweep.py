@@ -19,7 +19,7 @@ from proofs_tests.verify import spec_sweep
 from proofs_tests.verify.random_schedules import EVENT_KINDS
 from proofs_tests.verify.spec_sweep import EVENTS, RULES, main, sweep
 
-PAGE = Path(__file__).parents[2] / "docs" / "measured" / "spec-sweep.md"
+PAGE = Path(__file__).parents[2] / "records" / "spec-sweep.md"
 TOTAL = sized(250, full=100_000)
 
 
