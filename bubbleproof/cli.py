@@ -316,7 +316,9 @@ def show(
     output: Annotated[
         str | None, Option("-o", help="x.html, .svg, .pdf, .png or .perfetto.json"), Target.FILE
     ] = None,
-    window: Annotated[str | None, Option(help="FIRST:LAST ticks to draw.")] = None,
+    window: Annotated[
+        str | None, Option(help="FIRST:LAST to draw: 0:100 (ticks), 0.2s:300ms.")
+    ] = None,
     width: Annotated[
         float | None, Option(help="Of an .svg, .pdf or .png in mm (default: 254).")
     ] = None,

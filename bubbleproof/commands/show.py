@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import sys
+import re
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
+from math import ceil, floor
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING
@@ -15,6 +17,7 @@ from bubbleproof.commands.options.targets import require_writable, written_toget
 from bubbleproof.commands.output import BROKEN, HOLDS, print_text, say
 from bubbleproof.commands.pytorch_words import chosen_version, handed_to
 from bubbleproof.formats import ScheduleFile, write_schedule, write_table, write_trace
+from bubbleproof.report.amounts import SECONDS
 from bubbleproof.report.extras import require_drawing
 from bubbleproof.report.timeline import Window
 from bubbleproof.theory.model.schedule import MAX_START, Schedule
@@ -46,11 +49,11 @@ def run_show(
     require_drawing([] if output is None else [output])
     if output is not None and not output.endswith(tuple(PICTURES.split())):
         raise ValueError(f"a picture's file must end in {PICTURES}, got {output!r}")
-    span = _window(window)
-    if span is not None and output is not None and output.endswith(".perfetto.json"):
+    if window is not None and output is not None and output.endswith(".perfetto.json"):
         raise ValueError("a trace holds the whole schedule: --window goes with a picture or a page")
     _require_width(width, output)
     given = read_schedule_input(schedule, dialect=dialect)
+    span = None if window is None else _window(window, given.problem.unit)
     stopped, why = standstill_of(given)
     drawn = given.timed() if stopped is None else stopped.schedule
     if output is None:
@@ -120,32 +123,40 @@ def _print_grid(
     window: Window | None,
     stopped: Standstill | None,
 ) -> None:
-    from bubbleproof.report.text import grid
+    from bubbleproof.report.text import WIDTH, grid
 
     waits = () if stopped is None else stopped.waits
     waiting = {wait.resource: given.problem.label(wait.task) for wait in waits}
-    wide = get_terminal_size().columns if sys.stdout.isatty() else None
+    wide = get_terminal_size((WIDTH, 24)).columns
     print_text(grid(given.problem, schedule, window=window, waiting=waiting, width=wide))
     if stopped is not None:
         print_text("\n".join(stopped.sentences()))
 
 
-def _window(text: str | None) -> Window | None:
-    if text is None:
-        return None
+def _window(text: str, unit: str) -> Window:
+    """Two times, in ticks or, where a tick is a time, with a unit: ``0.2s:300ms``."""
     first, colon, last = text.partition(":")
-    digits = len(str(MAX_START)) - 1
-    if (
-        not (colon and first.isdecimal() and last.isdecimal())
-        or max(len(first), len(last)) > digits
-    ):
+    times = [_ticks(each.strip(), unit) for each in (first, last)] if colon else []
+    if len(times) < 2 or None in times:
+        units = f" or in one of {' '.join(SECONDS)}" if unit in SECONDS else ""
         raise ValueError(
-            f"--window must be FIRST:LAST in ticks, such as 0:100, of {digits} digits at most, "
-            f"got {text[:60]!r}"
+            f"--window must be FIRST:LAST in ticks{units}, such as 0:100, up to {MAX_START:,} "
+            f"ticks, got {text[:60]!r}"
         )
-    if int(first) >= int(last):
+    low, high = (Fraction(each or 0) for each in times)
+    if low >= high:
         raise ValueError(f"a window must end after it starts, got {first} to {last}")
-    return int(first), int(last)
+    return floor(low), ceil(high)
+
+
+def _ticks(text: str, unit: str) -> Fraction | None:
+    """The ticks of a time; None for what is none or is too late."""
+    found = re.fullmatch(r"(\d{1,20}(?:\.\d{1,20})?) ?([a-z]*)", text, re.ASCII)
+    if found is None or (found[2] and (found[2] not in SECONDS or unit not in SECONDS)):
+        return None
+    power = SECONDS[found[2]] - SECONDS[unit] if found[2] else 0
+    value = Fraction(found[1]) * Fraction(10) ** power
+    return value if value <= MAX_START else None
 
 
 def _write_page(

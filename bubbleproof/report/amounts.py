@@ -2,6 +2,8 @@
 
 >>> ticks(33, "tick"), ticks(1, "tick"), ticks(1234567, "us")
 ('33 ticks', '1 tick', '1,234,567 us')
+>>> time(1234567, "us"), time(806, "ms"), time(33, "tick")
+('1.235 s', '806 ms', '33 ticks')
 >>> ratio(Fraction(3, 11))
 '3/11 (27.3 %)'
 >>> Scale.of("byte", 3 << 30).amount(3 << 29)
@@ -17,6 +19,7 @@ from fractions import Fraction
 
 from bubbleproof.theory.pipelines.units import plural
 
+SECONDS = {"ns": -9, "us": -6, "ms": -3, "s": 0}  # powers of ten
 _BYTE_NAMES = frozenset({"byte", "bytes", "B"})
 _BINARY = (("GiB", 30), ("MiB", 20), ("KiB", 10), ("bytes", 0))
 
@@ -24,6 +27,46 @@ _BINARY = (("GiB", 30), ("MiB", 20), ("KiB", 10), ("bytes", 0))
 def ticks(value: int, unit: str) -> str:
     """A time or a count of ticks with its unit."""
     return f"{value:,} {unit if value == 1 else plural(unit)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeScale:
+    """How times are written: the problem's ticks divided by ``divisor``, called ``name``."""
+
+    name: str
+    divisor: int
+
+    @classmethod
+    def of(cls, unit: str, largest: int) -> TimeScale:
+        """Seconds in the unit that suits the ``largest`` time (ticks); any other unit as it is."""
+        power = SECONDS.get(unit)
+        if power is None:
+            return cls(name=plural(unit), divisor=1)
+        fitting = [
+            (name, 10 ** (each - power))
+            for name, each in SECONDS.items()
+            if each == power or (each > power and largest >= 10 ** (each - power))
+        ]
+        name, divisor = fitting[-1]
+        return cls(name=name, divisor=divisor)
+
+    def number(self, value: int) -> str:
+        """The time in this scale without its unit, to four digits or to a whole number."""
+        if value % self.divisor == 0:
+            return f"{value // self.divisor:,}"
+        digits = max(0, 4 - len(str(value // self.divisor)))
+        return f"{value / self.divisor:,.{digits}f}".rstrip("0").rstrip(".")
+
+    def amount(self, value: int) -> str:
+        """The time in this scale with its unit."""
+        return f"{self.number(value)} {self.name}"
+
+
+def time(value: int, unit: str) -> str:
+    """A time as people read it: seconds in the unit that suits it, to four digits."""
+    if unit not in SECONDS:
+        return ticks(value, unit)
+    return TimeScale.of(unit, abs(value)).amount(value)
 
 
 def ratio(value: Fraction) -> str:

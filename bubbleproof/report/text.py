@@ -9,8 +9,9 @@ rank 1  .  F0 B0--- F1 B1--- .  .
 
 An action's label stands in its first column and dashes fill the rest; a dot is an idle column. With
 several chunks the label begins with the stage (``4F0``), with slices it ends in the slice
-(``F0.1``). A column is the greatest common divisor of all starts and durations; where that gives
-too many columns it is the shortest action, and the last line says that starts are rounded.
+(``F0.1``). A column is the greatest common divisor of all starts and durations. Where the line has
+no room for that, the whole schedule is drawn to scale instead: a character is so many ticks, an
+action takes its share of them, and a line of times says where one is.
 """
 
 from __future__ import annotations
@@ -19,15 +20,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from bubbleproof.report.amounts import ticks
+from bubbleproof.report.amounts import TimeScale, ticks
 from bubbleproof.report.bars import Bars, bars_of
+from bubbleproof.report.cells import cells_of
 from bubbleproof.theory.model.actions import NONE, Kind
 from bubbleproof.theory.model.measures import known_rows
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 
-MAX_COLUMNS = 64
+WIDTH = 120  # of a line, in characters
 MAX_LINES = 40
+LEAST = 10  # characters of a chart, however narrow the line is
 
 
 def grid(
@@ -35,103 +38,152 @@ def grid(
     schedule: Schedule,
     *,
     window: tuple[int, int] | None = None,
-    max_columns: int = MAX_COLUMNS,
     max_lines: int = MAX_LINES,
     waiting: Mapping[int, str] | None = None,
-    width: int | None = None,
+    width: int = WIDTH,
 ) -> str:
-    """The rank by time grid of a small schedule; what is left out is named in its last lines.
+    """The rank by time grid of a schedule; what is left out is named in its last lines.
 
     ``window`` (ticks) begins and ends the grid there; ``waiting`` names by resource the task that
     never starts, which stands in brackets at the end of the line; ``width`` is how many characters
-    a line of the grid may have (None: as many as it takes). Raises ``ValueError`` for an
-    empty window.
+    a line may have. Raises ``ValueError`` for an empty window.
     """
     bars = bars_of(problem, *known_rows(problem, schedule))
     if window is not None and window[0] >= window[1]:
         raise ValueError(f"a window must end after it starts, got {window[0]} to {window[1]}")
     first, last = window or (int(bars.start.min(initial=0)), int(bars.end.max(initial=1)))
     inside = bars.take(bars.in_window((first, last)))
-    unit, notes = _column_ticks(inside, first, last, max_columns)
-    is_rounded = bool(notes)
-    columns = max(1, (last - first + (unit // 2 if is_rounded else unit - 1)) // unit)
-    notes = [_scale_note(unit, problem), *notes]
-    whole, columns, place = columns, min(columns, max_columns), len(notes)
     busy = np.unique(inside.row[inside.row >= problem.num_ranks]).tolist()
     resources = [*range(problem.num_ranks), *busy]
+    notes = []
     if len(resources) > max_lines:
         notes.append(f"cut after {max_lines} of {len(resources):,} lines")
         resources = resources[:max_lines]
     names = [problem.resources[r].name for r in resources]
     margin = max(len(name) for name in ("time", *names))
-    cells, hidden = _cells(inside, (first, unit, columns))
-    room = columns if width is None else _fitting(cells, (first, unit, columns), width - margin - 2)
-    if room < columns:
-        columns = room
-        cells, hidden = _cells(inside, (first, unit, columns))
-    if columns < whole:
-        notes.insert(place, f"cut after {columns} of {whole:,} columns")
-    if hidden:
-        notes.append(f"{hidden} actions without a column of their own are not shown")
-    wide = _cell_width(cells, first, unit, columns)
-    lines = [("time", _ruler(first, unit, columns, wide))]
-    lines += [
-        (name, _line(cells.get(r, []), columns, wide) + _never(waiting, r))
-        for name, r in zip(names, resources, strict=True)
-    ]
-    text = [f"{name:<{margin}}  {line}".rstrip() for name, line in lines]
-    return "\n".join([*text, *(f"({note})" for note in notes if note)])
+    room = width - margin - 2
+    unit = _common_ticks(inside, first, last)
+    columns = max(1, -(-(last - first) // unit))
+    wide = 0
+    if columns * 2 <= room:
+        cells = _cells(inside, (first, unit, columns))
+        wide = _cell_width(cells, first, unit, columns)
+    if 0 < columns * wide <= room:
+        ruler = _ruler(first, unit, columns, wide)
+        lines = [_line(cells.get(r, []), columns, wide) for r in resources]
+        if unit > 1 or problem.unit != "tick":
+            notes.insert(0, f"a column is {ticks(unit, problem.unit)}")
+    else:
+        scaled = _Scaled(problem, inside, (first, last), max(LEAST, room))
+        ruler, lines = scaled.ruler(), [scaled.line(r) for r in resources]
+        notes[:0] = scaled.notes()
+    lines = [line + _never(waiting, r) for line, r in zip(lines, resources, strict=True)]
+    rows = zip(("time", *names), (ruler, *lines), strict=True)
+    text = [f"{name:<{margin}}  {line}".rstrip() for name, line in rows]
+    return "\n".join([*text, *(f"({note})" for note in notes)])
 
 
-def _fitting(
-    cells: dict[int, list[tuple[int, int, str]]], scale: tuple[int, int, int], width: int
-) -> int:
-    """How many columns a line of so many characters holds, one at least."""
-    first, unit, columns = scale
-    return max(1, min(columns, width // _cell_width(cells, first, unit, columns)))
+class _Scaled:
+    """A chart of so many characters, each of ``unit`` ticks, two digits of them and then zeros.
+
+    Where actions are shorter than a character, a character shows the kind that is owed most
+    (``cells``); a lower-case letter is a later chunk.
+    """
+
+    def __init__(self, problem: Problem, bars: Bars, window: tuple[int, int], room: int) -> None:
+        self.problem, self.bars, self.window = problem, bars, window
+        first, last = window
+        self.unit = _two_digits(-(-(last - first) // room))
+        self.columns = -(-(last - first) // self.unit)
+        self.scale = TimeScale.of(problem.unit, last)
+        length = (bars.end - bars.start)[bars.row < problem.num_ranks]
+        typical = np.median(length[length > 0]) if (length > 0).any() else self.unit
+        self.is_dense = bool(typical < 2 * self.unit)
+        self.hidden = 0
+        if self.is_dense:
+            rows = int(bars.row.max(initial=0)) + 1
+            self.bars = cells_of(bars, window=window, num_rows=rows, cell_ticks=self.unit)
+
+    def line(self, resource: int) -> str:
+        """The chart of one resource."""
+        first, _ = self.window
+        mine = self.bars.take(self.bars.row == resource)
+        mine = mine.take(np.argsort(mine.start, kind="stable"))
+        line = ""
+        for bar in range(len(mine)):
+            low, high = (
+                (int(at[bar]) - first + self.unit // 2) // self.unit
+                for at in (mine.start, mine.end)
+            )
+            low, high = max(low, len(line)), min(high, self.columns)
+            if high <= low:
+                self.hidden += 1
+                continue
+            line = line.ljust(low, ".") + self._drawn(mine, bar, high - low)
+        return line.ljust(self.columns, ".")
+
+    def _drawn(self, bars: Bars, bar: int, length: int) -> str:
+        kind = Kind(int(bars.actions.kind[bar])).name[0]
+        if self.is_dense:
+            return (kind.lower() if bars.chunk[bar] else kind) * length
+        label = _label(bars, bar, with_stage=bool((self.bars.chunk > 0).any()))
+        return (label if len(label) <= length else kind).ljust(length, "-")
+
+    def ruler(self) -> str:
+        """Round times above the characters where they begin, with their unit at the first."""
+        first, last = self.window
+        widest = len(self.scale.number(last)) + len(self.scale.name) + 2
+        step = next(
+            size
+            for power in range(40)
+            for size in (10**power, 2 * 10**power, 5 * 10**power)
+            if size >= widest * self.unit
+        )
+        line = ""
+        for time in range(-(-first // step) * step, last, step):
+            at = (time - first) // self.unit
+            text = self.scale.number(time) if line else self.scale.amount(time)
+            line = f"{line.ljust(at)}{text}"
+        return line
+
+    def notes(self) -> list[str]:
+        """What a character is, and what is not shown."""
+        told = f"a column is {ticks(self.unit, self.problem.unit)}"
+        if self.is_dense:
+            told += " and shows the kind of action that runs most (lower case: a later chunk)"
+        elif self.hidden:
+            told += f"; {self.hidden:,} actions of less than half a column are not shown"
+        return [told]
+
+
+def _two_digits(value: int) -> int:
+    """The least number not below, of two digits and zeros after them."""
+    size: int = 10 ** max(0, len(str(value)) - 2)
+    return -(-value // size) * size
 
 
 def _never(waiting: Mapping[int, str] | None, resource: int) -> str:
     return f"[{waiting[resource]}]" if waiting and resource in waiting else ""
 
 
-def _scale_note(unit: int, problem: Problem) -> str:
-    return (
-        "" if unit == 1 and problem.unit == "tick" else f"a column is {ticks(unit, problem.unit)}"
-    )
+def _common_ticks(bars: Bars, first: int, last: int) -> int:
+    """The greatest common divisor of all starts and durations, in ticks."""
+    times = np.concatenate([bars.start - first, bars.end - bars.start, [last - first]])
+    return max(int(np.gcd.reduce(times)), 1)
 
 
-def _column_ticks(bars: Bars, first: int, last: int, max_columns: int) -> tuple[int, list[str]]:
-    """The ticks of one column, and a note where starts must be rounded to columns."""
-    length = bars.end - bars.start
-    exact = max(int(np.gcd.reduce(np.concatenate([bars.start - first, length, [0]]))), 1)
-    shortest = int(length[length > 0].min(initial=last - first))
-    if exact == shortest or (last - first) // exact <= max_columns:
-        return exact, []
-    return shortest, ["starts and ends are rounded to columns"]
-
-
-def _cells(
-    bars: Bars, scale: tuple[int, int, int]
-) -> tuple[dict[int, list[tuple[int, int, str]]], int]:
-    """(first column, columns, label) of the actions by resource, and how many have no column."""
+def _cells(bars: Bars, scale: tuple[int, int, int]) -> dict[int, list[tuple[int, int, str]]]:
+    """(first column, columns, label) of the actions by resource."""
     first, unit, columns = scale
-    low = np.maximum((bars.start - first + unit // 2) // unit, 0)
-    high = (bars.end - first + unit // 2) // unit
     many_chunks = bool((bars.chunk > 0).any())
-    order = np.lexsort((low, bars.row))
     cells: dict[int, list[tuple[int, int, str]]] = {}
-    hidden = 0
-    for bar in order.tolist():
-        row, column = int(bars.row[bar]), int(low[bar])
-        taken = cells.setdefault(row, [])
-        after = taken[-1][0] + taken[-1][1] if taken else 0
-        length = min(int(high[bar]), columns) - max(column, after)
+    for bar in np.lexsort((bars.start, bars.row)).tolist():
+        low = max((int(bars.start[bar]) - first) // unit, 0)
+        length = min((int(bars.end[bar]) - first) // unit, columns) - low
         if length > 0:
-            taken.append((max(column, after), length, _label(bars, bar, with_stage=many_chunks)))
-        elif column < columns:
-            hidden += 1
-    return cells, hidden
+            label = _label(bars, bar, with_stage=many_chunks)
+            cells.setdefault(int(bars.row[bar]), []).append((low, length, label))
+    return cells
 
 
 def _label(bars: Bars, bar: int, *, with_stage: bool) -> str:

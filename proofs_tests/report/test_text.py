@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from bubbleproof.report.text import grid
@@ -27,11 +29,46 @@ def test_a_column_is_the_common_divisor_of_all_times() -> None:
     assert lines[-1] == "(a column is 20 ticks)"
 
 
-def test_uneven_times_are_rounded_and_it_says_so() -> None:
-    uneven = member("1f1b", p=2, m=2, tF=101, tB=203)
-    lines = grid(uneven.problem, uneven.schedule).splitlines()
-    assert lines[-2:] == ["(a column is 101 ticks)", "(starts and ends are rounded to columns)"]
-    assert lines[1].replace("-", "").split()[2:] == ["F0", "F1", ".", ".", "B0", ".", "B1"]
+def test_what_does_not_fit_is_drawn_to_scale() -> None:
+    """(4 + 2 - 1)(101 + 203) = 1,520 ticks on 112 characters: 14 each, so F takes 7, B 14 or 15."""
+    uneven = member("1f1b", p=2, m=4, tF=101, tB=203)
+    ruler, *lines, note = grid(uneven.problem, uneven.schedule).splitlines()
+    assert note == "(a column is 14 ticks)"
+    assert ruler.split() == ["time", "0", "ticks", "200", "400", "600", "800", *(
+        ["1,000", "1,200", "1,400"]
+    )]  # fmt: skip
+    for rank, line in enumerate(lines):
+        chart = line.removeprefix(f"rank {rank}  ")
+        drawn = re.findall(r"([FB]\d)(-*)", chart)
+        assert [label for label, _ in drawn] == [
+            str(action)[1:] for action in uneven.schedule.program.orders(2)[rank]
+        ]
+        assert all(
+            abs((2 + len(dashes)) * 14 - (101 if label[0] == "F" else 203)) <= 14
+            for label, dashes in drawn
+        )
+        assert len(chart) <= -(-1520 // 14)
+
+
+@pytest.mark.parametrize("name", ["1f1b", "zb-v", "interleaved"])
+def test_letters_take_their_share_of_time(name: str) -> None:
+    """As wherever bars become cells: a kind on a chunk is a cell or two off on each rank."""
+    drawn = member(name, p=4, m=64)
+    ruler, *lines, note = grid(drawn.problem, drawn.schedule, width=80).splitlines()
+    unit = int(re.findall(r"a column is (\d+) tick", note)[0])
+    assert ruler.startswith("time    0 ticks")
+    problem = drawn.problem
+    for rank, line in enumerate(lines):
+        chart = line.removeprefix(f"rank {rank}  ")
+        assert len(line) <= 80
+        for kind in "FBIW":
+            task = [
+                each
+                for each, action in enumerate(problem.actions)
+                if action.kind.name == kind and problem.rank_of_task[each] == rank
+            ]
+            ticks = int(problem.duration[task].sum())
+            assert abs(chart.upper().count(kind) * unit - ticks) <= 3 * unit
 
 
 def test_stages_and_slices_are_named_where_there_are_many() -> None:
@@ -50,13 +87,9 @@ def test_an_overlapped_pair_shows_both() -> None:
 
 
 def test_what_is_cut_is_named() -> None:
-    lines = grid(small().problem, small().schedule, max_columns=4, max_lines=1).splitlines()
-    assert lines == [
-        "time    0  1  2  3",
-        "rank 0  F0 F1 .  .",
-        "(cut after 4 of 9 columns)",
-        "(cut after 1 of 2 lines)",
-    ]
+    lines = grid(small().problem, small().schedule, max_lines=1).splitlines()
+    assert lines[1].startswith("rank 0  F0 F1")
+    assert lines[2:] == ["(cut after 1 of 2 lines)"]
 
 
 def test_a_window_begins_there() -> None:
@@ -66,13 +99,18 @@ def test_a_window_begins_there() -> None:
         grid(small().problem, small().schedule, window=(7, 4))
 
 
-@pytest.mark.parametrize("width", [20, 40, 79, 200])
+@pytest.mark.parametrize("width", [30, 40, 79, 106, 107, 200])
 def test_a_grid_keeps_to_a_width(width: int) -> None:
     drawn = member("1f1b", p=4, m=8)  # 33 columns of 3 characters beside "rank 0  ": 107
     lines = grid(drawn.problem, drawn.schedule, width=width).splitlines()
     assert max(map(len, (line for line in lines if not line.startswith("(")))) <= width
-    is_cut = any("cut after" in line for line in lines)
-    assert is_cut == (width < 107)
-    if is_cut:  # no room for one more column
-        cut = int(lines[-1].split()[2])
-        assert 8 + 3 * (cut + 1) > width
+    assert (lines[1][:14] == "rank 0  F0 F1 ") == (width >= 107)
+
+
+def test_times_are_in_a_unit_that_suits_them() -> None:
+    """(9 + 2 - 1)(80,000 + 160,000) = 2,400,000 us."""
+    slow = Pipeline(num_ranks=2, num_microbatches=9, forward=80_000, backward=160_123, unit="us")
+    problem = slow.problem()
+    drawn = left_shift(problem, member("1f1b", p=2, m=9).schedule.program)
+    ruler = grid(problem, drawn, width=90).splitlines()[0]
+    assert ruler.split() == "time 0 s 0.5 1 1.5 2".split()
