@@ -40,8 +40,13 @@ from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
-from bubbleproof.verify.certificates.certificate_rule import Certificate, DirectCertificate
-from bubbleproof.verify.certificates.deadlines import chosen, deadlines, without_deadlines
+from bubbleproof.verify.certificates.certificate_rule import (
+    Certificate,
+    DirectCertificate,
+    chosen,
+    deadlines,
+    without_deadlines,
+)
 from bubbleproof.verify.certificates.index_order import IndexOrder, index_order
 from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindows
 from bubbleproof.verify.check import check
@@ -69,8 +74,8 @@ class Search(BoundSearch):
 
     ``is_enough``: any schedule within ``options.within`` will do; ``is_certifying``: time is
     spent on certificates beyond the first. ``problem`` is the given one with the demands and
-    without deadlines (``verify.certificates.deadlines``), which are ``latest``, as those of demands
-    are: only engines look for schedules that keep them.
+    without deadlines (``certificate_rule``), which are ``latest``, as those of demands are: only
+    engines look for schedules that keep them.
     """
 
     def __init__(

@@ -18,8 +18,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.programs.lowering import lower
-from bubbleproof.theory.pipelines.sharding import Sharding
-from bubbleproof.theory.pipelines.visits import Visit, visits
+from bubbleproof.theory.pipelines.sharding import Sharding, Visit, visits
 from bubbleproof.verify import Rule, check, check_communication
 from proofs_tests.sized import sampled, sized
 from proofs_tests.theory.test_pipemesh import Parts, filled

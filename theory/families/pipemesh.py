@@ -27,9 +27,8 @@ from bubbleproof.theory.families.visit_computations import Computations
 from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Ints, Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.sharding import Collective, Sharding, collectives
+from bubbleproof.theory.pipelines.sharding import Collective, Sharding, Visit, collectives, visits
 from bubbleproof.theory.pipelines.timing import left_shift
-from bubbleproof.theory.pipelines.visits import Visit, visits
 
 
 class PipeMesh(Family):

@@ -6,8 +6,7 @@ import numpy as np
 
 from bubbleproof.theory.model.actions import Ints, Kind
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.pipelines.sharding import ADDERS, BACKWARDS, FORWARDS, READERS
-from bubbleproof.theory.pipelines.visits import Visit
+from bubbleproof.theory.pipelines.sharding import ADDERS, BACKWARDS, FORWARDS, READERS, Visit
 
 
 class Computations:
