@@ -25,7 +25,7 @@ from bubbleproof.solvers.engines.interruption import run_interruptibly
 from bubbleproof.solvers.gate import bound_from, schedule_from, value_of
 from bubbleproof.solvers.identical import identical
 from bubbleproof.solvers.lists.large import LEAST_MICROBATCHES, PREPARED, LargeSearch
-from bubbleproof.solvers.lists.listing import LISTED, listed_programs
+from bubbleproof.solvers.lists.merging import LISTED, listed_programs
 from bubbleproof.solvers.lists.modulo import periodic_schedules
 from bubbleproof.solvers.lists.modulo_lists import ModuloLists
 from bubbleproof.solvers.options import SolveOptions

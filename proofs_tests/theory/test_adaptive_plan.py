@@ -17,8 +17,10 @@ from bubbleproof.theory.families.recomputed.block_orders import (
     block_program,
     recomputed_just_in_time,
 )
-from bubbleproof.theory.families.recomputed.recomputed_1f1b import RecomputedOneForwardOneBackward
-from bubbleproof.theory.families.recomputed.recomputed_share import share_of_chunks
+from bubbleproof.theory.families.recomputed.recomputed_1f1b import (
+    RecomputedOneForwardOneBackward,
+    share_of_chunks,
+)
 from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift

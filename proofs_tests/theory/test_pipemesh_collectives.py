@@ -10,8 +10,7 @@ import pytest
 
 from bubbleproof.papers.pipemesh.pipemesh_formulas import exposed, optimizer_ticks
 from bubbleproof.theory.families.parameters import make_parameters
-from bubbleproof.theory.families.pipemesh import PipeMesh
-from bubbleproof.theory.families.visit_computations import Computations
+from bubbleproof.theory.families.pipemesh import Computations, PipeMesh
 from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Kind
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.problem import Problem

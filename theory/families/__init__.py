@@ -26,7 +26,7 @@ from bubbleproof.theory.families.sliced.svpp import SVPP, SVPPWeights
 from bubbleproof.theory.families.t_pipe.toffload import TOffload
 from bubbleproof.theory.families.t_pipe.tpipe import TPipe
 from bubbleproof.theory.families.t_pipe.trecomp import TRecomp, TRecompInterleaved
-from bubbleproof.theory.families.zero_bubble.v_memory import VHalf, VMin
+from bubbleproof.theory.families.zero_bubble.v_shape import VHalf, VMin
 from bubbleproof.theory.families.zero_bubble.zb_h import ZeroBubbleH1, ZeroBubbleH2
 from bubbleproof.theory.families.zero_bubble.zb_v import ZeroBubbleV
 from bubbleproof.theory.model.schedule import Program
