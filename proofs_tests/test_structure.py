@@ -20,7 +20,6 @@ from proofs_tests.structure import (
     rests_on,
     run_by,
     sentence_rests_on,
-    siblings,
     twice,
 )
 
@@ -47,7 +46,6 @@ MOST_OF_SENTENCES = {
     "optimal over these deployments and choices": 5_613,  # 75 are overlap, 8 bits, attention
 }
 MOST_CIRCLES = 0
-MOST_SIBLINGS = 25
 
 
 def test_code_lines_are_neither_docstrings_nor_comments_nor_blanks() -> None:
@@ -135,7 +133,3 @@ def test_one_declaration_is_enough_for_frozen_stages() -> None:
     wanted = {"theory.pipelines.frozen", "theory.pipelines.choices", "verify.required_step"}
     wanted.add("theory.pipelines.choices_aloud")
     assert {*files_of_choices()["frozen_stages"]} == wanted
-
-
-def test_no_folder_has_more_files_than_one_finds_one_in() -> None:
-    assert max(siblings().values()) <= MOST_SIBLINGS, siblings()

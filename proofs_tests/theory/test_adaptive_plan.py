@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bubbleproof.theory.families import family
-from bubbleproof.theory.families.recomputed.adapipe import AdaPipe
-from bubbleproof.theory.families.recomputed.adaptive_plan import AdaptivePlan, Layer, adaptive_plan
-from bubbleproof.theory.families.recomputed.block_orders import (
+from bubbleproof.theory.families.adapipe import AdaPipe
+from bubbleproof.theory.families.adaptive_plan import AdaptivePlan, Layer, adaptive_plan
+from bubbleproof.theory.families.block_orders import (
     block_program,
     recomputed_just_in_time,
 )
-from bubbleproof.theory.families.recomputed.recomputed_1f1b import (
+from bubbleproof.theory.families.recomputed_1f1b import (
     RecomputedOneForwardOneBackward,
     share_of_chunks,
 )

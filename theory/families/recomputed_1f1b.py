@@ -25,12 +25,12 @@ from dataclasses import replace
 from itertools import count
 
 from bubbleproof.theory.families.base import Family
-from bubbleproof.theory.families.parameters import FamilyParameters
-from bubbleproof.theory.families.recomputed.block_orders import (
+from bubbleproof.theory.families.block_orders import (
     block_program,
     even_blocks,
     recomputed_just_in_time,
 )
+from bubbleproof.theory.families.parameters import FamilyParameters
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 

@@ -57,7 +57,7 @@ import numpy as np
 
 from bubbleproof.theory.families.base import Family, program_of_tasks, with_whole_weights
 from bubbleproof.theory.families.parameters import FamilyParameters
-from bubbleproof.theory.families.sliced.svpp_orders import slice_orders
+from bubbleproof.theory.families.svpp_orders import slice_orders
 from bubbleproof.theory.model.actions import NONE, Ints, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program

@@ -33,7 +33,7 @@ from abc import abstractmethod
 import numpy as np
 
 from bubbleproof.theory.families.base import Family, program_of_ranks
-from bubbleproof.theory.families.zero_bubble.reordering import reordered
+from bubbleproof.theory.families.reordering import reordered
 from bubbleproof.theory.model.actions import Ints, Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
