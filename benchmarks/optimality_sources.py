@@ -14,7 +14,7 @@ from typing import NamedTuple
 from bubbleproof.papers.tpipe.tpipe_formulas import printed_trecomp_makespan, tpipe_makespan
 from bubbleproof.solvers.shortening.few_microbatches import one_rank_bound
 from bubbleproof.theory.families import member
-from bubbleproof.theory.families.sliced.svpp import most_forwards
+from bubbleproof.theory.families.svpp import most_forwards
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 

@@ -19,7 +19,7 @@ from bubbleproof.papers.tpipe.tpipe_chunks import (
     share_of,
 )
 from bubbleproof.papers.tpipe.tpipe_offload import state_saved
-from bubbleproof.theory.families.recomputed.recomputed_share import share_of_chunks
+from bubbleproof.theory.families.recomputed_1f1b import share_of_chunks
 
 AT = {"p": 8, "m": 24}
 CHUNKS = (2, 3, 4)

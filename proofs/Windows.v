@@ -1,5 +1,5 @@
 (* Windows: what successive microbatches take alone, they take within any schedule.
-   Lemma 16 of docs/guide/formal.md, of verify/certificates/microbatch_windows.py and excerpt.py.
+   Lemma 16 of docs/guide/formal.md, of verify/certificates/microbatch_windows.py.
 
    A short problem has a clock: a resource that all tasks occupy that count. A window places it within
    a problem: `image` of each task of the short one is one of the problem, so that its starts are

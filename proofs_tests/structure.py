@@ -41,7 +41,8 @@ SENTENCES = {
     "optimal for this shape": ("verify.certificates.certificate_rule",),
     "optimal over these choices": ("verify.candidates.plan_rule",),
     "optimal over these deployments and choices": (
-        "verify.candidates.plan_rule", "formats.clusters.cluster_deployments",
+        "verify.candidates.plan_rule", "verify.candidates.deployment_bundles",
+        "formats.clusters.cluster_deployments",
     ),
 }  # fmt: skip
 _QUIET = {
@@ -270,12 +271,6 @@ def _public_names(tree: ast.Module) -> Iterator[tuple[str, bool]]:
             name = node.targets[0].id
             if name[:1].isupper() and not name.isupper() and "_" not in name:
                 yield name, False
-
-
-def siblings() -> dict[str, int]:
-    """How many files each folder of the package has, the fullest first."""
-    found = Counter(str(Path(file).parent) for file in files())
-    return dict(found.most_common())
 
 
 def twice() -> dict[str, list[str]]:

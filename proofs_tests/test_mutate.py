@@ -151,7 +151,7 @@ def test_mutants_of_tested_code_are_killed() -> None:
         "--seed",
         "2",
         "--files",
-        "verify/capacity.py",
+        "verify/claimed_numbers.py",
         "--tests",
         "proofs_tests/verify/test_check.py",
     )

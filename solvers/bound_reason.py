@@ -14,7 +14,7 @@ import numpy as np
 from bubbleproof.solvers.bounds import Bounds, lower_bounds, machine_bound
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.units import plural
-from bubbleproof.verify.certificates.deadlines import without_deadlines
+from bubbleproof.verify.certificates.certificate_rule import without_deadlines
 from bubbleproof.verify.certificates.one_machine import OneMachine
 
 

@@ -43,7 +43,7 @@ from bubbleproof.theory.model.actions import NONE, Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.timing import earliest_starts
-from bubbleproof.verify.certificates.deadlines import without_deadlines
+from bubbleproof.verify.certificates.certificate_rule import without_deadlines
 from bubbleproof.verify.certificates.index_order import IndexOrder
 from bubbleproof.verify.check import check
 

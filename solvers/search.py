@@ -25,7 +25,7 @@ from bubbleproof.solvers.engines.interruption import run_interruptibly
 from bubbleproof.solvers.gate import bound_from, schedule_from, value_of
 from bubbleproof.solvers.identical import identical
 from bubbleproof.solvers.lists.large import LEAST_MICROBATCHES, PREPARED, LargeSearch
-from bubbleproof.solvers.lists.listing import LISTED, listed_programs
+from bubbleproof.solvers.lists.merging import LISTED, listed_programs
 from bubbleproof.solvers.lists.modulo import periodic_schedules
 from bubbleproof.solvers.lists.modulo_lists import ModuloLists
 from bubbleproof.solvers.options import SolveOptions
@@ -40,8 +40,13 @@ from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
-from bubbleproof.verify.certificates.certificate_rule import Certificate, DirectCertificate
-from bubbleproof.verify.certificates.deadlines import chosen, deadlines, without_deadlines
+from bubbleproof.verify.certificates.certificate_rule import (
+    Certificate,
+    DirectCertificate,
+    chosen,
+    deadlines,
+    without_deadlines,
+)
 from bubbleproof.verify.certificates.index_order import IndexOrder, index_order
 from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindows
 from bubbleproof.verify.check import check
@@ -69,8 +74,8 @@ class Search(BoundSearch):
 
     ``is_enough``: any schedule within ``options.within`` will do; ``is_certifying``: time is
     spent on certificates beyond the first. ``problem`` is the given one with the demands and
-    without deadlines (``verify.certificates.deadlines``), which are ``latest``, as those of demands
-    are: only engines look for schedules that keep them.
+    without deadlines (``certificate_rule``), which are ``latest``, as those of demands are: only
+    engines look for schedules that keep them.
     """
 
     def __init__(

@@ -14,9 +14,15 @@ from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.communication.runtime_collectives import check_runtime_collectives
 from bubbleproof.verify.communication.semantics import USUAL, Semantics
-from bubbleproof.verify.required_decision import check_required
-from bubbleproof.verify.verdict import Verdict, join
+from bubbleproof.verify.finding import Rule
+from bubbleproof.verify.required import differences
+from bubbleproof.verify.verdict import RuleDecision, Verdict, join
 from bubbleproof.verify.whole import check_whole
+
+
+def check_required(pipeline: Pipeline, problem: Problem) -> RuleDecision:
+    """Whether the problem is what the pipeline requires, as the decision of a rule of its own."""
+    return RuleDecision.of_sentences(Rule.REQUIRED, differences(pipeline, problem))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

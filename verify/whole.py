@@ -12,7 +12,7 @@ from bubbleproof.theory.pipelines.programs.messages_in_programs import (
     program_without_messages,
     with_messages_in_order,
 )
-from bubbleproof.verify.certificates.deadlines import without_deadlines
+from bubbleproof.verify.certificates.certificate_rule import without_deadlines
 from bubbleproof.verify.check import check, check_program
 from bubbleproof.verify.communication.matching import check_communication, compute_part
 from bubbleproof.verify.communication.semantics import USUAL, Semantics

@@ -26,7 +26,7 @@ from bubbleproof.theory.pipelines.shapes.space_scope import with_cuts
 from bubbleproof.verify import Verdict, check_whole, join
 from bubbleproof.verify.candidates.bundle import CandidateBound
 from bubbleproof.verify.candidates.cases import CandidateProof
-from bubbleproof.verify.required_decision import check_required
+from bubbleproof.verify.every_rule import check_required
 
 Told = Callable[[str], None]
 STATEMENTS = {

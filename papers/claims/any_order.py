@@ -15,8 +15,8 @@ from fractions import Fraction
 from bubbleproof.papers.claims.domain import Params
 from bubbleproof.papers.claims.measured_pipelines import made, measures
 from bubbleproof.papers.claims.reading import Exact
-from bubbleproof.theory.families.sliced.svpp import most_forwards
-from bubbleproof.theory.families.sliced.svpp_literal import tie_breaks
+from bubbleproof.theory.families.svpp import most_forwards
+from bubbleproof.theory.families.svpp_literal import tie_breaks
 from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program

@@ -4,7 +4,7 @@ Symbols: p ranks, m microbatches, tF tI tW the ticks of a forward, an input and 
 (the papers write TF, TB, TW). The bubble is span_idle: idle ticks within a rank's own span. For the
 V-shaped schedules an action is one of two chunks, and 1F1B at the same granularity idles
 2(p-1)(tF+tI+tW) chunk ticks and holds 2p chunk units. The orders of V-Half and V-Min are those
-of their authors' generator at unit ticks (``families.zero_bubble.reordering``).
+of their authors' generator at unit ticks (``theory.families.reordering``).
 
 Sources: Qi et al., "Zero Bubble Pipeline Parallelism" (ICLR 2024; ZB-V in its extended version);
 Qi et al., "Pipeline Parallelism with Controllable Memory" (NeurIPS 2024).

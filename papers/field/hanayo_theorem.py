@@ -8,7 +8,7 @@ tick 2n + x on rank x, or 2p-1-x on the way up. So rank r works on slot n in the
     2n + 2p-1-r   up
 
 Round y of microbatch b of group a (p microbatches) is slot a p v + y p + b: every slot from 0 to
-m v - 1 is one round (``theory.families.wave_rounds``). A microbatch's rounds are p slots apart, so
+m v - 1 is one round (``theory.families.hanayo``). A microbatch's rounds are p slots apart, so
 each begins when the one before has ended, and so does the first one of the microbatch that comes p
 later when the last one has. Hence at most p microbatches are under way, and a rank holds v chunk
 activations of each at most.

@@ -4,7 +4,7 @@ At unit ticks rank i of p starts F of chunk 0 and 1, I of chunk 1 and 0 of micro
 
     F0   a i + 6j        F1   A - b i + 6j        I1   B + c i + 6j        I0   C - d i + 6j
 
-(``theory.families.zero_bubble.v_shape``: passes of a, b, c, d ticks a hop; a period is 6 ticks).
+(``theory.families.v_shape``: passes of a, b, c, d ticks a hop; a period is 6 ticks).
 
     V-Half   a b c d = 2 1 2 1, A = 3p-2, B = 3p-1 + l, C = 6p-2 + l, l = 3 for even p, else 0
     V-Min    a b c d = 1 1 1 1, A = 2p-1, B = 2p + l, C = 4p-1 + l, l = 2 where 3 | p, else 0

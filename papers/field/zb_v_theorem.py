@@ -2,7 +2,7 @@
 
 Rank i of p holds stages i (chunk 0) and 2p-1-i (chunk 1) and starts its first task at tick i. From
 then on it never waits, so a task starts at i plus the number of tasks before it. With d = p-1-i and
-b = m - 2p + i + 1, the eight phases of the order (``theory.families.zero_bubble.zb_v``) begin at
+b = m - 2p + i + 1, the eight phases of the order (``theory.families.zb_v``) begin at
 
     A1 = i                    F0, 2d+1 times
     A2 = A1 + 2d + 1          F1 F0, i times

@@ -22,7 +22,7 @@ from bubbleproof.papers.claims.any_order import makespan_of_any_order
 from bubbleproof.papers.claims.claim import PaperClaim, stated
 from bubbleproof.papers.claims.domain import Domain, Params, domain
 from bubbleproof.theory.families import member
-from bubbleproof.theory.families.sliced.svpp import most_forwards
+from bubbleproof.theory.families.svpp import most_forwards
 
 NAMES = ("p", "m", "v", "s")
 

@@ -48,7 +48,7 @@ from bubbleproof.papers.planning.paper_choice import (
 )
 from bubbleproof.papers.planning.unmet import lacking
 from bubbleproof.theory.families.printed import PrintedSVPP
-from bubbleproof.theory.families.sliced.svpp import SVPP, SVPPWeights, least_forwards, most_forwards
+from bubbleproof.theory.families.svpp import SVPP, SVPPWeights, least_forwards, most_forwards
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.plan_space import SPLIT, WHOLE, Candidate

@@ -27,7 +27,7 @@ from bubbleproof.papers.claims.measured_pipelines import idle_ratio, made, measu
 from bubbleproof.papers.claims.reading import ABOUT, NumberOf
 from bubbleproof.papers.mepipe.mepipe_domains import CHILDREN, GRAPHS, thin_scope
 from bubbleproof.theory.families.parameters import make_parameters
-from bubbleproof.theory.families.sliced.svpp import SVPP
+from bubbleproof.theory.families.svpp import SVPP
 from bubbleproof.theory.model.actions import NONE, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.programs.acyclic import acyclic_starts

@@ -8,7 +8,7 @@ The figures draw equal ticks, and section 5 assumes them; the table names no dur
 matter a cell is read at equal ticks first and at any durations beside. SVPP's bubble is that of the
 version with the lowest, so the best of all orders within f is measured, and beside it what the
 generator gives that section 4.3 prints, by any tie-break; then an order of ours with the same f
-(``families.sliced.svpp``). Where the durations matter, over every order within f.
+(``families.svpp``). Where the durations matter, over every order within f.
 
 Source: Sun et al., "MEPipe" (EuroSys 2025) sections 4.3 and 4.4, Table 3.
 """
@@ -43,7 +43,7 @@ from bubbleproof.papers.mepipe.mepipe_domains import (
     V,
     svpp_scope,
 )
-from bubbleproof.theory.families.sliced.svpp import most_forwards
+from bubbleproof.theory.families.svpp import most_forwards
 
 SOURCE = "Table 3"
 PLAIN_MANY = scope("n >= p", "m >= p")

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 
 from bubbleproof.papers.theorems.periodic_schedule import LinearForm
 from bubbleproof.theory.families import member
-from bubbleproof.theory.families.t_pipe.rounds import round_starts
-from bubbleproof.theory.families.t_pipe.trecomp import recomputed_chunks
+from bubbleproof.theory.families.rounds import round_starts
+from bubbleproof.theory.families.trecomp import recomputed_chunks
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 

@@ -17,12 +17,14 @@ from bubbleproof.papers.claims.domain import Params, domain
 from bubbleproof.papers.claims.measured_pipelines import peaks_of
 from bubbleproof.papers.tpipe import tpipe_schedules as on
 from bubbleproof.papers.tpipe.tpipe_schedules import INTERLEAVED, TPIPE, TRECOMP
+from bubbleproof.theory.families.adapipe import AdaPipe
 from bubbleproof.theory.families.base import Family
 from bubbleproof.theory.families.parameters import FamilyParameters
-from bubbleproof.theory.families.recomputed.adapipe import AdaPipe
-from bubbleproof.theory.families.recomputed.recomputed_1f1b import RecomputedOneForwardOneBackward
-from bubbleproof.theory.families.recomputed.recomputed_share import share_of_chunks
-from bubbleproof.theory.families.t_pipe.trecomp import TRecompInterleaved, recomputed_chunks
+from bubbleproof.theory.families.recomputed_1f1b import (
+    RecomputedOneForwardOneBackward,
+    share_of_chunks,
+)
+from bubbleproof.theory.families.trecomp import TRecompInterleaved, recomputed_chunks
 from bubbleproof.theory.model.measures import measure
 
 RECOMPUTED_1F1B, RECOMPUTED_INTERLEAVED = RecomputedOneForwardOneBackward(), TRecompInterleaved()

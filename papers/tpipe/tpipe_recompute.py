@@ -21,7 +21,7 @@ from bubbleproof.papers.tpipe import tpipe_domains as cases
 from bubbleproof.papers.tpipe import tpipe_formulas as forms
 from bubbleproof.papers.tpipe import tpipe_schedules as on
 from bubbleproof.papers.tpipe.tpipe_schedules import PLAIN, TRECOMP, TRECOMP_INTERLEAVED
-from bubbleproof.theory.families.t_pipe.trecomp import with_recomputations
+from bubbleproof.theory.families.trecomp import with_recomputations
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline

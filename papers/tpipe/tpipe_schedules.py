@@ -20,9 +20,9 @@ from bubbleproof.theory.families.base import Family, FamilyMember
 from bubbleproof.theory.families.interleaved import InterleavedOneForwardOneBackward
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
 from bubbleproof.theory.families.parameters import make_parameters
-from bubbleproof.theory.families.t_pipe.toffload import TOffload
-from bubbleproof.theory.families.t_pipe.tpipe import TPipe
-from bubbleproof.theory.families.t_pipe.trecomp import TRecomp, TRecompInterleaved
+from bubbleproof.theory.families.toffload import TOffload
+from bubbleproof.theory.families.tpipe import TPipe
+from bubbleproof.theory.families.trecomp import TRecomp, TRecompInterleaved
 from bubbleproof.theory.model.actions import Ints, Kind
 from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.model.memory import memory_profile

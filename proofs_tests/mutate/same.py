@@ -51,7 +51,7 @@ SAME: dict[tuple[str, str, str], str] = {
         "_depth",
         "0 -> 1",
     ): "rows that are all on one level tie on any level",
-    ("theory/pipelines/visits.py", "visits", "1 -> 2"): "a rank without stages has no visits",
+    ("theory/pipelines/sharding.py", "visits", "1 -> 2"): "a rank without stages has no visits",
     ("theory/model/memory.py", "_by_store_and_time", "2 -> 3"): (
         "twice and three times the key leave room for 0 and 1 alike"
     ),

@@ -12,7 +12,7 @@ from bubbleproof.papers.claims.decision import decide_reading
 from bubbleproof.papers.claims.measured_pipelines import idle_ratio
 from bubbleproof.papers.claims.registry import claims
 from bubbleproof.theory.families import member
-from bubbleproof.theory.families.sliced.svpp_literal import svpp_literal, tie_breaks
+from bubbleproof.theory.families.svpp_literal import svpp_literal, tie_breaks
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import check

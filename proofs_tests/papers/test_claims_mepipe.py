@@ -16,7 +16,7 @@ from bubbleproof.papers.claims.registry import claims
 from bubbleproof.solvers.result import Status
 from bubbleproof.solvers.solving import solve
 from bubbleproof.theory.families import member
-from bubbleproof.theory.families.sliced.svpp import most_forwards
+from bubbleproof.theory.families.svpp import most_forwards
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.verify import check
 from proofs_tests.sized import sampled, sized

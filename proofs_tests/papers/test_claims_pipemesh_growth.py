@@ -24,8 +24,7 @@ from bubbleproof.papers.pipemesh.pipemesh_schedules import (
 )
 from bubbleproof.papers.pipemesh.pipemesh_tables import microbatches
 from bubbleproof.theory.model.actions import Kind
-from bubbleproof.theory.pipelines.sharding import Sharding, collectives
-from bubbleproof.theory.pipelines.visits import visits
+from bubbleproof.theory.pipelines.sharding import Sharding, collectives, visits
 
 Pass = tuple[str, int, int]  # (kind, chunk, microbatch)
 

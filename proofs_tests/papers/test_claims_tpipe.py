@@ -18,8 +18,8 @@ from bubbleproof.papers.tpipe.tpipe_figures import (
 from bubbleproof.papers.tpipe.tpipe_formulas import deep_life, least_delay
 from bubbleproof.papers.tpipe.tpipe_memory import GIB, SYSTEMS, bytes_of, most_layers
 from bubbleproof.theory.families.parameters import make_parameters
-from bubbleproof.theory.families.t_pipe.tpipe import TPipe
-from bubbleproof.theory.families.t_pipe.trecomp import TRecomp
+from bubbleproof.theory.families.tpipe import TPipe
+from bubbleproof.theory.families.trecomp import TRecomp
 from bubbleproof.theory.model.measures import measure
 from proofs_tests.sized import sampled, sized
 

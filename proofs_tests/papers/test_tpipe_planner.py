@@ -137,7 +137,7 @@ def test_the_choice_enters_the_search_and_the_joint_plan_is_never_worse() -> Non
 
 
 def test_what_is_none_of_the_candidates_is_shortened_by_the_solver() -> None:
-    """T-Pipe's order leaves gaps in every round where tB is not 2 tF (families.t_pipe.tpipe)."""
+    """T-Pipe's order leaves gaps in every round where tB is not 2 tF (families.tpipe)."""
     pipeline = Pipeline(
         num_ranks=2, num_microbatches=6, forward=4, backward=2, static=2, activation=2
     )

@@ -27,7 +27,7 @@ from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.reference_exec.pytorch.table import require_sayable
 from bubbleproof.reference_exec.replaying import NotVerified, replay
 from bubbleproof.reference_exec.runtime import weight_parts
-from bubbleproof.theory.families.sliced.svpp import SVPPWeights
+from bubbleproof.theory.families.svpp import SVPPWeights
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.programs.lowering import lower

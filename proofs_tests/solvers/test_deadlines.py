@@ -15,8 +15,7 @@ from bubbleproof.solvers.repair_search import repair
 from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.verify.certificates.certificate_rule import refusal
-from bubbleproof.verify.certificates.deadlines import deadlines, without_deadlines
+from bubbleproof.verify.certificates.certificate_rule import deadlines, refusal, without_deadlines
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.check import check
 from bubbleproof.verify.finding import Rule

@@ -12,8 +12,7 @@ import pytest
 from bubbleproof.solvers import SolveOptions, Status, solve
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.engines.engine import Budget
-from bubbleproof.solvers.refutation.price_search import prices_beyond
-from bubbleproof.solvers.refutation.price_stretch import lengthened
+from bubbleproof.solvers.refutation.price_search import lengthened, prices_beyond
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.certificate_rule import refusal

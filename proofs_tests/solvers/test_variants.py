@@ -228,15 +228,15 @@ def test_choices_in_words() -> None:
         Option(what="off-load", stage=1, microbatch=1),
     ]
     chosen = made.chosen([made.options.index(option) for option in wanted])
-    assert read_aloud(chosen.choices, chosen.setting) == (
+    assert read_aloud(chosen) == (
         "stage 0 recomputes microbatches 1",
         "rank 0 evicts microbatches 0 to rank 1",
         "stage 1 off-loads microbatches 0 1",
     )
     stages = PipelineVariants(PIPELINE, ALLOWED["recompute"])
     both, none = stages.chosen((0, 1)), stages.chosen(())
-    assert read_aloud(both.choices, both.setting) == ("stage 1 recomputes", "stage 0 recomputes")
-    assert read_aloud(none.choices, none.setting) == ()
+    assert read_aloud(both) == ("stage 1 recomputes", "stage 0 recomputes")
+    assert read_aloud(none) == ()
 
 
 @pytest.mark.parametrize(

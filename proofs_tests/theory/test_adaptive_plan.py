@@ -11,14 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bubbleproof.theory.families import family
-from bubbleproof.theory.families.recomputed.adapipe import AdaPipe
-from bubbleproof.theory.families.recomputed.adaptive_plan import AdaptivePlan, Layer, adaptive_plan
-from bubbleproof.theory.families.recomputed.block_orders import (
+from bubbleproof.theory.families.adapipe import AdaPipe
+from bubbleproof.theory.families.adaptive_plan import AdaptivePlan, Layer, adaptive_plan
+from bubbleproof.theory.families.block_orders import (
     block_program,
     recomputed_just_in_time,
 )
-from bubbleproof.theory.families.recomputed.recomputed_1f1b import RecomputedOneForwardOneBackward
-from bubbleproof.theory.families.recomputed.recomputed_share import share_of_chunks
+from bubbleproof.theory.families.recomputed_1f1b import (
+    RecomputedOneForwardOneBackward,
+    share_of_chunks,
+)
 from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift

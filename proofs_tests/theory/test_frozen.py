@@ -89,7 +89,7 @@ def test_it_is_written_and_read_as_it_was(tmp_path: Path) -> None:
 
 def test_it_reads_aloud() -> None:
     two = TWO.with_changes(frozen_stages=(1, 0))
-    assert read_aloud(two.choices, two.setting) == ("stage 0 is frozen", "stage 1 is frozen")
+    assert read_aloud(two) == ("stage 0 is frozen", "stage 1 is frozen")
     assert listed_choices(two.choices)["frozen"] == [0, 1]
     assert "frozen" not in listed_choices(replace(two.choices, frozen_stages=()))
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from bubbleproof.theory.families import family, member
-from bubbleproof.theory.families.hanayo import Hanayo, closed_form_order
-from bubbleproof.theory.families.wave_rounds import round_slots
+from bubbleproof.theory.families.hanayo import Hanayo, closed_form_order, round_slots
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.schedule import Program, Schedule

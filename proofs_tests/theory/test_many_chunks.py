@@ -21,10 +21,10 @@ from bubbleproof.papers.tpipe.tpipe_formulas import (
     tpipe_makespan,
 )
 from bubbleproof.theory.families import Family, FamilyMember, family
-from bubbleproof.theory.families.recomputed.recomputed_share import chunks_of_share, share_of_chunks
-from bubbleproof.theory.families.t_pipe.rounds import round_starts
-from bubbleproof.theory.families.t_pipe.toffload import TOffload
-from bubbleproof.theory.families.t_pipe.trecomp import TRecomp, recomputed_chunks
+from bubbleproof.theory.families.recomputed_1f1b import chunks_of_share, share_of_chunks
+from bubbleproof.theory.families.rounds import round_starts
+from bubbleproof.theory.families.toffload import TOffload
+from bubbleproof.theory.families.trecomp import TRecomp, recomputed_chunks
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.memory import memory_profile

@@ -10,16 +10,14 @@ import pytest
 
 from bubbleproof.papers.pipemesh.pipemesh_formulas import exposed, optimizer_ticks
 from bubbleproof.theory.families.parameters import make_parameters
-from bubbleproof.theory.families.pipemesh import PipeMesh
-from bubbleproof.theory.families.visit_computations import Computations
+from bubbleproof.theory.families.pipemesh import Computations, PipeMesh
 from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Kind
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.programs.lowering import lower
-from bubbleproof.theory.pipelines.sharding import Sharding
-from bubbleproof.theory.pipelines.visits import Visit, visits
+from bubbleproof.theory.pipelines.sharding import Sharding, Visit, visits
 from bubbleproof.verify import Rule, check, check_communication
 from proofs_tests.sized import sampled, sized
 from proofs_tests.theory.test_pipemesh import Parts, filled

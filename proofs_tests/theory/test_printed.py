@@ -7,7 +7,7 @@ import pytest
 from bubbleproof.theory.families import families, family, member
 from bubbleproof.theory.families.pipemesh_order import literal_orders
 from bubbleproof.theory.families.printed import printed
-from bubbleproof.theory.families.sliced.svpp_literal import svpp_literal
+from bubbleproof.theory.families.svpp_literal import svpp_literal
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.timing import Deadlock
 from bubbleproof.verify import check

@@ -21,9 +21,8 @@ from bubbleproof.theory.pipelines.replication import (
     schedule_with,
     with_placed,
 )
-from bubbleproof.theory.pipelines.sharding import Sharding, collectives
+from bubbleproof.theory.pipelines.sharding import Sharding, collectives, visits
 from bubbleproof.theory.pipelines.timing import left_shift
-from bubbleproof.theory.pipelines.visits import visits
 from bubbleproof.verify.check import check
 from proofs_tests.cases import all_family_cases, overlapped
 from proofs_tests.sized import sized

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bubbleproof.theory.families import family, member
-from bubbleproof.theory.families.zero_bubble.zb_h import delayed_weights
+from bubbleproof.theory.families.zb_h import delayed_weights
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.schedule import Program

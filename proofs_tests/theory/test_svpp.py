@@ -8,8 +8,8 @@ from itertools import product
 import pytest
 
 from bubbleproof.theory.families import family, member
-from bubbleproof.theory.families.sliced.svpp import SVPP, least_forwards, most_forwards
-from bubbleproof.theory.families.sliced.svpp_orders import group_sizes, grouped_order
+from bubbleproof.theory.families.svpp import SVPP, least_forwards, most_forwards
+from bubbleproof.theory.families.svpp_orders import group_sizes, grouped_order
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline

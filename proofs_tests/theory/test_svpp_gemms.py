@@ -12,7 +12,7 @@ from bubbleproof.report.text import grid
 from bubbleproof.solvers import SolveOptions, Status, solve
 from bubbleproof.solvers.memory_rules import exact_stores
 from bubbleproof.theory.families import families, family
-from bubbleproof.theory.families.sliced.svpp import SVPPWeights, most_forwards
+from bubbleproof.theory.families.svpp import SVPPWeights, most_forwards
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline

@@ -8,8 +8,8 @@ from itertools import product
 import pytest
 
 from bubbleproof.theory.families import member
-from bubbleproof.theory.families.sliced.svpp import least_forwards, most_forwards
-from bubbleproof.theory.families.sliced.svpp_literal import svpp_literal
+from bubbleproof.theory.families.svpp import least_forwards, most_forwards
+from bubbleproof.theory.families.svpp_literal import svpp_literal
 from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift

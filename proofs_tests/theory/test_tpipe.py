@@ -15,10 +15,10 @@ from bubbleproof.papers.tpipe.tpipe_formulas import (
     tpipe_idle_ratio,
     tpipe_makespan,
 )
-from bubbleproof.theory.families.t_pipe.rounds import round_starts
-from bubbleproof.theory.families.t_pipe.toffload import TOffload
-from bubbleproof.theory.families.t_pipe.tpipe import TPipe
-from bubbleproof.theory.families.t_pipe.trecomp import TRecomp, TRecompInterleaved
+from bubbleproof.theory.families.rounds import round_starts
+from bubbleproof.theory.families.toffload import TOffload
+from bubbleproof.theory.families.tpipe import TPipe
+from bubbleproof.theory.families.trecomp import TRecomp, TRecompInterleaved
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline

@@ -16,9 +16,9 @@ from bubbleproof.papers.tpipe.tpipe_formulas import (
 )
 from bubbleproof.theory.families.base import FamilyMember
 from bubbleproof.theory.families.parameters import make_parameters
-from bubbleproof.theory.families.t_pipe.toffload import TOffload
-from bubbleproof.theory.families.t_pipe.tpipe import TPipe
-from bubbleproof.theory.families.t_pipe.trecomp import TRecomp
+from bubbleproof.theory.families.toffload import TOffload
+from bubbleproof.theory.families.tpipe import TPipe
+from bubbleproof.theory.families.trecomp import TRecomp
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.memory import memory_profile

@@ -15,8 +15,8 @@ from bubbleproof.papers.tpipe.tpipe_formulas import (
     trecomp_peak,
 )
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
-from bubbleproof.theory.families.t_pipe.rounds import round_starts
-from bubbleproof.theory.families.t_pipe.trecomp import TRecomp, TRecompInterleaved
+from bubbleproof.theory.families.rounds import round_starts
+from bubbleproof.theory.families.trecomp import TRecomp, TRecompInterleaved
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.problem import Problem

@@ -14,9 +14,8 @@ from bubbleproof.solvers.result import Status
 from bubbleproof.solvers.solving import solve
 from bubbleproof.theory.families import Family
 from bubbleproof.theory.families.dualpipe import DualPipe, DualPipeV
-from bubbleproof.theory.families.zero_bubble.v_memory import VHalf, VMin
-from bubbleproof.theory.families.zero_bubble.v_shape import PERIOD, RepeatedBlock
-from bubbleproof.theory.families.zero_bubble.zb_v import ZeroBubbleV, phase_order
+from bubbleproof.theory.families.v_shape import PERIOD, RepeatedBlock, VHalf, VMin
+from bubbleproof.theory.families.zb_v import ZeroBubbleV, phase_order
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.programs.lowering import lower

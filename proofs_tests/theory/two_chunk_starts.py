@@ -1,6 +1,6 @@
 """T-Pipe's and T-Recomp's rounds of two chunks, written out from Figure 16 and Figure 6(d).
 
-A second statement beside ``theory.families.t_pipe.rounds``, which lays cells for any number of
+A second statement beside ``theory.families.rounds``, which lays cells for any number of
 chunks: starts of microbatch 0 by (kind, chunk) in units, one round of 6 or 7 units per microbatch.
 """
 

@@ -26,8 +26,8 @@ from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.theory.pipelines.state_offload import StateOffload
 from bubbleproof.theory.pipelines.transfers import Eviction
 from bubbleproof.verify import Rule
+from bubbleproof.verify.every_rule import check_required
 from bubbleproof.verify.required import differences
-from bubbleproof.verify.required_decision import check_required
 from proofs_tests.random_choices import combined
 from proofs_tests.sized import sized
 from proofs_tests.zeros import zero_or, zeros_or

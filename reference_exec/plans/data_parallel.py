@@ -26,8 +26,14 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.extension import StretchedChange
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.replication import PlacedCollective, Use, memory_changes, uses_of
-from bubbleproof.theory.pipelines.sharding import ADDERS, READERS, Collective, Sharding, collectives
-from bubbleproof.theory.pipelines.visits import visits
+from bubbleproof.theory.pipelines.sharding import (
+    ADDERS,
+    READERS,
+    Collective,
+    Sharding,
+    collectives,
+    visits,
+)
 
 Holder = tuple[int, int]  # (stage, rank)
 

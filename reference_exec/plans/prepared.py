@@ -97,8 +97,10 @@ def prepared(
 
     Raises ``NotVerified`` unless ``options.unsafe``, and ``ValueError`` for what ranks cannot run.
     """
-    if pipeline.choices.why_no_replay:
-        raise ValueError(pipeline.choices.why_no_replay)
+    if left_out := sorted(pipeline.choices.omitting):
+        raise ValueError(
+            f"a replay trains every stage; leave out {left_out[0]} to replay the order"
+        )
     problem, training, unsafe = pipeline.problem(), options.training, options.unsafe
     require_size(problem, options.num_passes, options.data_parallel)
     spec = spec.on(pipeline.num_stages)

@@ -8,7 +8,9 @@ The steps, each only if the ones before left a gap:
    without choices, and the other steps have as much again: what is found without choices is found;
 2. the floor (``solvers.choices.variants``): what holds whatever is chosen. Its certified bound
    holds for every choice, and so does what an engine claims of it;
-3. the order of computations of the best schedules of the floor, kept, with transfers put between;
+3. the order of computations of the best schedules of the floor, kept, with transfers put between:
+   it says in which order to compute if transfers were free, and published orders often need few of
+   them, so that what remains to be found is where transfers go;
 4. everything in index order. Where all options are for whole stages this is exact (lemma 1 of
    ``solvers.choices.choices_symmetry``); else it only finds schedules;
 5. options per microbatch: the relaxation that forgets whose transfer is whose gives a bound
@@ -19,13 +21,14 @@ OPTIMAL rests on the floor's certificate where the schedule meets it, else on th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
+import numpy as np
+
 from bubbleproof.faults import FaultError
 from bubbleproof.solvers.choices.choices_symmetry import Symmetry, can_be_anonymous, symmetry
-from bubbleproof.solvers.choices.floor_order import FloorOrder, good_orders
 from bubbleproof.solvers.choices.variants import Variants
 from bubbleproof.solvers.encoding import longest_makespan
 from bubbleproof.solvers.engines.choices_frame import Choice, Frame, choices_engine, is_anchored
@@ -37,9 +40,10 @@ from bubbleproof.solvers.search import Search
 from bubbleproof.solvers.search_state import Incumbent, SearchState
 from bubbleproof.solvers.solving import solve
 from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
-from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.actions import NONE, Ints
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 from bubbleproof.verify.certificates.certificate_rule import Certificate
 from bubbleproof.verify.check import check
 
@@ -247,3 +251,68 @@ class ChoicesSearch(SearchState):
             floor=self.variants.floor,
             floor_certificate=None if self.floor is None else self.floor.certificate,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FloorOrder:
+    """An order per rank, as ``tasks`` of the whole problem, and its ``makespan`` on the floor.
+
+    ``excess``: by how many units its peaks exceed the capacities of all ranks if nothing is taken.
+    """
+
+    name: str
+    makespan: int
+    excess: int
+    tasks: tuple[tuple[int, ...], ...]
+
+
+def good_orders(
+    variants: Variants, known: Schedule | None, starts: Iterable[tuple[str, Program]]
+) -> list[FloorOrder]:
+    """The orders of a ``known`` schedule of the floor and of the named programs that fit it.
+
+    The shortest on the floor first, and of equals the one that needs the least help.
+    """
+    floor = variants.floor
+    schedules = [] if known is None else [("the floor's order", known)]
+    for name, program in starts:
+        try:
+            schedules.append((f"{name}'s order", left_shift(floor, program)))
+        except UntimedProgram:
+            continue
+    found = []
+    for name, schedule in schedules:
+        verdict = check(floor, schedule)
+        if verdict.ok and verdict.measured is not None:
+            found.append(
+                FloorOrder(
+                    name=name,
+                    makespan=verdict.measured.makespan,
+                    excess=_excess(variants.plain, schedule),
+                    tasks=_orders(variants, starts_by_task(floor, schedule)),
+                )
+            )
+    return sorted(found, key=lambda order: (order.makespan, order.excess))
+
+
+def _orders(variants: Variants, start: Ints) -> tuple[tuple[int, ...], ...]:
+    """The tasks of each rank by their start in a schedule of the floor (ticks per task)."""
+    floor, always = variants.floor, np.flatnonzero(variants.task_option == NONE)
+    orders = []
+    for rank in range(floor.num_ranks):
+        tasks = floor.occupancy.task[floor.occupancy.resource == rank]
+        ends = start[tasks] + floor.duration[tasks]
+        orders.append(tuple(always[tasks[np.lexsort((ends, start[tasks]))]].tolist()))
+    return tuple(orders)
+
+
+def _excess(problem: Problem, schedule: Schedule) -> int:
+    """By how many units the schedule's peaks exceed the capacities, all ranks together."""
+    measured = check(problem, schedule).measured
+    if measured is None:  # it names other tasks, and is the last to be tried
+        return sum(store.capacity or 0 for store in problem.stores)
+    return sum(
+        max(0, peak - store.capacity)
+        for peak, store in zip(measured.peak_memory, problem.stores, strict=False)
+        if store.capacity is not None
+    )

@@ -66,7 +66,7 @@ def solve_choices(
         result=found.result,
         pipeline=chosen,
         problem=found.problem,
-        chosen=read_aloud(chosen.choices, chosen.setting) or ("nothing",),
+        chosen=read_aloud(chosen) or ("nothing",),
         floor=found.floor,
         floor_certificate=found.floor_certificate,
     )

@@ -26,7 +26,7 @@ from bubbleproof.solvers.engines import Budget
 from bubbleproof.solvers.gate import schedule_from
 from bubbleproof.solvers.identical import IdenticalClasses
 from bubbleproof.solvers.lists.greedy import greedy_programs
-from bubbleproof.solvers.lists.listing import LISTED
+from bubbleproof.solvers.lists.merging import LISTED
 from bubbleproof.solvers.lists.stretch import (
     LONGEST_PERIOD,
     find_band,

@@ -21,6 +21,7 @@ Two families of orders are tried, for problems with several chunks on a rank:
 - ``grouped``: groups of as many microbatches as there are ranks, chunk by chunk, as interleaved
   1F1B has them (Narayanan et al. 2021, section 2.2); backwards likewise, from the last chunk on;
 - ``steady``: as if a microbatch entered every ``interval`` stages and never waited.
+``listed_programs`` gives all programs of list scheduling, each with the name of its kind.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from bubbleproof.solvers.bounds import Bounds
+from bubbleproof.solvers.lists.greedy import greedy_programs
 from bubbleproof.theory.model.actions import Ints, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
@@ -226,3 +229,29 @@ class _MergingRun(FixedLists):
             if capacity is not None and self.load[store] + max(0, delta) > capacity:
                 return False
         return True
+
+
+LISTED = 1e-5  # units of work for each task that is started
+
+
+def listed_programs(
+    problem: Problem, bounds: Bounds, target: int, is_enough: Callable[[], bool]
+) -> Iterator[tuple[str, Program]]:
+    """By priorities, then along fixed orders within the ``target`` (ticks).
+
+    Parameters
+    ----------
+    target
+        Ticks, such as a lower bound.
+    is_enough
+        Asked before each run.
+
+    Returns
+    -------
+    Iterator[tuple[str, Program]]
+        The name of the method and the program.
+    """
+    for program in greedy_programs(problem, bounds, is_enough):
+        yield "greedy", program
+    for program in merged_programs(problem, target, is_enough):
+        yield "merging", program

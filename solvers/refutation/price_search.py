@@ -3,13 +3,20 @@
 Within a horizon H the program of a rank and its stores (``price_program``) says which part z of all
 microbatches can be finished. Where z < 1 the rounded duals are a certificate of H + 1, if its
 checker accepts it. Prices of shorter horizons, which cost little, are lengthened first
-(``price_stretch``). Since z grows by about the same with every tick, the greatest H is then found
+(below). Since z grows by about the same with every tick, the greatest H is then found
 in three to five programs: each is asked where a straight line through two others puts z = 1.
-"""
+
+Prices of a short horizon are lengthened in their middle to refute a longer one. In a steady state
+prices are constant. They are kept up for k ticks more where they are constant for longest, which
+sells k ticks more at that price; a microbatch that is gone sooner than the constant part pays what
+it did. So a program of a short horizon gives prices for many microbatches; which k they refute is
+asked of the checker."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import pairwise
 from math import inf
 from typing import cast
 
@@ -18,15 +25,20 @@ import numpy as np
 from bubbleproof.solvers.bounds import Bounds
 from bubbleproof.solvers.engines.apart import apart
 from bubbleproof.solvers.engines.engine import Budget
+from bubbleproof.solvers.gate import greatest
 from bubbleproof.solvers.refutation.lone_microbatch import LoneMicrobatch, lone_microbatch
 from bubbleproof.solvers.refutation.price_program import Floats, PriceProgram
-from bubbleproof.solvers.refutation.price_stretch import stretched
 from bubbleproof.solvers.refutation.store_bounds import volumes
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.chains import in_order
 from bubbleproof.verify.certificates.index_order import IndexOrder
-from bubbleproof.verify.certificates.tick_prices import Tariff, TickPrices, prices_refusal
+from bubbleproof.verify.certificates.tick_prices import (
+    MOST_TICKS,
+    Tariff,
+    TickPrices,
+    prices_refusal,
+)
 
 SCALE = 10**9  # of duals, to be whole numbers
 FULL = 1 - 1e-7  # a z of this or more is taken for 1
@@ -166,7 +178,7 @@ class PriceSearch:
         self, columns: int, rows: tuple[Ints, Ints, Floats], most: Floats
     ) -> tuple[float, Floats] | None:
         """What HiGHS finds, in a process of its own where memory is limited."""
-        from bubbleproof.solvers.engines.highs_duals import maximize_last
+        from bubbleproof.solvers.engines.highs import maximize_last
 
         given = columns, rows, most
         if self.budget.memory is None:
@@ -197,3 +209,61 @@ def _tariff(of: int, duals: Floats) -> Tariff:
     prices = np.rint(duals * SCALE).astype(np.int64)
     begin = np.flatnonzero(np.diff(prices, prepend=0))
     return Tariff(of=of, steps=tuple(zip(begin.tolist(), prices[begin].tolist(), strict=True)))
+
+
+def stretched(problem: Problem, prices: TickPrices, known: int) -> TickPrices | None:
+    """The prices, lengthened to prove the most they can beyond ``known`` by halving; or None.
+
+    Precondition: ``known`` is a bound already, and the prices are of a horizon no longer.
+
+    Parameters
+    ----------
+    known
+        A bound in ticks that is proved already.
+    """
+    middle = _middle((*prices.resources, *prices.stores))
+    if middle is None:
+        return None
+
+    def proves(bound: int) -> bool:
+        longer = lengthened(prices, middle, bound - prices.bound)
+        return prices_refusal(problem, longer) is None
+
+    if not proves(known + 1):
+        return None
+    return lengthened(prices, middle, greatest(known + 1, MOST_TICKS, proves) - prices.bound)
+
+
+def lengthened(prices: TickPrices, middle: int, ticks: int) -> TickPrices:
+    """The prices at tick ``middle`` kept up for so many ticks more.
+
+    Parameters
+    ----------
+    middle
+        The tick whose prices are kept up.
+    ticks
+        How many more, 0 or more.
+    """
+
+    def later(tariffs: Iterable[Tariff]) -> tuple[Tariff, ...]:
+        return tuple(
+            replace(
+                tariff,
+                steps=tuple((t if t <= middle else t + ticks, price) for t, price in tariff.steps),
+            )
+            for tariff in tariffs
+        )
+
+    return replace(
+        prices,
+        resources=later(prices.resources),
+        stores=later(prices.stores),
+        bound=prices.bound + ticks,
+    )
+
+
+def _middle(tariffs: Iterable[Tariff]) -> int | None:
+    """In the middle of where no price changes for longest, between two changes."""
+    changes = sorted({tick for tariff in tariffs for tick, _ in tariff.steps})
+    begin, end = max(pairwise(changes), key=lambda two: two[1] - two[0], default=(0, 0))
+    return (begin + end) // 2 if end > begin else None

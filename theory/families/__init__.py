@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from bubbleproof.theory.families.adapipe import AdaPipe
 from bubbleproof.theory.families.base import Family, FamilyMember
 from bubbleproof.theory.families.chimera import Chimera
 from bubbleproof.theory.families.dualpipe import DualPipe, DualPipeV
@@ -19,16 +20,15 @@ from bubbleproof.theory.families.parameters import (
 )
 from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.families.printed import printed
-from bubbleproof.theory.families.recomputed.adapipe import AdaPipe
-from bubbleproof.theory.families.recomputed.recomputed_1f1b import RecomputedOneForwardOneBackward
+from bubbleproof.theory.families.recomputed_1f1b import RecomputedOneForwardOneBackward
 from bubbleproof.theory.families.registration import register, registered
-from bubbleproof.theory.families.sliced.svpp import SVPP, SVPPWeights
-from bubbleproof.theory.families.t_pipe.toffload import TOffload
-from bubbleproof.theory.families.t_pipe.tpipe import TPipe
-from bubbleproof.theory.families.t_pipe.trecomp import TRecomp, TRecompInterleaved
-from bubbleproof.theory.families.zero_bubble.v_memory import VHalf, VMin
-from bubbleproof.theory.families.zero_bubble.zb_h import ZeroBubbleH1, ZeroBubbleH2
-from bubbleproof.theory.families.zero_bubble.zb_v import ZeroBubbleV
+from bubbleproof.theory.families.svpp import SVPP, SVPPWeights
+from bubbleproof.theory.families.toffload import TOffload
+from bubbleproof.theory.families.tpipe import TPipe
+from bubbleproof.theory.families.trecomp import TRecomp, TRecompInterleaved
+from bubbleproof.theory.families.v_shape import VHalf, VMin
+from bubbleproof.theory.families.zb_h import ZeroBubbleH1, ZeroBubbleH2
+from bubbleproof.theory.families.zb_v import ZeroBubbleV
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.near_names import did_you_mean
 from bubbleproof.theory.pipelines.pipeline import Pipeline

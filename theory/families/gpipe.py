@@ -8,7 +8,7 @@ before it. (GPipe's figure and PyTorch's ``ScheduleLoopedBFS`` reverse the micro
 
 Sources: Huang et al., "GPipe" (NeurIPS 2019) section 2.3; Li et al., "TeraPipe: Token-Level
 Pipeline Parallelism for Training Large-Scale Language Models" (ICML 2021, arXiv:2102.07988), whose
-choice of uneven lengths is ``uneven_slices``; MEPipe (EuroSys 2025) Figure 3; Lamy-Poirier,
+choice of uneven lengths is left out; MEPipe (EuroSys 2025) Figure 3; Lamy-Poirier,
 "Breadth-First Pipeline Parallelism" (MLSys 2023) section 4.
 Legal range: any p, m, v, s. Peak on every rank: m, m*s or m*v activations of a piece.
 """

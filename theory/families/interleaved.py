@@ -35,7 +35,7 @@ from bubbleproof.theory.families.base import (
     passes,
     program_of_ranks,
 )
-from bubbleproof.theory.families.sliced.svpp_orders import slice_orders
+from bubbleproof.theory.families.svpp_orders import slice_orders
 from bubbleproof.theory.model.actions import Ints, Kind
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.schedule import Program

@@ -23,13 +23,22 @@ import numpy as np
 from bubbleproof.theory.families.base import Family
 from bubbleproof.theory.families.parameters import FamilyParameters
 from bubbleproof.theory.families.pipemesh_order import Sequences, elastic_program, is_as_printed
-from bubbleproof.theory.families.visit_computations import Computations
 from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Ints, Kind
+from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.sharding import Collective, Sharding, collectives
+from bubbleproof.theory.pipelines.sharding import (
+    ADDERS,
+    BACKWARDS,
+    FORWARDS,
+    READERS,
+    Collective,
+    Sharding,
+    Visit,
+    collectives,
+    visits,
+)
 from bubbleproof.theory.pipelines.timing import left_shift
-from bubbleproof.theory.pipelines.visits import Visit, visits
 
 
 class PipeMesh(Family):
@@ -146,3 +155,28 @@ def _due(
         return spans[key][1], False, visit.number
     before = spans.get((visit.rank, visit.is_forward, visit.number - 1))
     return (NONE if before is None else before[0]), True, visit.number
+
+
+class Computations:
+    """The computations of a problem by what they do with a stage's parameters and gradient."""
+
+    def __init__(self, problem: Problem) -> None:
+        actions = problem.actions
+        self._count = 1 + int(actions.microbatch.max())
+        self._by: dict[tuple[Kind, ...], tuple[Ints, Ints]] = {}
+        for kinds in (FORWARDS, BACKWARDS, READERS, ADDERS):
+            task = np.flatnonzero(actions.is_kind(*kinds))
+            slices = actions.slice[task] if kinds == FORWARDS else -actions.slice[task]
+            key = actions.stage[task] * self._count + actions.microbatch[task]
+            order = np.lexsort((task, slices, key))
+            self._by[kinds] = key[order], task[order]
+
+    def of(self, visit: Visit, backward: tuple[Kind, ...] = BACKWARDS) -> Ints:
+        """The Fs of a forward visit, or what ``backward`` names of a backward one.
+
+        By microbatch; forwards by slice, backwards from the last slice on.
+        """
+        keys, tasks = self._by[FORWARDS if visit.is_forward else backward]
+        ends = visit.stage * self._count + np.array([visit.first, visit.end])
+        first, end = np.searchsorted(keys, ends)
+        return tasks[first:end]

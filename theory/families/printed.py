@@ -19,8 +19,8 @@ from bubbleproof.theory.families.interleaved import DepthFirst
 from bubbleproof.theory.families.parameters import FamilyParameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.families.pipemesh_order import literal_orders
-from bubbleproof.theory.families.sliced.svpp import SVPP
-from bubbleproof.theory.families.sliced.svpp_literal import svpp_literal
+from bubbleproof.theory.families.svpp import SVPP
+from bubbleproof.theory.families.svpp_literal import svpp_literal
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 

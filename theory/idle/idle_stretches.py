@@ -10,23 +10,35 @@
 0 9 10 0B2 waits for 1B2 of rank 1 over link 1>0
 1 0 1 warm-up: no schedule starts sooner here
 1 10 12 drain: no schedule runs longer here
+
+Some idle time no schedule avoids: before a rank can start, and after it must have ended.
+``warm_ups[r]`` is a bound, for every schedule of the problem, on the first start on rank r less the
+first start of all: the least, over the tasks of r, of the longest chain of durations and lags from
+the start of a computation to the task's start. ``drains[r]`` bounds the last end of all less the
+last end on r, by chains from the task's end to the end of a computation. Both are 0 where a task
+has no such chain but itself, and for a rank without tasks. Chains that no computation begins (a
+reload before all else) do not count: the first start of all may come after them.
+
+What the next task of a rank waits for at a tick is computation elsewhere, or a link: the chain of
+last inputs is followed back over what is no computation (messages, transfers, copies):
+to the computation that is not done yet, or to what is under way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from bubbleproof.theory.idle.could_run import Alike, Offer, groups_of
 from bubbleproof.theory.idle.idle_causes import CAUSES, IdleCause, IdleStretches
-from bubbleproof.theory.idle.input_waits import InputWait, sender, waits_for
 from bubbleproof.theory.idle.room import Room, room_of
 from bubbleproof.theory.idle.timed_rows import TimedRows, timed_rows
-from bubbleproof.theory.idle.unavoidable import drains, warm_ups
 from bubbleproof.theory.model.actions import NONE, Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.timing import in_order, successors
 
 Row = tuple[int, ...]  # in the order of COLUMNS
 COLUMNS = (
@@ -165,3 +177,112 @@ def _merged(found: Iterator[Row]) -> list[Row]:
         else:
             merged.append(row)
     return merged
+
+
+def warm_ups(problem: Problem) -> list[int]:
+    """The idle ticks before its first task that every schedule has, rank by rank."""
+    return _least(problem, _chains(problem, problem.edges.before, problem.edges.after))
+
+
+def drains(problem: Problem) -> list[int]:
+    """The idle ticks after its last task that every schedule has, rank by rank."""
+    return _least(problem, _chains(problem, problem.edges.after, problem.edges.before))
+
+
+def _chains(problem: Problem, before: Ints, after: Ints) -> list[int]:
+    """The longest chain from the far side of a computation to the near side of each task.
+
+    All 0 where the precedences go round in a circle, as no schedule keeps them.
+    """
+    done = in_order(problem.num_tasks, before, after)
+    order, first = successors(problem.num_tasks, before)
+    target, bounds = after[order].tolist(), first.tolist()
+    reach = (problem.duration[before] + problem.edges.lag)[order].tolist()
+    least = np.iinfo(np.int64).min // 4
+    chain: list[int] = np.where(problem.rank_of_task != NONE, 0, least).tolist()
+    for task in done or ():
+        begun = chain[task]
+        for edge in range(bounds[task], bounds[task + 1]):
+            chain[target[edge]] = max(chain[target[edge]], begun + reach[edge])
+    return chain
+
+
+def _least(problem: Problem, chain: list[int]) -> list[int]:
+    least: dict[int, int] = {}
+    for task, resource in zip(
+        problem.occupancy.task.tolist(), problem.occupancy.resource.tolist(), strict=True
+    ):
+        least[resource] = min(chain[task], least.get(resource, chain[task]))
+    return [least.get(rank, 0) for rank in range(problem.num_ranks)]
+
+
+class InputWait(NamedTuple):
+    """A cause that holds until a tick (exclusive), and whom it names; see ``IdleStretches``."""
+
+    cause: IdleCause
+    until: int
+    of_action: int
+    of_rank: int
+    place: int = NONE
+    source: int = NONE
+
+
+def waits_for(rows: TimedRows, task: int, tick: int) -> InputWait:
+    """What the last input of a task, which has not arrived by ``tick``, stands at.
+
+    ``of_rank`` is where it comes from.
+
+    Parameters
+    ----------
+    task
+        The index of the task that waits.
+    tick
+        The instant at which its rank stands idle for want of the input.
+    """
+    edges, ranks = rows.problem.edges, rows.problem.rank_of_task
+    place, waiting, limit, seen = NONE, task, int(rows.ready[task]), set[int]()
+    while True:
+        giver = int(edges.before[rows.binding[waiting]])
+        begins, ends = int(rows.start[giver]), int(rows.end[giver])
+        if ends <= tick:
+            return _on_its_way(rows, giver, limit, place)
+        if ranks[giver] != NONE:
+            source = int(ranks[giver])
+            return InputWait(IdleCause.INPUT, min(limit, ends), giver, source, place, source)
+        if begins <= tick:
+            return _on_its_way(rows, giver, min(limit, ends), rows.homes[giver][0])
+        limit = min(limit, begins)
+        if rows.ready[giver] <= tick or giver in seen:  # a circle of precedences leads nowhere
+            return _on_its_way(rows, giver, limit, rows.homes[giver][0])
+        limit = min(limit, int(rows.ready[giver]))
+        place = rows.homes[giver][0] if place == NONE else place
+        seen.add(giver)
+        waiting = giver
+
+
+def _on_its_way(rows: TimedRows, giver: int, until: int, place: int) -> InputWait:
+    """The link that the giver is on, or that its message crosses."""
+    source = int(rows.problem.rank_of_task[giver])
+    if place == NONE and source == NONE:
+        place = rows.homes[giver][0]
+    return InputWait(IdleCause.LINK, until, giver, sender(rows, giver), place, source)
+
+
+def sender(rows: TimedRows, task: int) -> int:
+    """The rank that something comes from: its own, or that of its last input's, back to one.
+
+    Parameters
+    ----------
+    task
+        The index of the task that gives the input.
+
+    Returns
+    -------
+    int
+        The rank, or ``NONE`` where no computation lies behind it.
+    """
+    ranks, seen = rows.problem.rank_of_task, set()
+    while ranks[task] == NONE and rows.binding[task] != NONE and task not in seen:
+        seen.add(task)
+        task = int(rows.problem.edges.before[rows.binding[task]])
+    return int(ranks[task])

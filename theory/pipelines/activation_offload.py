@@ -22,7 +22,7 @@ import numpy as np
 
 from bubbleproof.theory.model.actions import NONE, ActionTable, Kind
 from bubbleproof.theory.model.problem import Problem, Resource, Store
-from bubbleproof.theory.pipelines.choice_kind import ChoiceKind, ChoiceSetting
+from bubbleproof.theory.pipelines.choice_kind import ChoiceKind
 from bubbleproof.theory.pipelines.extension import (
     backwards_of,
     extended,
@@ -112,35 +112,15 @@ def with_activation_offloads(
     )
 
 
-def _changed(
-    problem: Problem, offloads: Sequence[ActivationOffload], setting: ChoiceSetting
-) -> Problem:
-    return with_activation_offloads(problem, offloads, setting.host_capacity)
-
-
-def _lines(offloads: Sequence[ActivationOffload], setting: ChoiceSetting) -> list[str]:
-    rows: dict[int, list[tuple[int, int]]] = {}
-    for one in offloads:
-        rows.setdefault(one.stage, []).append((one.microbatch, one.slice))
-    return [
-        f"stage {stage} off-loads microbatches {setting.names(row)}" for stage, row in rows.items()
-    ]
-
-
-def _listed(offloads: Sequence[ActivationOffload]) -> dict[str, object]:
-    return {"offload": [[o.stage, o.microbatch, o.slice] for o in offloads]}
-
-
 OffloadChoice = Annotated[
     tuple[ActivationOffload, ...],
     Expectation("a tuple of ActivationOffload"),
     ChoiceKind(
         turn=2,
-        change=_changed,
+        change=lambda problem, offloads, setting: with_activation_offloads(
+            problem, offloads, setting.host_capacity
+        ),
         adds_tasks=True,
-        lines=_lines,
-        listed=_listed,
-        is_always_listed=True,
     ),
 ]
 HostCapacityChoice = Annotated[int | None, Expectation("a whole number or None")]

@@ -77,11 +77,6 @@ class Choices:
         """Whether all that is chosen of kinds treats the microbatches of a stage alike."""
         return all(kind.is_of_stages for _, kind in self._kinds())
 
-    @property
-    def why_no_replay(self) -> str:
-        """Why no replay can run what is chosen; nothing where one may."""
-        return next((kind.why_no_replay for _, kind in self._kinds() if kind.why_no_replay), "")
-
     def _kinds(self) -> list[tuple[str, ChoiceKind]]:
         """The kinds of which something is chosen, by name."""
         return [(name, kind) for name, kind in KINDS.items() if getattr(self, name)]

@@ -65,14 +65,6 @@ def with_frozen(problem: Problem, stages: tuple[int, ...], setting: ChoiceSettin
     return renumbered(freed, kept, number, replace(actions, kind=kind), duration)
 
 
-def _lines(stages: tuple[int, ...], _setting: ChoiceSetting) -> list[str]:
-    return [f"stage {stage} is frozen" for stage in sorted(stages)]
-
-
-def _listed(stages: tuple[int, ...]) -> dict[str, object]:
-    return {"frozen": sorted(stages)}
-
-
 FrozenChoice = Annotated[
     tuple[int, ...],
     Expectation("a tuple of stages"),
@@ -81,9 +73,6 @@ FrozenChoice = Annotated[
         change=with_frozen,
         omits_work=True,
         is_of_stages=True,
-        lines=_lines,
-        listed=_listed,
         clashes=("state_offload", "sharding"),
-        why_no_replay="a replay trains every stage; leave out frozen_stages to replay the order",
     ),
 ]

@@ -12,11 +12,11 @@ from typing import Annotated
 
 import numpy as np
 
-from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Kind
+from bubbleproof.theory.model.actions import NONE, ActionTable, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.choice_kind import ChoiceKind
 from bubbleproof.theory.pipelines.extension import renumbered
-from bubbleproof.theory.pipelines.value_types import AsActions, Expectation
+from bubbleproof.theory.pipelines.value_types import Expectation
 
 Overlap = tuple[tuple[int, int], tuple[int, int]]
 
@@ -55,28 +55,8 @@ def fuse(problem: Problem, overlaps: Sequence[Overlap]) -> Problem:
     return renumbered(problem, kept, number, fused, duration)
 
 
-def _of_actions(pair: tuple[Action, Action]) -> Overlap | None:
-    forward, backward = pair
-    if (forward.kind, backward.kind) != (Kind.F, Kind.B) or forward.slice or backward.slice:
-        return None
-    return (forward.stage, forward.microbatch), (backward.stage, backward.microbatch)
-
-
-def _as_actions(overlap: Overlap) -> tuple[Action, Action]:
-    (stage, microbatch), (other, later) = overlap
-    return (
-        Action(kind=Kind.F, stage=stage, microbatch=microbatch),
-        Action(kind=Kind.B, stage=other, microbatch=later),
-    )
-
-
 OverlapChoice = Annotated[
-    tuple[
-        Annotated[
-            Overlap, AsActions(words="an F and a B action", read=_of_actions, written=_as_actions)
-        ],
-        ...,
-    ],
+    tuple[Overlap, ...],
     Expectation("a tuple of ((stage, microbatch), (stage, microbatch))"),
     ChoiceKind(turn=7, change=lambda problem, pairs, _: fuse(problem, pairs)),
 ]

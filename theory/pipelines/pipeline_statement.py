@@ -279,8 +279,6 @@ class PipelineStatement(_ChoicesByName):
             links=self.all_links,
             ticks=self.ticks,
             host_capacity=self.choices.host_capacity,
-            num_chunks=self.num_chunks,
-            num_slices=self.num_slices,
         )
 
     @property

@@ -22,7 +22,7 @@ import numpy as np
 
 from bubbleproof.theory.model.actions import ActionTable, Ints, Kind
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.pipelines.choice_kind import ChoiceKind, ChoiceSetting
+from bubbleproof.theory.pipelines.choice_kind import ChoiceKind
 from bubbleproof.theory.pipelines.extension import backwards_of, extended, tasks_of_stage
 from bubbleproof.theory.pipelines.value_types import Expectation
 
@@ -109,24 +109,6 @@ def _acquired(problem: Problem, forward: Ints) -> Ints:
     return total[forward]
 
 
-def _lines(choice: Recompute, _setting: ChoiceSetting) -> list[str]:
-    rows: dict[int, list[int]] = {}
-    for stage, microbatch in choice.samples:
-        rows.setdefault(stage, []).append(microbatch)
-    return [
-        *(f"stage {stage} recomputes" for stage in choice.stages),
-        *(
-            f"stage {stage} recomputes microbatches {' '.join(map(str, sorted(row)))}"
-            for stage, row in rows.items()
-        ),
-    ]
-
-
-def _listed(choice: Recompute | None) -> dict[str, object]:
-    chosen = choice or Recompute()
-    return {"recompute": [*chosen.stages, *map(list, chosen.samples)]}
-
-
 RecomputeChoice = Annotated[
     Recompute | None,
     Expectation("a Recompute or None"),
@@ -134,8 +116,5 @@ RecomputeChoice = Annotated[
         turn=3,
         change=lambda problem, choice, _: with_recompute(problem, choice),
         adds_tasks=True,
-        lines=_lines,
-        listed=_listed,
-        is_always_listed=True,
     ),
 ]

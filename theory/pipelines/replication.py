@@ -1,7 +1,7 @@
 """Replication: the collectives that data-parallel replicas of any schedule need, put into it.
 
 A schedule whose problem has no collectives gets them where its orders leave room for them. What the
-papers say of forwards and full backwards (``theory.pipelines.visits``,
+papers say of forwards and full backwards (``theory.pipelines.sharding``,
 ``theory.pipelines.sharding``) is said here of every computation, by what each does with a
 stage's parameters and gradient:
 

@@ -1,7 +1,11 @@
 """Collectives: parameters gathered, freed and gradients reduced on each rank's NIC (ZeRO 1 to 3).
 
-A rank visits its chunks, forwards for the microbatches enqueued together and backwards for those
-dequeued together (``theory.pipelines.visits``).
+A rank *visits* its chunks, forwards for the microbatches enqueued together and backwards for those
+dequeued together, several in a row. With R enqueue and S dequeue operations and M chunks it makes
+R*M forward visits, operation by operation and chunk 0 first, and S*M backward visits, operation by
+operation and chunk M-1 first (PipeMesh section III-B). Forward and backward visits may overlap in
+time; those of one direction come one after another.
+
 ``Sharding.zero`` says which collectives a stage g needs (sections II-A and III-C):
 
 1   UNSHARD before its first forward visit (all parameters, from the optimizer's shards) and
@@ -31,6 +35,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate, product
 from typing import Annotated
 
 import numpy as np
@@ -41,7 +46,52 @@ from bubbleproof.theory.pipelines.choice_kind import ChoiceKind
 from bubbleproof.theory.pipelines.extension import StretchedWait, extended
 from bubbleproof.theory.pipelines.stage_numbers import PerStage, stage_numbers
 from bubbleproof.theory.pipelines.value_types import Expectation, OneOf
-from bubbleproof.theory.pipelines.visits import Visit, visits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """Visit ``number`` of a rank in one direction: ``stage`` for the microbatches ``first:end``."""
+
+    rank: int
+    number: int
+    is_forward: bool
+    operation: int
+    stage: int
+    first: int
+    end: int
+
+
+def visits(
+    stage_ranks: tuple[int, ...], enqueue: tuple[int, ...], dequeue: tuple[int, ...]
+) -> list[Visit]:
+    """All visits of all ranks, by rank, forward ones first, in order.
+
+    Parameters
+    ----------
+    stage_ranks
+        The rank of each stage.
+    enqueue, dequeue
+        The microbatches of each visit of a stage, forwards and backwards.
+    """
+    found = []
+    for rank in range(max(stage_ranks) + 1):
+        stages = [g for g, home in enumerate(stage_ranks) if home == rank]
+        for is_forward, sizes in ((True, enqueue), (False, dequeue)):
+            ends, chunks = [*accumulate(sizes)], stages if is_forward else stages[::-1]
+            found += [
+                Visit(
+                    rank=rank,
+                    number=number,
+                    is_forward=is_forward,
+                    operation=operation,
+                    stage=stage,
+                    first=ends[operation] - sizes[operation],
+                    end=ends[operation],
+                )
+                for number, (operation, stage) in enumerate(product(range(len(sizes)), chunks))
+            ]
+    return found
+
 
 FORWARDS, BACKWARDS = (Kind.F,), (Kind.B, Kind.I)
 READERS, ADDERS = (Kind.R, Kind.B, Kind.I), (Kind.B, Kind.I, Kind.W)  # of a backward visit
@@ -257,12 +307,8 @@ def _waits(
     return [(before[order], after[order])]
 
 
-def _listed(choice: Sharding) -> dict[str, object]:
-    return {"zero": choice.zero}
-
-
 ShardingChoice = Annotated[
     Sharding | None,
     Expectation("a Sharding or None"),
-    ChoiceKind(turn=5, change=with_collectives, adds_tasks=True, listed=_listed),
+    ChoiceKind(turn=5, change=with_collectives, adds_tasks=True),
 ]

@@ -131,8 +131,7 @@ def weight_rows(given: Parts, *, num_stages: int) -> tuple[tuple[int, ...], ...]
         For another number of rows, more than ``MAX_PART + 1`` parts, or ticks below 0.
     """
     name = "weight_parts"
-    is_one_row = not any(isinstance(entry, Sequence) for entry in given)
-    rows = _rows(name, [given] if is_one_row else given, num_stages)  # type: ignore[arg-type]  # rows
+    rows = _rows(name, given, num_stages)
     if (most := max(map(len, rows))) > MAX_PART + 1:
         raise ValueError(f"{name} must be at most {MAX_PART + 1} parts, got {most}")
     _require_natural(name, rows)
@@ -181,8 +180,7 @@ def workspace_rows(given: int | Parts, *, num_parts: Sequence[int]) -> tuple[tup
     elif not given:
         return ()
     else:
-        is_one_row = not any(isinstance(entry, Sequence) for entry in given)
-        rows = _rows(name, [given] if is_one_row else given, len(num_parts))  # type: ignore[arg-type]  # rows
+        rows = _rows(name, given, len(num_parts))
     for stage, (row, count) in enumerate(zip(rows, num_parts, strict=True)):
         if len(row) != count:
             raise ValueError(
@@ -194,9 +192,12 @@ def workspace_rows(given: int | Parts, *, num_parts: Sequence[int]) -> tuple[tup
 
 
 def _rows(name: str, given: Parts, num_stages: int) -> tuple[tuple[int, ...], ...]:
-    if not all(isinstance(row, Sequence) for row in given):
+    """A row per stage, where one row or one per stage is given."""
+    if len({isinstance(row, Sequence) for row in given}) > 1:
         raise ValueError(f"{name} must be numbers or rows of numbers, got both")
-    rows = tuple(tuple(row) for row in given)  # type: ignore[arg-type]  # checked above
+    has_rows = any(isinstance(row, Sequence) for row in given)
+    listed: Sequence[Sequence[int]] = given if has_rows else [given]  # type: ignore[assignment,list-item]  # checked above
+    rows = tuple(map(tuple, listed))
     if len(rows) not in (1, num_stages):
         raise ValueError(
             f"{name} must be one row or one per stage ({num_stages}), got {len(rows)} rows"

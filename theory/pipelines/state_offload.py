@@ -128,12 +128,8 @@ def _waits(problem: Problem, choice: StateOffload, down: Ints, up: Ints) -> list
     return found
 
 
-def _listed(choice: StateOffload) -> dict[str, object]:
-    return {"state_offload": list(choice.stages)}
-
-
 StateOffloadChoice = Annotated[
     StateOffload | None,
     Expectation("a StateOffload or None"),
-    ChoiceKind(turn=4, change=with_state_offload, adds_tasks=True, listed=_listed),
+    ChoiceKind(turn=4, change=with_state_offload, adds_tasks=True),
 ]

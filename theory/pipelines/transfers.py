@@ -25,7 +25,7 @@ import numpy as np
 
 from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Ints, Kind
 from bubbleproof.theory.model.problem import Problem, Resource
-from bubbleproof.theory.pipelines.choice_kind import ChoiceKind, ChoiceSetting
+from bubbleproof.theory.pipelines.choice_kind import ChoiceKind
 from bubbleproof.theory.pipelines.extension import backwards_of, extended, more_edges, numbered
 from bubbleproof.theory.pipelines.links import HALF_DUPLEX, Links
 from bubbleproof.theory.pipelines.value_types import Expectation
@@ -147,36 +147,13 @@ def with_waits(problem: Problem, waits: Sequence[ActionPair]) -> Problem:
     return replace(problem, edges=more_edges(problem.edges, [(before, after)]))
 
 
-def _evicted(problem: Problem, evictions: Sequence[Eviction], setting: ChoiceSetting) -> Problem:
-    return with_evictions(problem, evictions, setting.links)
-
-
-def _lines(evictions: Sequence[Eviction], setting: ChoiceSetting) -> list[str]:
-    rows: dict[tuple[int, int, int], list[tuple[int, int]]] = {}
-    for e in evictions:
-        rows.setdefault((e.stage, e.source, e.target), []).append((e.microbatch, e.slice))
-    lines = []
-    for (stage, source, target), samples in rows.items():
-        of_stage = f" of stage {stage}" if setting.num_chunks > 1 else ""
-        names = setting.names(samples)
-        lines.append(f"rank {source} evicts microbatches {names}{of_stage} to rank {target}")
-    return lines
-
-
-def _listed(evictions: Sequence[Eviction]) -> dict[str, object]:
-    return {"evict": [[e.stage, e.microbatch, e.slice, e.source, e.target] for e in evictions]}
-
-
 EvictionChoice = Annotated[
     tuple[Eviction, ...],
     Expectation("a tuple of Eviction"),
     ChoiceKind(
         turn=1,
-        change=_evicted,
+        change=lambda problem, moves, setting: with_evictions(problem, moves, setting.links),
         adds_tasks=True,
-        lines=_lines,
-        listed=_listed,
-        is_always_listed=True,
     ),
 ]
 WaitChoice = Annotated[

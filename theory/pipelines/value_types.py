@@ -4,8 +4,7 @@ The annotation of a field says its types; what they do not say stands beside the
 
 - ``Expectation``: the words with which a value of another type is refused;
 - ``AtLeast``: the least whole number (0 where nothing is said, and None for any);
-- ``OneOf``: the values there are;
-- ``AsActions``: that a file tells it as two actions in text form.
+- ``OneOf``: the values there are.
 
 Types are tested from here (``require_types``), and the layouts of files are made from the same
 annotations (``formats.derived_layout``). Whether a number fits is for others to say; a wrong type
@@ -46,18 +45,6 @@ class OneOf:
     """The values there are."""
 
     values: tuple[object, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class AsActions:
-    """A file tells the value as a pair of actions: ``words`` say which.
-
-    ``read`` gives the value of a pair of actions, None where they are others.
-    """
-
-    words: str
-    read: Callable[[Any], Any]
-    written: Callable[[Any], Any]
 
 
 @cache

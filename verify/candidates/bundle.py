@@ -7,15 +7,13 @@ the word of an engine, which is believed by name. The candidates are derived her
 one that is not legal needs no proof, and one that the bundle misses, or names twice, or that is
 none of the space, is refused. The least of all bounds bounds the plan.
 
-Where a plan goes through deployments of a model, each has a space and a bundle of its own, and ends
-a step by ``after`` ticks that follow its pipeline. One that the bundles miss, or name twice, or
-that is none of the deployments, is refused; the least bound with what follows bounds the iteration.
+Where a plan goes through deployments of a model, ``deployment_bundles`` judges the bundles of all.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
@@ -103,34 +101,6 @@ def check_bundle(space: PlanSpace, bundle: tuple[CandidateBound, ...]) -> Bundle
         num_proved=num_proved,
         num_not_legal=len(space.candidates()) - len(legal),
         num_without_room=num_without_room,
-    )
-
-
-def check_deployments(
-    deployed: Sequence[DeploymentSpace], bundles: Sequence[tuple[str, tuple[CandidateBound, ...]]]
-) -> BundleVerdict:
-    """Hold a bundle for each deployment, by name, against all that there are."""
-    known, given = {one.name: one for one in deployed}, Counter(name for name, _ in bundles)
-    refusals = [f"nothing bounds the deployment {name}" for name in known if not given[name]]
-    refusals += [f"{name} is no deployment of the problem" for name in given if name not in known]
-    refusals += [f"{name} stands {count} times" for name, count in given.items() if count > 1]
-    found = {
-        name: check_bundle(known[name].space, bundle) for name, bundle in bundles if name in known
-    }
-    refusals += [f"{name}: {why}" for name, one in found.items() for why in one.refusals]
-    bounds = [
-        entry.bound + known[name].follows(entry.candidate)
-        for name, bundle in bundles
-        if name in known
-        for entry in bundle
-    ]
-    return BundleVerdict(
-        refusals=tuple(refusals),
-        bound=None if refusals else min(bounds, default=None),
-        believed=tuple(sorted({word for one in found.values() for word in one.believed})),
-        num_proved=sum(one.num_proved for one in found.values()),
-        num_not_legal=sum(one.num_not_legal for one in found.values()),
-        num_without_room=sum(one.num_without_room for one in found.values()),
     )
 
 

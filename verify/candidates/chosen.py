@@ -23,17 +23,11 @@ from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from bubbleproof.verify.candidates.rank_claims import copied_problem
 
 SAME = ("num_ranks", "num_microbatches", "capacity", "latency", "bandwidth", "links")
-OPEN: dict[str, object] = {
-    "recompute": None,
-    "evictions": (),
-    "offloads": (),
-    "host_capacity": None,
-}
 
 
 def plain_of(pipeline: Pipeline) -> Pipeline:
     """The pipeline in which nothing is recomputed, evicted or off-loaded."""
-    return pipeline.with_changes(**OPEN)
+    return pipeline.with_changes(recompute=None, evictions=(), offloads=(), host_capacity=None)
 
 
 def foreign_choice(

@@ -34,10 +34,15 @@ def relaxation(pipeline: Pipeline, allowed: AllowedChoices | None) -> Problem:
 
     Precondition: the pipeline has none of these choices made.
     """
-    problem = pipeline.problem()
+    problem, open_ = pipeline.problem(), allowed or AllowedChoices()
     stores, into = list(problem.stores), np.arange(len(problem.stores))
-    for pool in _pools(pipeline, allowed or AllowedChoices()):
-        joint = _joint(stores, pool, pipeline, allowed or AllowedChoices())
+    again, offload = open_.recompute, open_.offload
+    recomputing = _ranks(pipeline, () if again is None else again.stages)
+    off_loading = _ranks(pipeline, () if offload is None else offload.stages)
+    for pool in _pools(pipeline, open_, recomputing | off_loading):
+        host = None if offload is None else offload.host_capacity
+        hosts = [host] * len(pool & off_loading)
+        joint = None if pool & recomputing else _joint([stores[r] for r in sorted(pool)], hosts)
         for rank in pool:
             stores[rank] = replace(stores[rank], capacity=None)
             into[rank] = NONE if joint is None else min(pool)
@@ -48,42 +53,31 @@ def relaxation(pipeline: Pipeline, allowed: AllowedChoices | None) -> Problem:
     return replace(problem, stores=tuple(stores), events=kept)
 
 
-def _pools(pipeline: Pipeline, allowed: AllowedChoices) -> set[frozenset[int]]:
+def _pools(
+    pipeline: Pipeline, allowed: AllowedChoices, changed: frozenset[int]
+) -> set[frozenset[int]]:
     """Ranks whose memory choices change, with those that they evict to or from."""
     pool = {rank: frozenset((rank,)) for rank in range(pipeline.num_ranks)}
     pairs = () if allowed.evict is None else allowed.evict.pairs
     for one, other in pairs:
         joined = pool[one] | pool[other]
         pool |= dict.fromkeys(joined, joined)
-    changed = {rank for pair in pairs for rank in pair}
-    changed |= _recomputing(pipeline, allowed) | _off_loading(pipeline, allowed)
+    changed |= {rank for pair in pairs for rank in pair}
     return {ranks for ranks in pool.values() if ranks & changed}
 
 
-def _joint(
-    stores: list[Store], pool: frozenset[int], pipeline: Pipeline, allowed: AllowedChoices
-) -> Store | None:
-    """One store with the capacity of all; None where nothing is known of what they hold."""
-    if pool & _recomputing(pipeline, allowed):
-        return None
-    host = None if allowed.offload is None else allowed.offload.host_capacity
-    hosts = [host] * len(pool & _off_loading(pipeline, allowed))
-    capacities = [stores[rank].capacity for rank in sorted(pool)] + hosts
+def _joint(stores: list[Store], hosts: list[int | None]) -> Store | None:
+    """One store with the capacity of all and of their hosts; None where one has no limit."""
+    capacities = [*(store.capacity for store in stores), *hosts]
     known = [capacity for capacity in capacities if capacity is not None]
     if len(known) < len(capacities):
         return None
     return Store(
-        name=" and ".join(stores[rank].name for rank in sorted(pool)),
-        base=sum(stores[rank].base for rank in pool),
+        name=" and ".join(store.name for store in stores),
+        base=sum(store.base for store in stores),
         capacity=sum(known),
     )
 
 
-def _recomputing(pipeline: Pipeline, allowed: AllowedChoices) -> frozenset[int]:
-    stages = () if allowed.recompute is None else allowed.recompute.stages
-    return frozenset(pipeline.stage_ranks[stage] for stage in stages)
-
-
-def _off_loading(pipeline: Pipeline, allowed: AllowedChoices) -> frozenset[int]:
-    stages = () if allowed.offload is None else allowed.offload.stages
+def _ranks(pipeline: Pipeline, stages: tuple[int, ...]) -> frozenset[int]:
     return frozenset(pipeline.stage_ranks[stage] for stage in stages)

@@ -10,7 +10,8 @@ if any does (a lowered program leaves them all to their links), and
 - for each ordered pair of ranks the k-th transfer sent is the k-th received.
 
 The transfers of an unordered pair of ranks are one in-order stream at least: a link carries one at
-a time.
+a time. A *channel* is what one rank sends to another, which arrives in the order in which it was
+sent.
 """
 
 from __future__ import annotations
@@ -21,11 +22,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bubbleproof.theory.model.actions import NONE, Action, Ints, Kind
+from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Ints, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.programs.messages import as_kind, parts_of
-from bubbleproof.verify.communication.channels import Channels, crossed
 from bubbleproof.verify.explain.programs import ProgramFault
 
 
@@ -153,3 +153,35 @@ class PeerTransfers:
         for each in self._transfers:
             for row in each.post.values():
                 yield row, each.home, each.peer
+
+
+Channels = dict[tuple[int, int], list[tuple[int, int]]]  # (source, target): rows of (send, receive)
+
+
+def crossed(channels: Channels, actions: ActionTable, noun: str) -> Iterator[ProgramFault]:
+    """Channels whose k-th send and k-th receive are not of one message, each with its first k.
+
+    ``actions`` are those of all rows; ``noun`` says what is sent.
+
+    Parameters
+    ----------
+    actions
+        The action of each row.
+    noun
+        What is sent, such as ``message``.
+
+    Returns
+    -------
+    Iterator[ProgramFault]
+        A sentence and the two rows.
+    """
+    for (source, target), ends in channels.items():
+        sent, received = sorted(ends), sorted(ends, key=lambda rows: rows[1])
+        for number, (out, into) in enumerate(zip(sent, received, strict=True)):
+            if out != into:
+                sentence = (
+                    f"{noun} {number} from rank {source} to rank {target} is sent as "
+                    f"{actions[out[0]]} but received as {actions[into[1]]}"
+                )
+                yield sentence, [out[0], into[1]]
+                break

@@ -5,26 +5,28 @@ producer's rank, after the producer, and exactly one RECV on the consumer's rank
 consumer; and for each ordered pair of ranks the k-th SEND and the k-th RECV must be the same
 message, because neither NCCL nor an untagged queue matches by name; in each flow of its own where
 activations and gradients go over two communicators (``per-direction``).
-"""
+
+An *end* of a message, an exchange or a transfer is one row of a program that sends to another rank,
+receives from it, or both; an exchange has one for each direction in which it talks. A semantics
+puts the ends of each rank in streams (``waiting_rules``), which hold them in program order."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
 from functools import cached_property
 
 import numpy as np
 
-from bubbleproof.theory.model.actions import NONE, Ints, Kind
+from bubbleproof.theory.model.actions import NONE, Bools, Ints, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.programs.messages import Message, message_table
-from bubbleproof.verify.communication.channels import Channels, crossed
-from bubbleproof.verify.communication.evict_load import PeerTransfers
-from bubbleproof.verify.communication.message_ends import MessageEnds
+from bubbleproof.theory.pipelines.programs.messages import Message, MessageTable, message_table
+from bubbleproof.verify.communication.evict_load import Channels, PeerTransfers, crossed
 from bubbleproof.verify.communication.semantics import Semantics
 from bubbleproof.verify.communication.send_waits import SendWaits
-from bubbleproof.verify.communication.stream_ends import Flow, StreamEnds
 from bubbleproof.verify.communication.training_exchanges import Exchanges
 from bubbleproof.verify.communication.waiting_rules import RULES, Stream
 from bubbleproof.verify.explain.programs import ProgramFault
@@ -145,3 +147,111 @@ class Steps:
             for channels in flows.values()
             for fault in crossed(channels, self.actions, "message")
         ]
+
+
+class MessageEnds:
+    """The rows of the SEND and of the RECV of each message.
+
+    ``is_whole``: both stand once. ``send`` and ``recv`` are their rows then, and any row otherwise.
+    """
+
+    def __init__(self, program: Program, is_end: Bools, messages: MessageTable) -> None:
+        """``is_end``: which rows of the program are ends of messages."""
+        rows = np.flatnonzero(is_end)
+        named = program.actions.take(rows), messages.send, messages.recv
+        ranks = np.concatenate([program.resource[rows], messages.source, messages.target])
+        keys = np.concatenate([actions.keys() for actions in named])
+        place = np.unique(keys, return_inverse=True)[1].ravel()
+        place = place * (1 + ranks.max(initial=0)) + ranks
+        found, wanted = np.split(place, [len(rows)])
+        order = np.argsort(found, kind="stable")
+        self._rows, found = rows[order], found[order]
+        self._begin = np.searchsorted(found, wanted)
+        again = np.ones(len(wanted), dtype=np.bool_)  # what is wanted twice stands for the first
+        again[np.unique(wanted, return_index=True)[1]] = False
+        self._stop = np.where(again, self._begin, np.searchsorted(found, wanted, side="right"))
+        self.is_whole: Bools = (self._stop - self._begin == 1).reshape(2, -1).all(axis=0)
+        self.send, self.recv = np.append(self._rows, NONE)[self._begin].reshape(2, -1)
+        is_foreign = ~np.isin(found, wanted)
+        self._foreign = self._rows[is_foreign], found[is_foreign]
+
+    def rows_of(self, number: int) -> tuple[list[int], list[int]]:
+        """All rows of a message's SEND, and of its RECV.
+
+        Parameters
+        ----------
+        number
+            Of the message, in the order of the table.
+        """
+        send, recv = (
+            self._rows[self._begin[end] : self._stop[end]].tolist()
+            for end in (number, number + len(self.send))
+        )
+        return send, recv
+
+    def foreign(self) -> list[list[int]]:
+        """The rows of each end that no message has, in the order of their first."""
+        rows: dict[int, list[int]] = {}
+        for row, place in zip(*(column.tolist() for column in self._foreign), strict=True):
+            rows.setdefault(place, []).append(row)
+        return sorted(rows.values())
+
+
+class Flow(IntEnum):
+    """What an end carries."""
+
+    FORWARD = 0
+    BACKWARD = 1
+    EXCHANGE = 2
+    LINK = 3  # EVICT and LOAD
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamEnds:
+    """Columns of one length in program order: the row of each end, what it carries, and between
+    which ranks, in the direction of the message."""
+
+    row: Ints
+    flow: Ints
+    source: Ints
+    target: Ints
+
+    @classmethod
+    def of(cls, ends: Iterable[Ints]) -> StreamEnds:
+        """The ends of tables of shape (number, 4): row, flow, source and target.
+
+        Parameters
+        ----------
+        ends
+            Tables of shape (number, 4), with the columns row, flow, source and target.
+        """
+        table = np.concatenate([*ends])
+        row, flow, source, target = table[np.argsort(table[:, 0], kind="stable")].T
+        return cls(row=row, flow=flow, source=source, target=target)
+
+    def in_streams(self, stream: Stream, rank: Ints) -> tuple[Ints, Ints]:
+        """The rows of all ends stream by stream, in program order in each, and a number for each
+        row's stream; ``rank`` is that of each row of the program.
+
+        Parameters
+        ----------
+        rank
+            The rank of each row of the program.
+        """
+        is_link = self.flow == Flow.LINK
+        low, high = np.minimum(self.source, self.target), np.maximum(self.source, self.target)
+        nothing = np.zeros_like(low)
+        first, second = {
+            Stream.RANK: (nothing, nothing),
+            Stream.PAIR: (low, high),
+            Stream.ORDERED_PAIR: (self.source, self.target),
+            Stream.FLOW: (self.flow, nothing),
+            Stream.PARITY: (self.source % 2, nothing),
+        }[stream]
+        if stream is not Stream.RANK:
+            first, second = np.where(is_link, low, first), np.where(is_link, high, second)
+        kind = nothing if stream is Stream.RANK else is_link.astype(np.int64)
+        size = 1 + max(max(c.max(initial=0) for c in (first, second)), 1)
+        number = ((rank[self.row] * 2 + kind) * size + first) * size + second
+        order = np.argsort(number, kind="stable")
+        return self.row[order], number[order]

@@ -14,8 +14,7 @@ from bubbleproof.formats.certificates.certificate_layouts import WindowLayout, W
 from bubbleproof.formats.errors import UnusableInput, inside
 from bubbleproof.formats.validation import Names
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.verify.certificates.certificate_rule import DirectCertificate
-from bubbleproof.verify.certificates.deadlines import without_deadlines
+from bubbleproof.verify.certificates.certificate_rule import DirectCertificate, without_deadlines
 from bubbleproof.verify.certificates.microbatch_windows import (
     Excerpts,
     MicrobatchWindow,

@@ -12,8 +12,8 @@ import numpy as np
 
 from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.verify.certificates.certificate_rule import deadlines
 from bubbleproof.verify.certificates.chains import in_order
-from bubbleproof.verify.certificates.deadlines import deadlines
 from bubbleproof.verify.certificates.index_order import index_order, sure_edges
 
 Edge = tuple[int, int, int]  # before, after, lag

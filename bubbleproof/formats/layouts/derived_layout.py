@@ -1,8 +1,9 @@
 """Layouts that are made from a class of the theory: the class is the one statement of its fields.
 
 A field is written as its annotation says it: a whole number of ``AtLeast`` (0 where nothing is
-said), one of ``OneOf``, a list for a tuple or a sequence, actions and ratios as text, and another
-such class as a table. A field without a default is a key that a file must have.
+said), one of ``OneOf``, a list for a tuple or a sequence, actions and ratios as text, an overlap as
+its two actions, and another such class as a table. A field without a default is a key that a file
+must have.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from bubbleproof.formats.action_text import parse_action
 from bubbleproof.formats.errors import UnusableInput, quoted
 from bubbleproof.formats.exact_numbers import LARGEST
 from bubbleproof.formats.validation import AS_WHOLE, Layout, Whole
-from bubbleproof.theory.model.actions import Action
+from bubbleproof.theory.model.actions import Action, Kind
+from bubbleproof.theory.pipelines.overlaps import Overlap
 from bubbleproof.theory.pipelines.value_types import (
-    AsActions,
     AtLeast,
     OneOf,
     alternatives,
@@ -67,8 +68,8 @@ def form_of(hint: object, least: int | None = 0) -> Any:
         is_number = not isinstance(one_of.values[0], str)
         listed: Any = Literal.__getitem__(one_of.values)
         return Annotated[listed, AS_WHOLE] if is_number else listed
-    if (pair := beside(hint, AsActions)) is not None:
-        return Annotated[form_of(tuple[Action, Action]), AfterValidator(partial(_read, pair))]
+    if hint == Overlap:
+        return Annotated[form_of(tuple[Action, Action]), AfterValidator(_overlap)]
     if get_origin(hint) is Annotated:
         return form_of(get_args(hint)[0], least)
     if len(parts := tuple(alternatives(hint))) > 1:
@@ -92,11 +93,19 @@ def _number(least: int | None) -> Any:
     return Whole if least is None else Annotated[int, Field(ge=least, le=LARGEST)]
 
 
-def _read(told: AsActions, pair: tuple[Action, Action]) -> Any:
-    found = told.read(pair)
-    if found is None:
-        raise UnusableInput("", told.words, quoted(" ".join(map(str, pair))))
-    return found
+def _overlap(pair: tuple[Action, Action]) -> Overlap:
+    forward, backward = pair
+    if (forward.kind, backward.kind) != (Kind.F, Kind.B) or forward.slice or backward.slice:
+        raise UnusableInput("", "an F and a B action", quoted(" ".join(map(str, pair))))
+    return (forward.stage, forward.microbatch), (backward.stage, backward.microbatch)
+
+
+def _as_actions(overlap: Any) -> tuple[Action, Action]:
+    (stage, microbatch), (other, later) = overlap
+    return (
+        Action(kind=Kind.F, stage=stage, microbatch=microbatch),
+        Action(kind=Kind.B, stage=other, microbatch=later),
+    )
 
 
 def _ratio(text: str) -> Fraction:
@@ -113,8 +122,8 @@ _TEXTS: dict[object, Any] = {
 
 def plain(value: object, hint: object = None) -> object:
     """A value as a file holds it: lists, tables and texts for tuples, dataclasses and actions."""
-    if (pair := beside(hint, AsActions)) is not None:
-        return plain(pair.written(value))
+    if hint == Overlap:
+        return plain(_as_actions(value))
     if isinstance(value, Fraction) and value.denominator == 1:
         return value.numerator
     if isinstance(value, Action | Fraction):

@@ -29,12 +29,8 @@ from bubbleproof.formats.plans.plan_json import PlanFile
 from bubbleproof.formats.problem_toml import ProblemFile, read_problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
-from bubbleproof.verify.candidates.bundle import (
-    BundleVerdict,
-    DeploymentSpace,
-    check_bundle,
-    check_deployments,
-)
+from bubbleproof.verify.candidates.bundle import BundleVerdict, DeploymentSpace, check_bundle
+from bubbleproof.verify.candidates.deployment_bundles import check_deployments
 from bubbleproof.verify.candidates.plan_rule import Anew, GivenPlan, no_deployment
 from bubbleproof.verify.candidates.plan_verdict import ChoicesScope, DeploymentsScope
 

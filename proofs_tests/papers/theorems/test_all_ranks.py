@@ -12,7 +12,7 @@ import pytest
 from bubbleproof.papers.field import v_blocks_theorem as v_blocks
 from bubbleproof.papers.theorems.closed_form import I, J
 from bubbleproof.theory.families import FamilyMember, families, hanayo, member
-from bubbleproof.theory.families.zero_bubble.v_shape import RepeatedBlock
+from bubbleproof.theory.families.v_shape import RepeatedBlock
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.timing import left_shift

@@ -29,9 +29,9 @@ from bubbleproof.verify.candidates.bundle import (
     CandidateBound,
     DeploymentSpace,
     check_bundle,
-    check_deployments,
 )
 from bubbleproof.verify.candidates.cases import CandidateProof, Cases, candidate_refusal
+from bubbleproof.verify.candidates.deployment_bundles import check_deployments
 from bubbleproof.verify.candidates.rank_claims import (
     NoRoom,
     RankClaim,

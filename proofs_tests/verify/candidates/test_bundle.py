@@ -12,12 +12,8 @@ from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEviction
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.sharding import Sharding
-from bubbleproof.verify.candidates.bundle import (
-    CandidateBound,
-    DeploymentSpace,
-    check_bundle,
-    check_deployments,
-)
+from bubbleproof.verify.candidates.bundle import CandidateBound, DeploymentSpace, check_bundle
+from bubbleproof.verify.candidates.deployment_bundles import check_deployments
 from bubbleproof.verify.candidates.rank_claims import NoRoom
 from proofs_tests.patience import PATIENCE
 

@@ -15,12 +15,8 @@ from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.theory.pipelines.state_offload import StateOffload
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import Rule, Verdict, check_whole
-from bubbleproof.verify.candidates.bundle import (
-    BundleVerdict,
-    DeploymentSpace,
-    check_bundle,
-    check_deployments,
-)
+from bubbleproof.verify.candidates.bundle import BundleVerdict, DeploymentSpace, check_bundle
+from bubbleproof.verify.candidates.deployment_bundles import check_deployments
 from bubbleproof.verify.candidates.plan_rule import (
     Anew,
     GivenPlan,

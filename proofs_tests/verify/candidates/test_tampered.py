@@ -14,12 +14,8 @@ from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from bubbleproof.verify.candidates import cases, rank_claims
-from bubbleproof.verify.candidates.bundle import (
-    BundleVerdict,
-    DeploymentSpace,
-    check_bundle,
-    check_deployments,
-)
+from bubbleproof.verify.candidates.bundle import BundleVerdict, DeploymentSpace, check_bundle
+from bubbleproof.verify.candidates.deployment_bundles import check_deployments
 from proofs_tests.sized import sized
 from proofs_tests.verify.candidates import tampered
 from proofs_tests.verify.candidates.damaged_bundles import Bundle, Bundles

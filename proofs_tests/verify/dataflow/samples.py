@@ -10,8 +10,8 @@ import numpy as np
 from bubbleproof.theory.families import family, member
 from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
-from bubbleproof.theory.families.t_pipe.toffload import TOffload
-from bubbleproof.theory.families.t_pipe.trecomp import TRecomp
+from bubbleproof.theory.families.toffload import TOffload
+from bubbleproof.theory.families.trecomp import TRecomp
 from bubbleproof.theory.model.actions import Action, ActionTable, Bools, Kind
 from bubbleproof.theory.model.problem import Edges, MemoryEvents, Occupancy, Problem
 from bubbleproof.theory.model.schedule import Program, Schedule

@@ -2,7 +2,7 @@
 
 A stage of 1F1B is v groups of layers, each a stage of the pipeline (``block_orders``), and the
 first k of each are recomputed just before their backward. R is k's share of v in per cent
-(``recomputed_share``), 50 unless given; without v there are as few groups as R takes. A tick is one
+(rounded), 50 unless given; without v there are as few groups as R takes. A tick is one
 of a group: with tF = 1, tB = 2 a stage of two groups takes 2 and 4, and 1 more where half of it is
 recomputed, as T-Pipe's Appendix C counts (T_unit = T_fwd / 2p).
 
@@ -14,7 +14,10 @@ Source: T-Pipe sections 2.2, 4.2 and 6.1, Appendix C; the first layers of each s
 Megatron-LM's ``--recompute-method block`` (which of them does not change the time). Korthikanti et
 al., "Reducing Activation Recomputation in Large Transformer Models" (MLSys 2023) recompute parts of
 layers. Legal range: any p, m, v, and R that is k of v; at R = 0 it is 1F1B.
-"""
+
+Where the papers say R per cent, a rank's v chunks are alike, so R per cent of its layers are k = R
+v / 100 of them, and R = 50 of two chunks is one. Per cents are whole numbers: R stands for the k
+whose share it is, rounded (R = 33 of three chunks is one, R = 67 is two)."""
 
 from __future__ import annotations
 
@@ -22,13 +25,12 @@ from dataclasses import replace
 from itertools import count
 
 from bubbleproof.theory.families.base import Family
-from bubbleproof.theory.families.parameters import FamilyParameters
-from bubbleproof.theory.families.recomputed.block_orders import (
+from bubbleproof.theory.families.block_orders import (
     block_program,
     even_blocks,
     recomputed_just_in_time,
 )
-from bubbleproof.theory.families.recomputed.recomputed_share import chunks_of_share, share_of_chunks
+from bubbleproof.theory.families.parameters import FamilyParameters
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
@@ -101,3 +103,47 @@ def least_chunks(share: int) -> int:
         for chunks in count(1)
         if share in {share_of_chunks(k, chunks) for k in range(chunks + 1)}
     )
+
+
+def share_of_chunks(recomputed: int, chunks: int) -> int:
+    """Per cent of ``chunks`` that ``recomputed`` are, rounded, halves up.
+
+    Parameters
+    ----------
+    recomputed
+        How many are.
+    chunks
+        Of how many, 1 or more.
+    """
+    return (200 * recomputed + chunks) // (2 * chunks)
+
+
+def chunks_of_share(share: int, chunks: int) -> int:
+    """k: how many of ``chunks`` are ``share`` per cent.
+
+    Parameters
+    ----------
+    share
+        Per cent, from 0 to 100.
+    chunks
+        Of how many, 1 or more.
+
+    Raises
+    ------
+    ValueError
+        Where no number of them is that share.
+
+    Examples
+    --------
+    >>> chunks_of_share(67, 3)
+    2
+    """
+    nearest = (2 * share * chunks + 100) // 200
+    if share_of_chunks(nearest, chunks) != share:
+        shares = [share_of_chunks(k, chunks) for k in range(chunks + 1)]
+        near = sorted(shares, key=lambda one: abs(one - share))[:2]
+        raise ValueError(
+            f"R={share} per cent is no whole number of {chunks} chunks; "
+            f"use R={' or R='.join(map(str, sorted(near)))}"
+        )
+    return nearest

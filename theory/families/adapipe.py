@@ -18,14 +18,14 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from bubbleproof.theory.families.adaptive_plan import Layer, adaptive_plan
 from bubbleproof.theory.families.base import Family
-from bubbleproof.theory.families.parameters import FamilyParameters
-from bubbleproof.theory.families.recomputed.adaptive_plan import Layer, adaptive_plan
-from bubbleproof.theory.families.recomputed.block_orders import (
+from bubbleproof.theory.families.block_orders import (
     block_program,
     even_blocks,
     recomputed_just_in_time,
 )
+from bubbleproof.theory.families.parameters import FamilyParameters
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 

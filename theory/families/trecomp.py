@@ -31,9 +31,9 @@ from __future__ import annotations
 
 from bubbleproof.theory.families.interleaved import InterleavedOneForwardOneBackward
 from bubbleproof.theory.families.parameters import FamilyParameters
-from bubbleproof.theory.families.recomputed.recomputed_share import chunks_of_share, share_of_chunks
-from bubbleproof.theory.families.t_pipe.rounds import round_program
-from bubbleproof.theory.families.t_pipe.tpipe import ManyChunks
+from bubbleproof.theory.families.recomputed_1f1b import chunks_of_share, share_of_chunks
+from bubbleproof.theory.families.rounds import round_program
+from bubbleproof.theory.families.tpipe import ManyChunks
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline

@@ -21,34 +21,54 @@ ticks longer: in 3 of the 864 shapes with p <= 6, m <= 12, v <= 4, s <= 3, and a
 ``python -m benchmarks.family_audit`` counts. What becomes of microbatches that fill no group of q
 is left open by the paper; ours is ``svpp_orders.group_sizes``.
 
-SVPP with weight gradients apart (MEPipe section 5), whole or cut into single GEMMs.
-
-The backward of a slice is split into I and W. W waits in a queue of its rank and is taken out when
-the rank would otherwise wait, or when it holds f units and a forward could go on: a unit is held
-from F to the end of W, so a rank without room does W at once and one with room delays it
-(section 5, Figure 7).
+*Weight gradients apart* (MEPipe section 5), whole or cut into single GEMMs. The backward of a slice
+is split into I and W. W waits in a queue of its rank and is taken out when the rank would otherwise
+wait, or when it holds f units and a forward could go on: a unit is held from F to the end of W, so
+a rank without room does W at once and one with room delays it (section 5, Figure 7).
 
 Here f bounds what a rank holds, and may exceed SVPP's largest f up to all m*v*s units: Figure 7(b)
 spends memory above 7(a)'s that way. With one slice, one chunk and f = 2p-1 it idles no more than
 ZB-H2. The default is SVPP's largest f, as in Figure 7(a).
 
 Where the pipeline cuts W into parts (``weight_parts``) or its slices differ in cost (rows of
-ticks), the order of F and I stays and that of W is found at those ticks, see ``svpp_gemms``: the
+ticks), the order of F and I stays and that of W is found at those ticks: the
 shortest of a few runs. Otherwise the order is that of equal ticks. Not covered: a
 choice at run time, and another order of F and I than that of equal ticks.
 Source: MEPipe (EuroSys 2025) section 5. Legal range: any p, m, v, s and v*s <= f <= m*v*s.
+
+*Single GEMMs in the waits.* MEPipe section 5 puts the weight GEMMs of a slice in a queue and takes
+them out while a rank waits for a tensor; it stops between two of them as soon as the next F or I
+can go on. That happens at run time, so it depends on the ticks. Here the run is played through once
+(``orders.weight_filling``, with F and I in the order of the uncut schedule) and its order kept. An
+*eager* part can delay the F or I that comes during it by less than one GEMM.
+
+Neither is always best (starting early can end late in any list schedule), and single parts need not
+beat whole W's. So the order is that of the shortest run: the uncut schedule with the parts of each
+W side by side, or a run, eager or patient, with parts or with whole W's. It is therefore never
+longer than what the same rule makes of the uncut pipeline. No run gets stuck: an F that lacks room
+waits for W's whose I came before it, and the uncut schedule found room after some of those.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bubbleproof.theory.families.base import Family
+import numpy as np
+
+from bubbleproof.theory.families.base import Family, program_of_tasks, with_whole_weights
 from bubbleproof.theory.families.parameters import FamilyParameters
-from bubbleproof.theory.families.sliced.svpp_gemms import shortest_filling
-from bubbleproof.theory.families.sliced.svpp_orders import slice_orders
+from bubbleproof.theory.families.svpp_orders import slice_orders
+from bubbleproof.theory.model.actions import NONE, Ints, Kind
+from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.orders.weight_filling import (
+    WeightFilling,
+    main_lists,
+    parts_of_inputs,
+)
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.programs.messages_in_programs import without_messages
+from bubbleproof.theory.pipelines.timing import left_shift
 
 
 def least_forwards(pipeline: Pipeline) -> int:
@@ -136,3 +156,56 @@ class SVPPWeights(SVPP):
         if is_even and not pipeline.part_ticks:
             return whole
         return shortest_filling(pipeline, whole, self.limit(pipeline))
+
+
+def shortest_filling(pipeline: Pipeline, uncut: Program, limit: int) -> Program:
+    """The order for a pipeline with cut W or uneven slices.
+
+    ``uncut`` is an order of its F, I and whole W that holds at most ``limit`` units per rank.
+
+    Parameters
+    ----------
+    limit
+        Units that a rank may hold.
+    """
+    problem = without_messages(pipeline.problem())
+    found = [uncut]
+    for source in dict.fromkeys([with_whole_weights(pipeline), pipeline]):
+        found += _runs(without_messages(source.problem()), uncut, limit)
+    programs = [program_of_tasks(problem, _expanded(problem, program)) for program in found]
+    return min(programs, key=lambda program: _makespan(problem, program))
+
+
+def _runs(problem: Problem, uncut: Program, limit: int) -> list[Program]:
+    is_weight = (problem.actions.kind == Kind.W).tolist()
+    orders = _expanded(problem, uncut)
+    mains = [[task for task in order if not is_weight[task]] for order in orders]
+    tasks, parts = main_lists(problem), parts_of_inputs(problem)
+    found = []
+    for is_patient in (False, True):
+        run = WeightFilling(tasks, mains, parts, limit, is_patient=is_patient)
+        if not run.run():
+            raise ValueError("an order with weights put off came to a stop before its end")
+        found.append(program_of_tasks(problem, run.orders))
+    return found
+
+
+def _expanded(problem: Problem, program: Program) -> list[list[int]]:
+    """The tasks of each rank in the order of ``program``, parts side by side where it has none."""
+    place: dict[tuple[int, ...], int] = {}
+    for row, action in enumerate(program.actions):
+        place[action.kind, action.stage, action.microbatch, action.slice, action.part] = row
+    actions = problem.actions
+    columns = (actions.kind, actions.stage, actions.microbatch, actions.slice, actions.part)
+    position = [
+        place[name] if name in place else place[(*name[:-1], NONE)]
+        for name in zip(*(column.tolist() for column in columns), strict=True)
+    ]
+    order = np.lexsort([actions.part, np.array(position), problem.rank_of_task])
+    rank = problem.rank_of_task[order]
+    return [order[rank == r].tolist() for r in range(problem.num_ranks)]
+
+
+def _makespan(problem: Problem, program: Program) -> int:
+    ticks: Ints = problem.duration[problem.locate(program.actions)]
+    return int((left_shift(problem, program).start + ticks).max())

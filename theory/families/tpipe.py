@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from bubbleproof.theory.families.base import Family
 from bubbleproof.theory.families.parameters import FamilyParameters
-from bubbleproof.theory.families.t_pipe.rounds import round_program
+from bubbleproof.theory.families.rounds import round_program
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 

@@ -23,8 +23,8 @@ from __future__ import annotations
 import numpy as np
 
 from bubbleproof.theory.families.parameters import FamilyParameters
-from bubbleproof.theory.families.t_pipe.tpipe import ManyChunks, TPipe
-from bubbleproof.theory.families.t_pipe.trecomp import TRecomp
+from bubbleproof.theory.families.tpipe import ManyChunks, TPipe
+from bubbleproof.theory.families.trecomp import TRecomp
 from bubbleproof.theory.model.actions import NONE, ActionTable, Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline

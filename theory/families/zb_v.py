@@ -24,7 +24,7 @@ from __future__ import annotations
 import numpy as np
 
 from bubbleproof.theory.families.base import program_of_ranks
-from bubbleproof.theory.families.zero_bubble.v_shape import VShape
+from bubbleproof.theory.families.v_shape import VShape
 from bubbleproof.theory.model.actions import Ints, Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline

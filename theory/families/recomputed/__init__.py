@@ -1,1 +1,0 @@
-"""Families that recompute: AdaPipe, and 1F1B with a share made again."""

@@ -1,1 +1,0 @@
-"""Families that slice samples: SVPP and TeraPipe."""

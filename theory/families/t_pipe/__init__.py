@@ -1,1 +1,0 @@
-"""T-Pipe's families: rounds of chunks, recomputed or off-loaded."""

@@ -1,1 +1,0 @@
-"""Families that split backwards: zero bubble, and V-shaped building blocks."""
