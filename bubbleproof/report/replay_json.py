@@ -43,9 +43,10 @@ The file is one object, its layout fixed by ``docs/reference/schemas/replay-1.js
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from bubbleproof.facts import tree
 from bubbleproof.formats.action_text import action_texts, parse_action
 from bubbleproof.formats.errors import UnusableInput, about, quoted
 from bubbleproof.formats.files import MEBIBYTE, FilePath, write_text
@@ -54,6 +55,7 @@ from bubbleproof.formats.layouts.replay_layout import ReplayLayout, WorkLayout
 from bubbleproof.formats.validation import validate, where
 from bubbleproof.reference_exec.evidence.machine_versions import ReplayMachine
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
+from bubbleproof.reference_exec.evidence.unchecked import not_checked
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.runtime.trace import RankTrace
 from bubbleproof.theory.model.problem import Problem
@@ -64,107 +66,40 @@ VERSION = 1
 SIZE_LIMIT = 256 * MEBIBYTE
 
 
-def replay_content(
-    name: str,
-    report: ReplayReport,
-    spec: ModelSpec,
-    problem: Problem,
-    schedule: Schedule,
-    *,
-    machine: ReplayMachine,
-    not_checked: Sequence[str],
-) -> ReplayLayout:
-    """What is written of a replay of ``schedule``."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ReplayAccount:
+    """A replay of ``schedule`` with all that is written of it, in a file and on a page."""
+
+    name: str
+    report: ReplayReport
+    spec: ModelSpec
+    problem: Problem
+    schedule: Schedule
+    machine: ReplayMachine
+
+
+def replay_content(told: ReplayAccount) -> ReplayLayout:
+    """What the file says: what the report states, how it ran, and what ran when."""
+    report = told.report
     content = {
         "format": FORMAT,
         "version": VERSION,
-        "name": name,
+        "name": told.name,
         "ok": report.ok,
         "failures": report.failures,
         "run": report,
-        "model": spec,
-        **_comparisons(report),
-        **_bytes(report),
+        "model": told.spec,
+        **tree(report.facts()),
         "trace": {trace.name: _trace(trace) for trace in report.traces},
-        "predicted": {"unit": problem.unit, "orders": _predicted(problem, schedule)},
-        "machine": machine,
-        "not_checked": not_checked,
+        "predicted": {
+            "unit": told.problem.unit,
+            "orders": _predicted(told.problem, told.schedule),
+        },
+        "machine": told.machine,
+        "not_checked": not_checked(report),
         "not_counted": report.not_counted,
-        "work": None if not report.counts_work else _work(report),
     }
     return ReplayLayout.model_validate(content, strict=False, from_attributes=True)
-
-
-def _comparisons(report: ReplayReport) -> dict[str, object]:
-    """What was compared with the oracles."""
-    return {
-        "gradients": {
-            "equal": report.gradients_equal,
-            "max_relative_error": _finite(report.max_relative_error),
-            "tolerance": report.tolerance,
-            **_share(report),
-        },
-        "losses": {"equal": report.losses_equal, "each": [*map(_finite, report.losses)]},
-        "weights": {
-            "optimizer": report.optimizer,
-            "steps": report.steps,
-            "has_barrier": report.has_barrier,
-            **({} if report.clip is None else {"clip": report.clip}),
-            **({} if report.accumulate == 1 else {"accumulate": report.accumulate}),
-            **_scaling(report),
-            "num_updated_stages": report.num_updated_stages,
-            "equal": report.weights_equal,
-            "max_relative_error": _finite(report.max_weight_error),
-        },
-    }
-
-
-def _scaling(report: ReplayReport) -> dict[str, object]:
-    """Of a loss that was scaled, by what, and the steps that were skipped."""
-    if not report.loss_scale:
-        return {}
-    return {"loss_scale": report.loss_scale, "skipped_steps": [*report.skipped_steps]}
-
-
-def _share(report: ReplayReport) -> dict[str, float]:
-    """Of a tolerance that is derived, what it is compared with."""
-    return {"smallest_share": report.smallest_share} if report.rounded_to else {}
-
-
-def _bytes(report: ReplayReport) -> dict[str, object]:
-    """What ranks and hosts held, and what was predicted."""
-    return {
-        "peaks": {
-            "measured": report.peak_bytes.measured,
-            "predicted": report.peak_bytes.predicted,
-            "host_measured": report.host_peak_bytes.measured,
-            "host_predicted": report.host_peak_bytes.predicted,
-            "state_measured": report.state_bytes.measured,
-            "state_predicted": report.state_bytes.predicted,
-            "allocator": report.allocator_peak_bytes,
-        },
-        "births": {
-            "measured": report.born_bytes.measured,
-            "predicted": report.born_bytes.predicted,
-            "host_measured": report.host_born_bytes.measured,
-            "host_predicted": report.host_born_bytes.predicted,
-        },
-        "model_state": {
-            "measured": report.model_state.measured,
-            "predicted": report.model_state.predicted,
-            "host_measured": report.host_model_state.measured,
-            "host_predicted": report.host_model_state.predicted,
-        },
-    }
-
-
-def _work(report: ReplayReport) -> dict[str, object]:
-    measured, predicted = report.flops
-    return {
-        "measured": measured,
-        "predicted": predicted,
-        "not_counted": report.not_counted_work,
-    }
 
 
 def write_replay(path: FilePath, content: ReplayLayout) -> None:
@@ -212,10 +147,6 @@ def _refuse_other_work(work: WorkLayout) -> None:
         if found != expected:
             place = where(["work", "measured", number])
             raise UnusableInput(place, f"{expected}, as predicted", str(found))
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _trace(trace: RankTrace) -> list[tuple[object, ...]]:

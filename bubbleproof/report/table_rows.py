@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from bubbleproof.facts import FactSource, rows
+
 
 class VerdictRow(NamedTuple):
     """One rule and what became of it; ``verdict`` is a word such as ``holds`` or ``violated``."""
@@ -20,3 +22,8 @@ class ReplayRow(NamedTuple):
     predicted: str
     measured: str
     verdict: str
+
+
+def replay_rows(result: FactSource) -> tuple[ReplayRow, ...]:
+    """The evidence that a result of running a schedule states."""
+    return tuple(ReplayRow(*cells) for cells in rows(result.facts()))

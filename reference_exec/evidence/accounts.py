@@ -6,7 +6,7 @@ what of weights, gradients and optimizer state is there as each pass begins and 
 
 from __future__ import annotations
 
-from bubbleproof.reference_exec.evidence.replay_report import NOTHING, RankComparison, StateMoment
+from bubbleproof.reference_exec.evidence.replay_record import NOTHING, RankComparison, StateMoment
 from bubbleproof.reference_exec.plans.prepared import PreparedReplay
 from bubbleproof.reference_exec.runtime.rank import RankResult
 from bubbleproof.reference_exec.runtime.trace import RankTrace, Samples, TraceRow

@@ -23,7 +23,8 @@ from bubbleproof.reference_exec.evidence.accounts import (
 )
 from bubbleproof.reference_exec.evidence.alike import added_first, alike_data
 from bubbleproof.reference_exec.evidence.oracle import max_relative_error
-from bubbleproof.reference_exec.evidence.replay_report import NOTHING, RankComparison, ReplayReport
+from bubbleproof.reference_exec.evidence.replay_record import NOTHING, RankComparison
+from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.evidence.rounding import NOT_NEAR, nearness
 from bubbleproof.reference_exec.evidence.training_oracle import (
     matched_training,

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, say
-from bubbleproof.commands.replaying.evidence import (
-    evidence,
-    print_failure,
-    print_report,
-    torch_evidence,
-)
 from bubbleproof.commands.replaying.planned_model import with_planned_model
 from bubbleproof.commands.replaying.read_sharded import known_pipeline, read_to_replay
-from bubbleproof.commands.replaying.replay_files import require_endings, write_files
+from bubbleproof.commands.replaying.replay_files import (
+    print_failure,
+    print_report,
+    require_endings,
+    write_files,
+)
 from bubbleproof.commands.replaying.replay_options import ReplayRequest
 from bubbleproof.commands.replaying.torch_limits import room_needed, torch_needed
+from bubbleproof.facts import rows
 from bubbleproof.formats import ScheduleFile
 from bubbleproof.reference_exec.drivers.gloo_server import (
     FIRST_OPTIMIZER,
@@ -63,9 +63,8 @@ def run_replay(request: ReplayRequest) -> int:
             report = replay_given(given, request)
     except RuntimeError as error:  # a stalled or failed rank
         return print_failure(given.name, str(error), json=request.output.json)
-    rows = evidence(report)
     status = print_report(given.name, report, json=request.output.json)
-    write_files(request, given, report, rows)
+    write_files(request, given, report)
     return status
 
 
@@ -172,7 +171,5 @@ def run_replay_torch(request: ReplayRequest) -> int:
     if request.output.json:
         print_json({"name": given.name, **report.to_dict()})
     else:
-        print_table(
-            given.name, ("evidence", "expected", "found", "verdict"), torch_evidence(report)
-        )
+        print_table(given.name, report.columns, rows(report.facts()))
     return HOLDS if report.ok else BROKEN
