@@ -100,7 +100,6 @@ EXECUTOR = (
     "bits",
     "broken",
     "flop_count",
-    "reachable",
     "ledger",
     "births",
     "saved",

@@ -41,10 +41,10 @@ from bubbleproof.formats import (
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.json_text import render_json
 from bubbleproof.formats.plans.plan_names import SCHEDULE_NAME
+from bubbleproof.report.document import ReplayRow, replay_rows
 from bubbleproof.report.extras import INSTALL, absent
 from bubbleproof.report.gantt import draw
 from bubbleproof.report.page import ComparisonRow, ReportPage, ScheduleSection, write_page
-from bubbleproof.report.table_rows import ReplayRow, replay_rows
 from bubbleproof.theory.families import family
 from bubbleproof.verify import Verdict, check
 

@@ -11,16 +11,15 @@ from collections.abc import Sequence
 
 from bubbleproof.formats.files import FilePath, write_text
 from bubbleproof.reference_exec.evidence.measured import measured_schedule
+from bubbleproof.reference_exec.evidence.replay_record import not_checked
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
-from bubbleproof.reference_exec.evidence.unchecked import not_checked
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.runtime.trace import RankTrace
 from bubbleproof.report.amounts import Scale
-from bubbleproof.report.document import document, replay_table
+from bubbleproof.report.document import document, replay_rows, replay_table
 from bubbleproof.report.html import definitions, escape, paragraph, preformatted, section
 from bubbleproof.report.plot_svg import AxisRange, SvgPlot, key
 from bubbleproof.report.replay_json import ReplayAccount
-from bubbleproof.report.table_rows import replay_rows
 from bubbleproof.report.viewer.viewer_parts import ViewedSchedule, viewer
 
 BYTES_NOTE = (

@@ -31,9 +31,9 @@ import pytest
 import torch
 import typer
 
+from bubbleproof.reference_exec.evidence.replay_record import not_checked
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
-from bubbleproof.reference_exec.evidence.unchecked import not_checked
-from bubbleproof.report.table_rows import replay_rows
+from bubbleproof.report.document import replay_rows
 from proofs_tests.reference_exec.fault_cases import CASES
 from proofs_tests.reference_exec.patching import Marks
 

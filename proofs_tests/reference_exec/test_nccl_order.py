@@ -23,7 +23,7 @@ from bubbleproof.reference_exec.drivers.nccl_order import (
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.reference_exec.runtime import cuda
-from bubbleproof.report.table_rows import replay_rows
+from bubbleproof.report.document import replay_rows
 from bubbleproof.verify.communication.semantics import Semantics
 from proofs_tests.reference_exec.cases import TINY, family_case
 from proofs_tests.reference_exec.test_agreement import REQUEST

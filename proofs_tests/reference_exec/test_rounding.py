@@ -28,7 +28,7 @@ from bubbleproof.reference_exec.evidence.rounding import (
 from bubbleproof.reference_exec.evidence.training_oracle import ordinary_training
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import Training
-from bubbleproof.report.table_rows import replay_rows
+from bubbleproof.report.document import replay_rows
 from proofs_tests.reference_exec.cases import TINY, family_case, own, run
 from proofs_tests.sized import sampled, sized
 

@@ -15,8 +15,13 @@ from bubbleproof.reference_exec.evidence.replay_record import RankComparison
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.runtime.trace import RankTrace
-from bubbleproof.report.measured_trace import write_measured_trace
-from bubbleproof.report.replay_json import ReplayAccount, read_replay, replay_content, write_replay
+from bubbleproof.report.replay_json import (
+    ReplayAccount,
+    read_replay,
+    replay_content,
+    write_measured_trace,
+    write_replay,
+)
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.actions import Action
 

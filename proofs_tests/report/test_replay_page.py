@@ -17,7 +17,7 @@ from bubbleproof.report.replay_page import (
     render,
     write_replay_page,
 )
-from bubbleproof.report.viewer.column_blob import ColumnPlace, unpacked
+from bubbleproof.report.viewer.schedule_data import ColumnPlace, unpacked
 from bubbleproof.theory.model.actions import Action
 from proofs_tests.report.test_replay_json import REPORT as SMALL
 from proofs_tests.report.test_replay_json import account

@@ -6,14 +6,50 @@ begin and end.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Generic, NamedTuple, Never, TypeVar
 
 from bubbleproof.facts import FactCells, FactSource
-from bubbleproof.reference_exec.evidence.uncounted import uncounted
 from bubbleproof.reference_exec.evidence.work_done import RankWorked
 from bubbleproof.reference_exec.plans.state_bytes import StateBytes
 from bubbleproof.reference_exec.runtime.trace import Account, RankTrace
+
+_ALWAYS = (
+    "What an action allocates and frees within itself, such as work space.",
+    "At each action: parameters, buffers and constants of the model, gradients, optimizer state "
+    "and data, but where a host or replicas move them. They are compared as ranks are made, and "
+    "weights, gradients and optimizer state as each pass begins and ends.",
+    "Tensors that only a reference cycle holds, which nobody reaches.",
+    "Messages, from when they are made or awaited until they are used; on processes a sent one "
+    "stays to the end of the pass.",
+    "Losses and gradients that are kept to be compared.",
+    "What was there before the ranks were made, unless the code of the model's file reaches it and "
+    "torch counts a write into it (`.data` and arrays of numpy write uncounted).",
+    "What the allocator rounds up, keeps in reserve or fragments; buffers of gloo, NCCL, cuBLAS.",
+    "Memory that no tensor shows: Python objects, copies made by numpy, what a C++ extension keeps "
+    "to itself; and sparse tensors.",
+)
+
+
+def uncounted(kept_bytes: Sequence[int], written_bytes: Sequence[int] = ()) -> tuple[str, ...]:
+    """One phrase each; the bytes, by process, are what stages of a user's model may keep, and what
+    was there before and they write into.
+    """
+    own = []
+    if any(kept_bytes):
+        kept = ", ".join(map(str, kept_bytes))
+        own.append(
+            f"What stages keep of their last forward until the next: at most {kept} bytes by rank."
+        )
+    if any(written_bytes):
+        written = ", ".join(map(str, written_bytes))
+        own.append(
+            "Tensors that were there before the ranks were made and that stages write into: "
+            f"{written} bytes by rank."
+        )
+    return (*_ALWAYS, *own)
+
 
 T = TypeVar("T", covariant=True)
 
@@ -222,3 +258,37 @@ class ReplayRecord(FactSource):
         """The rank of a process, and its replica where there are several."""
         replica, rank = divmod(process, self.ranks)
         return f"{rank} of replica {replica}" if self.data_parallel > 1 else str(rank)
+
+
+_OPEN = (
+    "Durations: the measured times are shown beside the predicted ones, not compared with them.",
+    "What is written after the last action: weights are compared as passes begin and end.",
+    "Other sizes, other data: one model ran, on the data of its seed.",
+)
+_BACKENDS = {
+    "virtual": (
+        "Real messages: ranks took turns in one process, in one of many possible interleavings, "
+        "under one semantics.",
+    ),
+    "gloo": (
+        "Stricter semantics than gloo's: its sends never wait. What NCCL would wait for was "
+        "verified at most, not run.",
+    ),
+    "nccl": ("Orders that the GPUs did not happen to take.",),
+}
+
+
+def not_checked(report: ReplayRecord) -> tuple[str, ...]:
+    """One sentence for each thing that this replay leaves open."""
+    found = [*report.alike, *report.added_first, *_BACKENDS.get(report.backend, ()), *_OPEN]
+    if not report.steps and not report.num_updated_stages:
+        found.append("Optimizer steps: gradients were compared, no weight was updated.")
+    if report.device == "cpu":
+        found.append("GPUs: all ran on the processor.")
+    if report.traces and not all(trace.predicted for trace in report.traces):
+        found.append("Bytes of each action: the model was asked for the peaks alone.")
+    if report.unsafe:
+        found.append("Verification was not required to hold (--unsafe).")
+    if report.stopped:
+        found.append("Everything after the run stopped.")
+    return tuple(found)

@@ -12,11 +12,15 @@ from bubbleproof.formats import ScheduleFile
 from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 from bubbleproof.reference_exec.evidence.measured import measured_schedule
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
+from bubbleproof.report.document import replay_rows
 from bubbleproof.report.extras import require_drawing
-from bubbleproof.report.measured_trace import write_measured_trace
-from bubbleproof.report.replay_json import ReplayAccount, replay_content, write_replay
+from bubbleproof.report.replay_json import (
+    ReplayAccount,
+    replay_content,
+    write_measured_trace,
+    write_replay,
+)
 from bubbleproof.report.replay_page import write_replay_page
-from bubbleproof.report.table_rows import replay_rows
 
 ENDINGS = (".html", ".perfetto.json", ".json")
 

@@ -23,9 +23,9 @@ from bubbleproof.commands.replaying.read_sharded import known_pipeline, read_to_
 from bubbleproof.commands.replaying.replay_files import print_report, write_files
 from bubbleproof.commands.replaying.replay_options import ReplayRequest
 from bubbleproof.formats import ScheduleFile
-from bubbleproof.reference_exec.drivers.agreement import Paper
-from bubbleproof.reference_exec.drivers.identity import (
+from bubbleproof.reference_exec.drivers.agreement import (
     IdentityPart,
+    Paper,
     content_digest,
     model_parts,
     own_files,
