@@ -1,6 +1,6 @@
 """Predicted work: what each action of a program computes, and how many gradients it adds to.
 
-It follows from the model (``footprint.stage_flops``) and from what the schedule says the action is, not from
+It follows from the model (``stage_flops``) and from what the schedule says the action is, not from
 anything that ran:
 
     F, R           the forward                                     no gradient
