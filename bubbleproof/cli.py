@@ -35,8 +35,7 @@ from bubbleproof.commands.options.shared_options import (
 )
 from bubbleproof.commands.options.target_marks import Target
 from bubbleproof.commands.options.worker_options import WorkersElsewhere
-from bubbleproof.commands.replaying.profile_options import ProfileRequest
-from bubbleproof.commands.replaying.replay_options import ReplayRequest
+from bubbleproof.commands.replaying.replay_options import ProfileRequest, ReplayRequest
 from bubbleproof.papers.commands.claims_options import ClaimsRequest
 
 app = typer.Typer(

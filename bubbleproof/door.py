@@ -324,8 +324,7 @@ def replay(
 
 def _spec(model: object) -> ModelSpec:
     """The model to train: the default, a spec, or one of the user's own by its function."""
-    from bubbleproof.reference_exec.models.held_factories import name_of
-    from bubbleproof.reference_exec.models.model_spec import ModelSpec
+    from bubbleproof.reference_exec.models.model_spec import ModelSpec, name_of
 
     if model is None:
         return ModelSpec()

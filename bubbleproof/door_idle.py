@@ -48,7 +48,7 @@ def idle(problem: object, schedule: object = None) -> IdleStretches:
     from bubbleproof.theory.idle import idle_stretches
 
     if hasattr(schedule, "traces"):  # a replay's report
-        from bubbleproof.reference_exec.evidence.measured_idle import measured_idle
+        from bubbleproof.reference_exec.evidence.measured import measured_idle
 
         given, found, _ = pair(problem, None, asker="idle")
         return measured_idle(given, found, schedule.traces)

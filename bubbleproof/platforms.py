@@ -2,7 +2,7 @@
 
 macOS tells no cores of a process and limits no memory of one; Windows besides has no signals to
 hold back, no server to fork processes from, and no SIGINT for a program that runs. (``socket``
-options that a system lacks are left out where they are set: ``reference_exec.drivers.wire``.)
+options that a system lacks are left out where they are set: ``reference_exec.drivers.doorway``.)
 """
 
 from __future__ import annotations

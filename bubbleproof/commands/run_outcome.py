@@ -26,7 +26,6 @@ from bubbleproof.commands.output import (
     say,
     verdict_to_json,
 )
-from bubbleproof.commands.replaying.evidence import evidence
 from bubbleproof.commands.replaying.replay import OWN_BACKENDS, replay_given
 from bubbleproof.commands.replaying.replay_files import write_files
 from bubbleproof.commands.replaying.replay_options import ReplayOutput, ReplayRequest, RunOptions
@@ -42,10 +41,10 @@ from bubbleproof.formats import (
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.json_text import render_json
 from bubbleproof.formats.plans.plan_names import SCHEDULE_NAME
+from bubbleproof.report.document import ReplayRow, replay_rows
 from bubbleproof.report.extras import INSTALL, absent
 from bubbleproof.report.gantt import draw
 from bubbleproof.report.page import ComparisonRow, ReportPage, ScheduleSection, write_page
-from bubbleproof.report.table_rows import ReplayRow
 from bubbleproof.theory.families import family
 from bubbleproof.verify import Verdict, check
 
@@ -219,8 +218,8 @@ def replayed_by(
         return not_run(str(error)), status
     if report is None:
         return not_run("interrupted"), UNDECIDED
-    unless_interrupted(lambda: write_files(request, given, report, evidence(report)), None)
-    return tuple(evidence(report)), 0 if report.ok else BROKEN
+    unless_interrupted(lambda: write_files(request, given, report), None)
+    return replay_rows(report), 0 if report.ok else BROKEN
 
 
 def not_run(why: str) -> tuple[ReplayRow, ...]:

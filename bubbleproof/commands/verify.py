@@ -24,8 +24,8 @@ from bubbleproof.verify import USUAL, Semantics, Verdict, join
 from bubbleproof.verify.every_rule import check_every_rule
 
 if TYPE_CHECKING:  # readers and pages are loaded where they are asked for
+    from bubbleproof.report.document import ReplayRow
     from bubbleproof.report.page import ScheduleSection
-    from bubbleproof.report.table_rows import ReplayRow
 
 
 def run_verify(schedule: list[str], request: VerifyRequest) -> int:
@@ -106,8 +106,8 @@ def section_of(
     stopped: Standstill | None = None,
 ) -> ScheduleSection:
     """The section; ``verdict`` is None where none was reached. A rule's state is one word."""
+    from bubbleproof.report.document import VerdictRow
     from bubbleproof.report.page import ScheduleSection
-    from bubbleproof.report.table_rows import VerdictRow
 
     rows = [] if verdict is None else rule_rows(verdict)
     return ScheduleSection(

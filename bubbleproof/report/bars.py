@@ -2,7 +2,7 @@
 
 A bar lies on a *row* of the picture (a resource that is shown) from ``start`` to ``end`` (ticks,
 end exclusive). An ``OVERLAP_F_B`` task becomes two bars of half height, its F above its B. Bars too
-many or too narrow to be drawn one by one become cells (``cells.py``).
+many or too narrow to be drawn one by one become cells (``timeline``).
 """
 
 from __future__ import annotations

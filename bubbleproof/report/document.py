@@ -4,10 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.resources import files
+from typing import NamedTuple
 
+from bubbleproof.facts import FactSource, rows
 from bubbleproof.report.html import BAD, GOOD, PLAIN, escape, table
-from bubbleproof.report.table_rows import ReplayRow
 from bubbleproof.report.viewer.viewer_parts import viewer_script, viewer_style
+
+
+class VerdictRow(NamedTuple):
+    """One rule and what became of it; ``verdict`` is a word such as ``holds`` or ``violated``."""
+
+    rule: str
+    verdict: str
+    detail: str = ""
+
+
+class ReplayRow(NamedTuple):
+    """One piece of evidence from running a schedule: predicted, measured, and the verdict on it."""
+
+    quantity: str
+    predicted: str
+    measured: str
+    verdict: str
+
+
+def replay_rows(result: FactSource) -> tuple[ReplayRow, ...]:
+    """The evidence that a result of running a schedule states."""
+    return tuple(ReplayRow(*cells) for cells in rows(result.facts()))
+
 
 _GOOD_WORDS = frozenset({"holds", "yes", "ok", "proved", "equal", "passed", "pass", "optimal"})
 _BAD_WORDS = frozenset({"violated", "no", "refuted", "differs", "failed", "fail", "infeasible"})

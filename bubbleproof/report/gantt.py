@@ -4,6 +4,8 @@ Drawn by matplotlib on a figure of its own (no pyplot, no state left behind). An
 on the schedule and the library's version alone: its ids have a fixed salt and it holds no date. A
 PDF embeds the letters it uses (TrueType), an SVG names its fonts.
 Bars of one kind and chunk form a group ``bars-<KIND>-<chunk>`` in the SVG.
+
+The legend: the kinds and chunks a picture shows, in the field's words.
 """
 
 from __future__ import annotations
@@ -13,13 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from bubbleproof.formats.files import FilePath, write_bytes
 from bubbleproof.formats.printable import on_one_line
 from bubbleproof.report.amounts import Scale
 from bubbleproof.report.chart import chart_panel, memory_panel
 from bubbleproof.report.extras import need
-from bubbleproof.report.legend import legend_entries, legend_lines
+from bubbleproof.report.palette import CLASH, IDLE, WORDS, fill, shade
 from bubbleproof.report.timeline import Timeline, Window, timeline
+from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.programs.standstill import Standstill
@@ -28,6 +33,38 @@ from bubbleproof.theory.pipelines.units import plural
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+_SHADES = 4  # with more chunks the legend names the first and the last only
+
+
+def legend_entries(view: Timeline) -> list[tuple[str, str]]:
+    """(colour, words) of each kind in the picture, of idle time, clashes and chunks."""
+    kinds = [Kind(k) for k in np.unique(view.bars.actions.kind).tolist()]
+    entries = [(fill(kind), WORDS[kind]) for kind in kinds]
+    if len(view.gaps):
+        entries.append((IDLE, "idle"))
+    if len(view.clashes):
+        entries.append((CLASH, "two actions at once"))
+    if len(view.waiting):
+        entries.append((CLASH, "never starts"))
+    chunks = range(view.num_chunks) if view.num_chunks > 1 else range(0)
+    named = chunks if len(chunks) <= _SHADES else (0, len(chunks) - 1)
+    return entries + [(shade(c, view.num_chunks), f"chunk {c} (shade)") for c in named]
+
+
+def legend_lines(entries: list[tuple[str, str]], inches: float) -> list[list[tuple[str, str]]]:
+    """The entries in lines that fit the width, by an estimate of 8 point text."""
+    lines: list[list[tuple[str, str]]] = []
+    room = 0.0
+    for entry in entries:
+        width = 0.35 + 0.068 * len(entry[1])
+        if not lines or width > room:
+            lines.append([])
+            room = inches
+        lines[-1].append(entry)
+        room -= width
+    return lines
+
 
 FORMATS = ("svg", "pdf", "png")
 WIDTH = 10.0  # inches, as are all lengths below

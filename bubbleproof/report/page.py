@@ -14,9 +14,8 @@ import numpy as np
 
 from bubbleproof.formats.files import FilePath, write_text
 from bubbleproof.report.amounts import Scale, ratio, ticks
-from bubbleproof.report.document import document, mood, replay_table
+from bubbleproof.report.document import ReplayRow, VerdictRow, document, mood, replay_table
 from bubbleproof.report.html import definitions, escape, paragraph, preformatted, section, table
-from bubbleproof.report.table_rows import ReplayRow, VerdictRow
 from bubbleproof.report.timeline import Window
 from bubbleproof.report.viewer.viewer_parts import ViewedSchedule, viewer
 from bubbleproof.theory.model.measures import known_rows, measure, measure_rows

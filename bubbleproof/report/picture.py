@@ -21,7 +21,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 
 if TYPE_CHECKING:  # an extra, which a notebook asks for
-    from bubbleproof.report.notebook.schedule_widget import ScheduleWidget
+    from bubbleproof.report.schedule_widget import ScheduleWidget
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 ENDINGS = ".svg .pdf .png .html .perfetto.json .txt"
@@ -64,7 +64,7 @@ class Picture:
         """
         if not self._widgets:
             require_notebook()
-            from bubbleproof.report.notebook.schedule_widget import ScheduleWidget
+            from bubbleproof.report.schedule_widget import ScheduleWidget
 
             shown = [one._viewed(number) for number, one in enumerate((self, *self.others))]
             self._widgets.append(ScheduleWidget.of(shown, window=self.window))

@@ -39,23 +39,33 @@ The file is one object, its layout fixed by ``docs/reference/schemas/replay-1.js
 - ``work``: the floating-point operations of each process in all passes; null where none are
   counted.
 - an error that is not finite is null.
+
+What ran, as a trace like those of ``formats.perfetto``.
+
+It has true microseconds, and a counter ``live bytes`` of a rank that steps where an action ends;
+SEND and RECV, which only post, are not drawn. Of several replicas the first is drawn like one that
+is alone; the others' ranks follow as processes of their own, with one row of actions each.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from bubbleproof.facts import tree
 from bubbleproof.formats.action_text import action_texts, parse_action
 from bubbleproof.formats.errors import UnusableInput, about, quoted
 from bubbleproof.formats.files import MEBIBYTE, FilePath, write_text
 from bubbleproof.formats.json_text import read_json, render_json
 from bubbleproof.formats.layouts.replay_layout import ReplayLayout, WorkLayout
+from bubbleproof.formats.perfetto import NANOSECONDS, TraceEvent, bar, count, process, thread, trace
 from bubbleproof.formats.validation import validate, where
 from bubbleproof.reference_exec.evidence.machine_versions import ReplayMachine
+from bubbleproof.reference_exec.evidence.replay_record import not_checked
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.runtime.trace import RankTrace
+from bubbleproof.theory.model.actions import COMMUNICATION_KINDS
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 
@@ -64,107 +74,40 @@ VERSION = 1
 SIZE_LIMIT = 256 * MEBIBYTE
 
 
-def replay_content(
-    name: str,
-    report: ReplayReport,
-    spec: ModelSpec,
-    problem: Problem,
-    schedule: Schedule,
-    *,
-    machine: ReplayMachine,
-    not_checked: Sequence[str],
-) -> ReplayLayout:
-    """What is written of a replay of ``schedule``."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ReplayAccount:
+    """A replay of ``schedule`` with all that is written of it, in a file and on a page."""
+
+    name: str
+    report: ReplayReport
+    spec: ModelSpec
+    problem: Problem
+    schedule: Schedule
+    machine: ReplayMachine
+
+
+def replay_content(told: ReplayAccount) -> ReplayLayout:
+    """What the file says: what the report states, how it ran, and what ran when."""
+    report = told.report
     content = {
         "format": FORMAT,
         "version": VERSION,
-        "name": name,
+        "name": told.name,
         "ok": report.ok,
         "failures": report.failures,
         "run": report,
-        "model": spec,
-        **_comparisons(report),
-        **_bytes(report),
+        "model": told.spec,
+        **tree(report.facts()),
         "trace": {trace.name: _trace(trace) for trace in report.traces},
-        "predicted": {"unit": problem.unit, "orders": _predicted(problem, schedule)},
-        "machine": machine,
-        "not_checked": not_checked,
+        "predicted": {
+            "unit": told.problem.unit,
+            "orders": _predicted(told.problem, told.schedule),
+        },
+        "machine": told.machine,
+        "not_checked": not_checked(report),
         "not_counted": report.not_counted,
-        "work": None if not report.counts_work else _work(report),
     }
     return ReplayLayout.model_validate(content, strict=False, from_attributes=True)
-
-
-def _comparisons(report: ReplayReport) -> dict[str, object]:
-    """What was compared with the oracles."""
-    return {
-        "gradients": {
-            "equal": report.gradients_equal,
-            "max_relative_error": _finite(report.max_relative_error),
-            "tolerance": report.tolerance,
-            **_share(report),
-        },
-        "losses": {"equal": report.losses_equal, "each": [*map(_finite, report.losses)]},
-        "weights": {
-            "optimizer": report.optimizer,
-            "steps": report.steps,
-            "has_barrier": report.has_barrier,
-            **({} if report.clip is None else {"clip": report.clip}),
-            **({} if report.accumulate == 1 else {"accumulate": report.accumulate}),
-            **_scaling(report),
-            "num_updated_stages": report.num_updated_stages,
-            "equal": report.weights_equal,
-            "max_relative_error": _finite(report.max_weight_error),
-        },
-    }
-
-
-def _scaling(report: ReplayReport) -> dict[str, object]:
-    """Of a loss that was scaled, by what, and the steps that were skipped."""
-    if not report.loss_scale:
-        return {}
-    return {"loss_scale": report.loss_scale, "skipped_steps": [*report.skipped_steps]}
-
-
-def _share(report: ReplayReport) -> dict[str, float]:
-    """Of a tolerance that is derived, what it is compared with."""
-    return {"smallest_share": report.smallest_share} if report.rounded_to else {}
-
-
-def _bytes(report: ReplayReport) -> dict[str, object]:
-    """What ranks and hosts held, and what was predicted."""
-    return {
-        "peaks": {
-            "measured": report.peak_bytes.measured,
-            "predicted": report.peak_bytes.predicted,
-            "host_measured": report.host_peak_bytes.measured,
-            "host_predicted": report.host_peak_bytes.predicted,
-            "state_measured": report.state_bytes.measured,
-            "state_predicted": report.state_bytes.predicted,
-            "allocator": report.allocator_peak_bytes,
-        },
-        "births": {
-            "measured": report.born_bytes.measured,
-            "predicted": report.born_bytes.predicted,
-            "host_measured": report.host_born_bytes.measured,
-            "host_predicted": report.host_born_bytes.predicted,
-        },
-        "model_state": {
-            "measured": report.model_state.measured,
-            "predicted": report.model_state.predicted,
-            "host_measured": report.host_model_state.measured,
-            "host_predicted": report.host_model_state.predicted,
-        },
-    }
-
-
-def _work(report: ReplayReport) -> dict[str, object]:
-    measured, predicted = report.flops
-    return {
-        "measured": measured,
-        "predicted": predicted,
-        "not_counted": report.not_counted_work,
-    }
 
 
 def write_replay(path: FilePath, content: ReplayLayout) -> None:
@@ -214,10 +157,6 @@ def _refuse_other_work(work: WorkLayout) -> None:
             raise UnusableInput(place, f"{expected}, as predicted", str(found))
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
 def _trace(trace: RankTrace) -> list[tuple[object, ...]]:
     predicted: Sequence[Sequence[int] | None] = trace.predicted or [None] * len(trace.actions)
     actions = map(str, trace.actions)
@@ -239,3 +178,40 @@ def _predicted(problem: Problem, schedule: Schedule) -> dict[str, list[list[obje
         name = problem.resource_name(resource)
         orders.setdefault(name, []).append([text, start, start + ticks])
     return orders
+
+
+def write_measured_trace(
+    path: FilePath, problem: Problem, schedule: Schedule, traces: Sequence[RankTrace]
+) -> None:
+    """Write the trace of a measured schedule (``reference_exec.measured``).
+
+    Raises ``UnusableInput`` where the file cannot be written.
+    """
+    content = trace(problem, schedule)
+    events = content["traceEvents"]
+    assert isinstance(events, list)
+    for number, own in enumerate(traces):
+        is_first = number < problem.num_ranks
+        pid = number if is_first else number + 1  # the process between has links and engines
+        tid = len(problem.resources) + number
+        events += [*([] if is_first else _drawn(pid, tid, own)), *_live_bytes(pid, own)]
+    write_text(path, render_json(content, table_keys=frozenset({"traceEvents"})))
+
+
+def _drawn(pid: int, tid: int, trace: RankTrace) -> list[TraceEvent]:
+    """A process with the actions of a trace, each from where it had what it waited for."""
+    events = [*process(pid, trace.name), thread(pid, tid, "compute")]
+    rows = zip(trace.actions, trace.begin, trace.waited, trace.end, strict=True)
+    for action, begin, waited, end in rows:
+        if action.kind not in COMMUNICATION_KINDS:
+            start = (begin + waited) // NANOSECONDS
+            events.append(bar(action, pid, tid, start, end // NANOSECONDS - start))
+    return events
+
+
+def _live_bytes(pid: int, trace: RankTrace) -> list[TraceEvent]:
+    return [
+        count("live bytes", pid, -(-end // NANOSECONDS), "byte", counts[-1])
+        for end, counts in zip(trace.end, trace.live_bytes, strict=True)
+        if counts
+    ]

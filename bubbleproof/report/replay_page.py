@@ -2,33 +2,38 @@
 
 Predicted and measured stand one above the other on one time axis. The bytes that ranks held stand
 beside those that the memory model puts there, a panel per rank: along x the samples of the rank's
-program in its order, along y live activation bytes. The page takes text, schedules and traces;
-whoever writes it says in words what was compared and what was not.
+program in its order, along y live activation bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from bubbleproof.formats.files import FilePath, write_text
+from bubbleproof.reference_exec.evidence.measured import measured_schedule
+from bubbleproof.reference_exec.evidence.replay_record import not_checked
+from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.runtime.trace import RankTrace
 from bubbleproof.report.amounts import Scale
-from bubbleproof.report.document import document, replay_table
+from bubbleproof.report.document import document, replay_rows, replay_table
 from bubbleproof.report.html import definitions, escape, paragraph, preformatted, section
 from bubbleproof.report.plot_svg import AxisRange, SvgPlot, key
-from bubbleproof.report.table_rows import ReplayRow
+from bubbleproof.report.replay_json import ReplayAccount
 from bubbleproof.report.viewer.viewer_parts import ViewedSchedule, viewer
-from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.model.schedule import Schedule
 
-Timed = tuple[Problem, Schedule]
-Named = tuple[tuple[str, str], ...]
 BYTES_NOTE = (
     "Live activation bytes, each storage once, as each action ends (a forward that drops what it "
     "saved also before it does). The wide line is the memory model, the thin one was measured."
 )
-
+_CLOCKS = {
+    "virtual": "Ranks took turns in one process: no two bars overlap in time, and the whole is as "
+    "long as all ranks' work together.",
+    "gloo": "Each rank is a process; all read the machine's one monotonic clock. A bar begins "
+    "where its action had the message it waited for.",
+    "nccl": "Times of the host's calls, by each machine's own monotonic clock; a GPU computes "
+    "later than it is told to.",
+}
 
 MAX_PANELS = 16
 _PANEL = 150  # pixels
@@ -36,69 +41,78 @@ MOST_SAMPLES = 4_000  # of a panel; of more the highest of each run is drawn
 _MODEL, _MEASURED = "#c7a24c", "#2f62b8"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ReplayPage:
-    """What the page shows; ``summary`` and ``versions`` are (name, text) pairs.
-
-    ``measured`` is the schedule as it ran, in microseconds, None where nothing ran to its end;
-    ``clock`` says in a sentence what its times are, ``not_counted`` what its bytes leave out,
-    ``not_counted_work`` what its account of work does.
-    """
-
-    title: str
-    headline: str = ""
-    summary: Named
-    evidence: tuple[ReplayRow, ...]
-    failures: tuple[str, ...]
-    predicted: Timed
-    measured: Timed | None
-    clock: str
-    traces: tuple[RankTrace, ...]
-    not_checked: tuple[str, ...]
-    not_counted: tuple[str, ...] = ()
-    not_counted_work: tuple[str, ...] = ()
-    versions: Named
-
-
-def write_replay_page(path: FilePath, page: ReplayPage) -> None:
+def write_replay_page(path: FilePath, told: ReplayAccount) -> None:
     """Write the page, replacing the file whole or not at all."""
-    write_text(path, render(page))
+    write_text(path, render(told))
 
 
-def render(page: ReplayPage) -> str:
+def render(told: ReplayAccount) -> str:
     """The whole page as text."""
-    body = [f"<h1>{escape(page.title)}</h1>"]
-    if page.headline:
-        body.append(paragraph(page.headline, css="headline"))
-    body += [
-        _timelines(page),
-        f"<section>{definitions(page.summary)}</section>",
-        section("Evidence", replay_table(page.evidence), *map(preformatted, page.failures)),
+    report = told.report
+    title = f"Replay of {told.name}"
+    rows, failures = replay_rows(report), map(preformatted, report.failures)
+    body = [
+        f"<h1>{escape(title)}</h1>",
+        paragraph(_headline(report), css="headline"),
+        _timelines(told),
+        f"<section>{definitions(_summary(report, told.spec))}</section>",
+        section("Evidence", replay_table(rows), *failures),
     ]
-    if page.traces:
-        shown = [paragraph(BYTES_NOTE), *live_bytes_panels(page.traces)]
-        if len(page.traces) > MAX_PANELS:
-            note = f"The first {MAX_PANELS} of {len(page.traces)} ranks."
+    if report.traces:
+        shown = [paragraph(BYTES_NOTE), *live_bytes_panels(report.traces)]
+        if len(report.traces) > MAX_PANELS:
+            note = f"The first {MAX_PANELS} of {len(report.traces)} ranks."
             shown.append(paragraph(note, css="note"))
         body.append(section("Live bytes", *shown))
-    if page.not_counted:
-        body.append(_list("What is not counted among live bytes", page.not_counted))
-    if page.not_counted_work:
-        body.append(_list("What is not counted as work", page.not_counted_work))
-    body.append(_list("What was not checked", page.not_checked))
-    body.append(section("Versions", definitions(page.versions)))
-    return document(page.title, "".join(body), has_viewer=True)
+    if report.not_counted:
+        body.append(_list("What is not counted among live bytes", report.not_counted))
+    if report.not_counted_work:
+        body.append(_list("What is not counted as work", report.not_counted_work))
+    body.append(_list("What was not checked", not_checked(report)))
+    machine = told.machine
+    here = f"{machine.cores} cores ({machine.processor}), {machine.memory_text}"
+    versions = (*machine.versions.items(), ("machine", here))
+    body.append(section("Versions", definitions(versions)))
+    return document(title, "".join(body), has_viewer=True)
 
 
-def _timelines(page: ReplayPage) -> str:
+def _headline(report: ReplayReport) -> str:
+    """What it came to, in a line."""
+    if report.ok:
+        return f"Every promise holds: {report.microbatches} microbatches on {_processes(report)}."
+    return f"{len(report.failures)} of the promises are broken, see below."
+
+
+def _processes(report: ReplayReport) -> str:
+    replicas = f"{report.data_parallel} replicas of " if report.data_parallel > 1 else ""
+    return f"{replicas}{report.ranks} ranks"
+
+
+def _summary(report: ReplayReport, spec: ModelSpec) -> tuple[tuple[str, str], ...]:
+    shape = f"batch {spec.batch}, sequence {spec.sequence}, hidden {spec.hidden}"
+    unsafe = " UNSAFE: run without being verified." if report.unsafe else ""
+    return (
+        ("verdict", ("every promise holds" if report.ok else "a promise is broken") + unsafe),
+        ("ran on", f"{report.backend}, {report.device}, {_processes(report)}"),
+        ("communication", ": ".join(filter(None, (report.semantics, report.semantics_why)))),
+        ("pipeline", f"{report.stages} stages, {report.microbatches} microbatches"),
+        ("model", f"{spec.kind}, {shape}, layers {spec.layers}, {report.precision}"),
+        ("seeds", f"interleaving {report.seed}, model and data {spec.seed}"),
+        ("losses", " ".join(f"{loss:.6g}" for loss in report.losses[:16])),
+        ("seconds", f"{report.seconds:.3f}, start of the ranks included"),
+    )
+
+
+def _timelines(told: ReplayAccount) -> str:
     """What ran above what was predicted, on one axis; the prediction alone where nothing ran."""
-    named = [("as it ran", page.measured), ("as the schedule has it", page.predicted)]
-    shown = [
-        ViewedSchedule(name=name, problem=timed[0], schedule=timed[1])
-        for name, timed in named
-        if timed is not None
-    ]
-    clock = paragraph(page.clock, css="soft") if page.measured is not None else ""
+    report, named = told.report, [("as the schedule has it", (told.problem, told.schedule))]
+    clock = ""
+    if report.traces:
+        measured = measured_schedule(told.problem, told.schedule, report.traces)
+        named.insert(0, ("as it ran", measured))
+        first = " Of the replicas it is the first." * (report.data_parallel > 1)
+        clock = paragraph(_CLOCKS[report.backend] + first, css="soft")
+    shown = [ViewedSchedule(name=name, problem=own[0], schedule=own[1]) for name, own in named]
     return viewer(shown, num_shown=len(shown)) + clock
 
 

@@ -20,22 +20,19 @@ from bubbleproof.commands.measuring import measure
 from bubbleproof.commands.options.option_groups import HeadedCommand, OptionGroup, runs
 from bubbleproof.commands.options.shared_options import DemandOptions, SearchOptions, SolveOutput
 from bubbleproof.commands.replaying import profile, replay
-from bubbleproof.commands.replaying.profile_options import (
-    MeasurementOptions,
-    PipelineOptions,
-    ProfileRequest,
-)
 from bubbleproof.commands.replaying.replay_options import (
     CommunicationOptions,
+    MeasurementOptions,
     ModelOptions,
+    PipelineOptions,
+    ProfileRequest,
     ReplayOutput,
     ReplayRequest,
     RunOptions,
     TrainingOptions,
 )
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
-from bubbleproof.reference_exec.plans.loss_scale import LossScale
-from bubbleproof.reference_exec.plans.training import Training
+from bubbleproof.reference_exec.plans.training import LossScale, Training
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from proofs_tests.commands.conftest import Run
 

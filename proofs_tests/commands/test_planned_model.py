@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.commands.replaying.planned_model import scaled, small_cut, with_planned_model
+from bubbleproof.commands.replaying.replay import scaled, small_cut, with_planned_model
 from bubbleproof.commands.replaying.replay_options import ModelOptions, ReplayRequest
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.transformer import Transformer

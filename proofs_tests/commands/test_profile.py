@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.commands.replaying.profile import measured_content
-from bubbleproof.commands.replaying.profile_options import PipelineOptions
+from bubbleproof.commands.replaying.replay_options import PipelineOptions
 from bubbleproof.formats.problem_toml import ProblemFile, problem_text, read_problem
 from bubbleproof.formats.tick_length import Tick
 from bubbleproof.reference_exec.evidence.profiling import StageProfile, Times

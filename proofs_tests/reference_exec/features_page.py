@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
-from bubbleproof.reference_exec.plans.loss_scale import LossScale
-from bubbleproof.reference_exec.plans.training import Training
+from bubbleproof.reference_exec.plans.training import LossScale, Training
 from proofs_tests.reference_exec.cases import family_case, own, run
 
 NO_OPTION = "no option of a replay says it"

@@ -31,9 +31,9 @@ import pytest
 import torch
 import typer
 
-from bubbleproof.commands.replaying.evidence import evidence
+from bubbleproof.reference_exec.evidence.replay_record import not_checked
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
-from bubbleproof.reference_exec.evidence.unchecked import not_checked
+from bubbleproof.report.document import replay_rows
 from proofs_tests.reference_exec.fault_cases import CASES
 from proofs_tests.reference_exec.patching import Marks
 
@@ -144,7 +144,7 @@ def _place(owner: object, name: str) -> str:
 
 
 def _judged(report: ReplayReport, admitted: str) -> Outcome:
-    rows = [row for row in evidence(report) if row.verdict == "violated"]
+    rows = [row for row in replay_rows(report) if row.verdict == "violated"]
     left = any("still holds" in failure for failure in report.failures)
     lines = (*report.not_counted, *report.not_counted_work, *not_checked(report))
     names = [*dict.fromkeys(_short(row.quantity) for row in rows), *["bytes left"] * left]

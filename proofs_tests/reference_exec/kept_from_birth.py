@@ -16,7 +16,6 @@ from torch import nn
 from bubbleproof.reference_exec.models import layers, linear, reference
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.runtime import (
-    batch,
     compute,
     host,
     optimizers,
@@ -102,10 +101,10 @@ def master_weights_twice(patch: pytest.MonkeyPatch, kept: Kept) -> None:
 def data_twice(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """A rank has its data twice."""
 
-    def copy(it: batch.Batch, *_: object) -> None:
+    def copy(it: compute.Batch, *_: object) -> None:
         kept.extend(given.clone() for given in it.tensors())
 
-    after(patch, batch.Batch, "__init__", copy)
+    after(patch, compute.Batch, "__init__", copy)
 
 
 def inputs_of_the_whole_batch(patch: pytest.MonkeyPatch, kept: Kept) -> None:
@@ -117,7 +116,7 @@ def inputs_of_the_whole_batch(patch: pytest.MonkeyPatch, kept: Kept) -> None:
         kept.append("larger")
         return torch.cat([own, own])[: len(own)]
 
-    patch.setattr(batch, "microbatch_input", given)
+    patch.setattr(compute, "microbatch_input", given)
 
 
 def masks_twice(patch: pytest.MonkeyPatch, kept: Kept) -> None:

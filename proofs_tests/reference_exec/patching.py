@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from bubbleproof.reference_exec.models.reference import Stage
-from bubbleproof.reference_exec.runtime import batch, optimizers, replica_collectives, updates
+from bubbleproof.reference_exec.runtime import compute, optimizers, replica_collectives, updates
 
 Key = tuple[int, int, int]  # (stage, microbatch, slice)
 Marks = list[object]  # what tells that the code of a patch ran
@@ -57,13 +57,13 @@ def after_forward(patch: pytest.MonkeyPatch, act: Callable[[Stage, torch.Tensor]
 
 def data_of(patch: pytest.MonkeyPatch, marks: Marks, name: str, others: Mapping[int, int]) -> None:
     """Give microbatches the ``input``, or the ``target``, of ``others``."""
-    right = getattr(batch.Batch, name)
+    right = getattr(compute.Batch, name)
 
-    def given(self: batch.Batch, key: Key) -> object:
+    def given(self: compute.Batch, key: Key) -> object:
         marks.append(key[1])
         return right(self, (key[0], others.get(key[1], key[1]), key[2]))
 
-    patch.setattr(batch.Batch, name, given)
+    patch.setattr(compute.Batch, name, given)
 
 
 def optimizer(

@@ -20,10 +20,16 @@ from bubbleproof.commands.replaying.replay_options import (
     TrainingOptions,
 )
 from bubbleproof.commands.replaying.under_torchrun import OF_ONE_PROCESS, RunParts
-from bubbleproof.reference_exec.drivers import identity
-from bubbleproof.reference_exec.drivers.agreement import Paper, disagreement, refusal
+from bubbleproof.reference_exec.drivers import agreement
+from bubbleproof.reference_exec.drivers.agreement import (
+    IdentityPart,
+    Paper,
+    content_digest,
+    disagreement,
+    own_files,
+    refusal,
+)
 from bubbleproof.reference_exec.drivers.gloo import RankFailed, run_gloo
-from bubbleproof.reference_exec.drivers.identity import IdentityPart, content_digest, own_files
 from bubbleproof.reference_exec.drivers.place import ProcessPlace
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own import source_digest
@@ -185,7 +191,7 @@ def test_no_option_is_left_out() -> None:
 @pytest.mark.parametrize("name", ["bubbleproof", "Python", "numpy", "torch"])
 def test_every_version_is_agreed_on(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     here = paper_of(REQUEST)
-    faked = {**identity.versions(), name: identity.IdentityPart.of("0.0")}
+    faked = {**agreement.versions(), name: agreement.IdentityPart.of("0.0")}
     monkeypatch.setattr("bubbleproof.commands.replaying.under_torchrun.versions", lambda: faked)
     said = disagreement([here, paper_of(REQUEST, 1)])
     assert said is not None

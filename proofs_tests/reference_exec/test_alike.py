@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from bubbleproof.reference_exec.evidence.alike import added_first, alike_data
-from bubbleproof.reference_exec.evidence.unchecked import not_checked
+from bubbleproof.reference_exec.evidence.notes import added_first, alike_data
+from bubbleproof.reference_exec.evidence.replay_record import not_checked
 from bubbleproof.reference_exec.plans.training import Training
 from proofs_tests.reference_exec.cases import TINY, family_case, own, run
 from proofs_tests.reference_exec.training_cases import training_plan

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import pytest
 
 from bubbleproof.reference_exec.bits import are_equal
-from bubbleproof.reference_exec.drivers import gloo_run
+from bubbleproof.reference_exec.drivers import gloo
 from bubbleproof.reference_exec.drivers.gloo import GlooPool, RankFailed
 from bubbleproof.reference_exec.evidence.oracle import order_matched, single_threaded
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
@@ -152,7 +152,7 @@ def test_a_process_that_hangs_before_a_plan_is_named(
     pool: GlooPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert_works(pool)
-    monkeypatch.setattr(gloo_run, "STARTUP_SECONDS", 1.0)
+    monkeypatch.setattr(gloo, "STARTUP_SECONDS", 1.0)
     os.kill(pid_of("rank 1"), signal.SIGSTOP)
     plan = family_case("1f1b", p=2, m=1000).plan()  # half a megabyte, more than a pipe takes in
     with pytest.raises(RankFailed, match="rank 1 hangs before its first action"):

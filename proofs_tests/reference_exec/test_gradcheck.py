@@ -15,7 +15,7 @@ from torch import autograd
 from torch.autograd.function import FunctionCtx
 
 from bubbleproof.reference_exec.ledger import Ledger
-from bubbleproof.reference_exec.models.boundary import as_message
+from bubbleproof.reference_exec.models.layers import as_message
 from bubbleproof.reference_exec.models.linear import WeightGradStore, deferrable_product
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import (

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("torch")
 
 import bubbleproof as bp
-from bubbleproof.reference_exec.models.held_factories import HELD, held_factory, name_of
+from bubbleproof.reference_exec.models.model_spec import HELD, held_factory, name_of
 from bubbleproof.reference_exec.models.own import OwnModel
 from examples import own_model
 

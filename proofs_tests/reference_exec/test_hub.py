@@ -18,13 +18,12 @@ import pytest
 
 from bubbleproof.reference_exec.drivers import doorway
 from bubbleproof.reference_exec.drivers import hub as hubs
-from bubbleproof.reference_exec.drivers.doorway import FIRST_LINE, MAX_STRANGERS
+from bubbleproof.reference_exec.drivers.doorway import FIRST_LINE, MAX_LINE, MAX_STRANGERS
 from bubbleproof.reference_exec.drivers.hub import Hub
 from bubbleproof.reference_exec.drivers.lifeline import End, Lifeline
 from bubbleproof.reference_exec.drivers.place import ProcessPlace
 from bubbleproof.reference_exec.drivers.rank_report import Ending
 from bubbleproof.reference_exec.drivers.torchrun import _TOPICS
-from bubbleproof.reference_exec.drivers.wire import MAX_LINE
 from proofs_tests.patience import PATIENCE
 from proofs_tests.sized import sized
 

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from bubbleproof.reference_exec.ledger import Ledger
-from bubbleproof.reference_exec.models import llama
+from bubbleproof.reference_exec.models import layers
+from bubbleproof.reference_exec.models.layers import LlamaLayer, RMSNorm, rotary_angles, turned
 from bubbleproof.reference_exec.models.linear import WeightGradStore
-from bubbleproof.reference_exec.models.llama import LlamaLayer, RMSNorm, rotary_angles, turned
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import Stage, microbatch_input
 from bubbleproof.reference_exec.plans.run_options import ReplayOptions
@@ -49,7 +49,7 @@ def test_the_norm_is_torchs_own() -> None:
     with torch.no_grad():
         norm.weight.copy_(torch.arange(8))
     x = microbatch_input(SMALL, 0)
-    expected = torch.nn.functional.rms_norm(x, (8,), norm.weight, llama.EPSILON)
+    expected = torch.nn.functional.rms_norm(x, (8,), norm.weight, layers.EPSILON)
     assert torch.allclose(norm(x), expected, rtol=1e-14, atol=0)
 
 

@@ -10,10 +10,9 @@ import torch
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.evidence.training_oracle import matched_training
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
-from bubbleproof.reference_exec.plans.loss_scale import FIRST, GROWTH_INTERVAL, LossScale
-from bubbleproof.reference_exec.plans.training import Training
+from bubbleproof.reference_exec.plans.training import FIRST, GROWTH_INTERVAL, LossScale, Training
 from bubbleproof.reference_exec.runtime import updates
-from bubbleproof.reference_exec.runtime.master_weights import MasterSteps
+from bubbleproof.reference_exec.runtime.optimizers import MasterSteps
 from proofs_tests.reference_exec.cases import family_case, own, run
 from proofs_tests.sized import sampled
 

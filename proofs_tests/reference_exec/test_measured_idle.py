@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 import bubbleproof as bp
-from bubbleproof.reference_exec.evidence.measured import measured_schedule
-from bubbleproof.reference_exec.evidence.measured_idle import measured_idle
+from bubbleproof.reference_exec.evidence.measured import measured_idle, measured_schedule
 from bubbleproof.reference_exec.runtime.trace import RankTrace
 from bubbleproof.theory.model.actions import Action
 from bubbleproof.theory.model.measures import measure

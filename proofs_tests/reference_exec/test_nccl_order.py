@@ -8,7 +8,6 @@ import pytest
 
 from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.replaying import under_torchrun
-from bubbleproof.commands.replaying.evidence import evidence
 from bubbleproof.commands.replaying.replay_options import (
     CommunicationOptions,
     ReplayRequest,
@@ -24,6 +23,7 @@ from bubbleproof.reference_exec.drivers.nccl_order import (
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.reference_exec.runtime import cuda
+from bubbleproof.report.document import replay_rows
 from bubbleproof.verify.communication.semantics import Semantics
 from proofs_tests.reference_exec.cases import TINY, family_case
 from proofs_tests.reference_exec.test_agreement import REQUEST
@@ -152,8 +152,8 @@ def test_a_program_for_nccl_is_verified_under_what_holds_and_all_compare_it(
 def test_the_report_says_which_semantics_and_why() -> None:
     case = family_case("1f1b", p=2, m=2)
     report = replay(case.pipeline, case.schedule, TINY)
-    assert not any(row.quantity == "communication" for row in evidence(report))
+    assert not any(row.quantity == "communication" for row in replay_rows(report))
     told: ReplayReport = replace(report, semantics="rank-stream", semantics_why="CUDA 12.2")
-    (row,) = (row for row in evidence(told) if row.quantity == "communication")
+    (row,) = (row for row in replay_rows(told) if row.quantity == "communication")
     assert (row.predicted, row.measured) == ("verified under rank-stream", "CUDA 12.2")
     assert told.to_dict()["semantics_why"] == "CUDA 12.2"

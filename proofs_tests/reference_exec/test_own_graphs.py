@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from bubbleproof.reference_exec.models.boundary import as_message
 from bubbleproof.reference_exec.models.examined import examined
+from bubbleproof.reference_exec.models.layers import as_message
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.theory.pipelines.pipeline import Pipeline

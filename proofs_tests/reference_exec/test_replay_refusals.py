@@ -11,7 +11,7 @@ import torch
 from bubbleproof.reference_exec.bits import are_equal
 from bubbleproof.reference_exec.drivers.virtual import run_virtual
 from bubbleproof.reference_exec.evidence.oracle import order_matched
-from bubbleproof.reference_exec.evidence.replay_report import RankComparison
+from bubbleproof.reference_exec.evidence.replay_record import RankComparison
 from bubbleproof.reference_exec.models import linear
 from bubbleproof.reference_exec.models.footprint import Footprint, footprint
 from bubbleproof.reference_exec.models.model_spec import ModelSpec

@@ -14,7 +14,6 @@ from io import BytesIO
 import pytest
 import torch
 
-from bubbleproof.commands.replaying.evidence import evidence
 from bubbleproof.reference_exec.bits import as_bytes, same_bits
 from bubbleproof.reference_exec.drivers.gloo_worker import _as_array
 from bubbleproof.reference_exec.evidence.oracle import TOLERANCES, contributions, order_matched
@@ -29,6 +28,7 @@ from bubbleproof.reference_exec.evidence.rounding import (
 from bubbleproof.reference_exec.evidence.training_oracle import ordinary_training
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import Training
+from bubbleproof.report.document import replay_rows
 from proofs_tests.reference_exec.cases import TINY, family_case, own, run
 from proofs_tests.sized import sampled, sized
 
@@ -141,7 +141,7 @@ def test_where_rounding_may_hide_a_microbatch_it_is_said() -> None:
     # each of 48 microbatches brings about 1/48 to 3/48 of the sum, rounding 4 sqrt(48) / 2^8 = 0.11
     assert report.smallest_share < 0.07 < 0.1 < report.tolerance
     assert report.ok
-    verdicts = {row.quantity: row.verdict for row in evidence(report)}
+    verdicts = {row.quantity: row.verdict for row in replay_rows(report)}
     assert verdicts["relative error to the ordinary float64 backward"] == "undecidable"
     assert verdicts["losses"] == "holds"
 
@@ -165,7 +165,7 @@ def test_weights_after_steps_are_judged_by_their_bits() -> None:
     report = run(family_case("1f1b", p=2, m=2), HALF, training=Training(steps=2, optimizer="adam"))
     assert report.ok
     assert report.weights_equal
-    assert {row.verdict for row in evidence(report) if "adam in float64" in row.quantity} == {
+    assert {row.verdict for row in replay_rows(report) if "adam in float64" in row.quantity} == {
         "undecidable"
     }
 

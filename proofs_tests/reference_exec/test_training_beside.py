@@ -11,7 +11,7 @@ import pytest
 from bubbleproof.reference_exec.evidence.measured import measured_schedule
 from bubbleproof.reference_exec.plans.stepping import with_steps
 from bubbleproof.reference_exec.plans.training import Training
-from bubbleproof.report.measured_trace import write_measured_trace
+from bubbleproof.report.replay_json import write_measured_trace
 from bubbleproof.theory.model.actions import NONE
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program

@@ -13,7 +13,7 @@ from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own import description
 from bubbleproof.reference_exec.models.reference import Stage, microbatch_input, microbatch_target
 from bubbleproof.reference_exec.plans.training import MOMENTUM, Training
-from bubbleproof.reference_exec.runtime.batch import Batch
+from bubbleproof.reference_exec.runtime.compute import Batch
 from proofs_tests.reference_exec.cases import TINY, family_case, own, replay_with
 from proofs_tests.reference_exec.training_cases import training_plan
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bubbleproof.reference_exec.evidence.unchecked import not_checked
+from bubbleproof.reference_exec.evidence.replay_record import not_checked
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import Training
 from proofs_tests.reference_exec import fault_cases

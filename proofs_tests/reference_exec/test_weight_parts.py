@@ -26,7 +26,7 @@ from bubbleproof.reference_exec.plans.replicated import replicated
 from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.reference_exec.pytorch.table import require_sayable
 from bubbleproof.reference_exec.replaying import NotVerified, replay
-from bubbleproof.reference_exec.runtime import weight_parts
+from bubbleproof.reference_exec.runtime import compute
 from bubbleproof.theory.families.svpp import SVPPWeights
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -322,7 +322,7 @@ def test_parts_of_other_gemms_than_predicted_fail(monkeypatch: pytest.MonkeyPatc
         ends = [0, *accumulate(map(len, reversed(shares(num_gemms, num_parts))))]
         return tuple(map(range, ends, ends[1:]))
 
-    monkeypatch.setattr(weight_parts, "shares", longer_last)
+    monkeypatch.setattr(compute, "shares", longer_last)
     order = ["0F0", "0I0", *(f"0W0#{part}" for part in range(4))]
     case = svpp_case(cut(1, 1, 1, (2, 2, 1, 1)))
     assert texts(case.schedule, case.problem) == [order]

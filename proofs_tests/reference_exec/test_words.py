@@ -10,6 +10,7 @@ import torch
 
 from bubbleproof.reference_exec.drivers.virtual import run_virtual
 from bubbleproof.reference_exec.models.footprint import footprint, input_bytes, weight_bytes
+from bubbleproof.reference_exec.models.layers import EMBEDDING, HEAD
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import (
     Stage,
@@ -17,7 +18,6 @@ from bubbleproof.reference_exec.models.reference import (
     microbatch_input,
     microbatch_target,
 )
-from bubbleproof.reference_exec.models.words import EMBEDDING, HEAD
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.replaying import replay
 from bubbleproof.reference_exec.runtime.updates import exchanging

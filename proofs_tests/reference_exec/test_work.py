@@ -11,6 +11,7 @@ import torch
 from bubbleproof.reference_exec.evidence.oracle import _AttachedPrefix
 from bubbleproof.reference_exec.evidence.work_done import RankWorked, uncounted_work
 from bubbleproof.reference_exec.models.examined import examined
+from bubbleproof.reference_exec.models.footprint import stage_flops
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import (
     Stage,
@@ -18,7 +19,6 @@ from bubbleproof.reference_exec.models.reference import (
     microbatch_loss,
     microbatch_target,
 )
-from bubbleproof.reference_exec.models.stage_flops import stage_flops
 from bubbleproof.reference_exec.plans.predicted_work import ActionWork, predicted_work
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.theory.model.actions import Action

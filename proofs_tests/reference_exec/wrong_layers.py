@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from bubbleproof.reference_exec.models import layers, linear, llama, reference, words
+from bubbleproof.reference_exec.models import layers, linear, reference
 from bubbleproof.reference_exec.models.linear import WeightGradStore
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.runtime import compute, rank_messages, sliced
@@ -185,9 +185,9 @@ def gemm_scaled(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 
 def positions_of_a_slice_from_zero(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """A later slice's tokens are turned as if they were the first."""
-    right = llama.LlamaLayer.placed
+    right = layers.LlamaLayer.placed
 
-    def placed(self: llama.LlamaLayer, x: torch.Tensor, heads: int, start: int) -> torch.Tensor:
+    def placed(self: layers.LlamaLayer, x: torch.Tensor, heads: int, start: int) -> torch.Tensor:
         inner = start if not isinstance(last.get("prefix"), sliced.LayerPrefix) else 0
         marks.append(start)
         return right(self, x, heads, inner)
@@ -201,7 +201,7 @@ def positions_of_a_slice_from_zero(patch: pytest.MonkeyPatch, marks: Marks) -> N
         last["prefix"] = prefix  # of ranks it is a ``LayerPrefix``
         return right_attention(self, x, store, prefix)  # type: ignore[arg-type]  # passed on
 
-    patch.setattr(llama.LlamaLayer, "placed", placed)
+    patch.setattr(layers.LlamaLayer, "placed", placed)
     patch.setattr(layers.AttentionLayer, "_attention", attention)
 
 
@@ -233,15 +233,15 @@ def values_cut_off(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 def another_word(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """A rank looks up the word after the one that it is given."""
     running = _running(patch)
-    looked_up = words.Embedding.forward
+    looked_up = layers.Embedding.forward
 
-    def forward(self: words.Embedding, given: torch.Tensor) -> torch.Tensor:
+    def forward(self: layers.Embedding, given: torch.Tensor) -> torch.Tensor:
         if running:
             marks.append(given.shape)
             given = (given + 1) % len(self.weight)
         return looked_up(self, given)
 
-    patch.setattr(words.Embedding, "forward", forward)
+    patch.setattr(layers.Embedding, "forward", forward)
 
 
 def ends_untied(patch: pytest.MonkeyPatch, marks: Marks) -> None:

@@ -10,13 +10,7 @@ import torch
 from bubbleproof.reference_exec import saved
 from bubbleproof.reference_exec.models import linear, reference
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
-from bubbleproof.reference_exec.runtime import (
-    batch,
-    compute,
-    host,
-    sliced,
-    stage_shards,
-)
+from bubbleproof.reference_exec.runtime import compute, host, sliced, stage_shards
 from bubbleproof.reference_exec.saved import SavedTensors
 from proofs_tests.reference_exec.patching import Key, Marks, after, before, data_of
 
@@ -39,7 +33,7 @@ def data_of_another_seed(patch: pytest.MonkeyPatch, marks: Marks) -> None:
         marks.append(part)
         return right(replace(spec, seed=spec.seed + 1), *part, step=step)
 
-    patch.setattr(batch, "microbatch_input", drawn)
+    patch.setattr(compute, "microbatch_input", drawn)
 
 
 def weights_of_another_seed(patch: pytest.MonkeyPatch, marks: Marks) -> None:

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from bubbleproof.reference_exec.models import reference
-from bubbleproof.reference_exec.runtime import compute, rank_work
+from bubbleproof.reference_exec.runtime import compute, rank
 from bubbleproof.reference_exec.runtime.rank import Rank, RankResult
 from proofs_tests.reference_exec.patching import Marks, before
 
@@ -271,14 +271,14 @@ def peaks_alone(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 
 def work_not_noted(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """What one action computed is not noted."""
-    right = rank_work.RankWorkAccount.end_action
+    right = rank.RankWorkAccount.end_action
 
-    def end(self: rank_work.RankWorkAccount) -> None:
+    def end(self: rank.RankWorkAccount) -> None:
         marks.append(self)
         if len(marks) != 4:
             right(self)
 
-    patch.setattr(rank_work.RankWorkAccount, "end_action", end)
+    patch.setattr(rank.RankWorkAccount, "end_action", end)
 
 
 def work_of_a_pass_not_noted(patch: pytest.MonkeyPatch, marks: Marks) -> None:

@@ -8,12 +8,7 @@ import pytest
 import torch
 
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
-from bubbleproof.reference_exec.runtime import (
-    batch,
-    replica_collectives,
-    stage_shards,
-    updates,
-)
+from bubbleproof.reference_exec.runtime import compute, replica_collectives, stage_shards, updates
 from bubbleproof.reference_exec.runtime.device import Device
 from proofs_tests.reference_exec.patching import Marks, after, optimizer, summed
 
@@ -148,15 +143,15 @@ def collective_in_single_precision(patch: pytest.MonkeyPatch, marks: Marks) -> N
 def replicas_on_one_batch(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """All replicas take the microbatches of the first."""
 
-    right = batch.Batch.__init__
+    right = compute.Batch.__init__
 
     def made(
-        self: batch.Batch, plan: ReplayPlan, rank: int, device: Device, replica: int = 0
+        self: compute.Batch, plan: ReplayPlan, rank: int, device: Device, replica: int = 0
     ) -> None:
         marks.append(replica)
         right(self, plan, rank, device, 0)
 
-    patch.setattr(batch.Batch, "__init__", made)
+    patch.setattr(compute.Batch, "__init__", made)
 
 
 def gradients_of_shards_kept(patch: pytest.MonkeyPatch, marks: Marks) -> None:

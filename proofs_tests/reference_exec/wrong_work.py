@@ -9,12 +9,9 @@ import torch
 from torch import nn
 
 from bubbleproof.reference_exec.ledger import Hold
-from bubbleproof.reference_exec.models import layers, linear, reference, words
+from bubbleproof.reference_exec.models import layers, linear, reference
 from bubbleproof.reference_exec.models.linear import WeightGradStore, weight_gradient
-from bubbleproof.reference_exec.runtime import (
-    compute,
-    weight_parts,
-)
+from bubbleproof.reference_exec.runtime import compute
 from proofs_tests.reference_exec.patching import Key, Marks, before, multiply
 
 
@@ -98,14 +95,14 @@ def one_w_added_by_the_next(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 def all_gemms_in_the_first_part(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """The first part of a W runs the GEMMs of all parts."""
 
-    def run(self: weight_parts.DeferredWeight, label: str, part: int) -> None:
+    def run(self: compute.DeferredWeight, label: str, part: int) -> None:
         if part == 0:
             marks.append(label)
             self._left[0] = [weight for share in self._left.values() for weight in share]
             for other in [key for key in self._left if key]:
                 self._left[other] = []
 
-    before(patch, weight_parts.DeferredWeight, "run", run)
+    before(patch, compute.DeferredWeight, "run", run)
 
 
 def _forward_again(patch: pytest.MonkeyPatch, marks: Marks, when: Callable[[Key], bool]) -> None:
@@ -184,26 +181,26 @@ def attention_twice(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 def embedding_by_a_product(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """Words are looked up by a product with ones and zeros."""
 
-    def forward(self: words.Embedding, given: torch.Tensor) -> torch.Tensor:
+    def forward(self: layers.Embedding, given: torch.Tensor) -> torch.Tensor:
         marks.append(given.shape)
         chosen = nn.functional.one_hot(given, len(self.weight)).to(self.weight.dtype)
         with torch.no_grad():
             chosen @ self.weight
         return nn.functional.embedding(given, self.weight)
 
-    patch.setattr(words.Embedding, "forward", forward)
+    patch.setattr(layers.Embedding, "forward", forward)
 
 
 def head_twice(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """The head scores each word twice."""
-    right = words.Head.forward
+    right = layers.Head.forward
 
-    def forward(self: words.Head, x: torch.Tensor, store: WeightGradStore | None) -> torch.Tensor:
+    def forward(self: layers.Head, x: torch.Tensor, store: WeightGradStore | None) -> torch.Tensor:
         with torch.no_grad():
             marks.append(right(self, x, None).shape)
         return right(self, x, store)
 
-    patch.setattr(words.Head, "forward", forward)
+    patch.setattr(layers.Head, "forward", forward)
 
 
 def a_vector_scaled(patch: pytest.MonkeyPatch, marks: Marks) -> None:

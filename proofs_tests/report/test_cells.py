@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bubbleproof.report.bars import BarLane, Bars
-from bubbleproof.report.cells import cells_of
+from bubbleproof.report.timeline import cells_of
 from bubbleproof.theory.model.actions import NONE, ActionTable, Ints, Kind
 
 IDLE = len(Kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from bubbleproof.report.deployment_corners import Corner, deployment_corners, lower_left
+from bubbleproof.report.plan_page import Corner, deployment_corners, lower_left
 
 POINTS = [
     Corner(name=f"{ticks} {memory}", ticks=ticks, memory=memory, is_found=ticks == 3)

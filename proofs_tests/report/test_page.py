@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bubbleproof.report.document import ReplayRow, VerdictRow
 from bubbleproof.report.page import (
     ComparisonRow,
     ReportPage,
@@ -16,7 +17,6 @@ from bubbleproof.report.page import (
     render,
     write_page,
 )
-from bubbleproof.report.table_rows import ReplayRow, VerdictRow
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.problem import Resource
 from proofs_tests.report.small import sliced_bytes, small

@@ -11,11 +11,17 @@ import pytest
 from bubbleproof.formats import UnusableInput
 from bubbleproof.reference_exec.evidence.machine_versions import ReplayMachine
 from bubbleproof.reference_exec.evidence.measured import measured_schedule
-from bubbleproof.reference_exec.evidence.replay_report import RankComparison, ReplayReport
+from bubbleproof.reference_exec.evidence.replay_record import RankComparison
+from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.runtime.trace import RankTrace
-from bubbleproof.report.measured_trace import write_measured_trace
-from bubbleproof.report.replay_json import read_replay, replay_content, write_replay
+from bubbleproof.report.replay_json import (
+    ReplayAccount,
+    read_replay,
+    replay_content,
+    write_measured_trace,
+    write_replay,
+)
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.actions import Action
 
@@ -55,18 +61,20 @@ REPORT = ReplayReport(
 )
 
 
-def written(path: Path, report: ReplayReport = REPORT) -> dict[str, object]:
+def account(report: ReplayReport = REPORT) -> ReplayAccount:
     found = member("1f1b", p=1, m=1, tF=1, tB=2)
-    content = replay_content(
-        "tiny",
-        report,
-        ModelSpec(),
-        found.problem,
-        found.schedule,
+    return ReplayAccount(
+        name="tiny",
+        report=report,
+        spec=ModelSpec(),
+        problem=found.problem,
+        schedule=found.schedule,
         machine=MACHINE,
-        not_checked=("GPUs",),
     )
-    write_replay(path, content)
+
+
+def written(path: Path, report: ReplayReport = REPORT) -> dict[str, object]:
+    write_replay(path, replay_content(account(report)))
     loaded: dict[str, object] = json.loads(path.read_text())
     return loaded
 

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bubbleproof.reference_exec.evidence.measured import measured_schedule
 from bubbleproof.reference_exec.runtime.trace import RankTrace
+from bubbleproof.report.replay_json import ReplayAccount
 from bubbleproof.report.replay_page import (
     MAX_PANELS,
-    ReplayPage,
     live_bytes_panels,
     render,
     write_replay_page,
 )
-from bubbleproof.report.table_rows import ReplayRow
-from bubbleproof.report.viewer.column_blob import ColumnPlace, unpacked
-from bubbleproof.theory.families import member
+from bubbleproof.report.viewer.schedule_data import ColumnPlace, unpacked
 from bubbleproof.theory.model.actions import Action
+from proofs_tests.report.test_replay_json import REPORT as SMALL
+from proofs_tests.report.test_replay_json import account
 
 EVIL = "</script><img src=x onerror=alert(1)>&\"'<!--"
 TRACE = RankTrace(
@@ -34,22 +34,18 @@ TRACE = RankTrace(
 )
 
 
-def page(**changes: object) -> ReplayPage:
-    found = member("1f1b", p=1, m=1)
-    timed = found.problem, found.schedule
-    fields = {
-        "title": "tiny",
-        "summary": (("ran on", "gloo"),),
-        "evidence": (ReplayRow(quantity="q", predicted="1", measured="2", verdict="violated"),),
-        "failures": (EVIL,),
-        "predicted": timed,
-        "measured": measured_schedule(*timed, (TRACE,)),
-        "clock": "one clock",
-        "traces": (TRACE,),
-        "not_checked": (EVIL, "GPUs"),
-        "versions": (("python", "3.11"),),
-    }
-    return ReplayPage(**{**fields, **changes})  # type: ignore[arg-type]  # fields of the page
+REPORT = replace(
+    SMALL,
+    passes=((TRACE,),),
+    gradients_equal=False,
+    gradient_difference=EVIL,
+    alike=(EVIL,),
+)
+
+
+def page(**changes: object) -> ReplayAccount:
+    """The account of the report with these fields."""
+    return account(replace(REPORT, **changes))  # type: ignore[arg-type]  # fields of a report
 
 
 def names(text: str) -> list[str]:
@@ -86,7 +82,7 @@ def test_the_page_is_whole_and_escapes_what_it_is_given() -> None:
 
 
 def test_a_run_that_stopped_has_no_measured_chart() -> None:
-    assert names(render(page(measured=None, traces=()))) == ["as the schedule has it"]
+    assert names(render(page(stopped="late", passes=()))) == ["as the schedule has it"]
 
 
 def test_the_stairs_show_every_sample() -> None:
@@ -100,7 +96,7 @@ def test_the_stairs_show_every_sample() -> None:
 
 @pytest.mark.parametrize("ranks", [1, MAX_PANELS, MAX_PANELS + 3])
 def test_no_more_ranks_than_fit_are_drawn(ranks: int, tmp_path: Path) -> None:
-    write_replay_page(tmp_path / "x.html", page(traces=(TRACE,) * ranks))
+    write_replay_page(tmp_path / "x.html", page(passes=((TRACE,) * ranks,)))
     text = (tmp_path / "x.html").read_text()
     assert text.count('<svg class="plot"') == min(ranks, MAX_PANELS)
     assert (f"The first {MAX_PANELS} of {ranks} ranks." in text) == (ranks > MAX_PANELS)

@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 
 from bubbleproof.report.timeline import timeline
-from bubbleproof.report.viewer.column_blob import ColumnBlob, ColumnPlace, unpacked, unpacked_lines
-from bubbleproof.report.viewer.schedule_data import Json
+from bubbleproof.report.viewer.schedule_data import (
+    ColumnBlob,
+    ColumnPlace,
+    Json,
+    unpacked,
+    unpacked_lines,
+)
 from bubbleproof.report.viewer.viewer_parts import ViewedSchedule
 from bubbleproof.theory.families import FamilyMember, member
 from bubbleproof.theory.idle import idle_stretches

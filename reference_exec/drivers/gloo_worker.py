@@ -24,8 +24,8 @@ from pathlib import Path
 import torch
 import torch.distributed
 
+from bubbleproof.reference_exec.drivers.agreement import Parts, require_same
 from bubbleproof.reference_exec.drivers.group_transport import GroupTransport
-from bubbleproof.reference_exec.drivers.identity import Parts, require_same
 from bubbleproof.reference_exec.drivers.rank_report import RankReport, carried_out, seated
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime.rank import account

@@ -25,10 +25,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bubbleproof.reference_exec.broken import one_line
-from bubbleproof.reference_exec.drivers.doorway import FIRST_LINE_SECONDS, Doorway
+from bubbleproof.reference_exec.drivers.doorway import (
+    FIRST_LINE_SECONDS,
+    Doorway,
+    Message,
+    NotAMessage,
+    Wire,
+)
 from bubbleproof.reference_exec.drivers.place import named
 from bubbleproof.reference_exec.drivers.rank_report import Ending, RankReport, gravest_of, speakers
-from bubbleproof.reference_exec.drivers.wire import Message, NotAMessage, Wire
 from bubbleproof.reference_exec.plans.replay_limits import LONGEST_SECONDS
 
 MadeAnswer = Callable[

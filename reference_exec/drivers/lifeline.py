@@ -26,10 +26,10 @@ from typing import NoReturn
 
 from bubbleproof.platforms import let_through
 from bubbleproof.reference_exec.broken import one_line
+from bubbleproof.reference_exec.drivers.doorway import Message, NotAMessage, Wire
 from bubbleproof.reference_exec.drivers.hub import BROKEN, INTERRUPTED
 from bubbleproof.reference_exec.drivers.place import ProcessPlace, at_nodes
 from bubbleproof.reference_exec.drivers.rank_report import Ending, speakers
-from bubbleproof.reference_exec.drivers.wire import Message, NotAMessage, Wire
 
 LOOK_SECONDS = 1.0  # how often the parent is looked for
 CONNECT_SECONDS = 120.0

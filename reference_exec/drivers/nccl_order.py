@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 import torch
 
-from bubbleproof.reference_exec.drivers.identity import IdentityPart, Parts
+from bubbleproof.reference_exec.drivers.agreement import IdentityPart, Parts
 from bubbleproof.reference_exec.runtime.device import DeviceLane
 from bubbleproof.verify.communication.semantics import Semantics
 

@@ -15,23 +15,21 @@ from functools import partial
 import torch
 
 from bubbleproof.reference_exec.bits import difference
-from bubbleproof.reference_exec.evidence.accounts import (
-    births,
-    passes_of,
-    peaks_of,
-    state_moments,
+from bubbleproof.reference_exec.evidence.notes import (
+    added_first,
+    alike_data,
+    unmoved,
+    weight_backward,
 )
-from bubbleproof.reference_exec.evidence.alike import added_first, alike_data
 from bubbleproof.reference_exec.evidence.oracle import max_relative_error
-from bubbleproof.reference_exec.evidence.replay_report import NOTHING, RankComparison, ReplayReport
+from bubbleproof.reference_exec.evidence.replay_record import NOTHING, RankComparison, StateMoment
+from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.evidence.rounding import NOT_NEAR, nearness
 from bubbleproof.reference_exec.evidence.training_oracle import (
     matched_training,
     ordinary_training,
     with_ties,
 )
-from bubbleproof.reference_exec.evidence.unmoved import unmoved
-from bubbleproof.reference_exec.evidence.weight_backward import weight_backward
 from bubbleproof.reference_exec.evidence.work_done import (
     RankWorked,
     uncounted_work,
@@ -45,6 +43,89 @@ from bubbleproof.reference_exec.plans.state_bytes import StateBytes, predicted_s
 from bubbleproof.reference_exec.runtime.compute import Gradients, Losses
 from bubbleproof.reference_exec.runtime.device import CPU, Device
 from bubbleproof.reference_exec.runtime.rank import RankResult
+from bubbleproof.reference_exec.runtime.trace import RankTrace, Samples, TraceRow
+
+ComparisonPair = tuple[RankComparison[int], RankComparison[int]]  # on ranks, on their hosts
+
+
+def peaks_of(ready: PreparedReplay, results: list[RankResult]) -> ComparisonPair:
+    """The most that ranks and their hosts held; a host's own from its beginning on."""
+    plan = ready.plan
+    counted = results if plan.counts_bytes else []
+    here = tuple(max(result.live_bytes, default=0) for result in counted)
+    hosts = counted if ready.predicted_hosts else []
+    there = tuple(max(result.born_bytes[1], *result.host_live_bytes) for result in hosts)
+    return (
+        RankComparison(here, ready.predicted * plan.num_replicas),
+        RankComparison(there, ready.predicted_hosts * plan.num_replicas),
+    )
+
+
+def births(ready: PreparedReplay, results: list[RankResult]) -> ComparisonPair:
+    """What ranks and their hosts held as they were made."""
+    if not ready.plan.counts_bytes:
+        return NOTHING, NOTHING
+    here, there = ready.births
+    return (
+        RankComparison(tuple(result.born_bytes[0] for result in results), here),
+        RankComparison(tuple(result.born_bytes[1] for result in results), there),
+    )
+
+
+def state_moments(ready: PreparedReplay, results: list[RankResult]) -> list[StateMoment]:
+    """The model state as each pass begins and as it ends, in the order of time."""
+    moments = []
+    for number, (on_ranks, on_hosts) in enumerate(ready.states):
+        step, is_end = divmod(number, 2)
+        found = [result.states[number] for result in results]
+        moment = StateMoment(
+            name=f"{'ends' if is_end else 'begins'} pass {step}",
+            on_ranks=RankComparison(tuple(here for here, _ in found), on_ranks),
+            on_hosts=RankComparison(tuple(there for _, there in found), on_hosts),
+        )
+        moments.append(moment)
+    return moments
+
+
+def passes_of(
+    ready: PreparedReplay, results: list[RankResult]
+) -> tuple[tuple[RankTrace, ...], ...]:
+    """What each process did in each pass; times count from the first action of any in the pass."""
+    if not results:
+        return ()
+    found = []
+    for step in range(ready.plan.num_passes):
+        origin = min((row.begin for r in results for row in r.passes[step]), default=0)
+        traces = (_trace(ready, n, r, step, origin) for n, r in enumerate(results))
+        found.append(tuple(traces))
+    return tuple(found)
+
+
+def _trace(
+    ready: PreparedReplay, process: int, result: RankResult, step: int, origin: int
+) -> RankTrace:
+    plan, rows = ready.plan, result.passes[step]
+    _, rank = plan.seat(process)
+    predicted = ready.live_bytes[rank] if ready.live_bytes else ()
+    on_host = ready.host_bytes[rank] if ready.host_bytes else ()
+    return RankTrace(
+        name=plan.name(process),
+        actions=tuple(plan.order(process)),
+        begin=tuple(row.begin - origin for row in rows),
+        waited=tuple(row.waited for row in rows),
+        end=tuple(row.end - origin for row in rows),
+        live_bytes=_samples(rows, result.live_bytes),
+        predicted=predicted,
+        host_live_bytes=_samples(rows, result.host_live_bytes) if on_host else (),
+        host_predicted=tuple(
+            (level,) * len(held) for level, held in zip(on_host, predicted, strict=False)
+        ),
+    )
+
+
+def _samples(rows: tuple[TraceRow, ...], held: tuple[int, ...]) -> tuple[Samples, ...]:
+    """What was held at each sample of each action."""
+    return tuple(held[row.first_sample :][: row.num_samples] for row in rows)
 
 
 def compared(

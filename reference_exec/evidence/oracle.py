@@ -28,8 +28,8 @@ from functools import reduce
 
 import torch
 
-from bubbleproof.reference_exec.models.boundary import as_message
 from bubbleproof.reference_exec.models.draws import drawing
+from bubbleproof.reference_exec.models.layers import as_message
 from bubbleproof.reference_exec.models.reference import (
     Stage,
     gradients_of,

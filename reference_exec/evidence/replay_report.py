@@ -4,8 +4,7 @@ Three promises: the gradients (and losses) equal the order-matched oracle bit fo
 with the ordinary float64 backward up to rounding, and the measured peaks equal the predicted ones
 to the byte on every rank. Where the host updates stages, or they are sharded, two more: their
 weights after the step equal torch's own step on the oracle's gradients, and so do the hosts' bytes
-or the shards' the predicted ones. Bytes are sampled at action boundaries (see ``rank.RankResult``),
-as ranks are made, and as passes begin and end; in a training all of this is asked of every pass.
+or the shards' the predicted ones. In a training all of this is asked of every pass.
 
 A replay that was forced (``unsafe``) names the rules that its schedule or program breaks; those are
 failures too, whatever the run showed.
@@ -14,150 +13,20 @@ failures too, whatever the run showed.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import Generic, NamedTuple, Never, TypeVar
 
-from bubbleproof.reference_exec.evidence.uncounted import uncounted
-from bubbleproof.reference_exec.evidence.work_done import RankWorked
-from bubbleproof.reference_exec.plans.state_bytes import StateBytes
-from bubbleproof.reference_exec.runtime.trace import Account, RankTrace
-
-T = TypeVar("T", covariant=True)
-
-
-class RankComparison(NamedTuple, Generic[T]):
-    """What was measured on each rank (replica by replica), and what was predicted there."""
-
-    measured: tuple[T, ...] = ()
-    predicted: tuple[T, ...] = ()
-
-
-NOTHING: RankComparison[Never] = RankComparison()
-
-
-class StateMoment(NamedTuple):
-    """The model state at one moment, such as ``begins pass 1``, on ranks and on their hosts."""
-
-    name: str
-    on_ranks: RankComparison[StateBytes]
-    on_hosts: RankComparison[StateBytes]
+from bubbleproof.facts import NOT_ASKED, UNDECIDABLE, Fact, broken, valued, verdict
+from bubbleproof.reference_exec.evidence.replay_record import (
+    RankComparison,
+    ReplayRecord,
+    StateMoment,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayReport:
-    """The outcome of one replay.
-
-    ``semantics`` is what the communication was verified (and, on ``virtual``, run) under, and
-    ``semantics_why``, over NCCL, why that is what holds there;
-    ``live_bytes[r]`` the staircase of rank r; ``loss`` the replay's own, in ``dtype``;
-    ``max_relative_error`` the largest over stages of max |found - expected| / max |expected|
-    against the ordinary backward, ``tolerance`` what rounding may bring. One that is
-    derived (``rounding``) is that of the type ``rounded_to``; it decides nothing where it exceeds
-    the ``smallest_share``, the least that a microbatch brings, nor of weights after steps. In a
-    training, gradients and losses are those of its last step, of ``accumulate`` passes,
-    ``max_weight_error`` the largest of the weights after any step, where the ordinary training
-    takes each step from the weights before it. ``seconds`` is the time of the ranks alone, start
-    included.
-    ``allocator_peak_bytes`` is what torch's allocator had given out at most on each device that
-    keeps count: live bytes, and weights, gradients, messages and work space too.
-    ``unsafe`` says that the replay ran whatever the verification found: ``broken_rules`` by name,
-    each with its first violation in ``violations``. Where the schedule has collectives,
-    ``data_parallel`` replicas ran it, ``microbatches`` each, with the levels ``zero``; bytes are
-    then given replica by replica, and ``state_bytes`` are of what is there all the time.
-    ``model_state`` and ``host_model_state`` are the bytes of weights, gradients and optimizer state
-    as the run ends, on each rank and on each rank's host.
-    ``gradient_difference``, ``loss_difference`` and ``weight_difference`` name the first that is
-    not equal, and how.
-    ``stopped`` is what ended an unsafe run before its end; there is nothing to compare then, so
-    nothing is equal.
-    Unless it ``counts_bytes`` there are no live bytes, measured or predicted. ``alike`` says what
-    numbers do not tell apart: microbatches with the same data, what makes gradients that are 0,
-    steps that change no weight; ``added_first`` what may have changed places as any two numbers of
-    a sum may. Where it ``counts_work``, ``work`` is what each action of each pass computed and was
-    predicted to, ``flops`` all of it together; ``work_dependence`` says as ``data_dependence`` that
-    a user's model's depends on its data, and ``not_counted_work`` what is not seen as work.
-    ``losses`` are those of the last step, by (pass, microbatch, slice) in that order; those of all
-    passes are compared. ``passes`` say when each rank did what in each pass, and what it and its
-    host held then. ``born_bytes`` had been made when each rank was, ``host_born_bytes`` on its
-    host.
-    ``earlier_state`` is the model state as passes begin and end, but for the last end.
-    ``left_bytes`` are live on each process as a pass has ended, ``kept_bytes`` those that a user's
-    model may keep from one microbatch to the next, ``written_bytes`` those of what was there before
-    and its stages write into; ``data_dependence`` says of a user's model that it saves more for
-    some data than for other, so that no schedule has predictable bytes with it;
-    ``weight_backward`` which gradients W makes of it, and which I, where backwards are split;
-    ``model_notes`` what of it is not as its file or its configuration says;
-    ``given_types`` in which types its parameters and buffers came, all of which ran in ``dtype``.
-    ``loss_scale`` is the rule by which losses were scaled, ``last_scale`` the scale of the last
-    step, ``skipped_steps`` those whose gradients were not all finite, by number.
-    """
-
-    backend: str
-    semantics: str
-    semantics_why: str = ""
-    seed: int
-    model: str
-    dtype: str
-    ranks: int
-    stages: int
-    microbatches: int
-    gradients_equal: bool
-    losses_equal: bool
-    gradient_difference: str = ""
-    loss_difference: str = ""
-    weight_difference: str = ""
-    max_relative_error: float
-    tolerance: float
-    rounded_to: str = ""
-    smallest_share: float = 1.0
-    loss: float
-    counts_bytes: bool = True
-    peak_bytes: RankComparison[int]
-    host_peak_bytes: RankComparison[int] = NOTHING
-    born_bytes: RankComparison[int] = NOTHING
-    host_born_bytes: RankComparison[int] = NOTHING
-    data_parallel: int = 1
-    zero: str = ""
-    state_bytes: RankComparison[int] = NOTHING
-    model_state: RankComparison[StateBytes] = NOTHING
-    host_model_state: RankComparison[StateBytes] = NOTHING
-    earlier_state: tuple[StateMoment, ...] = ()
-    weights_equal: bool = True
-    max_weight_error: float = 0.0
-    optimizer: str = ""
-    steps: int = 0
-    has_barrier: bool = False
-    clip: float | None = None
-    accumulate: int = 1
-    loss_scale: str = ""
-    last_scale: float | None = None
-    skipped_steps: tuple[int, ...] = ()
-    num_updated_stages: int = 0
-    live_bytes: tuple[tuple[int, ...], ...]
-    seconds: float
-    device: str = "cpu"
-    allocator_peak_bytes: tuple[int, ...] = ()
-    torch_version: str
-    unsafe: bool = False
-    broken_rules: tuple[str, ...] = ()
-    violations: tuple[str, ...] = ()
-    stopped: str = ""
-    losses: tuple[float, ...] = ()
-    passes: tuple[tuple[RankTrace, ...], ...] = ()
-    left_bytes: tuple[int, ...] = ()
-    kept_bytes: tuple[int, ...] = ()
-    written_bytes: tuple[int, ...] = ()
-    data_dependence: str = ""
-    weight_backward: tuple[str, ...] = ()
-    model_notes: tuple[str, ...] = ()
-    given_types: tuple[str, ...] = ()
-    alike: tuple[str, ...] = ()
-    added_first: tuple[str, ...] = ()
-    counts_work: bool = True
-    flops: RankComparison[int] = NOTHING
-    work: tuple[RankWorked, ...] = ()
-    work_dependence: str = ""
-    not_counted_work: tuple[str, ...] = ()
+class ReplayReport(ReplayRecord):
+    """The outcome of one replay, and what it comes to."""
 
     @property
     def ok(self) -> bool:
@@ -165,126 +34,209 @@ class ReplayReport:
         return not self.failures
 
     @property
-    def is_decidable(self) -> bool:
-        """Whether a wrong microbatch would be seen beside the ordinary float64 backward."""
-        return self.tolerance <= self.smallest_share
-
-    @property
     def failures(self) -> tuple[str, ...]:
         """One sentence for each promise that is broken."""
-        found = [
-            f"not verified, {rule}: {violation}"
-            for rule, violation in zip(self.broken_rules, self.violations, strict=True)
+        return broken(self.facts())
+
+    def facts(self) -> list[Fact]:
+        """All that was predicted and measured; of a run that stopped, what came of the rules."""
+        ran = [
+            *(*self._sums(), *self._updates(), *self._work(), *self._births(), *self._peaks()),
+            *(*self._actions(), *self._states(), self._left()),
         ]
+        if self.stopped:  # there is nothing to compare
+            ran = [replace(fact, label="", detail=()) for fact in ran]
+        return [*self._verification(), *ran]
+
+    def _verification(self) -> list[Fact]:
+        """What a replay that was forced says of the rules, what ended it, and what NCCL keeps."""
+        found = [
+            _holds(f"UNSAFE: {rule}", "holds before running", why, f"not verified, {rule}: {why}")
+            for rule, why in zip(self.broken_rules, self.violations, strict=True)
+        ]
+        if self.unsafe and not found:
+            found.append(_holds("UNSAFE: all rules", "hold before running", "hold"))
         if self.stopped:
-            return (*found, f"the run stopped: {self.stopped}")
-        if not self.gradients_equal:
-            alone = "gradients differ from those of each microbatch alone, summed in order"
-            found.append(_with(alone, self.gradient_difference))
-        if not self.losses_equal:
-            alone = "losses differ from those of each microbatch alone"
-            found.append(_with(alone, self.loss_difference))
-        if self.is_decidable and not self.max_relative_error <= self.tolerance:
-            found.append(
-                f"gradients are off the ordinary float64 backward by {self.max_relative_error:.1e} "
-                f"(relative), more than {self.tolerance:.0e}"
-            )
-        if not self.weights_equal:
-            expected = "updated weights differ from a step with the expected gradients"
-            found.append(_with(expected, self.weight_difference))
-        if not self.rounded_to and not self.max_weight_error <= self.tolerance:
-            found.append(
-                f"updated weights are off those of torch's own {self.optimizer} in float64 by "
-                f"{self.max_weight_error:.1e} (relative), more than {self.tolerance:.0e}"
-            )
-        found += self.work_failures("flops", "gradients")
-        found += self._peak_failures()
-        found += self._state_failures()
-        if not self.broken_rules:
-            accounts = [*self.accounts(), *self.accounts(of_hosts=True)]
-            found += [*self.told_births(), *(text for each in accounts if (text := each.told()))]
-        return (*found, *self._left())
-
-    def work_failures(self, *quantities: str) -> list[str]:
-        """What is wrong with ``flops``, with ``gradients``: a sentence for each process."""
-        if self.work_dependence:
-            return [self.work_dependence]
-        told = [rank.told(quantity) for quantity in quantities for rank in self.work]
-        return [text for text in told if text]
-
-    @property
-    def traces(self) -> tuple[RankTrace, ...]:
-        """What each process did in the last pass."""
-        return self.passes[-1] if self.passes else ()
-
-    def told_births(self) -> list[str]:
-        """What each rank, or its host, held beyond the model's as it was made."""
-        told = "{name} held {measured} bytes as it was made, {predicted} were predicted"
-        hosts = self._differing(told, "the host of rank", self.host_born_bytes)
-        return self._differing(told, "rank", self.born_bytes) + hosts
-
-    def accounts(self, *, of_hosts: bool = False) -> list[Account]:
-        """What each rank, or its host, held at each action, pass by pass.
-
-        None of a model whose bytes depend on its data: nothing is predicted of it.
-        """
-        found = []
-        for step, traces in enumerate(() if self.data_dependence else self.passes):
-            moment = f" in pass {step}" if len(self.passes) > 1 else ""
-            found += [trace.account(moment, of_host=of_hosts) for trace in traces]
+            unlike = f"the run stopped: {self.stopped}"
+            found.append(_holds("the run", "comes to its end", self.stopped, unlike))
+        elif self.semantics_why:
+            under = f"verified under {self.semantics}"
+            found.append(_holds("communication", under, self.semantics_why))
         return found
 
-    def _peak_failures(self) -> list[str]:
-        told = "{name} held {measured} bytes at its peak, {predicted} were predicted"
-        found = [self.data_dependence] if self.data_dependence else []  # whatever the schedule
-        for name, compared in (
-            ("rank", self.peak_bytes),
-            ("host of rank", self.host_peak_bytes),
-            ("model state of rank", self.state_bytes),
+    def _sums(self) -> Iterator[Fact]:
+        """Gradients and losses."""
+        alone = "equal bit for bit to each microbatch alone, summed in order"
+        unlike = "gradients differ from those of each microbatch alone, summed in order"
+        unlike = _with(unlike, self.gradient_difference)
+        yield _equal("gradients", f"gradients ({self.where})", alone, self.gradients_equal, unlike)
+        unlike = _with("losses differ from those of each microbatch alone", self.loss_difference)
+        yield _equal("losses", "losses", "equal bit for bit", self.losses_equal, unlike)
+        to = "the ordinary float64 backward"
+        near = self._error("gradients", to, f"gradients are off {to}", self.max_relative_error)
+        if self.rounded_to:
+            share = f"a microbatch brings {self.smallest_share:.0e} or more"
+            wanted = f"{near.wanted} by rounding to {self.rounded_to}; {share}"
+            near = replace(near, wanted=wanted)
+            yield from valued("gradients", smallest_share=self.smallest_share)
+        yield near if self.is_decidable else replace(near, verdict=UNDECIDABLE, detail=())
+        yield from valued("gradients", tolerance=self.tolerance)
+        yield from valued("losses", each=self.losses)
+
+    def _error(self, group: str, to: str, unlike: str, error: float) -> Fact:
+        at_most, is_near = f"{self.tolerance:.0e}", error <= self.tolerance
+        return Fact(
+            key=f"{group}.max_relative_error",
+            label=f"relative error to {to}",
+            value=error,
+            told=f"{error:.1e}",
+            wanted=f"at most {at_most}",
+            verdict=verdict(is_near),
+            detail=() if is_near else (f"{unlike} by {error:.1e} (relative), more than {at_most}",),
+        )
+
+    def _updates(self) -> Iterator[Fact]:
+        """Weights after the steps, or after those of the hosts."""
+        what, step = "", "a step"
+        if self.steps:
+            what, step = self.stepped, "steps"
+        elif self.num_updated_stages:
+            who = "shards update" if self.zero else "the host updates"
+            what = f"weights of {self.num_updated_stages} stages that {who}"
+        expected = f"equal bit for bit to {step} with the expected gradients"
+        unlike = "updated weights differ from a step with the expected gradients"
+        unlike = _with(unlike, self.weight_difference)
+        yield _equal("weights", what, expected, self.weights_equal, unlike)
+        unlike = f"updated weights are off those of torch's own {self.optimizer} in float64"
+        to = f"torch's {self.optimizer} in float64"
+        error = self._error("weights", to, unlike, self.max_weight_error)
+        if self.rounded_to:
+            error = replace(error, wanted="", verdict=UNDECIDABLE, detail=())
+        yield error if self.steps else replace(error, label="")
+        names = ["optimizer", "steps", "has_barrier", "accumulate", "num_updated_stages"]
+        names += ["clip"] * (self.clip is not None)
+        names += ["loss_scale", "skipped_steps"] * bool(self.loss_scale)
+        yield from valued("weights", **{name: getattr(self, name) for name in names})
+
+    def _work(self) -> Iterator[Fact]:
+        """What each action of each pass computed, and to how many gradients it added."""
+        if not self.counts_work:
+            label = "work at each action"
+            yield Fact(key="work", label=label, told="not counted", verdict=NOT_ASKED)
+            return
+        passes = max((rank.num_passes for rank in self.work), default=0)
+        actions = sum(len(rank.actions) for rank in self.work)
+        each = f"at each of {actions} actions" + (f" of {passes} passes" if passes > 1 else "")
+        measured, predicted = self.flops
+        yield Fact(key="work.measured", value=measured, expected=predicted)
+        yield from valued("work", not_counted=self.not_counted_work)
+        if why := self.work_dependence:
+            yield _holds(f"work {each}", "the same for all data", why, why)
+            return
+        for quantity, what, expected in (
+            ("flops", "floating-point operations", "the model's"),
+            ("gradients", "gradients added to", "those of its kind"),
         ):
-            # a schedule that lacks tasks has nothing predicted
-            has_none = self.broken_rules and not compared.predicted
-            if not has_none and not (name == "rank" and self.data_dependence):
-                found += self._differing(told, name, compared)
-        return found
+            off = [text for rank in self.work if (text := rank.told(quantity))]
+            yield _holds(f"{what} {each}", expected, "; ".join(off) or "equal", *off)
 
-    def _left(self) -> list[str]:
-        return [
-            f"rank {self._seat(number)} still holds {left} bytes when its program has ended"
+    def _births(self) -> Iterator[Fact]:
+        """What was there as ranks were made: weights, constants, the data of the batch."""
+        held = "{name} held {measured} bytes as it was made, {predicted} were predicted"
+        of_hosts = any(self.host_born_bytes.predicted)
+        for key, name, compared, whose in (
+            ("births.", "rank", self.born_bytes, "rank" * self.counts_bytes),
+            ("births.host_", "the host of rank", self.host_born_bytes, "rank's host" * of_hosts),
+        ):
+            what = whose and f"bytes that each {whose} begins with"
+            fact = self._bytes(key, what, compared, held, name)
+            yield replace(fact, detail=()) if self.broken_rules else fact
+
+    def _peaks(self) -> Iterator[Fact]:
+        """The most bytes that are live at once, by rank and by host."""
+        each = "rank" if self.data_parallel == 1 else "rank, replica by replica"
+        what = f"peak live activation bytes per {each}"
+        if self.num_updated_stages:
+            more = "gathered weights and gradients" if self.zero else "weights on the move"
+            what = f"peak live bytes per {each}, {more} included"
+        held = "{name} held {measured} bytes at its peak, {predicted} were predicted"
+        peaks = self._bytes("peaks.", what, self.peak_bytes, held, "rank")
+        if why := self.data_dependence:  # whatever the schedule
+            dependent = _holds(what, "the same for all data", why, why)
+            peaks = replace(dependent, key=peaks.key, value=peaks.value, expected=peaks.expected)
+        elif not self.counts_bytes:
+            peaks = replace(peaks, told="not counted", verdict=NOT_ASKED)
+        yield peaks
+        state = self.zero and f"bytes of sharded and whole model state per {each}"
+        yield self._bytes("peaks.state_", state, self.state_bytes, held, "model state of rank")
+        hosts = "peak live bytes per rank's host" * bool(self.host_peak_bytes.predicted)
+        yield self._bytes("peaks.host_", hosts, self.host_peak_bytes, held, "host of rank")
+        yield from valued("peaks", allocator=self.allocator_peak_bytes)
+
+    def _bytes(
+        self, key: str, label: str, compared: RankComparison[int], told: str, name: str
+    ) -> Fact:
+        """A comparison; a schedule that lacks tasks has nothing predicted."""
+        measured, predicted = compared
+        has_none = self.broken_rules and not predicted
+        return Fact(
+            key=f"{key}measured",
+            label=label,
+            value=measured,
+            expected=predicted,
+            verdict=verdict(measured == predicted),
+            detail=() if has_none else tuple(self.differing(told, name, compared)),
+        )
+
+    def _actions(self) -> Iterator[Fact]:
+        """Live bytes at each action of each pass; a row where the model says all of each rank."""
+        for of_hosts, whose in ((False, "live bytes"), (True, "live bytes per rank's host")):
+            accounts = self.accounts(of_hosts=of_hosts)
+            counted = sum(bool(samples) for account in accounts for samples in account.live_bytes)
+            off = [text for account in accounts if (text := account.told())]
+            passes = f" of {len(self.passes)} passes" if len(self.passes) > 1 else ""
+            is_whole = accounts and all(account.predicted for account in accounts)
+            label = f"{whose} at each of {counted} actions{passes}" if is_whole else ""
+            fact = _holds(label, "the model's", "; ".join(off) or "equal", *off)
+            yield replace(fact, detail=()) if self.broken_rules else fact
+
+    def _states(self) -> Iterator[Fact]:
+        """Model state as passes begin and end; the last by rank, and by host where one has any."""
+        held = "with {measured} bytes of weights, gradients and optimizer state, {predicted} were"
+        last = StateMoment("ends", self.model_state, self.host_model_state)
+        moments = (*self.earlier_state, last)
+        of_hosts = any(state.weights for state in self.host_model_state.predicted)
+        for key, name, whose, states in (
+            ("model_state.", "rank", "rank", [each.on_ranks for each in moments]),
+            (
+                *("model_state.host_", "the host of rank", "rank's host" * of_hosts),
+                [each.on_hosts for each in moments],
+            ),
+        ):
+            off: list[str] = []
+            for moment, compared in zip(moments, states, strict=True):
+                told = f"{{name}} {moment.name} {held} predicted"
+                off += self.differing(told, name, compared)
+            measured, predicted = states[-1]
+            has_row = whose and (self.steps or self.num_updated_stages)
+            yield Fact(
+                key=f"{key}measured",
+                label=f"model state per {whose}: weights, gradients, optimizer" * bool(has_row),
+                value=measured,
+                expected=predicted,
+                told=" ".join(str(state.total) for state in measured),
+                wanted=" ".join(str(state.total) for state in predicted),
+                verdict=verdict(measured == predicted),
+                detail=tuple(off),
+            )
+
+    def _left(self) -> Fact:
+        left = [
+            f"rank {self.seat(number)} still holds {left} bytes when its program has ended"
             for number, left in enumerate(self.left_bytes)
             if left
         ]
-
-    def _state_failures(self) -> list[str]:
-        told = (
-            "{name} ends with {measured} bytes of weights, gradients and optimizer state, "
-            "{predicted} were predicted"
-        )
-        last = StateMoment("ends", self.model_state, self.host_model_state)
-        found = []
-        for name, on_ranks, on_hosts in (*self.earlier_state, last):
-            text = told.replace("ends", name, 1)
-            found += self._differing(text, "rank", on_ranks)
-            found += self._differing(text, "the host of rank", on_hosts)
-        return found
-
-    def _differing(self, told: str, name: str, compared: RankComparison[object]) -> list[str]:
-        pairs = enumerate(zip(*compared, strict=True))
-        return [
-            told.format(name=f"{name} {self._seat(number)}", measured=found, predicted=expected)
-            for number, (found, expected) in pairs
-            if found != expected
-        ]
-
-    def _seat(self, process: int) -> str:
-        """The rank of a process, and its replica where there are several."""
-        replica, rank = divmod(process, self.ranks)
-        return f"{rank} of replica {replica}" if self.data_parallel > 1 else str(rank)
-
-    @property
-    def not_counted(self) -> tuple[str, ...]:
-        """One phrase for each thing that is not among the live bytes; none where none count."""
-        return uncounted(self.kept_bytes, self.written_bytes) if self.counts_bytes else ()
+        return Fact(detail=tuple(left))
 
     def to_dict(self) -> dict[str, object]:
         """All fields but ``passes``, ``earlier_state`` and ``work``, and ``ok``, for JSON.
@@ -295,21 +247,14 @@ class ReplayReport:
         """
         fields = asdict(replace(self, passes=(), earlier_state=(), work=()))
         del fields["passes"], fields["earlier_state"], fields["work"]
-        for name in COMPARED:
-            for side, values in fields.pop(name)._asdict().items():
-                fields[f"{side}_{name}"] = values
-        for name, value in fields.items():
-            if isinstance(value, float) and not math.isfinite(value):
+        for name, value in [*fields.items()]:
+            if isinstance(value, RankComparison):
+                del fields[name]
+                fields |= {f"{side}_{name}": values for side, values in value._asdict().items()}
+            elif isinstance(value, float) and not math.isfinite(value):
                 fields[name] = None
         found = {"ok": self.ok, "failures": list(self.failures), **fields}
         return {**found, "not_counted": list(self.not_counted)}
-
-    @property
-    def precision(self) -> str:
-        """The type in which all was computed, and the model's own where that is another."""
-        if self.given_types in ((), (self.dtype,)):
-            return self.dtype
-        return f"{self.dtype} (the model's parameters came as {', '.join(self.given_types)})"
 
     def __str__(self) -> str:
         kind = "UNSAFE " if self.unsafe else ""
@@ -329,8 +274,15 @@ def _with(what: str, first: str) -> str:
     return f"{what}: {first}" if first else what
 
 
-COMPARED = (
-    *("peak_bytes", "host_peak_bytes", "born_bytes", "host_born_bytes"),
-    *("state_bytes", "model_state", "host_model_state"),
-    "flops",
-)
+def _holds(label: str, wanted: str, told: str, *unlike: str) -> Fact:
+    """What holds, unless there is a sentence for how it does not."""
+    return Fact(
+        label=label, wanted=wanted, told=told, verdict=verdict(not unlike), detail=tuple(unlike)
+    )
+
+
+def _equal(group: str, label: str, wanted: str, is_equal: bool, unlike: str) -> Fact:
+    """What is equal, or ``unlike``."""
+    told = "equal" if is_equal else "different"
+    fact = _holds(label, wanted, told, *[unlike] * (not is_equal))
+    return replace(fact, key=f"{group}.equal", value=is_equal)

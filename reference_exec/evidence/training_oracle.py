@@ -29,8 +29,8 @@ from bubbleproof.reference_exec.evidence.oracle import (
     set_weights,
     stepped,
 )
+from bubbleproof.reference_exec.models.layers import EMBEDDING, HEAD
 from bubbleproof.reference_exec.models.reference import Stage, trained, weights_of, whole_model
-from bubbleproof.reference_exec.models.words import EMBEDDING, HEAD
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime.compute import Gradients, Losses
 from bubbleproof.reference_exec.runtime.device import CPU, Device

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bubbleproof.reference_exec.models.stage_flops import stage_flops
+from bubbleproof.reference_exec.models.footprint import stage_flops
 from bubbleproof.reference_exec.plans.predicted_work import ActionWork
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.theory.model.actions import Action, Kind

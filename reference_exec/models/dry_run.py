@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 import torch
 
-from bubbleproof.reference_exec.births import BIRTHS, living_storages, settled_bytes
+from bubbleproof.reference_exec.births import BIRTHS, constants_of, living_storages, settled_bytes
 from bubbleproof.reference_exec.broken import BrokenProgram, of_model
 from bubbleproof.reference_exec.flop_count import FlopCount
 from bubbleproof.reference_exec.ledger import Ledger
 from bubbleproof.reference_exec.models.draws import seed_generators
-from bubbleproof.reference_exec.models.linear import WeightGradStore
+from bubbleproof.reference_exec.models.linear import WeightGradStore, frozen, watched
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own import OwnLayer, build
 from bubbleproof.reference_exec.models.own_checks import (
@@ -27,8 +27,6 @@ from bubbleproof.reference_exec.models.own_checks import (
     require_dense_gradients,
     require_gradients,
 )
-from bubbleproof.reference_exec.models.own_linear import frozen, watched
-from bubbleproof.reference_exec.reachable import constants_of
 from bubbleproof.reference_exec.saved import SavedTensors
 
 

@@ -16,15 +16,15 @@ from functools import lru_cache, partial
 import torch
 from torch import nn
 
+from bubbleproof.reference_exec.births import constants_of
 from bubbleproof.reference_exec.bits import same_bits
 from bubbleproof.reference_exec.broken import ModelFailed, of_model, one_line
 from bubbleproof.reference_exec.flop_count import FlopCount
 from bubbleproof.reference_exec.ledger import Ledger
-from bubbleproof.reference_exec.models.boundary import as_message
 from bubbleproof.reference_exec.models.draws import seed_generators
 from bubbleproof.reference_exec.models.dry_run import DryRun, StageFacts
-from bubbleproof.reference_exec.models.layers import DTYPES
-from bubbleproof.reference_exec.models.linear import WeightGradStore
+from bubbleproof.reference_exec.models.layers import DTYPES, as_message
+from bubbleproof.reference_exec.models.linear import WeightGradStore, deferrable
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own import (
     OwnLayer,
@@ -40,8 +40,6 @@ from bubbleproof.reference_exec.models.own_checks import (
     require_unchanged,
     values_before,
 )
-from bubbleproof.reference_exec.models.own_linear import deferrable
-from bubbleproof.reference_exec.reachable import constants_of
 
 
 @lru_cache(maxsize=8)

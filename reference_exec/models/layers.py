@@ -8,6 +8,33 @@ this is plain multi-head attention.
 
 A layer is called with a ``WeightGradStore`` (see ``linear``) or, for plain torch, with ``None``.
 The gradients of norms and biases are computed in B or I; W computes those of the linears alone.
+
+What passes between two stages: a tensor row by row in a storage of its own, both ways.
+
+A rank receives a message into such a buffer whatever the strides of the tensor that was sent, and
+kernels may round otherwise on other strides. So oracles and the examination of a user's model give
+each stage, and its backward, the same.
+
+The Llama-style layer: RMSNorm, SwiGLU, grouped-query attention, rotary positions.
+
+    x' = x + Wo attention(norm(x));  x' + Wd (silu(Wg norm(x')) * Wu norm(x'))
+
+Rotary positions turn the pair (x_i, x_{i + w/2}) of a head of width w at token t by the angle
+t / 10000^(2 i / w) (Su et al., RoFormer, section 3.4.2, with Llama's pairing of halves). A slice's
+first token stands after all tokens of the slices before it; keys are kept turned.
+
+Everything but the linears is written in plain torch operations, so that what autograd saves is the
+same in every version of torch. Norm weights get their gradients in B or I, linears theirs in W.
+
+Words in and words out: the embedding of the first stage and the head of the last.
+
+With a ``vocabulary`` of V words the first stage turns words, integers of shape (batch, tokens),
+into vectors (V, hidden); the last turns vectors into scores of words, by a norm and a linear
+(V, hidden), and its loss is the cross-entropy. The embedding's gradient is computed in B or I, as
+are the norm's; the head is a linear, whose gradient W computes.
+
+*Tied*, embedding and head are one matrix (Press and Wolf, 2017). The ranks of the first and the
+last stage each hold it; each step needs the sum of the two gradients, the embedding's first.
 """
 
 from __future__ import annotations
@@ -20,9 +47,27 @@ from typing import Protocol
 
 import torch
 from torch import nn
+from torch.autograd.function import FunctionCtx
 
 from bubbleproof.reference_exec.models.linear import DeferredLinear, WeightGradStore
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
+
+
+class _Message(torch.autograd.Function):
+    @staticmethod
+    def forward(_: FunctionCtx, x: torch.Tensor) -> torch.Tensor:
+        return x.clone(memory_format=torch.contiguous_format)
+
+    @staticmethod
+    def backward(_: FunctionCtx, *gradients: torch.Tensor) -> torch.Tensor:
+        (gradient,) = gradients
+        return gradient.contiguous()
+
+
+def as_message(x: torch.Tensor) -> torch.Tensor:
+    """The output of a stage as the next one is given it; its gradient comes back alike."""
+    message: torch.Tensor = _Message.apply(x)  # type: ignore[no-untyped-call]  # torch's stub
+    return message
 
 
 class Prefix(Protocol):
@@ -173,3 +218,94 @@ class TransformerLayer(AttentionLayer):
     def feed_forward(self, y: torch.Tensor, store: WeightGradStore | None) -> torch.Tensor:
         result: torch.Tensor = self.down(nn.functional.gelu(self.up(y, store)), store)
         return result
+
+
+EPSILON = 1e-5
+ROTARY_BASE = 10000.0
+
+
+class RMSNorm(nn.Module):
+    """x / sqrt(mean(x^2) + EPSILON) * weight, over the last dimension."""
+
+    def __init__(self, hidden: int, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(hidden, dtype=dtype))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        scale = torch.rsqrt(x.square().mean(-1, keepdim=True) + EPSILON)
+        return (x * scale) * self.weight
+
+
+def rotary_angles(sequence: int, width: int) -> torch.Tensor:
+    """The angle of every token and pair, twice side by side, shape (sequence, width), float64."""
+    exponents = torch.arange(0, width, 2, dtype=torch.float64) / width
+    token = torch.arange(sequence, dtype=torch.float64)
+    half = token[:, None] / ROTARY_BASE**exponents
+    return torch.cat([half, half], dim=-1)
+
+
+def turned(x: torch.Tensor, cosine: torch.Tensor, sine: torch.Tensor) -> torch.Tensor:
+    """Heads (batch, tokens, heads, width) turned by angles given as (tokens, width)."""
+    first, second = x.chunk(2, dim=-1)
+    crossed = torch.cat([-second, first], dim=-1)
+    return x * cosine[:, None] + crossed * sine[:, None]
+
+
+class LlamaLayer(AttentionLayer):
+    """One Llama-style layer, see above."""
+
+    cosine: torch.Tensor
+    sine: torch.Tensor
+
+    def __init__(self, spec: ModelSpec) -> None:
+        super().__init__(spec, RMSNorm, spec.kv_heads)
+        dtype, hidden = DTYPES[spec.dtype], spec.hidden
+        self.gate = DeferredLinear(hidden, spec.inner, dtype)
+        self.up = DeferredLinear(hidden, spec.inner, dtype)
+        self.down = DeferredLinear(spec.inner, hidden, dtype)
+        angles = rotary_angles(spec.sequence, hidden // spec.heads)
+        self.register_buffer("cosine", angles.cos().to(dtype), persistent=False)
+        self.register_buffer("sine", angles.sin().to(dtype), persistent=False)
+
+    def placed(self, x: torch.Tensor, heads: int, start: int) -> torch.Tensor:
+        """Every head turned by the angle of its token."""
+        batch, tokens, hidden = x.shape
+        rows = slice(start, start + tokens)
+        parts = x.view(batch, tokens, heads, hidden // heads)
+        return turned(parts, self.cosine[rows], self.sine[rows]).view(batch, tokens, hidden)
+
+    def feed_forward(self, y: torch.Tensor, store: WeightGradStore | None) -> torch.Tensor:
+        """Wd (silu(Wg y) * Wu y)."""
+        inner = nn.functional.silu(self.gate(y, store)) * self.up(y, store)
+        result: torch.Tensor = self.down(inner, store)
+        return result
+
+
+EMBEDDING, HEAD = "embedding.weight", "head.linear.weight"
+
+
+class Embedding(nn.Module):
+    """Words to vectors."""
+
+    def __init__(self, spec: ModelSpec) -> None:
+        super().__init__()
+        size = (spec.vocabulary, spec.hidden)
+        self.weight = nn.Parameter(torch.empty(size, dtype=DTYPES[spec.dtype]))
+
+    def forward(self, words: torch.Tensor) -> torch.Tensor:
+        return nn.functional.embedding(words, self.weight)
+
+
+class Head(nn.Module):
+    """Vectors to scores: a norm of the model's kind and a linear."""
+
+    def __init__(self, spec: ModelSpec) -> None:
+        super().__init__()
+        dtype = DTYPES[spec.dtype]
+        is_llama = spec.kind == "llama"
+        self.norm = (RMSNorm if is_llama else nn.LayerNorm)(spec.hidden, dtype=dtype)
+        self.linear = DeferredLinear(spec.hidden, spec.vocabulary, dtype)
+
+    def forward(self, x: torch.Tensor, store: WeightGradStore | None) -> torch.Tensor:
+        scores: torch.Tensor = self.linear(self.norm(x), store)
+        return scores

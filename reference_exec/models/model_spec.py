@@ -12,11 +12,20 @@ Three reference models are known, all pre-norm residual stacks over activations 
 A stage is ``layers`` of them. The first stage takes the input activations, the last is followed by
 a squared error, scaled so that the losses of all microbatches add up to the loss of the batch.
 Loads no torch: sizes can be asked for without it.
+
+Factories of a user's model that are held as functions: each gets a name, as ``ModelSpec`` wants.
+
+One that a process can import or load by its file is named so. Any other (a lambda, a function of a
+notebook or within another one) is kept here under a name of its own, which only this process knows:
+it serves ``virtual``, and a process of ``gloo`` says that it cannot be found.
 """
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 KINDS = ("mlp", "transformer", "llama", "own")
 ELEMENT_BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
@@ -35,7 +44,7 @@ class ModelSpec:
     Of kind ``own``, ``factory`` names what builds the model (see ``own``), and only ``dtype``
     counts; where it is a configuration of transformers, so do ``layers`` (one per stage: the cut),
     ``batch``, ``sequence`` and ``seed``.
-    With a ``vocabulary`` the first stage embeds words and the last scores them (``words``),
+    With a ``vocabulary`` the first stage embeds words and the last scores them (``layers``),
     ``tied`` by one matrix; ``num_stages`` is then filled in by ``on``.
     Weights and data follow from ``seed`` alone. Raises ``ValueError`` naming the field.
     """
@@ -194,3 +203,37 @@ class ModelSpec:
                 f"model layers must be one number or one per stage ({num_stages}), "
                 f"got {len(self.layers)}"
             )
+
+
+HELD = "held in this process"
+_held: dict[str, Callable[[], object]] = {}
+
+
+def name_of(factory: Callable[[], object]) -> str:
+    """``MODULE:FUNCTION`` or ``FILE.py:FUNCTION`` where that finds the same, else a name here."""
+    module, name = getattr(factory, "__module__", ""), getattr(factory, "__qualname__", "")
+    home = sys.modules.get(module or "")
+    if home is not None and name.isidentifier() and getattr(home, name, None) is factory:
+        file = getattr(home, "__file__", None)
+        if module != "__main__":
+            return f"{module}:{name}"
+        if file is not None and Path(file).suffix == ".py":
+            return f"{file}:{name}"
+    known = next((key for key, one in _held.items() if one is factory), None)
+    key = known or f"{HELD} ({len(_held)}):{name.rpartition('.')[2] or 'factory'}"
+    _held[key] = factory
+    return key
+
+
+def held_factory(path: str) -> Callable[[], object] | None:
+    """The function of a name that was given here; None for any other.
+
+    Raises ``ValueError`` where the name is one of another process.
+    """
+    if not path.startswith(HELD):
+        return None
+    if path not in _held:
+        raise ValueError(
+            f"model factory {path}: other processes cannot find it; put it into a module or a file"
+        )
+    return _held[path]

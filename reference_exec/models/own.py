@@ -6,7 +6,7 @@ a process of its own; ``hf:CONFIG.json`` names a configuration of transformers (
 must return the same weights and data each time: draw them from seeds of its own. What does not
 hold is refused by ``examined``.
 
-As a rank runs it, linears of a module can leave their weight gradients for W (``own_linear`` says
+As a rank runs it, linears of a module can leave their weight gradients for W (``linear`` says
 which). Their biases, and every other parameter, get their gradients in B or I: for a module without
 such linears I is the whole backward and W does nothing.
 """
@@ -25,14 +25,18 @@ import torch
 from torch import nn
 
 from bubbleproof.reference_exec.broken import BrokenProgram, first_line, of_model
-from bubbleproof.reference_exec.models.held_factories import held_factory
 from bubbleproof.reference_exec.models.hf_config import file_of, is_hf
 from bubbleproof.reference_exec.models.hf_decoder import hf_model
 from bubbleproof.reference_exec.models.layers import DTYPES, Prefix
-from bubbleproof.reference_exec.models.linear import WeightGradStore
-from bubbleproof.reference_exec.models.model_spec import ModelSpec
+from bubbleproof.reference_exec.models.linear import (
+    CurrentStore,
+    WeightGradStore,
+    defer,
+    is_linear,
+    restore,
+)
+from bubbleproof.reference_exec.models.model_spec import ModelSpec, held_factory
 from bubbleproof.reference_exec.models.own_checks import require_plain
-from bubbleproof.reference_exec.models.own_linear import CurrentStore, defer, is_linear, restore
 from bubbleproof.reference_exec.models.own_model import OwnModel as OwnModel
 
 

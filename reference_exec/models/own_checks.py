@@ -13,8 +13,8 @@ from torch.nn.parameter import is_lazy
 
 from bubbleproof.reference_exec.bits import same_bits
 from bubbleproof.reference_exec.broken import ModelFailed, of_model
-from bubbleproof.reference_exec.models.boundary import as_message
-from bubbleproof.reference_exec.models.own_linear import is_watched, watched
+from bubbleproof.reference_exec.models.layers import as_message
+from bubbleproof.reference_exec.models.linear import is_watched, watched
 
 TYPES = (torch.float32, torch.float64)  # a model in one may run in the other, which is told
 LINEARITY = 1e-3  # relative; a hook that is not linear is off by a good part of the gradient

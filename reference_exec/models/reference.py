@@ -1,4 +1,4 @@
-"""The reference models: stages of layers (``layers``, ``llama``), their data, and their losses.
+"""The reference models: stages of layers (``layers``), their data, and their losses.
 
 Everything follows from ``ModelSpec.seed`` and the stage's number, or the microbatch's and the
 optimizer step's, so each rank builds its own stages and the oracles build all of them, bit for bit
@@ -25,12 +25,20 @@ from torch.autograd.function import FunctionCtx
 
 from bubbleproof.reference_exec.broken import BrokenProgram, of_model
 from bubbleproof.reference_exec.models.examined import examined, own_layers
-from bubbleproof.reference_exec.models.layers import DTYPES, MLPLayer, Prefix, TransformerLayer
+from bubbleproof.reference_exec.models.layers import (
+    DTYPES,
+    EMBEDDING,
+    HEAD,
+    Embedding,
+    Head,
+    LlamaLayer,
+    MLPLayer,
+    Prefix,
+    TransformerLayer,
+)
 from bubbleproof.reference_exec.models.linear import DeferredLinear, WeightGradStore
-from bubbleproof.reference_exec.models.llama import LlamaLayer
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own import OwnLayer, description, own_batch
-from bubbleproof.reference_exec.models.words import EMBEDDING, HEAD, Embedding, Head
 
 Named = dict[tuple[int, str], torch.Tensor]  # by (stage, parameter name)
 _STREAMS = {"weights": 0, "input": 1, "target": 2, "tied": 3}

@@ -24,8 +24,12 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from bubbleproof.reference_exec.models.footprint import parameter_tensors, shares
-from bubbleproof.reference_exec.models.stage_flops import StageFlops, stage_flops
+from bubbleproof.reference_exec.models.footprint import (
+    StageFlops,
+    parameter_tensors,
+    shares,
+    stage_flops,
+)
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.theory.model.actions import NONE, Action, Kind
 

@@ -16,8 +16,7 @@ import numpy as np
 
 from bubbleproof.reference_exec.models.footprint import require_stages
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
-from bubbleproof.reference_exec.plans.loss_scale import LossScale
-from bubbleproof.reference_exec.plans.training import Training
+from bubbleproof.reference_exec.plans.training import LossScale, Training
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.placement import num_downward

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, replace
 
 import torch
 
+from bubbleproof.facts import Fact, FactSource, verdict
 from bubbleproof.reference_exec.bits import are_equal, same_bits
 from bubbleproof.reference_exec.drivers.gloo import run_gloo
 from bubbleproof.reference_exec.evidence.compare import summed_replicas
@@ -42,7 +43,7 @@ from bubbleproof.verify.communication.semantics import Semantics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TorchRuntimeReport:
+class TorchRuntimeReport(FactSource):
     """What PyTorch's runtime made of a program.
 
     ``replay_ok`` says that our own replay kept all its promises; ``gradients_equal`` and
@@ -72,6 +73,32 @@ class TorchRuntimeReport:
         """Whether every bit is ours, or explained by PyTorch's order of sums."""
         explained = self.gradients_equal or bool(self.reordered_stages)
         return self.replay_ok and self.gradients_as_added and self.losses_equal and explained
+
+    def facts(self) -> list[Fact]:
+        """What was expected of our ranks and of PyTorch's runtime, and what was found."""
+        where = f"PyTorch {self.torch_version}, {self.ranks} ranks, {self.model} {self.dtype}"
+        ours = "equal" if self.gradients_equal else f"{len(self.differing)} differ"
+        if not self.gradients_equal and self.reordered_stages:
+            stages = " ".join(map(str, self.reordered_stages))
+            ours += f": norms and biases of stages {stages} are summed in another order"
+        as_added, losses = (
+            "equal" if is_equal else "different"
+            for is_equal in (self.gradients_as_added, self.losses_equal)
+        )
+        bits = "equal bit for bit"
+        alone = f"{bits} to each microbatch alone, summed in PyTorch's order"
+        kept = "kept" if self.replay_ok else "broken"
+        explained = self.gradients_equal or bool(self.reordered_stages)
+        cells = (
+            ("our own replay", "keeps its promises", kept, self.replay_ok),
+            (f"gradients ({where})", f"{bits} to ours, where sums have our order", ours, explained),
+            ("gradients", alone, as_added, self.gradients_as_added),
+            ("losses", bits, losses, self.losses_equal),
+        )
+        return [
+            Fact(label=label, wanted=wanted, told=told, verdict=verdict(holds))
+            for label, wanted, told, holds in cells
+        ]
 
     def to_dict(self) -> dict[str, object]:
         """All fields and ``ok`` for JSON."""

@@ -4,7 +4,7 @@ Stages (parameters, buffers, constants, and what a user's stages make in their f
 the data of the batch do not count among live bytes later, for as long as they stay as they are
 (``ledger``); nor does what the host and shards keep. What else is made then counts from the first
 action on. All of it together is compared with what pipeline and model say of it
-(``plans.birth_bytes``).
+(``plans.state_bytes``).
 
 What was there before is none of it. Builds of a user's model may share tensors of their classes or
 their file; a write into one is noticed (``births``), unless a dry run has written it too: that is
@@ -19,14 +19,13 @@ from collections.abc import Iterable, Mapping, Sequence
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from bubbleproof.reference_exec.births import BIRTHS
+from bubbleproof.reference_exec.births import BIRTHS, constants_of
 from bubbleproof.reference_exec.ledger import Keys, Ledger, bytes_of, storage_key
 from bubbleproof.reference_exec.models.draws import kept_generators
 from bubbleproof.reference_exec.models.examined import examined
 from bubbleproof.reference_exec.models.own import build
 from bubbleproof.reference_exec.models.reference import Stage
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
-from bubbleproof.reference_exec.reachable import constants_of
 from bubbleproof.reference_exec.runtime.device import Device
 
 Refs = dict[int, StorageWeakRef]

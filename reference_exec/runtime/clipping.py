@@ -17,8 +17,8 @@ from collections.abc import Iterable, Mapping
 import torch
 
 from bubbleproof.reference_exec.models.footprint import parameter_tensors
+from bubbleproof.reference_exec.models.layers import HEAD
 from bubbleproof.reference_exec.models.reference import Named
-from bubbleproof.reference_exec.models.words import HEAD
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.stepping import stepping_stages, tied_stages
 

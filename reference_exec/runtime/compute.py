@@ -15,25 +15,99 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 import torch
+from torch import nn
 
 from bubbleproof.reference_exec.births import BIRTHS
 from bubbleproof.reference_exec.broken import BrokenProgram, of_model, require
 from bubbleproof.reference_exec.ledger import Hold, Ledger
 from bubbleproof.reference_exec.models.draws import drawing
+from bubbleproof.reference_exec.models.footprint import shares
 from bubbleproof.reference_exec.models.layers import Prefix
 from bubbleproof.reference_exec.models.linear import WeightGradStore
-from bubbleproof.reference_exec.models.reference import Named, Stage, gradients_of, microbatch_loss
-from bubbleproof.reference_exec.plans.replay_plan import Key, ReplayPlan, label
-from bubbleproof.reference_exec.runtime.batch import Batch
+from bubbleproof.reference_exec.models.reference import (
+    Named,
+    Stage,
+    gradients_of,
+    microbatch_input,
+    microbatch_loss,
+    microbatch_target,
+)
+from bubbleproof.reference_exec.plans.replay_plan import Key, ReplayPlan, key_of, label
 from bubbleproof.reference_exec.runtime.birth import Birth
 from bubbleproof.reference_exec.runtime.device import CPU, Device
 from bubbleproof.reference_exec.runtime.host import Host
-from bubbleproof.reference_exec.runtime.loss_scaling import first_gradient
+from bubbleproof.reference_exec.runtime.optimizers import first_gradient
 from bubbleproof.reference_exec.runtime.sliced import SlicedSample
 from bubbleproof.reference_exec.runtime.stage_shards import StageShards
-from bubbleproof.reference_exec.runtime.weight_parts import DeferredWeight
 from bubbleproof.reference_exec.saved import SampleStorages, SavedTensors
 from bubbleproof.theory.model.actions import NONE, Kind
+
+
+class DeferredWeight:
+    """One W to come: whole, or in ``num_parts`` parts where that is not 0.
+
+    ``weights`` are those of the stage's GEMMs, in the order of ``shares``.
+    """
+
+    def __init__(
+        self, store: WeightGradStore, weights: Sequence[nn.Parameter], num_parts: int
+    ) -> None:
+        self._store = store
+        self._num_parts = num_parts
+        self._left = {NONE: list(weights)}
+        if num_parts:
+            cut = shares(len(weights), num_parts)
+            self._left = {part: [weights[k] for k in share] for part, share in enumerate(cut)}
+
+    @property
+    def left(self) -> list[str]:
+        """What is still to run: ``W``, or ``W#0`` and so on."""
+        return ["W" if part == NONE else f"W#{part}" for part in self._left]
+
+    def run(self, label: str, part: int) -> None:
+        """Run one part (``NONE``: a W that is whole), called ``label`` in errors."""
+        if (part == NONE) == bool(self._num_parts) or part >= max(self._num_parts, 1):
+            cut = f"cut into {self._num_parts} parts" if self._num_parts else "whole"
+            raise BrokenProgram(f"{label} of a weight gradient that is {cut}")
+        require(part in self._left, f"{label} runs twice")
+        if weights := self._left.pop(part):
+            self._store.run(None if part == NONE else weights)
+
+
+class Batch:
+    """What the forwards of one rank take from outside: inputs on stage 0, targets on the last."""
+
+    def __init__(self, plan: ReplayPlan, rank: int, device: Device, replica: int = 0) -> None:
+        forwards = [a for a in plan.order(rank) if a.kind in (Kind.F, Kind.OVERLAP_F_B)]
+        self._inputs: dict[tuple[int, Key], torch.Tensor] = {}
+        self._targets: dict[tuple[int, Key], torch.Tensor] = {}
+        self.step = 0
+        drawn = sorted({key_of(action) for action in forwards})
+        for step, key in ((step, key) for step in range(plan.num_passes) for key in drawn):
+            part = (plan.sample(replica, key[1]), key[2], plan.num_slices)
+            if key[0] == 0:
+                given = microbatch_input(plan.spec, *part, step=step)
+                self._inputs[step, key] = device.put(given)
+            if key[0] == plan.num_stages - 1:
+                wanted = microbatch_target(plan.spec, *part, step=step)
+                self._targets[step, key] = device.put(wanted)
+
+    def tensors(self) -> list[torch.Tensor]:
+        """The data of all steps."""
+        return [*self._inputs.values(), *self._targets.values()]
+
+    def begin_pass(self, step: int) -> None:
+        """From now on the data are those of an optimizer step, counted from 0."""
+        self.step = step
+
+    def input(self, key: Key) -> torch.Tensor:
+        """The input of a forward on stage 0."""
+        return self._inputs[self.step, key]
+
+    def target(self, key: Key) -> torch.Tensor:
+        """What a forward on the last stage should put out."""
+        return self._targets[self.step, key]
+
 
 Gradients = Named
 Losses = dict[tuple[int, int, int], torch.Tensor]  # by (step, number in the whole batch, slice)

@@ -14,14 +14,16 @@ reported.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import torch
 
 from bubbleproof.reference_exec.births import BIRTHS
 from bubbleproof.reference_exec.broken import BrokenProgram, ModelFailed
+from bubbleproof.reference_exec.flop_count import FlopCount
 from bubbleproof.reference_exec.plans.predicted_work import ActionWork
 from bubbleproof.reference_exec.plans.replay_plan import TRANSFER_KINDS, ReplayPlan, key_of
 from bubbleproof.reference_exec.plans.state_bytes import StateAt
@@ -29,12 +31,77 @@ from bubbleproof.reference_exec.runtime.compute import Compute, Forward, Gradien
 from bubbleproof.reference_exec.runtime.device import CPU, Device
 from bubbleproof.reference_exec.runtime.peer_transfers import EvictLoad
 from bubbleproof.reference_exec.runtime.rank_messages import RankMessages, tag_of
-from bubbleproof.reference_exec.runtime.rank_work import RankWorkAccount
 from bubbleproof.reference_exec.runtime.replica_collectives import Collectives
 from bubbleproof.reference_exec.runtime.trace import TraceRow
 from bubbleproof.reference_exec.runtime.transport import BlockedAction, Transport
 from bubbleproof.reference_exec.runtime.updates import Updates
 from bubbleproof.theory.model.actions import Action, Kind
+
+T = TypeVar("T")
+Versions = dict[Hashable, tuple[int, int]]  # by gradient: which tensor, and its version
+
+
+class RankWorkAccount:
+    """The account of one rank; ``passes`` has the work of each action of each pass so far.
+
+    At the end of a pass stands what was done after its last action.
+    """
+
+    def __init__(self, compute: Compute) -> None:
+        self.passes: list[list[ActionWork]] = []
+        parameters = {p for stage in compute.stages.values() for p in stage.parameters()}
+        self._parameters = [(id(parameter), parameter) for parameter in parameters]
+        self._shards = compute.shards
+        self._count = FlopCount()
+        self._flops = 0
+        self._before: Versions = {}
+
+    def counted(self, events: Iterator[T]) -> Iterator[T]:
+        """The same events, with all that runs between them counted."""
+        while True:
+            with self._count:
+                try:
+                    event = next(events)
+                except StopIteration:
+                    return
+            yield event
+            del event  # it keeps its message
+
+    def begin_pass(self) -> None:
+        """Begin a pass, the gradients being what they are."""
+        self.passes.append([])
+        self._before = self._versions()
+
+    def end_action(self) -> None:
+        """Note what was done since this was called before."""
+        flops, versions = self._count.flops, self._versions()
+        before, gradients = self._before, 0
+        if versions != before:
+            changed = [(before.get(key), now) for key, now in versions.items()]
+            gradients = sum(self._additions(old, now) for old, now in changed if old != now)
+        self.passes[-1].append(ActionWork(flops - self._flops, gradients))
+        self._flops, self._before = flops, versions
+
+    def _versions(self) -> Versions:
+        found: Versions = {
+            key: (id(gradient), gradient._version)
+            for key, parameter in self._parameters
+            if (gradient := parameter.grad) is not None
+        }
+        for stage, shards in self._shards.items():
+            for key, buffer in shards.gradients.items():
+                found[stage, *key] = _FLAT, buffer.flat._version
+        return found
+
+    @staticmethod
+    def _additions(before: tuple[int, int] | None, now: tuple[int, int]) -> int:
+        """How many gradients were added to; of a flat buffer as many as its versions say."""
+        if now[0] != _FLAT:
+            return before != now
+        return now[1] - (0 if before is None else before[1])
+
+
+_FLAT = 0  # no tensor's id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -2,7 +2,7 @@
 
 Where they stand in the rank's program says ``stepping``. REDUCE_GRAD of a stage on two ranks sends
 this rank's gradients to the other and adds the other's to them, in the order of ranks, so that both
-step with the same sum and stay equal. Where embedding and head are tied (``words``), the ranks of
+step with the same sum and stay equal. Where embedding and head are tied (``layers``), the ranks of
 the first and the last stage do the same with the two gradients of their one matrix. A STEP takes
 the sum, or the rank's own gradient where there is none; a gradient that is computed later is lost
 to it. The gradients of replicas have been added by then, by the plan's own REDUCE_GRADs
@@ -28,9 +28,8 @@ from itertools import combinations
 import torch
 
 from bubbleproof.reference_exec.broken import BrokenProgram, require
-from bubbleproof.reference_exec.models.layers import DTYPES
+from bubbleproof.reference_exec.models.layers import DTYPES, EMBEDDING, HEAD
 from bubbleproof.reference_exec.models.reference import Named, gradients_of, trained, weights_of
-from bubbleproof.reference_exec.models.words import EMBEDDING, HEAD
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.state_bytes import StateBytes
 from bubbleproof.reference_exec.plans.stepping import TIE, stepping_ranks, tied_stages
@@ -45,12 +44,13 @@ from bubbleproof.reference_exec.runtime.clipping import (
 )
 from bubbleproof.reference_exec.runtime.compute import Compute
 from bubbleproof.reference_exec.runtime.device import DeviceLane
-from bubbleproof.reference_exec.runtime.loss_scaling import all_finite, unscaled
 from bubbleproof.reference_exec.runtime.optimizers import (
     Optimizer,
+    all_finite,
     kept_by,
     optimizer_of,
     step_with,
+    unscaled,
     walked,
 )
 from bubbleproof.reference_exec.runtime.transport import (

@@ -85,11 +85,10 @@ from bubbleproof.planners import PlanOptions
 from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
 from bubbleproof.planners.outcome import Outcome
 from bubbleproof.planners.planning import plan_cluster
-from bubbleproof.report.deployment_corners import deployment_corners
 from bubbleproof.report.html import paragraph, section
 from bubbleproof.report.html import table as table_of
 from bubbleproof.report.page import ReportPage
-from bubbleproof.report.plan_page import ranked_table
+from bubbleproof.report.plan_page import deployment_corners, ranked_table
 from bubbleproof.theory.pipelines.shapes.nearest_shape import nearest_change
 
 LETTERS = (

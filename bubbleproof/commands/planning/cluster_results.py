@@ -23,7 +23,7 @@ from bubbleproof.planners.cluster_planned import (
 )
 from bubbleproof.planners.outcome import Outcome
 from bubbleproof.report.amounts import Scale, ticks
-from bubbleproof.report.deployment_corners import Corner
+from bubbleproof.report.plan_page import Corner
 from bubbleproof.solvers import Status
 
 COLUMNS = ("deployment", "iteration (us)", "bound (us)", "MFU", "peak", "status", "why")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import HOLDS, print_json, print_table, say
-from bubbleproof.commands.replaying.evidence import print_failure
-from bubbleproof.commands.replaying.profile_options import PipelineOptions, ProfileRequest
+from bubbleproof.commands.replaying.replay_files import print_failure
+from bubbleproof.commands.replaying.replay_options import PipelineOptions, ProfileRequest
 from bubbleproof.commands.replaying.torch_limits import room_needed, torch_needed
 from bubbleproof.formats.errors import about
 from bubbleproof.formats.files import write_text

@@ -1,27 +1,41 @@
-"""``bubbleproof replay SCHEDULE``: run a verified schedule on torch and compare."""
+"""``bubbleproof replay SCHEDULE``: run a verified schedule on torch and compare.
+
+The model that a plan was made for, made small: what ``replay`` of a plan's folder trains.
+
+    kind      llama where the model is gated, else transformer; of experts, one block stands for all
+    heads     two of keys and values at most, and as many queries to each as planned
+    hidden    four numbers a head
+    layers    each stage's, divided by what leaves two to the largest, rounded up: an uneven cut
+              stays uneven where that is more than rounding
+    words     64 at most; tied where the model is
+
+Samples of a microbatch, their length, the type and the seed are those of the command.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from bubbleproof.commands.inputs import read_schedule_input
+from bubbleproof.commands.named_plan import plan_file, planned_of
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, say
-from bubbleproof.commands.replaying.evidence import (
-    evidence,
+from bubbleproof.commands.replaying.read_sharded import known_pipeline, read_to_replay
+from bubbleproof.commands.replaying.replay_files import (
     print_failure,
     print_report,
-    torch_evidence,
+    require_endings,
+    write_files,
 )
-from bubbleproof.commands.replaying.planned_model import with_planned_model
-from bubbleproof.commands.replaying.read_sharded import known_pipeline, read_to_replay
-from bubbleproof.commands.replaying.replay_files import require_endings, write_files
-from bubbleproof.commands.replaying.replay_options import ReplayRequest
+from bubbleproof.commands.replaying.replay_options import ModelOptions, ReplayRequest
 from bubbleproof.commands.replaying.torch_limits import room_needed, torch_needed
+from bubbleproof.facts import rows
 from bubbleproof.formats import ScheduleFile
+from bubbleproof.formats.plans.plan_folder import read_plan_at
+from bubbleproof.hand_over.handed import PlannedModel
 from bubbleproof.reference_exec.drivers.gloo_server import (
     FIRST_OPTIMIZER,
     start_server,
@@ -32,6 +46,56 @@ from bubbleproof.verify.communication.semantics import Semantics
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
+
+MOST_LAYERS, MOST_KV_HEADS, HEAD_WIDTH, MOST_WORDS = 2, 2, 4, 64
+_SIZES = ("model", "hidden", "layers", "heads", "kv_heads", "vocabulary", "tied")
+
+
+def with_planned_model(request: ReplayRequest) -> ReplayRequest:
+    """The request with the plan's model, where it names a plan of one and asks for no other."""
+    path = plan_file(request.schedule)
+    usual = ModelOptions()
+    if path is None or any(getattr(request.model, n) != getattr(usual, n) for n in _SIZES):
+        return request
+    planned = planned_of(read_plan_at(path))
+    if planned is None:
+        return request
+    small = scaled(planned, request.model)
+    name = planned.model.name or "the planned model"
+    say(
+        f"{name} is replayed small: {small.model}, layers {small.layers}, hidden {small.hidden}, "
+        f"heads {small.heads}, vocabulary {small.vocabulary} (--model says another)"
+    )
+    return replace(request, model=small)
+
+
+def scaled(planned: PlannedModel, given: ModelOptions) -> ModelOptions:
+    """The small model, see above; what it does not say is as ``given``."""
+    model = planned.model
+    kv = model.kv_heads or model.heads
+    kv_heads = min(kv, MOST_KV_HEADS)
+    heads = kv_heads * max(model.heads // kv, 1)
+    return replace(
+        given,
+        model="llama" if model.gated else "transformer",
+        hidden=HEAD_WIDTH * heads,
+        layers=",".join(map(str, small_cut(planned.layers))),
+        heads=heads,
+        kv_heads=kv_heads,
+        vocabulary=min(model.vocabulary, MOST_WORDS),
+        tied=model.tied and len(planned.layers) > 1,
+    )
+
+
+def small_cut(layers: Sequence[int]) -> tuple[int, ...]:
+    """The layers of each stage, the largest with two at most.
+
+    >>> small_cut((20, 20)), small_cut((5, 10, 10, 4)), small_cut((1, 1))
+    ((2, 2), (1, 2, 2, 1), (1, 1))
+    """
+    divisor = max(-(-max(layers) // MOST_LAYERS), 1)
+    return tuple(max(-(-count // divisor), 1) for count in layers)
+
 
 BACKEND = "torch-runtime"
 OWN_BACKENDS = ("virtual", "gloo")
@@ -63,9 +127,8 @@ def run_replay(request: ReplayRequest) -> int:
             report = replay_given(given, request)
     except RuntimeError as error:  # a stalled or failed rank
         return print_failure(given.name, str(error), json=request.output.json)
-    rows = evidence(report)
     status = print_report(given.name, report, json=request.output.json)
-    write_files(request, given, report, rows)
+    write_files(request, given, report)
     return status
 
 
@@ -172,7 +235,5 @@ def run_replay_torch(request: ReplayRequest) -> int:
     if request.output.json:
         print_json({"name": given.name, **report.to_dict()})
     else:
-        print_table(
-            given.name, ("evidence", "expected", "found", "verdict"), torch_evidence(report)
-        )
+        print_table(given.name, report.columns, rows(report.facts()))
     return HOLDS if report.ok else BROKEN

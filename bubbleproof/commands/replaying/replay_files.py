@@ -1,4 +1,4 @@
-"""What a replay leaves on disk: its file, its page and its trace (``-o``)."""
+"""What a replay leaves: its evidence as printed, its file, its page and its trace (``-o``)."""
 
 from __future__ import annotations
 
@@ -6,31 +6,46 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bubbleproof.commands.options.targets import written_together
-from bubbleproof.commands.output import say
+from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_list, print_table, say
 from bubbleproof.commands.replaying.replay_options import ReplayRequest
 from bubbleproof.formats import ScheduleFile
-from bubbleproof.reference_exec.evidence.machine_versions import ReplayMachine, this_machine
+from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 from bubbleproof.reference_exec.evidence.measured import measured_schedule
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
-from bubbleproof.reference_exec.evidence.unchecked import not_checked
-from bubbleproof.reference_exec.models.model_spec import ModelSpec
+from bubbleproof.report.document import replay_rows
 from bubbleproof.report.extras import require_drawing
-from bubbleproof.report.measured_trace import write_measured_trace
-from bubbleproof.report.replay_json import replay_content, write_replay
-from bubbleproof.report.replay_page import ReplayPage, write_replay_page
-from bubbleproof.report.table_rows import ReplayRow
-from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.report.replay_json import (
+    ReplayAccount,
+    replay_content,
+    write_measured_trace,
+    write_replay,
+)
+from bubbleproof.report.replay_page import write_replay_page
 
 ENDINGS = (".html", ".perfetto.json", ".json")
-_CLOCKS = {
-    "virtual": "Ranks took turns in one process: no two bars overlap in time, and the whole is as "
-    "long as all ranks' work together.",
-    "gloo": "Each rank is a process; all read the machine's one monotonic clock. A bar begins "
-    "where its action had the message it waited for.",
-    "nccl": "Times of the host's calls, by each machine's own monotonic clock; a GPU computes "
-    "later than it is told to.",
-}
-_FIRST = " Of the replicas it is the first."
+
+
+def print_report(name: str, report: ReplayReport, *, json: bool) -> int:
+    """Print the evidence; the exit status."""
+    if json:
+        print_json({"name": name, **report.to_dict()})
+    else:
+        title = f"{name} (UNSAFE: run without being verified)" if report.unsafe else name
+        print_table(title, report.columns, replay_rows(report))
+        print_list("Not as the model's configuration has it", report.model_notes)
+        print_list("Of the stages", report.weight_backward)
+        print_list("Not shown by gradients and losses", report.alike)
+        print_list("Not counted among live bytes", report.not_counted)
+        print_list("Not counted as work", report.not_counted_work)
+    return HOLDS if report.ok else BROKEN
+
+
+def print_failure(name: str, why: str, *, json: bool) -> int:
+    """Say why a run ended before it had shown anything: which rank, and where. The exit status."""
+    say(why)
+    if json:
+        print_json({"name": name, "ok": False, "failures": [why]})
+    return BROKEN
 
 
 def require_endings(targets: Sequence[str]) -> None:
@@ -42,78 +57,24 @@ def require_endings(targets: Sequence[str]) -> None:
     require_drawing(targets)
 
 
-def write_files(
-    request: ReplayRequest, given: ScheduleFile, report: ReplayReport, rows: Sequence[ReplayRow]
-) -> None:
+def write_files(request: ReplayRequest, given: ScheduleFile, report: ReplayReport) -> None:
     """Write what each target's ending asks for, and say so but where JSON is printed."""
-    spec = request.model.spec()
-    schedule = given.timed_roughly() if report.unsafe else given.timed()
-    machine, left_open = this_machine(), not_checked(report)
+    told = ReplayAccount(
+        name=given.name,
+        report=report,
+        spec=request.model.spec(),
+        problem=given.problem,
+        schedule=given.timed_roughly() if report.unsafe else given.timed(),
+        machine=this_machine(),
+    )
     with written_together(None, *request.targets) as (_, *new):
         for target in new:
             if target.name.endswith(".html"):
-                write_replay_page(target, _page(given, schedule, report, spec, rows, machine))
+                write_replay_page(target, told)
             elif target.name.endswith(".perfetto.json"):
-                measured = measured_schedule(given.problem, schedule, report.traces)
+                measured = measured_schedule(told.problem, told.schedule, report.traces)
                 write_measured_trace(target, *measured, report.traces)
             else:
-                told = (given.name, report, spec, given.problem, schedule)
-                write_replay(target, replay_content(*told, machine=machine, not_checked=left_open))
+                write_replay(target, replay_content(told))
     for written in () if request.output.json else request.targets:
         say(f"wrote {Path(written)}")
-
-
-def _page(
-    given: ScheduleFile,
-    schedule: Schedule,
-    report: ReplayReport,
-    spec: ModelSpec,
-    rows: Sequence[ReplayRow],
-    machine: ReplayMachine,
-) -> ReplayPage:
-    ran = bool(report.traces)
-    return ReplayPage(
-        title=f"Replay of {given.name}",
-        headline=_headline(report),
-        summary=_summary(report, spec),
-        evidence=tuple(rows),
-        failures=report.failures,
-        predicted=(given.problem, schedule),
-        measured=measured_schedule(given.problem, schedule, report.traces) if ran else None,
-        clock=_CLOCKS[report.backend] + _FIRST * (report.data_parallel > 1),
-        traces=report.traces,
-        not_checked=not_checked(report),
-        not_counted=report.not_counted,
-        not_counted_work=report.not_counted_work,
-        versions=(
-            *machine.versions.items(),
-            ("machine", f"{machine.cores} cores ({machine.processor}), {machine.memory_text}"),
-        ),
-    )
-
-
-def _headline(report: ReplayReport) -> str:
-    """What it came to, in a line."""
-    if report.ok:
-        return f"Every promise holds: {report.microbatches} microbatches on {_processes(report)}."
-    return f"{len(report.failures)} of the promises are broken, see below."
-
-
-def _processes(report: ReplayReport) -> str:
-    replicas = f"{report.data_parallel} replicas of " if report.data_parallel > 1 else ""
-    return f"{replicas}{report.ranks} ranks"
-
-
-def _summary(report: ReplayReport, spec: ModelSpec) -> tuple[tuple[str, str], ...]:
-    shape = f"batch {spec.batch}, sequence {spec.sequence}, hidden {spec.hidden}"
-    unsafe = " UNSAFE: run without being verified." if report.unsafe else ""
-    return (
-        ("verdict", ("every promise holds" if report.ok else "a promise is broken") + unsafe),
-        ("ran on", f"{report.backend}, {report.device}, {_processes(report)}"),
-        ("communication", ": ".join(filter(None, (report.semantics, report.semantics_why)))),
-        ("pipeline", f"{report.stages} stages, {report.microbatches} microbatches"),
-        ("model", f"{spec.kind}, {shape}, layers {spec.layers}, {report.precision}"),
-        ("seeds", f"interleaving {report.seed}, model and data {spec.seed}"),
-        ("losses", " ".join(f"{loss:.6g}" for loss in report.losses[:16])),
-        ("seconds", f"{report.seconds:.3f}, start of the ranks included"),
-    )

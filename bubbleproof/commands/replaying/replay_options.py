@@ -1,4 +1,7 @@
-"""The options of ``replay``: the run, the model (as in ``profile``), its training, the messages."""
+"""The options of ``replay``: the run, the model (as in ``profile``), its training, the messages.
+
+The options of ``profile``: the pipeline, how it is measured, and the model.
+"""
 
 from __future__ import annotations
 
@@ -135,8 +138,7 @@ class TrainingOptions(OptionGroup):
 
     def asked(self) -> Training | None:
         """The training that is asked for, None where nothing is. Raises ``ValueError``."""
-        from bubbleproof.reference_exec.plans.loss_scale import LossScale
-        from bubbleproof.reference_exec.plans.training import Training
+        from bubbleproof.reference_exec.plans.training import LossScale, Training
 
         counts = (self.optimizer, self.steps, self.learning_rate, self.accumulate)
         collective = (self.clip, self.loss_scale)
@@ -230,3 +232,43 @@ class ReplayRequest(OptionGroup):
     def targets(self) -> Sequence[str]:
         """The files to write (``replay_files``)."""
         return self.output.output or ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineOptions(OptionGroup):
+    """The pipeline of the problem that is written."""
+
+    HEADING: ClassVar[str] = "Pipeline"
+
+    ranks: Annotated[int, Option(help="Ranks of the pipeline.")]
+    microbatches: Annotated[int, Option(help="Microbatches of a step.")]
+    chunks: Annotated[int, Option(help="Stages per rank.")] = 1
+    placement: Annotated[str, Option(help="loop or wave.")] = "loop"
+    whole: Annotated[bool, Option(help="Whole backwards, not I and W.")] = False
+    latency: Annotated[int, Option(help="Ticks of a message; not measured.")] = 0
+    capacity: Annotated[str | None, Option(help='Memory of each rank such as "80 GiB".')] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasurementOptions(OptionGroup):
+    """How its stages are measured; ``tick`` None is one that fits the times."""
+
+    HEADING: ClassVar[str] = "Measurement"
+
+    device: Annotated[str, Option(help="cpu or cuda.")] = "cpu"
+    warmup: Annotated[int, Option(help="Rounds that are not counted.")] = 3
+    repeats: Annotated[int, Option(help="Rounds whose median is taken.")] = 10
+    tick: Annotated[
+        str | None, Option(help="Length of a tick such as 10us (default: one that fits).")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileRequest(OptionGroup):
+    """The model, the pipeline, how to measure it, and where the problem goes."""
+
+    output: Annotated[str, Option("-o", help="The problem file to write (.toml)."), Target.FILE]
+    pipeline: PipelineOptions
+    measurement: MeasurementOptions
+    model: ModelOptions
+    json: Json = False

@@ -19,14 +19,13 @@ from functools import partial
 
 from bubbleproof.commands.options.targets import require_writable
 from bubbleproof.commands.output import BROKEN, INTERRUPTED, UNUSABLE, print_json, refuse, say
-from bubbleproof.commands.replaying.evidence import evidence, print_report
 from bubbleproof.commands.replaying.read_sharded import known_pipeline, read_to_replay
-from bubbleproof.commands.replaying.replay_files import write_files
+from bubbleproof.commands.replaying.replay_files import print_report, write_files
 from bubbleproof.commands.replaying.replay_options import ReplayRequest
 from bubbleproof.formats import ScheduleFile
-from bubbleproof.reference_exec.drivers.agreement import Paper
-from bubbleproof.reference_exec.drivers.identity import (
+from bubbleproof.reference_exec.drivers.agreement import (
     IdentityPart,
+    Paper,
     content_digest,
     model_parts,
     own_files,
@@ -171,9 +170,8 @@ def _replayed(request: ReplayRequest, ready: _Ready, processes: Processes) -> in
             allocator_peak_bytes=processes.peak_bytes,
             semantics_why=ready.semantics_why,
         )
-    rows = evidence(report)
     status = print_report(ready.given.name, report, json=request.output.json)
-    write_files(request, ready.given, report, rows)
+    write_files(request, ready.given, report)
     return status
 
 

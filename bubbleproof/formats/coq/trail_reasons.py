@@ -26,7 +26,7 @@ Key = tuple[str, int, int]  # what a fact is about: (LOW, t, 0), (HIGH, t, 0) or
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
+class TrailFact:
     """Something known, with its value (ticks, or 1), the step that shows it, and what that needs.
 
     ``step`` is empty for what is supposed, or what a lemma of one literal says.
@@ -51,7 +51,7 @@ class RememberedReasons:
 
     def __init__(self, problem: Problem, limit: int) -> None:
         self.ticks: list[int] = problem.duration.tolist()
-        self.facts, self.known = list[Fact](), dict[Key, int]()
+        self.facts, self.known = list[TrailFact](), dict[Key, int]()
         self.undo: list[tuple[Key, int | None]] = []
         self.clauses: list[tuple[Literal, ...]] = []
         self.clauses_of: dict[int, set[int]] = defaultdict(set)  # by task
@@ -112,7 +112,7 @@ class RememberedReasons:
         if old is not None and not self._is_more(key, value, self.facts[old].value):
             return
         sure = sure and all(self.facts[each].is_sure for each in needs)
-        self.facts.append(Fact(value=value, step=step, needs=needs, is_sure=sure))
+        self.facts.append(TrailFact(value=value, step=step, needs=needs, is_sure=sure))
         self.undo.append((key, old))
         self.known[key] = len(self.facts) - 1
         self.queue.append(key)
@@ -220,7 +220,7 @@ class RememberedReasons:
         if onward != b:
             step = f"Carry {task_text(a)} {task_text(onward)} {task_text(b)}"
             needs = self.path(a, onward), self.path(onward, b)
-        self.facts.append(Fact(value=1, step=step, needs=needs, is_sure=True))
+        self.facts.append(TrailFact(value=1, step=step, needs=needs, is_sure=True))
         self.paths[a, b] = len(self.facts) - 1
         return self.paths[a, b]
 

@@ -1,5 +1,5 @@
 // The viewer in a notebook, as anywidget asks for it: the model's traits are drawn, and what a reader
-// chooses goes back into it. The names of the traits are those of notebook/schedule_widget.py.
+// chooses goes back into it. The names of the traits are those of schedule_widget.py.
 
 // Whether the notebook around is dark: Jupyter's, VS Code's and marimo's mark, else the reader's wish.
 function isDarkAround() {

@@ -1,0 +1,151 @@
+"""Facts: what a result says, stated once, of which every form that it takes is made.
+
+A result is a ``FactSource``: its ``facts`` are all that it says, in the order in which people read
+them. A table on a terminal or a page has the ``rows`` of those with a label; a JSON object is the
+``tree`` of those with a key; ``broken`` are the sentences for what is not as it should be; a
+notebook shows the rows, and ``to_frame`` has them for pandas. So a command prints a result, writes
+its file and its page without knowing what the result is about, and what is new to say is one more
+fact. ``reference_exec.evidence.replay_report`` is the first such result.
+
+>>> found = [
+...     Fact(key="peaks.measured", label="peak bytes", value=(8, 4), expected=(8, 5),
+...          verdict=VIOLATED, detail=("rank 1 held 4 bytes, 5 were predicted",)),
+...     Fact(key="peaks.allocator", value=()),
+... ]
+>>> rows(found)
+[('peak bytes', '8 5', '8 4', 'violated')]
+>>> tree(found)
+{'peaks': {'measured': (8, 4), 'predicted': (8, 5), 'allocator': ()}}
+>>> broken(found)
+('rank 1 held 4 bytes, 5 were predicted',)
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    import pandas  # type: ignore[import-untyped]  # it has no types of its own
+
+HOLDS, VIOLATED = "holds", "violated"
+UNDECIDABLE, NOT_ASKED = "undecidable", "not asked"
+FactCells = tuple[str, str, str, str]  # label, expected, value, verdict
+MEASURED, PREDICTED = "measured", "predicted"  # how keys of a comparison end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One thing that a result says.
+
+    ``key`` is its place in JSON, with dots; one without a key is no part of it. ``label`` says to
+    people what it is; one without a label has no row. ``value`` is exact, in ``unit``, and
+    ``expected`` what it was to be, which JSON has where the key ends in ``measured``; ``told`` and
+    ``wanted`` say both in words, where their digits do not. ``verdict`` is a word such as
+    ``holds``; ``detail`` has a sentence for each way in which the fact is not as it should be.
+    """
+
+    key: str = ""
+    label: str = ""
+    value: object = None
+    unit: str = ""
+    expected: object = None
+    told: str = ""
+    wanted: str = ""
+    verdict: str = ""
+    detail: tuple[str, ...] = ()
+
+    @property
+    def cells(self) -> FactCells:
+        """What people read of it."""
+        told, wanted = self.told or _text(self.value), self.wanted or _text(self.expected)
+        return self.label, self._in_unit(wanted), self._in_unit(told), self.verdict
+
+    def _in_unit(self, text: str) -> str:
+        return f"{text} {self.unit}" if text and self.unit else text
+
+
+class FactSource(ABC):
+    """A result that states facts."""
+
+    __slots__ = ()
+    columns: ClassVar[FactCells] = ("evidence", "expected", "found", "verdict")
+
+    @abstractmethod
+    def facts(self) -> Sequence[Fact]:
+        """All that it says."""
+
+    def to_frame(self) -> pandas.DataFrame:
+        """A row for each fact with a label, by key and with the exact value."""
+        import pandas
+
+        cells = [
+            (fact.key, *fact.cells, fact.value, fact.unit) for fact in self.facts() if fact.label
+        ]
+        return pandas.DataFrame(cells, columns=["key", *self.columns, "value", "unit"])
+
+    def _repr_html_(self) -> str:
+        """The rows as a table, for notebooks."""
+        head = _html_row("th", self.columns)
+        return f"<table>{head}{''.join(_html_row('td', row) for row in rows(self.facts()))}</table>"
+
+
+def verdict(is_so: bool) -> str:
+    """The word for what holds or does not."""
+    return HOLDS if is_so else VIOLATED
+
+
+def rows(facts: Iterable[Fact]) -> list[FactCells]:
+    """What people read: label, expected, found, verdict."""
+    return [fact.cells for fact in facts if fact.label]
+
+
+def tree(facts: Iterable[Fact]) -> dict[str, object]:
+    """Values by key, one object within another at each dot; what is not finite is None."""
+    found: dict[str, object] = {}
+    for fact in facts:
+        if fact.key:
+            _put(found, fact.key, fact.value)
+        if fact.key.endswith(MEASURED):
+            _put(found, fact.key.removesuffix(MEASURED) + PREDICTED, fact.expected)
+    return found
+
+
+def broken(facts: Iterable[Fact]) -> tuple[str, ...]:
+    """The sentences for what is not as it should be."""
+    return tuple(sentence for fact in facts for sentence in fact.detail)
+
+
+def valued(group: str, **values: object) -> Iterator[Fact]:
+    """Facts of a group that stand in JSON alone."""
+    return (Fact(key=f"{group}.{name}", value=value) for name, value in values.items())
+
+
+def _put(found: dict[str, object], key: str, value: object) -> None:
+    *places, last = key.split(".")
+    for place in places:
+        inner = found.setdefault(place, {})
+        assert isinstance(inner, dict), f"{key} is within a value"
+        found = inner
+    found[last] = _finite(value)
+
+
+def _finite(value: object) -> object:
+    """A value as JSON can write it."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return [*map(_finite, value)] if type(value) is tuple and value else value
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _html_row(kind: str, cells: Sequence[str]) -> str:
+    return f"<tr>{''.join(f'<{kind}>{escape(cell)}</{kind}>' for cell in cells)}</tr>"
