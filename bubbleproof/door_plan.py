@@ -79,7 +79,7 @@ def plan(
     """
     from bubbleproof.formats import read_problem
     from bubbleproof.formats.clusters.cluster_toml import is_cluster_file
-    from bubbleproof.formats.sizes_and_rates import bytes_of
+    from bubbleproof.formats.values import bytes_of
     from bubbleproof.planners import PlanOptions
     from bubbleproof.planners import plan as search
     from bubbleproof.theory.pipelines.placement import PLACEMENTS

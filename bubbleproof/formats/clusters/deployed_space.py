@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 from bubbleproof.costs.cluster_layers import ClusterLayers
 from bubbleproof.costs.combinations import CombinationCosts
 from bubbleproof.formats.errors import UnusableInput, values_at
-from bubbleproof.formats.exact_numbers import LARGEST
 from bubbleproof.formats.plans.listed_shapes import listed_space, refuse_strangers, stage_values
-from bubbleproof.formats.sizes import refuse_overflow, refuse_oversize
+from bubbleproof.formats.sizes import LARGEST, refuse_overflow, refuse_oversize
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.layer_cuts import LayerPart
 from bubbleproof.theory.pipelines.shapes.plan_space import WHOLE, PlanSpace
