@@ -113,9 +113,8 @@ def plan(
 
 
 def _of_cluster(path: str, options: PlanOptions) -> ClusterPlan | NoClusterPlan:
-    from bubbleproof.formats.clusters.cluster_deployments import all_counted
     from bubbleproof.formats.clusters.cluster_toml import read_cluster_file
-    from bubbleproof.formats.clusters.deployed_space import deployed_space
+    from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
     from bubbleproof.planners.planning import plan_cluster
 
     file = read_cluster_file(path)

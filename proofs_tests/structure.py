@@ -41,7 +41,7 @@ SENTENCES = {
     "optimal for this shape": ("verify.certificates.certificate_rule",),
     "optimal over these choices": ("verify.candidates.plan_rule",),
     "optimal over these deployments and choices": (
-        "verify.candidates.plan_rule", "formats.clusters.cluster_deployments",
+        "verify.candidates.plan_rule", "formats.clusters.deployed_space",
     ),
 }  # fmt: skip
 _QUIET = {

@@ -15,8 +15,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic_core import ErrorDetails
 
 from bubbleproof.formats.errors import UnusableInput, quoted, values_at
-from bubbleproof.formats.layouts.nearest_words import unknown_key
 from bubbleproof.formats.sizes import LARGEST
+from bubbleproof.theory.near_names import nearest_name
 
 Whole = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
 Count = Annotated[int, Field(ge=1, le=LARGEST)]
@@ -218,3 +218,12 @@ def _expectation(detail: ErrorDetails) -> str:
         return "more entries"
     words = _EXPECTED.get(detail["type"], "another kind of value")  # never pydantic's own
     return words.format(**detail.get("ctx", {}))
+
+
+def unknown_key(where: str, key: str, known: Iterable[str]) -> UnusableInput:
+    """The error for a key that is none of ``known``, naming the nearest one."""
+    names = list(known)
+    close = nearest_name(key, names)
+    hint = f"; did you mean {close!r}?" if close else ""
+    listed = ", ".join(names[:20])
+    return UnusableInput(where, f"one of the keys {listed}", quoted(key) + hint)

@@ -1,7 +1,7 @@
 """Problem files that start from a model and a cluster.
 
 ``read_cluster_file`` reads the tables of ``formats.layouts.cluster_layout``; the problem of one of
-their deployments is told by ``formats.clusters.deployed_problem``.
+their deployments is told by ``formats.clusters.deployed_content``.
 """
 
 from __future__ import annotations
