@@ -21,7 +21,7 @@ from bubbleproof.costs.times.card_files import card
 from bubbleproof.costs.times.cross_validation import HeldOutEstimate, cross_validated
 from bubbleproof.costs.times.estimation import estimated_ms, estimates
 from bubbleproof.costs.times.job_rows import JobRow
-from bubbleproof.formats.clusters.iteration_rows import read_rows
+from bubbleproof.formats.clusters.hardware_toml import read_rows
 
 CARDS = {"megatron-deepspeed": "a100-80gb", "megatron-core": "b200"}
 PICTURE = "cost-model.png"

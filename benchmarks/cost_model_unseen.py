@@ -28,7 +28,7 @@ from benchmarks.markdown import markdown_table
 from bubbleproof.costs.times.calibration import Calibration
 from bubbleproof.costs.times.estimation import Estimate, estimates
 from bubbleproof.costs.times.job_rows import JobRow
-from bubbleproof.formats.clusters.iteration_rows import read_rows
+from bubbleproof.formats.clusters.hardware_toml import read_rows
 
 FOLDER = Path(__file__).parent
 B200 = """

@@ -31,8 +31,7 @@ from bubbleproof.formats import (
 )
 from bubbleproof.formats.certificate_json import certificate_content
 from bubbleproof.formats.clusters.cluster_toml import read_cluster_file
-from bubbleproof.formats.clusters.hardware_toml import CALIBRATED, read_hardware
-from bubbleproof.formats.clusters.iteration_rows import read_rows
+from bubbleproof.formats.clusters.hardware_toml import CALIBRATED, read_hardware, read_rows
 from bubbleproof.formats.clusters.model_toml import read_model
 from bubbleproof.formats.flight_recorder import read_dump
 from bubbleproof.formats.plans.bundle_json import read_bundle

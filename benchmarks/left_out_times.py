@@ -24,7 +24,7 @@ from bubbleproof.costs.times.estimation import estimated_ms
 from bubbleproof.costs.times.fitted_constants import CONSTANTS
 from bubbleproof.costs.times.job_rows import JobRow
 from bubbleproof.costs.times.software import software
-from bubbleproof.formats.clusters.iteration_rows import read_rows
+from bubbleproof.formats.clusters.hardware_toml import read_rows
 
 ROWS = Path(__file__).with_name("h100_rows.csv")
 CARD = "h100"

@@ -18,9 +18,8 @@ from bubbleproof.commands.planning.own_run import OwnRun, changed, own_run
 from bubbleproof.commands.planning.restriction import restriction_of
 from bubbleproof.costs.time_parts import TimeParts, time_parts
 from bubbleproof.costs.utilisation import teraflops
-from bubbleproof.formats.clusters.cluster_deployments import all_counted
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
-from bubbleproof.formats.clusters.deployed_space import deployed_space
+from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
 from bubbleproof.formats.clusters.own_configuration import own_configuration
 from bubbleproof.formats.plans.plan_folder import winner_schedule
 from bubbleproof.hand_over.handed import HandedSchedule, PlannedModel

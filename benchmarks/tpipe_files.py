@@ -21,7 +21,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from benchmarks.paper_files import head, path_of, plan_of, write
-from bubbleproof.costs.layer_flops import layer_flops
+from bubbleproof.costs.model_costs import layer_flops
 from bubbleproof.costs.saved_bytes import message_bytes
 from bubbleproof.costs.state import stage_weights, state_bytes
 from bubbleproof.costs.weights import layer_weights

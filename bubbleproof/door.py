@@ -90,7 +90,7 @@ def solve(
     TypeError, ValueError
         For what is no problem, or for an option of another type or out of range.
     """
-    from bubbleproof.formats.sizes_and_rates import bytes_of
+    from bubbleproof.formats.values import bytes_of
     from bubbleproof.solvers import SolveOptions
     from bubbleproof.solvers import solve as search
     from bubbleproof.solvers.options import goal

@@ -36,8 +36,7 @@ def estimate(rows: FilePath, hardware: FilePath) -> list[Estimate]:
         In one line, for rows or hardware that are not usable.
     """
     from bubbleproof.costs.times.estimation import estimates
-    from bubbleproof.formats.clusters.hardware_toml import read_hardware
-    from bubbleproof.formats.clusters.iteration_rows import read_rows
+    from bubbleproof.formats.clusters.hardware_toml import read_hardware, read_rows
 
     by = read_hardware(path_text(hardware, asker="estimate"))
     return estimates(read_rows(path_text(rows, asker="estimate"), measured=False), by)

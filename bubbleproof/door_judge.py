@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from bubbleproof.arguments import FilePath, path_text, wrong
-from bubbleproof.formats.clusters.cluster_deployments import all_counted
 from bubbleproof.formats.clusters.cluster_toml import cluster_file_of_text
-from bubbleproof.formats.clusters.deployed_problem import deployed_text
-from bubbleproof.formats.clusters.numbered_deployments import deployments
+from bubbleproof.formats.clusters.deployed_content import deployed_text, deployments
+from bubbleproof.formats.clusters.deployed_space import all_counted
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.files import os_reason
 from bubbleproof.formats.plans.bundle_json import write_bundle, write_deployment_bundles

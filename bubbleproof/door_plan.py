@@ -79,7 +79,7 @@ def plan(
     """
     from bubbleproof.formats import read_problem
     from bubbleproof.formats.clusters.cluster_toml import is_cluster_file
-    from bubbleproof.formats.sizes_and_rates import bytes_of
+    from bubbleproof.formats.values import bytes_of
     from bubbleproof.planners import PlanOptions
     from bubbleproof.planners import plan as search
     from bubbleproof.theory.pipelines.placement import PLACEMENTS
@@ -113,9 +113,8 @@ def plan(
 
 
 def _of_cluster(path: str, options: PlanOptions) -> ClusterPlan | NoClusterPlan:
-    from bubbleproof.formats.clusters.cluster_deployments import all_counted
     from bubbleproof.formats.clusters.cluster_toml import read_cluster_file
-    from bubbleproof.formats.clusters.deployed_space import deployed_space
+    from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
     from bubbleproof.planners.planning import plan_cluster
 
     file = read_cluster_file(path)

@@ -42,7 +42,7 @@ SENTENCES = {
     "optimal over these choices": ("verify.candidates.plan_rule",),
     "optimal over these deployments and choices": (
         "verify.candidates.plan_rule", "verify.candidates.deployment_bundles",
-        "formats.clusters.cluster_deployments",
+        "formats.clusters.deployed_space",
     ),
 }  # fmt: skip
 _QUIET = {

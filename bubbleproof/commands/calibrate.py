@@ -11,8 +11,12 @@ from bubbleproof.costs.times.calibration import Calibration, calibrate, num_fitt
 from bubbleproof.costs.times.cross_validation import HeldOutEstimate, mean_error
 from bubbleproof.costs.times.estimation import estimated_ms
 from bubbleproof.costs.times.fitted_constants import CONSTANTS
-from bubbleproof.formats.clusters.hardware_toml import hardware_path, hardware_text, known_card
-from bubbleproof.formats.clusters.iteration_rows import read_rows
+from bubbleproof.formats.clusters.hardware_toml import (
+    hardware_path,
+    hardware_text,
+    known_card,
+    read_rows,
+)
 from bubbleproof.formats.files import write_text
 
 NEAREST = (

@@ -32,7 +32,7 @@ from bubbleproof.costs import Deployment, Flops, ModelCosts, Transformer, known_
 from bubbleproof.costs.combinations import Combination, CombinationCosts, counted
 from bubbleproof.costs.deployment import COUNTS
 from bubbleproof.formats.clusters.cluster_toml import SIZES, has_cluster, read_cluster_file
-from bubbleproof.formats.clusters.deployed_problem import deployed_text
+from bubbleproof.formats.clusters.deployed_content import deployed_text
 from bubbleproof.formats.clusters.model_toml import read_model
 from bubbleproof.formats.errors import about, one_line, quoted
 from bubbleproof.formats.files import write_text

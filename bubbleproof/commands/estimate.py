@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from bubbleproof.commands.output import HOLDS, print_json, print_table
 from bubbleproof.costs.times.estimation import Estimate, estimates
 from bubbleproof.costs.times.job_rows import JobRow
-from bubbleproof.formats.clusters.hardware_toml import read_hardware
-from bubbleproof.formats.clusters.iteration_rows import read_rows
+from bubbleproof.formats.clusters.hardware_toml import read_hardware, read_rows
 
 
 def run_estimate(rows: str, hardware: str, json: bool) -> int:

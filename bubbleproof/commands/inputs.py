@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from bubbleproof.formats.errors import UnusableInput
-from bubbleproof.formats.plans.plan_names import PLAN_NAME, SCHEDULE_NAME
+from bubbleproof.formats.files import PLAN_NAME, SCHEDULE_NAME
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.formats.timed_table import read_timed_table, timed
 from bubbleproof.suggestions import did_you_mean

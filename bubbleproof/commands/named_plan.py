@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bubbleproof.costs.combinations import combinations
+from bubbleproof.formats.files import PLAN_NAME
 from bubbleproof.formats.plans.plan_json import PlanFile
-from bubbleproof.formats.plans.plan_names import PLAN_NAME
 from bubbleproof.hand_over.handed import PlannedModel
 
 FORMAT = b'"bubbleproof/plan"'

@@ -24,7 +24,7 @@ from bubbleproof.commands.run_outcome import (
 from bubbleproof.commands.solve import EXIT, options_for, schedule_file, solve_input
 from bubbleproof.commands.verify import section_of
 from bubbleproof.formats import ProblemFile, ScheduleFile, write_schedule
-from bubbleproof.formats.plans.plan_names import SCHEDULE_NAME
+from bubbleproof.formats.files import SCHEDULE_NAME
 from bubbleproof.report.amounts import Scale
 from bubbleproof.report.headline import headline
 from bubbleproof.report.page import ComparisonRow, ReportPage

@@ -38,9 +38,8 @@ from bubbleproof.formats import (
     comparison_pipeline,
     write_trace,
 )
-from bubbleproof.formats.files import write_text
+from bubbleproof.formats.files import SCHEDULE_NAME, write_text
 from bubbleproof.formats.json_text import render_json
-from bubbleproof.formats.plans.plan_names import SCHEDULE_NAME
 from bubbleproof.report.document import ReplayRow, replay_rows
 from bubbleproof.report.extras import INSTALL, absent
 from bubbleproof.report.gantt import draw

@@ -9,12 +9,23 @@
 from bubbleproof.costs.accounting import ACCOUNTINGS, PRECISIONS, Accounting, Precision
 from bubbleproof.costs.deployment import SCOPES, Deployment
 from bubbleproof.costs.flops import Flops, operation_flops
-from bubbleproof.costs.known_models import KnownModel, known_model, known_models
-from bubbleproof.costs.layer_flops import head_flops, layer_flops
-from bubbleproof.costs.model_costs import ModelCosts, StageCosts, model_costs
-from bubbleproof.costs.model_families import FAMILIES, transformer
+from bubbleproof.costs.known_models import (
+    FAMILIES,
+    KnownModel,
+    known_model,
+    known_models,
+    transformer,
+)
+from bubbleproof.costs.model_costs import (
+    ModelCosts,
+    ParameterCounts,
+    StageCosts,
+    head_flops,
+    layer_flops,
+    model_costs,
+    parameters,
+)
 from bubbleproof.costs.operations import LayerOperation, layer_operations
-from bubbleproof.costs.parameter_counts import ParameterCounts, parameters
 from bubbleproof.costs.saved_bytes import layer_saved, message_bytes
 from bubbleproof.costs.state import bytes_per_parameter, stage_weights, state_bytes
 from bubbleproof.costs.transformer import Transformer

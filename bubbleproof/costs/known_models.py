@@ -1,4 +1,6 @@
-"""Published models by name: ``models.toml`` beside this file, with the source of each.
+"""Families of models, and published models by name.
+
+They stand in ``models.toml`` beside this file, with the source of each.
 
 ``published`` is the exact number of parameters where one was published: that of the weights' file,
 which the tests hold against what the shape comes to. It is never used to compute anything.
@@ -8,13 +10,58 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
-from bubbleproof.costs.model_families import transformer
 from bubbleproof.costs.transformer import Transformer
+
+# What members of a family share; the rest is told of each.
+FAMILIES: dict[str, dict[str, Any]] = {
+    "general": {},
+    "gpt": {"attention_biases": "all", "feed_forward_bias": True, "tied": True, "dropout": True},
+    "llama": {"gated": True, "norm": "rms"},
+    "falcon": {"parallel": True, "tied": True},
+    "mixture": {"gated": True, "norm": "rms"},
+}
+FIELDS = tuple(field.name for field in fields(Transformer))
+
+
+def transformer(family: str = "general", **numbers: Any) -> Transformer:
+    """A member of a family; ``feed_forward`` defaults to four times ``hidden`` where not gated.
+
+    Parameters
+    ----------
+    family
+        A key of ``FAMILIES``.
+    **numbers
+        Fields of ``Transformer`` by name.
+
+    Raises
+    ------
+    ValueError
+        For an unknown family or field, and for one that is missing.
+
+    Examples
+    --------
+    >>> transformer("gpt", layers=12, hidden=768, heads=12, vocabulary=50257).feed_forward
+    3072
+    """
+    if family not in FAMILIES:
+        raise ValueError(f"model family must be one of {', '.join(FAMILIES)}, got {family!r}")
+    given = {**FAMILIES[family], **numbers}
+    for name in given:
+        if name not in FIELDS:
+            raise ValueError(f"a model has no {name!r}; it has {', '.join(FIELDS)}")
+    if "feed_forward" not in given and not given.get("gated") and "hidden" in given:
+        given["feed_forward"] = 4 * given["hidden"]
+    for name in ("layers", "hidden", "heads", "feed_forward", "vocabulary"):
+        if name not in given:
+            raise ValueError(f"model {name} is missing; a {family} model needs it")
+    return Transformer(**given)
+
 
 FILE = Path(__file__).with_name("models.toml")
 

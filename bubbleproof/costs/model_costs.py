@@ -8,12 +8,11 @@ microbatch in the layers of a stage, by recompute scope; state of the stage that
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 from bubbleproof.costs.deployment import SCOPES, Deployment
-from bubbleproof.costs.flops import Flops
-from bubbleproof.costs.layer_flops import head_flops, layer_flops
-from bubbleproof.costs.operations import Number
-from bubbleproof.costs.parameter_counts import ParameterCounts, parameters
+from bubbleproof.costs.flops import Flops, operation_flops
+from bubbleproof.costs.operations import Number, layer_operations
 from bubbleproof.costs.saved_bytes import (
     embedding_saved,
     head_saved,
@@ -22,7 +21,57 @@ from bubbleproof.costs.saved_bytes import (
 )
 from bubbleproof.costs.state import stage_weights, state_bytes
 from bubbleproof.costs.transformer import Transformer
-from bubbleproof.costs.weights import whole
+from bubbleproof.costs.weights import (
+    embedding_weights,
+    head_weights,
+    layer_weights,
+    layers_weights,
+    whole,
+    words,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParameterCounts:
+    """A model's weights: of one layer, of what comes before all layers, and of what comes after.
+
+    ``embedding`` are the words' and the positions', and a norm behind them; ``head`` the last norm,
+    and the output's weights where they are not the embedding's. total = layers x layer + both, but
+    for a mixture's dense layers: ``layer`` is then one that has experts.
+    """
+
+    layer: Number
+    embedding: Number
+    head: Number
+    total: Number
+
+
+def parameters(model: Transformer) -> ParameterCounts:
+    """The weights of the whole model, as they are published.
+
+    >>> from bubbleproof.costs.known_models import transformer
+    >>> gpt2 = transformer("gpt", layers=12, hidden=768, heads=12, vocabulary=50257, positions=1024)
+    >>> parameters(gpt2).total
+    124439808
+    """
+    one = Deployment()
+    layer = layer_weights(model, one).total
+    before, after = embedding_weights(model, one).total, head_weights(model, one).total
+    layers = layers_weights(model, one, model.layers, is_first=True).total
+    total = whole(layers + before + after)
+    return ParameterCounts(layer=layer, embedding=before, head=after, total=total)
+
+
+def layer_flops(model: Transformer, at: Deployment) -> Flops:
+    """FLOPs of one layer."""
+    return sum((operation_flops(o, model, at) for o in layer_operations(model)), Flops())
+
+
+def head_flops(model: Transformer, at: Deployment) -> Flops:
+    """FLOPs of the product with the vocabulary; nothing of it is recomputed."""
+    tokens = Fraction(at.micro_batch * at.sequence, at.context)
+    product = 2 * tokens * model.hidden * words(model, at)
+    return Flops() + Flops(forward=product, input_backward=product, weight_backward=product)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bubbleproof.costs.combinations import TrainingJob
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.flops import operation_flops
-from bubbleproof.costs.layer_flops import head_flops, layer_flops
+from bubbleproof.costs.model_costs import head_flops, layer_flops
 from bubbleproof.costs.operations import layer_operations
 
 

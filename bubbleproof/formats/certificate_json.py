@@ -66,9 +66,9 @@ from bubbleproof.formats.certificates.certificate_layouts import (
 )
 from bubbleproof.formats.certificates.window_json import window_layouts, windows_of
 from bubbleproof.formats.errors import UnusableInput, about, quoted
-from bubbleproof.formats.exact_numbers import LARGEST
 from bubbleproof.formats.files import MEBIBYTE, FilePath, write_text
 from bubbleproof.formats.json_text import read_json, render_json
+from bubbleproof.formats.sizes import LARGEST
 from bubbleproof.formats.validation import Names, validate, where
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.certificate import Drup, Lemma

@@ -21,6 +21,9 @@ from bubbleproof.formats.errors import UnusableInput, about, quoted
 OPENING_BYTES = 1 << 16
 MEBIBYTE = 1 << 20
 
+# In the folder of a plan; ``plan_folder`` says what they hold.
+PLAN_NAME, SCHEDULE_NAME, PROBLEM_NAME = "plan.json", "schedule.json", "problem.toml"
+
 FilePath = str | os.PathLike[str]
 
 

@@ -86,16 +86,18 @@
     time_limit = 60              # seconds
     memory = "4 GiB"             # what an engine may take, which then has a process of its own
 
-Memory is counted in ``memory_unit``; where that is ``bytes``, a string may carry a unit (B kB MB
-GB TB KiB MiB GiB TiB). Every number is whole. An unknown key is an error. The schema is
-``docs/reference/schemas/problem-1.json``.
+Times are ticks of ``unit`` and memory is counted in ``memory_unit``, or a text has a unit of its
+own (``values``, which says what is counted where not all is whole). An unknown key is an error.
+The schema is ``docs/reference/schemas/problem-1.json``.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -108,10 +110,11 @@ from bubbleproof.formats.layouts.problem_file_layout import ProblemFileLayout, d
 from bubbleproof.formats.plans.listed_shapes import refuse_strangers, stage_values
 from bubbleproof.formats.plans.listed_spread import spread_of
 from bubbleproof.formats.plans.plan_shapes import has_split_ticks, layers_of, plan_space
+from bubbleproof.formats.printable import spelled_out
 from bubbleproof.formats.sizes import refuse_overflow, refuse_oversize
-from bubbleproof.formats.sizes_and_rates import Units
 from bubbleproof.formats.toml_text import parse_toml
-from bubbleproof.formats.validation import described, validate
+from bubbleproof.formats.validation import described
+from bubbleproof.formats.values import MeasuredUnits, validate_measured
 from bubbleproof.theory.families import family
 from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.links import Link
@@ -208,12 +211,14 @@ def problem_of(content: Mapping[str, object], *, name: str) -> ProblemFile:
         raise UnusableInput("model", expected, "a model on a cluster")
     if not content:
         raise UnusableInput.of_values("", EMPTY)
-    layout = validate(ProblemFileLayout, content, Units.of(content))
+    units = MeasuredUnits(content.get("unit"), content.get("memory_unit"))
+    layout = validate_measured(ProblemFileLayout, content, units)
     _refuse_oversize(layout, chunks=layout.chunks)
     layers = layers_of(layout)
     with values_at(""):
-        pipeline = _pipeline(layout, layers)
+        pipeline = _pipeline(layout, layers, units)
     refuse_overflow(pipeline)
+    _remark(layout.name or name, pipeline, units)
     allowed, plan = allowed_choices(layout.choices, pipeline), layout.plan or PlanLayout()
     space = plan_space(layout, pipeline, allowed, layers)
     refuse_strangers(plan, pipeline.num_ranks)
@@ -226,13 +231,26 @@ def problem_of(content: Mapping[str, object], *, name: str) -> ProblemFile:
         objective=layout.solve.objective,
         within=layout.solve.within,
         time_limit=layout.solve.time_limit,
-        memory=layout.solve.memory_bytes,
+        memory=layout.solve.memory,
         allowed=allowed,
         plan=space,
         rank_by=plan.rank_by,
         spread=spread_of(plan),
         paper=layout.paper.tables(),
     )
+
+
+@cache
+def _say(remark: str) -> None:
+    """Say something of a file, once however often it is read."""
+    logging.getLogger("bubbleproof").warning(remark)
+
+
+def _remark(name: str, pipeline: Pipeline, units: MeasuredUnits) -> None:
+    for remark in units.remarks:
+        _say(f"{spelled_out(name)}: {remark}")
+    if not (pipeline.ticks.forward.any() or pipeline.ticks.backward.any()):
+        _say(f"{spelled_out(name)}: all durations are 0")
 
 
 def _refuse_oversize(layout: ProblemFileLayout, *, chunks: int) -> None:
@@ -244,7 +262,7 @@ def _refuse_oversize(layout: ProblemFileLayout, *, chunks: int) -> None:
     )
 
 
-def _pipeline(layout: ProblemFileLayout, layers: Layers | None) -> Pipeline:
+def _pipeline(layout: ProblemFileLayout, layers: Layers | None, units: MeasuredUnits) -> Pipeline:
     stages = layout.ranks * layout.chunks
     values: Mapping[str, Any] = (
         durations(layout) if layers is None else stage_values(layers, stages)
@@ -257,8 +275,8 @@ def _pipeline(layout: ProblemFileLayout, layers: Layers | None) -> Pipeline:
         placement=described(layout.placement, ""),
         split_backward=layout.split_backward,
         links=_links(layout),
-        unit=layout.unit,
-        memory_unit=layout.memory_unit,
+        unit=units.ticks.unit,
+        memory_unit=units.memory.unit,
         **described(layout.links, "links"),
         **{**described(layout.memory, "memory"), **values},
         **fixed_choices(layout.choices, stages),

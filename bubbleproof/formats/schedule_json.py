@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Annotated, Literal
 
 import numpy as np
@@ -61,10 +62,10 @@ from bubbleproof.formats.layouts.problem_layout import (
     problem_from_layout,
     problem_to_json,
 )
-from bubbleproof.formats.problem_equality import is_same_problem
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.formats.validation import AS_WHOLE, Layout, Natural, described, validate
-from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.actions import ActionTable
+from bubbleproof.theory.model.problem import Edges, MemoryEvents, Occupancy, Problem
 from bubbleproof.theory.model.schedule import ClaimedNumber, Program, Schedule
 from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -247,3 +248,26 @@ def _timed(
         return left_shift(problem, program, claims)
     except UntimedProgram:
         return None
+
+
+Table = ActionTable | Occupancy | Edges | MemoryEvents
+
+
+def is_same_problem(one: Problem, other: Problem) -> bool:
+    """Whether two problems have the same tasks, resources, edges and memory, in the same order."""
+    return (
+        (one.resources, one.stores) == (other.resources, other.stores)
+        and (one.unit, one.memory_unit) == (other.unit, other.memory_unit)
+        and np.array_equal(one.duration, other.duration)
+        and _is_same_table(one.actions, other.actions)
+        and _is_same_table(one.occupancy, other.occupancy)
+        and _is_same_table(one.edges, other.edges)
+        and _is_same_table(one.events, other.events)
+    )
+
+
+def _is_same_table(one: Table, other: Table) -> bool:
+    return all(
+        np.array_equal(getattr(one, column.name), getattr(other, column.name))
+        for column in fields(one)
+    )

@@ -8,13 +8,13 @@ within 64-bit integers.
 from __future__ import annotations
 
 from bubbleproof.formats.errors import UnusableInput
-from bubbleproof.formats.exact_numbers import LARGEST
 from bubbleproof.theory.model.actions import MAX_SLICE, MAX_STAGE
 from bubbleproof.theory.pipelines.limits import OversizeError, oversize
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.pipeline_statement import TICKS
 from bubbleproof.theory.pipelines.stage_numbers import column
 
+LARGEST = (1 << 53) - 1  # the largest that every JSON reader keeps exactly (RFC 7493, section 2.2)
 LARGEST_TOTAL = LARGEST  # so that a schedule's times and loads can be written
 LARGEST_BASE = LARGEST  # the sums of static memory pass through float64
 

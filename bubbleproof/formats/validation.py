@@ -15,8 +15,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic_core import ErrorDetails
 
 from bubbleproof.formats.errors import UnusableInput, quoted, values_at
-from bubbleproof.formats.exact_numbers import LARGEST
-from bubbleproof.formats.layouts.nearest_words import unknown_key
+from bubbleproof.formats.sizes import LARGEST
+from bubbleproof.theory.near_names import nearest_name
 
 Whole = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
 Count = Annotated[int, Field(ge=1, le=LARGEST)]
@@ -57,7 +57,8 @@ def described(value: object, place: str) -> Any:
         return tuple(described(item, f"{place}[{row}]") for row, item in enumerate(value))
     if not isinstance(value, Layout) or value.MAKES is None:
         return value
-    told = value.model_fields_set  # the rest are the defaults of what is made
+    told = set(value.model_fields_set)  # the rest are the defaults of what is made
+    told |= {name for name, field in type(value).model_fields.items() if field.validate_default}
     values = {name: described(item, f"{place}.{name}") for name, item in value if name in told}
     with values_at(place):
         return value.MAKES(**values)
@@ -81,14 +82,15 @@ def validate(layout: type[Model], data: object, context: object = None) -> Model
     places = [_place(data, detail) for detail in details]
     deepest = max(places, key=len)
     found = [d for d, place in zip(details, places, strict=True) if place == deepest]
-    for detail in found:
-        if isinstance(told := detail.get("ctx", {}).get("error"), UnusableInput):
-            raise told.at(where(deepest))
+    value = _value(data, deepest)
+    told = next(filter(None, map(_told, found)), None)
+    if told is not None and (len(found) == 1 or isinstance(value, str)):
+        raise told.at(where(deepest))
     expected = " or ".join(dict.fromkeys(_expectation(detail) for detail in found))
     missing_key = found[0]["type"] == "missing" and isinstance(found[0]["loc"][-1], str)
     if missing_key and _is_table(layout, deepest):
         expected = "this table"
-    shown = "nothing" if missing_key else quoted(_value(data, deepest))
+    shown = "nothing" if missing_key else quoted(value)
     raise UnusableInput(where(deepest), expected, shown) from None
 
 
@@ -203,8 +205,25 @@ _EXPECTED = {
 }
 
 
+def _told(detail: ErrorDetails) -> UnusableInput | None:
+    """What a validator of ours says."""
+    error = detail.get("ctx", {}).get("error")
+    return error if isinstance(error, UnusableInput) else None
+
+
 def _expectation(detail: ErrorDetails) -> str:
+    if (told := _told(detail)) is not None:
+        return told.expected
     if detail["type"] == "missing" and isinstance(detail["loc"][-1], int):
         return "more entries"
-    told = _EXPECTED.get(detail["type"], "another kind of value")  # never pydantic's own words
-    return told.format(**detail.get("ctx", {}))
+    words = _EXPECTED.get(detail["type"], "another kind of value")  # never pydantic's own
+    return words.format(**detail.get("ctx", {}))
+
+
+def unknown_key(where: str, key: str, known: Iterable[str]) -> UnusableInput:
+    """The error for a key that is none of ``known``, naming the nearest one."""
+    names = list(known)
+    close = nearest_name(key, names)
+    hint = f"; did you mean {close!r}?" if close else ""
+    listed = ", ".join(names[:20])
+    return UnusableInput(where, f"one of the keys {listed}", quoted(key) + hint)

@@ -4,7 +4,6 @@ planned         what is handed over: a program, and of a plan its model and depl
 launched        the scripts that are written for PyTorch's runtime, as they are written
 torch_target, torchtitan_target, automodel_target, megatron_target
                 what each framework is given, and what it cannot do
-megatron_layout the string that cuts a model into Megatron's stages
 targets_list    all of them by name
 trained_check   ten steps by PyTorch's own code, compared with the loop without a pipeline
 """

@@ -3,15 +3,23 @@
 1. Every combination is counted (``combinations``): one that a number forbids, or of which a single
    microbatch does not fit, is out with its reason.
 2. Every shape that the plan lists (chunks, placements, backwards) of every other one is a candidate
-   and has a bound within microseconds (``cluster_bound``), or no room.
+   and has a bound within microseconds (``looks``), or no room.
 3. By rising bound each candidate has its first look. When the bounds reach the best step, those
    that are left cannot be shorter.
 4. Those whose bound is below the best are searched for anything shorter; what time is left goes to
    the search of the best one's pipeline (``pipeline_search``).
 
 Where ``is_lazy``, which is for very many combinations, step 2 is left to step 3: a combination has
-the bound of its numbers alone (``deployment_floor``), and its shapes are made when it is its turn.
-One that is never looked at is bounded away with that.
+the bound of its numbers alone (``floor_of``), and its shapes are made when it is its turn. One that
+is never looked at is bounded away with that: with m microbatches on p ranks, whatever the cut into
+stages, the chunks and the slices,
+
+    makespan >= m (sum over layers, embedding and head of tF + tB) / p:
+
+the ranks together do all of it, and one of them at least its p-th part. One microbatch alone is
+held by all ranks together, with all the model's state, when its last forward begins; so a model
+whose state and activations are more than the ranks' capacity together fits in no shape
+(``verify.candidates.rank_claims`` tells both of one rank, and is what proofs are made of).
 
 Where the options name the orders that may be run, step 4 is left out: each shape has one order. A
 bound stays one on every order.
@@ -32,6 +40,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 
+from bubbleproof.costs.cluster_layers import ClusterLayers
 from bubbleproof.costs.combinations import AnyCount, Combination, CombinationCosts
 from bubbleproof.planners.candidate_standing import CandidateStanding
 from bubbleproof.planners.case_proofs import NEVER
@@ -42,7 +51,6 @@ from bubbleproof.planners.cluster_planned import (
     NoClusterPlan,
     forbidden_row,
 )
-from bubbleproof.planners.deployment_floor import floor_of
 from bubbleproof.planners.deployment_standing import DeploymentStanding, value_of
 from bubbleproof.planners.known_schedules import KnownSchedule
 from bubbleproof.planners.looks import first_look, look, preparation
@@ -53,6 +61,7 @@ from bubbleproof.planners.search_budget import LEAST_WORK, SearchBudget
 from bubbleproof.solvers import Status
 from bubbleproof.solvers.search_state import in_turn
 from bubbleproof.theory.pipelines.limits import OversizeError
+from bubbleproof.theory.pipelines.shapes.layer_cuts import LayerPart, Layers
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.shapes.space_scope import cut_words
 
@@ -334,3 +343,28 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
     def _unsolved_status(self) -> Status:
         is_open = self.open_ones or any(one.is_too_large for one in self.standings)
         return Status.UNKNOWN if is_open else Status.INFEASIBLE
+
+
+def floor_of(one: CombinationCosts, off: int = 0) -> int:
+    """No iteration of the deployment takes less ticks; ``NEVER`` where none fits.
+
+    Parameters
+    ----------
+    off
+        Ticks by which F, I and W of a layer, embedding or head may each be less: by a rounding to
+        other shares, as where samples are not cut into slices.
+    """
+    numbers, ranks = one.numbers, one.combination.pipeline
+    if _held(numbers) > ranks * numbers.capacity:
+        return NEVER
+    parts = _parts(numbers.layers)
+    ticks = sum(max(0, part.forward + part.backward - 3 * off) for part in parts)
+    return -(-one.microbatches * ticks // ranks) + numbers.step_end
+
+
+def _held(numbers: ClusterLayers) -> int:
+    return sum(part.static + part.activation for part in _parts(numbers.layers))
+
+
+def _parts(layers: Layers) -> list[LayerPart]:
+    return [*[layers.layer] * layers.number, layers.embedding, layers.head]

@@ -6,7 +6,9 @@ of choices is then shown case by case, where time allows (``planners.case_proofs
 whose store cannot take a single microbatch is refuted by the moment at which that one is whole.
 
 A look that would not be prepared in the time that it has is not begun, and says so; its bound is
-what the numbers of one rank show.
+what the numbers of one rank show: claims of microseconds, before anything of it is built
+(``verify.candidates.rank_claims`` has what they say, and why; here the rank is chosen that says
+most).
 """
 
 from __future__ import annotations
@@ -16,7 +18,6 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from bubbleproof.planners.case_proofs import NEVER, proof_by_cases, refuted
-from bubbleproof.planners.cluster_bound import quick_claim
 from bubbleproof.solvers import ProofOrigin, Result, SolveOptions, Status, solve, solve_choices
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.shortening.known_orders import known_in_turn, known_orders
@@ -27,7 +28,14 @@ from bubbleproof.theory.pipelines.shapes.shaping import ShapedPipeline
 from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 from bubbleproof.verify import check
 from bubbleproof.verify.candidates.cases import CandidateProof
-from bubbleproof.verify.candidates.rank_claims import NoRoom
+from bubbleproof.verify.candidates.rank_claims import (
+    NoRoom,
+    RankClaim,
+    RankMemory,
+    RankWork,
+    ShownByRanks,
+    is_alike,
+)
 from bubbleproof.verify.candidates.relaxation import relaxation
 from bubbleproof.verify.certificates.certificate_rule import Certificate, refusal
 
@@ -246,3 +254,26 @@ def _who(options: SolveOptions, result: Result) -> str:
     if result.proof is ProofOrigin.ARGUMENT:
         return "the solver's argument"
     return "cpsat" if options.engine == "auto" else options.engine
+
+
+def quick_claim(found: ShapedPipeline) -> RankClaim | None:
+    """That some rank has no room for a microbatch, or that no schedule is shorter than a bound.
+
+    None where stages stand on two ranks.
+    """
+    pipeline = found.pipeline
+    if pipeline.is_bidirectional:
+        return None
+    shown = ShownByRanks(pipeline)
+    quick = RankWork(rank=_most(shown.work), bound=max(shown.work))
+    if found.allowed is not None or not is_alike(pipeline):
+        return quick
+    for rank, room in enumerate(shown.room):
+        if room is not None and room < 0:
+            return NoRoom(rank=rank, bound=NEVER)
+    held = RankMemory(rank=_most(shown.memory), bound=max(shown.memory))
+    return quick if quick.bound >= held.bound else held
+
+
+def _most(bounds: list[int]) -> int:
+    return bounds.index(max(bounds))

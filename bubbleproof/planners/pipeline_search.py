@@ -9,6 +9,11 @@ its share.
 
 A candidate leaves only by a bound that the certificate checker accepted or an engine's word. The
 winner has the least makespan, among equals the least peak, then the first place in the space.
+
+Where none fits, the nearest memory in which a candidate does is that of one microbatch at a time:
+whatever their number, they may run one after the other. So the least peak of its pipeline with a
+single microbatch, with nothing chosen or with every stage recomputed that may be, is a memory that
+works.
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
+from dataclasses import replace
 from typing import TypeVar
 
 from bubbleproof.parallel import run_all
@@ -26,7 +32,6 @@ from bubbleproof.planners.candidate_standing import (
 )
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.known_schedules import KnownSchedule, is_schedule_of
-from bubbleproof.planners.least_memory import least_capacity
 from bubbleproof.planners.looks import (
     CandidateSearch,
     FirstSearch,
@@ -47,9 +52,11 @@ from bubbleproof.planners.planned import (
     verdict_of,
 )
 from bubbleproof.planners.search_budget import SearchBudget
-from bubbleproof.solvers import Status
+from bubbleproof.solvers import SolveOptions, Status, solve
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
-from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError
+from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError, ShapedPipeline
 
 LEAST_SECONDS = 0.5  # for any look
 MANY = 100  # candidates: beyond, not each is worth a schedule
@@ -225,3 +232,28 @@ class PipelineSearch(PlanSearch[Plan | NoPlanFound]):
     def _unsolved_status(self) -> Status:
         is_refuted = all(one.is_infeasible for one in self.standings)
         return Status.INFEASIBLE if is_refuted else Status.UNKNOWN
+
+
+MOST = 1.0  # seconds, or units of work, for each pipeline; it has one microbatch
+
+
+def least_capacity(given: ShapedPipeline, how: SolveOptions) -> int | None:
+    """Memory units per rank in which the candidate has a schedule; None where none was found."""
+    again = None if given.allowed is None else given.allowed.recompute
+    plain = _one_microbatch(given.pipeline)
+    tried = [plain]
+    if again is not None:
+        recompute = Recompute(stages=again.stages, kept=again.kept, duration=again.duration)
+        tried.append(plain.with_changes(recompute=recompute))
+    how = replace(how.at_most(MOST), objective="peak", within=None, threads=1)
+    peaks = [solve(pipeline.problem(), how).peak for pipeline in tried]
+    return min((peak for peak in peaks if peak is not None), default=None)
+
+
+def _one_microbatch(pipeline: Pipeline) -> Pipeline:
+    """The pipeline with one microbatch (one each way where it runs both ways), memory unlimited."""
+    number = min(2, pipeline.num_microbatches) if pipeline.is_bidirectional else 1
+    split = pipeline.split_backward
+    if not isinstance(split, bool):
+        split = tuple(row[:number] for row in split)
+    return pipeline.with_changes(num_microbatches=number, split_backward=split, capacity=None)

@@ -17,7 +17,7 @@ from statistics import median
 import numpy as np
 
 from bubbleproof.formats.problem_toml import problem_of, problem_text
-from bubbleproof.formats.tick_length import Tick, fitting_tick
+from bubbleproof.formats.values import Tick, fitting_tick
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.model.problem import Problem

@@ -16,7 +16,7 @@ from math import ceil
 from bubbleproof.costs.combinations import CombinationCosts, TrainingJob
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.flops import operation_flops
-from bubbleproof.costs.layer_flops import layer_flops
+from bubbleproof.costs.model_costs import layer_flops
 from bubbleproof.costs.operations import layer_operations
 from bubbleproof.costs.saved_bytes import operation_saved
 from bubbleproof.costs.transformer import Transformer

@@ -19,9 +19,9 @@ from bubbleproof.commands.last_resort import status_of_call
 from bubbleproof.commands.options.shared_options import VerifyRequest
 from bubbleproof.commands.verifying.which_verify import run_verify_any
 from bubbleproof.formats import ScheduleFile, UnusableInput, write_certificate, write_schedule
-from bubbleproof.formats.clusters.cluster_deployments import all_counted
 from bubbleproof.formats.clusters.cluster_toml import cluster_file_of_text
-from bubbleproof.formats.clusters.numbered_deployments import deployments
+from bubbleproof.formats.clusters.deployed_content import deployments
+from bubbleproof.formats.clusters.deployed_space import all_counted
 from bubbleproof.formats.plans.bundle_json import write_bundle, write_deployment_bundles
 from bubbleproof.formats.plans.cases_json import write_proof
 from bubbleproof.formats.plans.plan_json import PlanFile, write_plan

@@ -18,9 +18,8 @@ import pytest
 
 from bubbleproof.commands.planning.own_run import NotLegalRun, OwnRun, own_run
 from bubbleproof.commands.planning.restriction import Restriction, restriction_of
-from bubbleproof.formats.clusters.cluster_deployments import all_counted
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
-from bubbleproof.formats.clusters.deployed_space import deployed_space
+from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
 from bubbleproof.formats.clusters.own_configuration import own_configuration
 from bubbleproof.planners import PlanOptions
 from bubbleproof.planners.case_proofs import NEVER

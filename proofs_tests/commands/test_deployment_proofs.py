@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from bubbleproof.cli import main
-from bubbleproof.formats.clusters.cluster_deployments import all_counted
 from bubbleproof.formats.clusters.cluster_toml import read_cluster_file
-from bubbleproof.formats.clusters.numbered_deployments import deployments
+from bubbleproof.formats.clusters.deployed_content import deployments
+from bubbleproof.formats.clusters.deployed_space import all_counted
 from bubbleproof.planners import Plan, PlanOptions, plan
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.small_cluster import SMALL

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.costs.cluster_layers import cluster_layers
-from bubbleproof.formats.clusters.cluster_deployments import all_counted
 from bubbleproof.formats.clusters.cluster_toml import cluster_file_of_text
-from bubbleproof.formats.clusters.numbered_deployments import deployments
+from bubbleproof.formats.clusters.deployed_content import deployments
+from bubbleproof.formats.clusters.deployed_space import all_counted
 from bubbleproof.theory.pipelines.shapes.shaping import shaped
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.small_cluster import SMALL

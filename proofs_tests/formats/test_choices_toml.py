@@ -76,7 +76,7 @@ def test_defaults(tmp_path: Path) -> None:
         ("recompute]\nstages = [3]", "choices.recompute.stages[0]: expected another stage of 0"),
         ("recompute]\nstages = [1, 1]", "choices.recompute.stages[1]: expected another stage"),
         ("recompute]\nkept = 1025", "kept: expected at most the activation of stage 1 (1024)"),
-        ('recompute]\nkept = "1 lb"', "choices.recompute.kept: expected a size such as"),
+        ('recompute]\nkept = "1 lb"', "choices.recompute.kept: expected a size in one of B, kB"),
         ("evict]", "choices.evict.duration: expected"),
         ("evict]\nduration = -1", "choices.evict.duration: expected"),
         ("evict]\nduration = 1\npairs = [[0, 0]]", "choices.evict.pairs[0]: expected another"),

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.costs.combinations import ForbiddenCombination, legal
-from bubbleproof.formats.clusters.cluster_deployments import all_counted
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
-from bubbleproof.formats.clusters.deployed_content import deployed_content
-from bubbleproof.formats.clusters.deployed_problem import deployed_file, deployed_text
-from bubbleproof.formats.clusters.deployed_space import deployed_space, space_of_layers
+from bubbleproof.formats.clusters.deployed_content import (
+    deployed_content,
+    deployed_file,
+    deployed_text,
+)
+from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space, space_of_layers
 from bubbleproof.formats.problem_toml import problem_file_of_text, problem_of
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from proofs_tests.sized import sampled, sized

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from bubbleproof.costs.combinations import CombinationCosts, legal
-from bubbleproof.formats.clusters.cluster_deployments import all_counted
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
-from bubbleproof.formats.clusters.deployed_problem import deployed_file
-from bubbleproof.formats.clusters.deployed_space import deployed_space
+from bubbleproof.formats.clusters.deployed_content import deployed_file
+from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
 from bubbleproof.formats.clusters.framework_choices import framework_choices, framework_of_costs
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.theory.pipelines.programs.target_runtimes import RUNTIMES

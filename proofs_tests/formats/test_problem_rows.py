@@ -62,7 +62,7 @@ def test_the_workspace_of_gemms(text: str, rows: object, tmp_path: Path) -> None
             "[[1, 2], [1]]",
             "weight_workspace of stage 1 must be one number per part of W (2), got 1",
         ),
-        ('[["1 KB", 0], [0, 0]]', "memory.weight_workspace[0][0]: expected a whole number"),
+        ('[["1 KB", 0], [0, 0]]', "memory.weight_workspace[0][0]: expected a size in one of B, kB"),
     ],
 )
 def test_workspace_that_does_not_fit_is_refused(text: str, message: str, tmp_path: Path) -> None:
@@ -77,9 +77,9 @@ def test_workspace_that_does_not_fit_is_refused(text: str, message: str, tmp_pat
          "durations.forward: "
          "forward of stage 0 must be one number per slice (2), got 3"),
         ("[[3, 4]]", "[[3, 4], 5]",
-         "durations.forward[0]: expected a whole number, found a list of 2"),
+         "durations.forward[0]: expected a number or a text such as \"9 ms\", found a list of 2"),
         ("[[3, 4]]", "[[3, -4]]",
-         "durations.forward[0][1]: expected a whole number of 0 or more, found -4"),
+         "durations.forward[0][1]: expected a number of 0 or more, found -4"),
         ("[1, 2]", "[]", "durations.weight_parts: expected one part or more, found none"),
         ("[1, 2]", "[[1, 2], []]", "durations.weight_parts: expected one part or more, found none"),
         ("[1, 2]", "[1, 2]\nweight = 4",

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from bubbleproof.formats import ScheduleFile, UnusableInput, read_schedule, write_schedule
 from bubbleproof.formats.layouts.derived_layout import layout_of
 from bubbleproof.formats.layouts.pipeline_layout import PipelineLayout, pipeline_from_layout
-from bubbleproof.formats.problem_equality import is_same_problem
+from bubbleproof.formats.schedule_json import is_same_problem
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.actions import Action, ActionTable
 from bubbleproof.theory.model.problem import (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bubbleproof.hand_over.megatron_layout import layers_of, layout_of
+from bubbleproof.hand_over.megatron_target import layers_of, layout_of
 
 
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=64))

@@ -10,9 +10,8 @@ import pytest
 
 from bubbleproof.commands.planning.plan_paper import joined_deployments
 from bubbleproof.costs.combinations import legal
-from bubbleproof.formats.clusters.cluster_deployments import all_counted
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
-from bubbleproof.formats.clusters.deployed_space import deployed_space
+from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
 from bubbleproof.papers.planning.deployed_choice import DeployedChoice, PaperGrid
 from bubbleproof.papers.planning.paper_choice import PaperChoice
 from bubbleproof.papers.planning.planner_list import planners

@@ -21,9 +21,8 @@ from random import Random
 
 from benchmarks.markdown import markdown_table
 from bubbleproof.costs.combinations import AnyCount, Combination
-from bubbleproof.formats.clusters.cluster_deployments import all_counted
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
-from bubbleproof.formats.clusters.deployed_space import deployed_space
+from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
 from bubbleproof.planners import PlanOptions
 from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
 from bubbleproof.planners.outcome import Outcome

@@ -11,7 +11,7 @@ from bubbleproof.planners import PlanOptions
 from bubbleproof.planners.candidate_standing import legal_candidates
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_planned import ClusterPlan
-from bubbleproof.planners.deployment_floor import floor_of
+from bubbleproof.planners.deployment_search import floor_of
 from bubbleproof.planners.planning import plan_cluster
 from bubbleproof.solvers import Status
 from proofs_tests.costs.cluster_cases import all_counted, with_memory

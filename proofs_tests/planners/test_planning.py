@@ -12,8 +12,8 @@ import pytest
 from bubbleproof.parallel import open_executor
 from bubbleproof.planners import NoPlanFound, Plan, PlanOptions, SolvedCandidate, plan
 from bubbleproof.planners.case_proofs import NEVER
-from bubbleproof.planners.least_memory import least_capacity
 from bubbleproof.planners.outcome import Outcome
+from bubbleproof.planners.pipeline_search import least_capacity
 from bubbleproof.solvers import SolveOptions, Status, solve
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from bubbleproof.formats import ScheduleFile, read_schedule, write_schedule
-from bubbleproof.formats.problem_equality import is_same_problem
+from bubbleproof.formats.schedule_json import is_same_problem
 from bubbleproof.reference_exec.drivers.virtual import run_virtual
 from bubbleproof.reference_exec.models.footprint import footprint, input_bytes
 from bubbleproof.reference_exec.models.model_spec import ModelSpec

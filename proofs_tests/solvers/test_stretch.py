@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bubbleproof.formats.problem_equality import is_same_problem
+from bubbleproof.formats.schedule_json import is_same_problem
 from bubbleproof.solvers import ProofOrigin, SolveOptions, Status, solve
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.lists.stretch import (

@@ -23,7 +23,7 @@ from bubbleproof.commands.output import (
 )
 from bubbleproof.faults import FaultError
 from bubbleproof.formats import ScheduleFile
-from bubbleproof.formats.plans.plan_names import SCHEDULE_NAME
+from bubbleproof.formats.files import SCHEDULE_NAME
 from bubbleproof.theory import families
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule

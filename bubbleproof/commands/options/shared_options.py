@@ -61,7 +61,7 @@ def memory_of(asked: str | None, in_file: int | None) -> int | None:
     """
     if asked is None:
         return in_file
-    from bubbleproof.formats.sizes_and_rates import bytes_of
+    from bubbleproof.formats.values import bytes_of
 
     return bytes_of(asked)
 

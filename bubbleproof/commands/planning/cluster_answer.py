@@ -68,14 +68,12 @@ from bubbleproof.commands.planning.time_table import (
 )
 from bubbleproof.costs.combinations import AnyCount, legal
 from bubbleproof.costs.utilisation import utilisation
-from bubbleproof.formats.clusters.cluster_deployments import all_counted
 from bubbleproof.formats.clusters.cluster_toml import (
     ClusterFile,
     read_cluster_file,
 )
-from bubbleproof.formats.clusters.deployed_problem import deployed_file, deployed_text
-from bubbleproof.formats.clusters.deployed_space import deployed_space
-from bubbleproof.formats.clusters.numbered_deployments import deployments
+from bubbleproof.formats.clusters.deployed_content import deployed_file, deployed_text, deployments
+from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
 from bubbleproof.formats.clusters.own_configuration import own_configuration
 from bubbleproof.formats.errors import about
 from bubbleproof.formats.plans.bundle_json import write_deployment_bundles

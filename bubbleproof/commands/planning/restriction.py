@@ -3,7 +3,7 @@
 The deployments of the plan's shortest iterations are looked at again, at every level of ZeRO, with
 all that a schedule of ours may be, for a part of the plan's time: every published order, without a
 search for others. What is found is a plan that the framework does not run. The bound is that of all
-deployments' numbers (``planners.deployment_floor``).
+deployments' numbers (``planners.deployment_search``).
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ from dataclasses import dataclass, replace
 
 from bubbleproof.commands.planning.own_run import OwnRun, own_run
 from bubbleproof.costs.combinations import CombinationCosts, combinations, legal
-from bubbleproof.formats.clusters.cluster_deployments import all_counted
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
-from bubbleproof.formats.clusters.deployed_space import deployed_space
+from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
 from bubbleproof.formats.clusters.framework_choices import ANY
 from bubbleproof.planners.cluster_planned import ClusterPlan
-from bubbleproof.planners.deployment_floor import floor_of
-from bubbleproof.planners.deployment_search import DeploymentSearch
+from bubbleproof.planners.deployment_search import DeploymentSearch, floor_of
 from bubbleproof.planners.deployment_standing import DeploymentStanding
 from bubbleproof.planners.planned import PlanOptions
 from bubbleproof.planners.search_budget import SearchBudget

@@ -15,7 +15,7 @@ from bubbleproof.commands.replaying.torch_limits import room_needed, torch_neede
 from bubbleproof.formats.errors import about
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.problem_toml import problem_of, problem_text, read_problem
-from bubbleproof.formats.tick_length import Tick, fitting_tick
+from bubbleproof.formats.values import Tick, fitting_tick
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.replay_limits import require_room
 from bubbleproof.theory.pipelines.limits import require_size

@@ -8,7 +8,7 @@ from pathlib import Path
 from bubbleproof.commands.inputs import SUFFIXES
 from bubbleproof.commands.options.shared_options import VerifyRequest
 from bubbleproof.formats.errors import UnusableInput
-from bubbleproof.formats.plans.plan_names import PLAN_NAME, SCHEDULE_NAME
+from bubbleproof.formats.files import PLAN_NAME, SCHEDULE_NAME
 
 
 def is_many(words: Sequence[str], request: VerifyRequest) -> bool:

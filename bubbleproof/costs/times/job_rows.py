@@ -29,8 +29,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from bubbleproof.costs.deployment import Deployment
-from bubbleproof.costs.known_models import known_model
-from bubbleproof.costs.model_families import transformer
+from bubbleproof.costs.known_models import known_model, transformer
 from bubbleproof.costs.times.software import Software, software
 from bubbleproof.costs.transformer import Transformer
 

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, TypedDict
 from pydantic import Field
 
 from bubbleproof.formats.errors import UnusableInput, quoted
-from bubbleproof.formats.exact_numbers import LARGEST
+from bubbleproof.formats.sizes import LARGEST
 from bubbleproof.formats.validation import AS_WHOLE, Layout, Natural, Whole
 
 FORMAT: Final = "bubbleproof/certificate"

@@ -1,7 +1,7 @@
 """Problem files that start from a model and a cluster.
 
 ``read_cluster_file`` reads the tables of ``formats.layouts.cluster_layout``; the problem of one of
-their deployments is told by ``formats.clusters.deployed_problem``.
+their deployments is told by ``formats.clusters.deployed_content``.
 """
 
 from __future__ import annotations
@@ -43,9 +43,8 @@ from bubbleproof.formats.layouts.cluster_layout import (
     ClusterPlanLayout,
 )
 from bubbleproof.formats.plans.listed_spread import spread_of
-from bubbleproof.formats.sizes_and_rates import Units
 from bubbleproof.formats.toml_text import parse_toml
-from bubbleproof.formats.validation import validate
+from bubbleproof.formats.values import MeasuredUnits, validate_measured
 from bubbleproof.theory.pipelines.programs.target_runtimes import RUNTIMES
 from bubbleproof.theory.pipelines.shapes.layer_cuts import BALANCED, EVEN
 from bubbleproof.theory.pipelines.shapes.plan_space import require_listed
@@ -167,8 +166,8 @@ def cluster_file_of_text(text: str, *, name: str, framework: str | None = None) 
 
     Raises ``UnusableInput`` as ``read_cluster_file`` does.
     """
-    units = Units(unit="s", memory_unit="bytes")
-    layout = validate(ClusterFileLayout, parse_toml(text), units)
+    units = MeasuredUnits("s", "bytes")
+    layout = validate_measured(ClusterFileLayout, parse_toml(text), units)
     model, sequence = model_of(layout.model)
     is_open = "plan" not in layout.model_fields_set or layout.plan.framework is not None
     cluster = cluster_of(layout.cluster, OPEN_SOFTWARE if is_open else None)
@@ -207,7 +206,7 @@ def cluster_file_of_text(text: str, *, name: str, framework: str | None = None) 
         plan=_shapes(layout.plan),
         shapes=layout.plan,
         time_limit=layout.solve.time_limit,
-        memory=layout.solve.memory_bytes,
+        memory=layout.solve.memory,
         text=text,
         opened=opened,
     )

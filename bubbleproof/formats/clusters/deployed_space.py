@@ -1,4 +1,8 @@
-"""The problem of one deployment of a model on a cluster, as a space of shapes.
+"""The deployments of a problem file that starts from a model, as spaces of pipelines.
+
+A planner goes through them, and a reader of its proofs derives them anew: every combination that no
+number forbids, with the space of its pipeline's shapes and the ticks that follow the pipeline in
+every step. Whether it fits is no part of this: that is shown of its candidates.
 
 ``deployed_space`` makes the pipeline that a plan goes through of the numbers themselves. The file
 of the same problem is ``deployed_content``'s: both say the same, which a test holds them to.
@@ -6,20 +10,20 @@ of the same problem is ``deployed_content``'s: both say the same, which a test h
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bubbleproof.costs.cluster_layers import ClusterLayers
-from bubbleproof.costs.combinations import CombinationCosts
+from bubbleproof.costs.combinations import AnyCount, CombinationCosts, combinations, counted, legal
 from bubbleproof.formats.errors import UnusableInput, values_at
-from bubbleproof.formats.exact_numbers import LARGEST
 from bubbleproof.formats.plans.listed_shapes import listed_space, refuse_strangers, stage_values
-from bubbleproof.formats.sizes import refuse_overflow, refuse_oversize
+from bubbleproof.formats.sizes import LARGEST, refuse_overflow, refuse_oversize
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.layer_cuts import LayerPart
 from bubbleproof.theory.pipelines.shapes.plan_space import WHOLE, PlanSpace
+from bubbleproof.verify.candidates.bundle import DeploymentSpace
 
-if TYPE_CHECKING:  # files are read elsewhere
+if TYPE_CHECKING:
     from bubbleproof.formats.clusters.cluster_toml import ClusterFile
     from bubbleproof.formats.layouts.plan_layout import PlanLayout
 
@@ -79,3 +83,26 @@ def _refuse_untold(numbers: ClusterLayers) -> None:
 def part_values(part: LayerPart) -> dict[str, int]:
     """What a file tells of a layer, embedding or head."""
     return {NAMES.get(key, key): getattr(part, key) for key in KEYS}
+
+
+def all_counted(file: ClusterFile) -> list[AnyCount]:
+    """Every combination of the file with its numbers, or why it has none; last what is its own."""
+    with values_at("plan"):
+        listed = [each for each in combinations(file.training, file.lists) if file.runs(each)]
+    own = [] if file.own is None else [file.own.combination]
+    return [counted(file.training, each) for each in dict.fromkeys([*listed, *own])]
+
+
+def deployed_spaces(
+    file: ClusterFile, counts: Sequence[AnyCount]
+) -> list[tuple[CombinationCosts, DeploymentSpace]]:
+    """Those that no number forbids. ``counts`` are ``all_counted`` of the file."""
+    found = []
+    for one in legal(counts):
+        try:
+            space = deployed_space(file, one)
+        except ValueError:  # such as more microbatches than a problem may have
+            continue
+        name, after, rest = str(one.combination), one.numbers.step_end, one.numbers.rest_end
+        found.append((one, DeploymentSpace(name=name, space=space, after=after, rest=rest)))
+    return found

@@ -28,8 +28,10 @@ from bubbleproof.costs.times.card_files import FOLDER, card, nearest_cards
 from bubbleproof.costs.times.cards import Card
 from bubbleproof.costs.times.constants import STARTS, require_constants
 from bubbleproof.costs.times.fitted_constants import CONSTANTS
+from bubbleproof.costs.times.job_rows import JobRow, rows_of
 from bubbleproof.formats.errors import UnusableInput, about, quoted, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
+from bubbleproof.formats.printable import on_one_line
 from bubbleproof.formats.toml_text import parse_toml
 from bubbleproof.formats.validation import Layout, Natural, validate
 
@@ -140,3 +142,15 @@ def hardware_path(path: str) -> Path:
     if not path.endswith(".toml"):
         raise UnusableInput("output", "a file ending in .toml", repr(path))
     return Path(path)
+
+
+def read_rows(path: FilePath, *, measured: bool) -> list[JobRow]:
+    """The rows of a file; their measured column is looked at only where that is asked for.
+
+    Raises ``ValueError`` with one line that names the file and the row.
+    """
+    text = read_text(path, limit=16 * MEBIBYTE)
+    try:
+        return rows_of(text, measured=measured)
+    except ValueError as error:
+        raise ValueError(f"{path}: {on_one_line(str(error))}") from None  # a cell may have lines

@@ -14,8 +14,8 @@ from pydantic import ConfigDict, Field, create_model
 
 from bubbleproof.formats.errors import UnusableInput, quoted, values_at
 from bubbleproof.formats.layouts.derived_layout import forms_of
-from bubbleproof.formats.sizes_and_rates import NaturalSize
 from bubbleproof.formats.validation import Layout, Natural, RankPair, described
+from bubbleproof.formats.values import NaturalSize, Time
 from bubbleproof.theory.pipelines.allowed import (
     AllowedChoices,
     AllowedEvictions,
@@ -40,7 +40,7 @@ class RecomputeLayout(Layout):
     """Which stages may recompute."""
     kept: NaturalSize = 0
     """The part of an activation that stays, the input of the stage."""
-    duration: Natural | None = None
+    duration: Time | None = None
     """Ticks; default: those of the forward."""
     per_microbatch: bool = False
     """Whether a stage may recompute some microbatches only."""
@@ -57,7 +57,7 @@ class EvictLayout(Layout):
 
     pairs: Literal["mirrored"] | list[RankPair] = "mirrored"
     """Pairs of a rank and the one that it may evict to; "mirrored": rank r to rank p-1-r."""
-    duration: Natural
+    duration: Time
     """Ticks of each way."""
 
 
@@ -68,9 +68,9 @@ class OffloadLayout(Layout):
 
     stages: Stages = "all"
     """Which stages may off-load."""
-    offload: Natural
+    offload: Time
     """Ticks of the way to the host."""
-    reload: Natural
+    reload: Time
     """Ticks of the way back."""
     host_capacity: NaturalSize | None = None
     """What the host has for each rank; absent: unlimited."""
@@ -79,7 +79,7 @@ class OffloadLayout(Layout):
 _OF_THE_FILE = ("placement", "split_backward", "weight_parts")  # keys outside of the table
 _FIXED = {
     name: form
-    for name, form in forms_of(Choices).items()
+    for name, form in forms_of(Choices, is_measured=True).items()
     if name not in (*_OF_THE_FILE, "recompute")
 }
 

@@ -17,7 +17,7 @@
     products = "fp8"             # what a layer's linears are computed in; default bf16
     hidden = 0.5                 # of the replicas' collectives, runs beside computation; default 0
     per_node = 8                 # from here on, in place of the card's own:
-    flops = 312e12               # of one card: dense products of 16-bit numbers per second
+    flops = "312 TFLOP/s"        # of one card: dense products of 16-bit numbers
     memory = "80 GiB"
     memory_bandwidth = "2 TB/s"
     node_link = "300 GB/s"       # of one card, in one direction: within a node
@@ -55,13 +55,12 @@ from pydantic import ConfigDict, Field
 from bubbleproof.formats.clusters.model_toml import ModelLayout
 from bubbleproof.formats.layouts.plan_layout import Few, PlanLayout
 from bubbleproof.formats.layouts.problem_file_layout import SolveLayout
-from bubbleproof.formats.sizes_and_rates import NaturalSize, Rate
 from bubbleproof.formats.validation import Count, Layout
+from bubbleproof.formats.values import NaturalSize, Rate, Speed
 
 Cards = Annotated[int, Field(ge=1, le=1 << 17)]
 Listed = Annotated[list[Few], Field(min_length=1)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]  # or a whole number
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]  # or a whole number
 
 
 class ClusterLayout(Layout):
@@ -85,8 +84,8 @@ class ClusterLayout(Layout):
     reserve: NaturalSize | None = None
     """Of the memory of a card, for driver and libraries."""
     per_node: Cards | None = None
-    flops: Positive | None = None
-    """Of one card per second: dense products of 16-bit numbers."""
+    flops: Speed | None = None
+    """Of one card: dense products of 16-bit numbers, per second or such as "312 TFLOP/s"."""
     memory: NaturalSize | None = None
     memory_bandwidth: Rate | None = None
     node_link: Rate | None = None

@@ -9,7 +9,7 @@ must have.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from dataclasses import Field as ClassField
 from fractions import Fraction
@@ -21,8 +21,9 @@ from pydantic import AfterValidator, Field, create_model
 
 from bubbleproof.formats.action_text import parse_action
 from bubbleproof.formats.errors import UnusableInput, quoted
-from bubbleproof.formats.exact_numbers import LARGEST
+from bubbleproof.formats.sizes import LARGEST
 from bubbleproof.formats.validation import AS_WHOLE, Layout, Whole
+from bubbleproof.formats.values import NaturalSize, Time
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.pipelines.overlaps import Overlap
 from bubbleproof.theory.pipelines.value_types import (
@@ -35,35 +36,52 @@ from bubbleproof.theory.pipelines.value_types import (
 
 
 @cache
-def layout_of(kind: type) -> type[Layout]:
-    """The layout of a class's fields, described as the class is in its first paragraph."""
+def layout_of(kind: type, is_measured: bool = False) -> type[Layout]:
+    """The layout of a class's fields, described as the class is in its first paragraph.
+
+    ``is_measured``: times and sizes may be texts with a unit, as people write them.
+    """
     told = (kind.__doc__ or "").partition("\n\n")[0]
+    forms = forms_of(kind, is_measured=is_measured)
     made: type[Layout] = create_model(
-        f"{kind.__name__}Layout", __base__=Layout, __doc__=told, **forms_of(kind)
+        f"{kind.__name__}Layout", __base__=Layout, __doc__=told, **forms
     )
     made.MAKES = kind
     return made
 
 
-def forms_of(kind: type) -> dict[str, Any]:
+def forms_of(kind: type, *, is_measured: bool = False) -> dict[str, Any]:
     """What a file holds for each field of a class, with the default."""
-    hints = declared(kind)
-    return {field.name: (form_of(hints[field.name]), _default(field)) for field in fields(kind)}
+    hints, measured = declared(kind), _MEASURED if is_measured else {}
+    return {
+        field.name: (
+            form_of(hints[field.name], measured.get(field.name, 0), is_measured=is_measured),
+            _default(field, is_measured),
+        )
+        for field in fields(kind)
+    }
 
 
-def _default(field: ClassField[Any]) -> Any:
-    if field.default is MISSING:
+def _default(field: ClassField[Any], is_measured: bool) -> Any:
+    default: Any = field.default
+    if default is MISSING:
         return ...
-    if isinstance(field.default, tuple):
+    if isinstance(default, tuple):
         return Field(default_factory=list)
-    is_value = is_dataclass(field.default) and not isinstance(field.default, type)
-    return layout_of(type(field.default))() if is_value else field.default  # type: ignore[arg-type]  # a type can be hashed
+    if is_measured and field.name in _MEASURED and default:
+        return Field(default=default, validate_default=True)
+    is_value = is_dataclass(default) and not isinstance(default, type)
+    return layout_of(type(default), is_measured)() if is_value else default  # type: ignore[arg-type]  # a type can be hashed
 
 
-def form_of(hint: object, least: int | None = 0) -> Any:
-    """What a file holds for a value of this type; ``least`` is the least of its whole numbers."""
+def form_of(hint: object, least: Any = 0, *, is_measured: bool = False) -> Any:
+    """What a file holds for a value of this type.
+
+    ``least`` is the least of its whole numbers, None for any, or what a file holds for each.
+    """
     told: AtLeast | None = beside(hint, AtLeast)
     least = least if told is None else told.least
+    again = partial(form_of, least=least, is_measured=is_measured)
     if (one_of := beside(hint, OneOf)) is not None:
         is_number = not isinstance(one_of.values[0], str)
         listed: Any = Literal.__getitem__(one_of.values)
@@ -71,26 +89,27 @@ def form_of(hint: object, least: int | None = 0) -> Any:
     if hint == Overlap:
         return Annotated[form_of(tuple[Action, Action]), AfterValidator(_overlap)]
     if get_origin(hint) is Annotated:
-        return form_of(get_args(hint)[0], least)
+        return again(get_args(hint)[0])
     if len(parts := tuple(alternatives(hint))) > 1:
-        return reduce(or_, (form_of(part, least) for part in parts))
+        return reduce(or_, map(again, parts))
     if get_origin(hint) in (tuple, Sequence):
-        return _row_form(get_args(hint), least)
+        return _row_form(get_args(hint), again)
     if is_dataclass(hint) and isinstance(hint, type) and hint is not Action:
-        return layout_of(hint)
+        return layout_of(hint, is_measured)
     return _number(least) if hint is int else _TEXTS.get(hint, hint)
 
 
-def _row_form(parts: tuple[object, ...], least: int | None) -> Any:
+def _row_form(parts: tuple[object, ...], form: Callable[[object], Any]) -> Any:
     """A list of one type, or of as many as there are parts."""
     if len(parts) == 1 or parts[1:] == (...,):
-        return list[form_of(parts[0], least)]  # type: ignore[misc]  # a type made here
-    forms = tuple(form_of(part, least) for part in parts)
+        return list[form(parts[0])]  # type: ignore[misc]  # a type made here
+    forms = tuple(map(form, parts))
     return Annotated[tuple.__class_getitem__(forms), Field(strict=False)]
 
 
-def _number(least: int | None) -> Any:
-    return Whole if least is None else Annotated[int, Field(ge=least, le=LARGEST)]
+def _number(least: Any) -> Any:
+    is_number = isinstance(least, int)
+    return Annotated[int, Field(ge=least, le=LARGEST)] if is_number else least or Whole
 
 
 def _overlap(pair: tuple[Action, Action]) -> Overlap:
@@ -114,6 +133,9 @@ def _ratio(text: str) -> Fraction:
     return Fraction(int(match[1]), int(match[2]))
 
 
+_TIMES = ("duration", "offload", "step", "reload", "gather", "reduce", "regather", "rereduce")
+_SIZES = ("kept", "host_capacity", "parameter", "gradient", "weight", "state")
+_MEASURED: dict[str, Any] = dict.fromkeys(_TIMES, Time) | dict.fromkeys(_SIZES, NaturalSize)
 _TEXTS: dict[object, Any] = {
     Action: Annotated[str, AfterValidator(partial(parse_action, ""))],
     Fraction: Annotated[str, AfterValidator(_ratio)],

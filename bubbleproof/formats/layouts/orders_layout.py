@@ -16,10 +16,9 @@ import numpy as np
 
 from bubbleproof.formats.action_text import action_texts, parse_actions
 from bubbleproof.formats.errors import UnusableInput, quoted
-from bubbleproof.formats.exact_numbers import LARGEST
-from bubbleproof.formats.layouts.nearest_words import unknown_key
 from bubbleproof.formats.layouts.problem_layout import refuse_wide
-from bubbleproof.formats.validation import Whole, where
+from bubbleproof.formats.sizes import LARGEST
+from bubbleproof.formats.validation import Whole, unknown_key, where
 from bubbleproof.theory.model.actions import Action, ActionTable
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.problem import Problem

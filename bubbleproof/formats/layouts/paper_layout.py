@@ -9,8 +9,8 @@ from __future__ import annotations
 from pydantic import ConfigDict, Field
 
 from bubbleproof.formats.layouts.plan_layout import Few
-from bubbleproof.formats.sizes_and_rates import NaturalSize
-from bubbleproof.formats.validation import Count, Layout, Natural
+from bubbleproof.formats.validation import Count, Layout
+from bubbleproof.formats.values import LongTime, NaturalSize, Time
 
 
 class OperationLayout(Layout):
@@ -21,7 +21,7 @@ class OperationLayout(Layout):
     name: str
     activation: NaturalSize
     """What one of them stores for one microbatch."""
-    ticks: Natural
+    ticks: Time
     """Its forward, and its recomputation."""
     count: Count = 1
     """How many of them a rank has; its chunks share them."""
@@ -36,7 +36,7 @@ class PipeMeshLayout(Layout):
     """Parameters of a rank; memory.static has their ZeRO-1 state, (12/replicas + 4) each."""
     replicas: Count
     """Data parallel size."""
-    communication: Natural
+    communication: Time
     """Ticks to gather or to reduce all parameters of a rank."""
     own_shard: bool = True
     """Whether gathered parameters take room for a device's own shard again, as section IV-A has it;
@@ -51,11 +51,11 @@ class TPipeLayout(Layout):
 
     state: NaturalSize | None = None
     """Optimizer state of a rank, part of its static memory; absent: nothing can be off-loaded."""
-    offload: Natural = 0
+    offload: Time = 0
     """Ticks to bring a rank's gradients to the host."""
-    step: Natural = 0
+    step: Time = 0
     """Ticks of the host's update of a rank's weights."""
-    upload: Natural = 0
+    upload: Time = 0
     """Ticks to bring a rank's weights back."""
 
 
@@ -70,7 +70,7 @@ class BPipeLayout(Layout):
     """Pipelines that share the nodes."""
     node: Few = 8
     """GPUs of a node."""
-    transfer_between_nodes: Count | None = None
+    transfer_between_nodes: LongTime | None = None
     """Ticks of a transfer of a pair on two nodes; absent: such a pair moves nothing."""
 
 

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from bubbleproof.formats.sizes_and_rates import NaturalSize
 from bubbleproof.formats.validation import Count, Layout, Natural
+from bubbleproof.formats.values import NaturalSize, Time
 
 Few = Annotated[int, Field(ge=1, le=4096)]
 MOST_LAYERS = 10_000
@@ -56,12 +56,12 @@ class PartLayout(Layout):
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
-    forward: Natural = 0
+    forward: Time = 0
     """Ticks of one microbatch."""
-    backward: Natural | None = None
+    backward: Time | None = None
     """The full backward; input + weight where those are given."""
-    input: Natural | None = None
-    weight: Natural | None = None
+    input: Time | None = None
+    weight: Time | None = None
     activation: NaturalSize = 0
     """Held from forward to backward."""
     released_at_input: NaturalSize = 0

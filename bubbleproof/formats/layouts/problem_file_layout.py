@@ -16,19 +16,31 @@ from bubbleproof.formats.errors import UnusableInput, quoted, values_at
 from bubbleproof.formats.layouts.choices_layout import ChoicesLayout
 from bubbleproof.formats.layouts.paper_layout import PaperLayout
 from bubbleproof.formats.layouts.plan_layout import LayersLayout, PlanLayout
-from bubbleproof.formats.sizes_and_rates import NaturalSize, Rate, Size, SizeInBytes
-from bubbleproof.formats.validation import Count, Layout, Natural, NaturalRows, RankPair
+from bubbleproof.formats.validation import Count, Layout, Natural, RankPair
+from bubbleproof.formats.values import (
+    LongTime,
+    NaturalSize,
+    Rate,
+    Seconds,
+    Size,
+    SizeInBytes,
+    Time,
+)
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.pipelines.stage_numbers import Ticks, grid, stage_ticks, weight_rows
 
-GivenTicks = Natural | list[Natural] | NaturalRows
+TimeRows = list[list[Time]]
+GivenTicks = Time | list[Time] | TimeRows
 
 
 TABLES = ("forward", "backward", "input", "weight")
 
 
 class DurationsLayout(Layout):
-    """Ticks of one action: a number, a list with one per stage, or rows with one per slice."""
+    """Times of one action: a number, a list with one per stage, or rows with one per slice.
+
+    A number counts ticks, whole or not; a text such as "9 ms" has a unit of its own.
+    """
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
@@ -39,19 +51,19 @@ class DurationsLayout(Layout):
     """The backward for the input only."""
     weight: GivenTicks | None = None
     """The backward for the weights only; the sum of weight_parts where those are given."""
-    weight_parts: list[Natural] | NaturalRows | None = None
+    weight_parts: list[Time] | TimeRows | None = None
     """The GEMMs that each backward for the weights is cut into: one row, or one per stage."""
 
 
 class MemoryLayout(Layout):
-    """Memory in memory_unit, or with a unit such as "80 GiB" where memory_unit is "bytes"."""
+    """Memory in memory_unit, or with a unit of its own such as "3.5 GiB"."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
     MAKES = dict
 
     capacity: NaturalSize | list[NaturalSize] | None = None
     """What each rank has: one size, or a list with one per rank; absent: unlimited."""
-    activation: NaturalSize | list[NaturalSize] = 1
+    activation: NaturalSize | list[NaturalSize] = Field(default=1, validate_default=True)
     """What an action holds from its forward to its backward."""
     released_at_input: Size | list[Size] = 0
     """The part of it that a split backward gives back after its input part."""
@@ -69,7 +81,7 @@ class LinksLayout(Layout):
     model_config = ConfigDict(use_attribute_docstrings=True)
     MAKES = dict
 
-    latency: Natural = 0
+    latency: Time = 0
     """Ticks from the end of a message to its consumer."""
     bandwidth: Rate | None = None
     """Memory units per tick, or a rate such as "300 GB/s"; absent: messages occupy no link."""
@@ -81,7 +93,7 @@ class ProblemLinkLayout(Layout):
     """Messages between two ranks, in both directions; absent keys are those of [links]."""
 
     ranks: RankPair
-    latency: Natural | None = None
+    latency: Time | None = None
     bandwidth: Rate | None = None
     duplex: Literal["half", "full"] | None = None
 
@@ -98,17 +110,12 @@ class SolveLayout(Layout):
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     objective: Literal["makespan", "span_idle", "makespan-then-peak", "peak"] = "makespan"
-    within: Count | None = None
-    """Largest value wanted, in ticks; for the objective "peak", the largest makespan."""
-    time_limit: Count | None = None
-    """Seconds."""
+    within: LongTime | None = None
+    """Largest value wanted; for the objective "peak", the largest makespan."""
+    time_limit: Seconds | None = None
+    """Seconds, or a time such as "2 min"."""
     memory: SizeInBytes | None = None
     """What an engine may take, such as "4 GiB"; it then has a process of its own."""
-
-    @property
-    def memory_bytes(self) -> int | None:
-        """The limit in bytes."""
-        return None if self.memory is None else int(self.memory)
 
 
 class ProblemFileLayout(Layout):
@@ -136,7 +143,7 @@ class ProblemFileLayout(Layout):
     durations: DurationsLayout | None = None
     """Needed but where [layers] tells what a layer takes."""
     layers: LayersLayout | None = None
-    memory: MemoryLayout = MemoryLayout()
+    memory: MemoryLayout = Field(default={}, validate_default=True)
     links: LinksLayout = LinksLayout()
     link: list[ProblemLinkLayout] = Field(default_factory=list)
     choices: ChoicesLayout = ChoicesLayout()

@@ -18,8 +18,7 @@ from pydantic import Field
 
 from bubbleproof.formats.action_text import action_texts, known_action, parse_actions
 from bubbleproof.formats.errors import UnusableInput, quoted, values_at
-from bubbleproof.formats.exact_numbers import LARGEST
-from bubbleproof.formats.sizes import LARGEST_TOTAL
+from bubbleproof.formats.sizes import LARGEST, LARGEST_TOTAL
 from bubbleproof.formats.validation import Json, Layout, Names, Natural, Whole
 from bubbleproof.theory.model.actions import ActionTable, Ints
 from bubbleproof.theory.model.problem import (

@@ -26,7 +26,7 @@ The bundle of a problem file that starts from a model and a cluster has, in plac
       "numbers": "5f0c...",
       "deployments": [{"deployment": "t=1 d=32 p=2 b=1 zero=1 none", "candidates": [...]}, ...]
 
-``numbers`` is the digest of all that a reader derives from the file (``cluster_deployments``): a
+``numbers`` is the digest of all that a reader derives from the file (``deployed_content``): a
 bundle of another model, cluster or batch is none of this file.
 """
 
@@ -41,7 +41,7 @@ from bubbleproof.formats.certificate_json import (
     write_content,
 )
 from bubbleproof.formats.certificates.certificate_layouts import LAYOUTS
-from bubbleproof.formats.clusters.numbered_deployments import Deployments
+from bubbleproof.formats.clusters.deployed_content import Deployments
 from bubbleproof.formats.errors import UnusableInput, about, inside, quoted
 from bubbleproof.formats.files import MEBIBYTE, FilePath
 from bubbleproof.formats.json_text import read_json

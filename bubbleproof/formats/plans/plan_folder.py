@@ -17,10 +17,16 @@ from typing import Protocol
 
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.errors import UnusableInput
-from bubbleproof.formats.files import FilePath, read_text, write_text
+from bubbleproof.formats.files import (
+    PLAN_NAME,
+    PROBLEM_NAME,
+    SCHEDULE_NAME,
+    FilePath,
+    read_text,
+    write_text,
+)
 from bubbleproof.formats.json_text import parse_json, read_json
 from bubbleproof.formats.plans.plan_json import FORMAT, SIZE_LIMIT, PlanFile, read_plan, write_plan
-from bubbleproof.formats.plans.plan_names import PLAN_NAME, PROBLEM_NAME, SCHEDULE_NAME
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.formats.pytorch_writer import write_table
 from bubbleproof.formats.schedule_file import ScheduleFile, with_claims

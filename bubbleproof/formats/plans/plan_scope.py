@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from bubbleproof.costs.combinations import CombinationCosts, TrainingJob, legal
-from bubbleproof.formats.clusters.cluster_deployments import all_counted
 from bubbleproof.formats.clusters.cluster_toml import (
     ClusterFile,
     is_cluster_file,
     read_cluster_file,
 )
-from bubbleproof.formats.clusters.numbered_deployments import Deployments, deployments
+from bubbleproof.formats.clusters.deployed_content import Deployments, deployments
+from bubbleproof.formats.clusters.deployed_space import all_counted
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.files import FilePath
 from bubbleproof.formats.plans.bundle_json import read_bundle, read_deployment_bundles

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bubbleproof.planners.cluster_bound import quick_claim
+from bubbleproof.planners.looks import quick_claim
 from bubbleproof.solvers import SolveOptions, Status, solve
 from bubbleproof.theory.model.actions import Ints, Kind
 from bubbleproof.theory.model.problem import Edges, Problem
