@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from bubbleproof.papers.field.field_few import TIME
+from bubbleproof.papers.field.field_first import TIME
 from bubbleproof.papers.formula import Formula
 from bubbleproof.papers.mepipe.mepipe_table3 import makespan, measured
 from bubbleproof.theory.families import member
