@@ -1,31 +1,54 @@
-"""The models and GPUs of BPipe's evaluation (Tables 1 and 3)."""
+"""The models and GPUs of BPipe's evaluation (Tables 1 and 3), and the bytes of a transfer."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 
-from bubbleproof.costs import transformer
-from bubbleproof.papers.bpipe.bpipe_grid import GridPoint, Setting
+from bubbleproof.costs import Deployment, layer_saved, transformer
+from bubbleproof.costs.transformer import Transformer
+
+SEQUENCE, GIGA = 2048, 10**9
 
 
-def setting(layers: int, hidden: int, heads: int, gpus: int, batch: int, pace: str) -> Setting:
-    """A model of Table 1, of 51,200 words and 2,048 positions, on A100 of 80 GiB."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """A model of Table 1 on A100 of 80 GiB; ``batch`` samples."""
+
+    model: Transformer
+    gpus: int
+    batch: int
+
+
+def setting(layers: int, hidden: int, heads: int, gpus: int, batch: int) -> Setting:
+    """A model of 51,200 words and 2,048 positions."""
     model = transformer(
-        "gpt", layers=layers, hidden=hidden, heads=heads, vocabulary=51200, positions=2048
+        "gpt", layers=layers, hidden=hidden, heads=heads, vocabulary=51200, positions=SEQUENCE
     )
-    return Setting(model=model, gpus=gpus, batch=batch, pace=Fraction(pace))
+    return Setting(model=model, gpus=gpus, batch=batch)
 
 
-def point_of(tensor: int, pipeline: int, data: int, micro_batch: int, batch: int) -> GridPoint:
-    """A deployment of a batch."""
-    m = batch // (data * micro_batch)
-    return GridPoint(
-        tensor=tensor, pipeline=pipeline, data=data, micro_batch=micro_batch, microbatches=m
+def deployment(tensor: int, pipeline: int, micro_batch: int, scope: str) -> Deployment:
+    """One replica in the accounting of Eq. 4 to 6, with the paper's 20 bytes a weight."""
+    return Deployment(
+        tensor=tensor,
+        pipeline=pipeline,
+        micro_batch=micro_batch,
+        sequence=SEQUENCE,
+        scope=scope,
+        accounting="bpipe",
+        precision="bpipe",
+        zero=1,
     )
 
 
-# Table 1; the pace is Table 3's forward times t p / b of its configuration.
-SMALL = setting(40, 5120, 40, 8, 32, "0.29056")
-MIDDLE = setting(80, 9984, 104, 32, 128, "2.29392")
-LARGE = setting(84, 11520, 120, 48, 192, "3.04488")
+def saved_bytes(setting: Setting, at: Deployment) -> Fraction:
+    """A_0 of Eq. 4 to 6, of one rank."""
+    return Fraction(layer_saved(setting.model, at)) * setting.model.layers / at.pipeline
+
+
+# Table 1.
+SMALL = setting(40, 5120, 40, 8, 32)
+MIDDLE = setting(80, 9984, 104, 32, 128)
+LARGE = setting(84, 11520, 120, 48, 192)
 NAMES = {"GPT-3 13B": SMALL, "GPT-3 96B": MIDDLE, "GPT-3 134B": LARGE}

@@ -10,13 +10,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 from benchmarks.bpipe_page import figure_numbers
-from benchmarks.bpipe_settings import LARGE, MIDDLE
+from benchmarks.bpipe_settings import LARGE, MIDDLE, Setting
 from benchmarks.headlines import Headline
 from bubbleproof.costs import Deployment, layer_flops
 from bubbleproof.costs.times.estimation import estimates
 from bubbleproof.costs.times.job_rows import rows_of
 from bubbleproof.formats.clusters.hardware_toml import known_hardware
-from bubbleproof.papers.bpipe.bpipe_grid import Setting
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.measures import measure
 

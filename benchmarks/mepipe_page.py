@@ -1,6 +1,6 @@
 """The page of MEPipe: Tables 6, 7 and 9 beside ours.
 
-Bubble ratios are DAPPLE's on built schedules (the claims' ``dapple``), memory is section 4.5's with
+Bubble ratios are DAPPLE's on built schedules, memory is section 4.5's with
 the activations of the files of ``examples/plans``, TFLOPS follow from models and times. Iteration
 times were measured: a time stands beside ours where another printed time and our makespans give it.
 """
@@ -14,8 +14,6 @@ from benchmarks.paper_numbers import Number, number_table, summary
 from bubbleproof.costs import Deployment, layer_saved, transformer
 from bubbleproof.papers.claims.domain import Params
 from bubbleproof.papers.claims.measured_pipelines import idle_ratio
-from bubbleproof.papers.mepipe.mepipe_evaluation import dapple
-from bubbleproof.papers.mepipe.mepipe_model import TABLE_9, cost_ratio, teraflops
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.measures import measure
 
@@ -36,8 +34,13 @@ TABLE_7 = (
 LAYERS, BILLIONS = 40, 13
 MODEL = transformer("llama", layers=38, hidden=5120, heads=40, feed_forward=13824, vocabulary=32000)
 NAMES = ("Llama 7B", "Llama 13B", "Llama 34B")
-# Table 9's columns: iteration times in ms, and what SVPP runs on the 4090s (Table 8): p, n, s.
-A100, RTX = ("3216", "6131", "16167"), ("3171", "5852", "17043")
+# h, L, ffn, kv of Llama 7B, 13B, 34B: Table 4 prints h and L (two removed), the rest is published.
+ROWS = ((4096, 30, 11008, 4096), (5120, 38, 13824, 5120), (8192, 46, 22016, 1024))
+VOCABULARY, BATCH = 32000, 128
+# Table 9's columns: iteration times in ms and TFLOPS times ten on 32 A100 and on 64 RTX 4090, and
+# what SVPP runs on the latter (Table 8): p, n, s.
+A100, RTX = (3216, 6131, 16167), (3171, 5852, 17043)
+RATES = (2204, 2214, 2139), (1117, 1160, 1015)
 SHAPES = ((8, 16, 4), (8, 16, 4), (16, 32, 16))
 HEAD = """# MEPipe: Tables 6, 7 and 9
 
@@ -49,7 +52,7 @@ SIX = """
 
 It is headed (PP, DP, CP), and so contradicts itself: a replica then runs 64/DP = 16 samples in each
 row, and the ratios are those of the last column. Read as (PP, CP, DP) all of it agrees, and so it
-is read here and by the claims (`mepipe.table6.*`).
+is read here.
 
 """
 SEVEN = """
@@ -100,6 +103,11 @@ def page() -> str:
 
 def _at(p: int, replicas: int, batch: int) -> dict[str, int]:
     return {"p": p, "d": replicas, "batch": batch}
+
+
+def dapple(at: Params) -> Fraction:
+    """DAPPLE's idle ratio with the microbatches of a replica."""
+    return idle_ratio("1f1b")({"p": at["p"], "m": at["batch"] // at["d"]})
 
 
 def memory(p: int, context: int, replicas: int) -> Fraction:
@@ -197,7 +205,24 @@ def table_7() -> list[Number]:
 
 def runs() -> list[Params]:
     """Table 9's columns: the three models on the A100s, then on the 4090s."""
-    return sorted(TABLE_9.points, key=lambda at: (at["gpus"], at["h"]))
+    return [
+        {
+            **dict(zip(("h", "L", "ffn", "kv"), row, strict=True)),
+            "gpus": gpus,
+            "ms": ms,
+            "tenths": t,
+        }
+        for gpus, times, rates in ((32, A100, RATES[0]), (64, RTX, RATES[1]))
+        for row, ms, t in zip(ROWS, times, rates, strict=True)
+    ]
+
+
+def teraflops(at: Params) -> Fraction:
+    """TFLOPS per device: an a x b weight costs 6ab a token, the scores 12h a pair, all pairs."""
+    attention = 2 * at["h"] * at["h"] + 2 * at["h"] * at["kv"]
+    weights = at["L"] * (attention + 3 * at["h"] * at["ffn"]) + VOCABULARY * at["h"]
+    done = BATCH * SEQUENCE * (6 * weights + 12 * at["L"] * at["h"] * SEQUENCE)
+    return Fraction(done * 1000, at["gpus"] * at["ms"] * 10**12)
 
 
 def table_9() -> list[Number]:
@@ -228,12 +253,11 @@ def table_9() -> list[Number]:
         )
     )
     for name, one, other in zip(NAMES, A100, RTX, strict=True):
-        ratio = cost_ratio({"A100": int(one), "RTX": int(other)})
         found.append(
             Number(
                 name=f"{name}: cost-effectiveness (section 7.6)",
                 printed="2.5",
-                ours=ratio,
+                ours=Fraction(4 * 150_000 * one, 8 * 30_000 * other),
                 why="four servers at 150,000 dollars and eight at 30,000, times the iterations",
             )
         )

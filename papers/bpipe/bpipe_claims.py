@@ -1,10 +1,17 @@
-"""BPipe's claims: Eq. 1 to 3, section 3.3's objective, Algorithm 1, section 3.5 and Appendix A.
+"""BPipe's claims: Eq. 1 to 6, section 3.3's objective, Algorithm 1, section 3.5, Appendices A, B.
 
 Symbols: p ranks (= stages), m microbatches, v chunks per rank, s a stage, mu(s) the most
 activations it saves, mu_opt = ceil((p+2)/2), tF tB t the ticks of a forward, a backward and a
-transfer. The paper writes m >> p; where a formula needs enough microbatches the domain says how
-many. Transfers in flight count on both ranks (docs/guide/design.md §2). Eq. 4 to 12, the numbers of
-Appendix B and what follows from the tables are in ``bpipe_bytes``.
+transfer; of bytes L layers, H heads, h hidden size, b microbatch size, t tensor parallelism; d
+replicas, g GPUs of a node. Transfers in flight count on both ranks (docs/guide/design.md §2). How C
+of Algorithm 1 is drawn the paper shows by Figure 4 alone, so what depends on it is read both ways
+(``families.evicting.bpipe_literal``); where the family's schedule is asked it is the plan that
+ships, whose victims do not depend on the drawing.
+
+The paper writes m >> p and leaves p open; where a formula needs enough microbatches the domain says
+how many. Every day p goes up to 12 and m up to 3p; an audit takes every p up to 16 and every m up
+to 4p. Where each case is several schedules m is thinned beyond 2p (``domain.counts``), and where it
+is an exhaustive search the domain ends where the search does.
 
 Source: Kim et al., "BPipe: Memory-Balanced Pipeline Parallelism for Training Large Language Models"
 (ICML 2023).
@@ -12,23 +19,144 @@ Source: Kim et al., "BPipe: Memory-Balanced Pipeline Parallelism for Training La
 
 from __future__ import annotations
 
-from bubbleproof.papers.bpipe import (
-    bpipe_algorithm,
-    bpipe_bytes,
-    bpipe_placement,
-    bpipe_synchronous,
-)
-from bubbleproof.papers.bpipe import bpipe_domains as cases
-from bubbleproof.papers.bpipe import bpipe_schedules as on
-from bubbleproof.papers.bpipe.bpipe_algorithm import MU_OPT, mu_opt
-from bubbleproof.papers.bpipe.bpipe_search import least_capacity
-from bubbleproof.papers.claims.claim import PaperClaim, read_as, reading, stated
-from bubbleproof.papers.claims.domain import Params, case
-from bubbleproof.papers.claims.measured_pipelines import peak
-from bubbleproof.papers.claims.reading import TWICE
-from bubbleproof.theory.families.evicting.bpipe_plan import computation_slots
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from itertools import product
 
+from bubbleproof.costs import Deployment, layer_saved, transformer
+from bubbleproof.papers.bpipe import bpipe_schedules as on
+from bubbleproof.papers.bpipe.bpipe_search import least_capacity, least_evictions
+from bubbleproof.papers.bpipe.pair_placement import pair_placement
+from bubbleproof.papers.claims.claim import PaperClaim, read_as, reading, stated
+from bubbleproof.papers.claims.domain import (
+    COUNTS_TEXT,
+    RANKS,
+    CaseValues,
+    Choice,
+    Domain,
+    Params,
+    case,
+    counts,
+    domain,
+)
+from bubbleproof.papers.claims.measured_pipelines import peak
+from bubbleproof.papers.claims.reading import TWICE, Exact
+from bubbleproof.theory.families.evicting.bpipe_plan import computation_slots
+from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.pipelines.shapes.node_places import (
+    DeviceMesh,
+    Group,
+    in_order,
+    pair_adjacent,
+    standard,
+)
+
+MU_OPT = "ceil((p+2)/2)"  # section 3.3
 MOST_AWAY = f"p - s - {MU_OPT} + 1"
+IN_PAIRS, EAGER = "C drawn in pairs", "C drawn with every forward as early as it can"
+EVICTOR = "4 <= p and s <= (p-4)//2"  # a stage that transfers by section 3.3
+EVICTORS_OF = "range((p-4)//2 + 1)"
+TICKS_UP_TO_4 = tuple(product(range(1, 5), repeat=2))
+SEQUENCE = 2048
+
+
+def looked_at(at: Params) -> tuple[int, ...]:
+    """The m of ``domain.counts``."""
+    return counts(at["p"])
+
+
+def searched(at: Params) -> tuple[int, ...]:
+    """The m that an exhaustive search looks at: as elsewhere up to 12 ranks, then seven."""
+    p = at["p"]
+    return counts(p) if p <= 12 else (p - 1, p, p + 1, 2 * p, 2 * p + 1, 3 * p + 1, 4 * p)
+
+
+def _scope(text: str, where: str = "True", *, ranks: int = 12, **others: Choice) -> Domain:
+    """``{p}`` and ``{m}`` in the text stand for the most ranks and the most microbatches."""
+    columns: dict[str, Choice] = {"p": range(2, ranks + 1), "m": "range(1, 3*p + 1)", **others}
+    few = domain(text.format(p=ranks, m="3p"), columns, where=where)
+    return few.widened(text.format(p=16, m="4p"), p=RANKS, m="range(1, 4*p + 1)")
+
+
+def _timed(
+    text: str, ticks: tuple[CaseValues, ...], wide: str = COUNTS_TEXT, m: Choice = looked_at
+) -> Domain:
+    """Ticks on up to 8 ranks; the m of an audit, in words and as a column."""
+    few = domain(
+        f"2 <= p <= 8, m in {{p, 2p, 2p+1}}, {text}",
+        p=range(2, 9), m="(p, 2*p, 2*p + 1)", tF_tB=ticks,
+    )  # fmt: skip
+    return few.widened(f"{wide}, {text}", p=RANKS, m=m)
+
+
+ALL = _scope("2 <= p <= {p}, m <= {m}, all stages", s="range(p)")
+FILLED = _scope("2 <= p <= {p}, p <= m <= {m}, all stages", "m >= p", s="range(p)")
+PAIRS = _scope("2 <= p <= {p}, p <= m <= {m}, s < (p-1)/2", "m >= p and 2*s < p-1", s="range(p)")
+EVICTORS = _scope("4 <= p <= {p}, m <= {m}, s <= floor((p-4)/2)", EVICTOR, s="range(p)")
+STEADY = _scope(
+    "4 <= p <= {p}, 2p <= m <= {m}, s <= floor((p-4)/2)", f"{EVICTOR} and m >= 2*p", s="range(p)"
+)
+SHAPES = _scope("2 <= p <= {p}, m <= {m}")
+FILLED_SHAPES = _scope("2 <= p <= {p}, p <= m <= {m}", "m >= p")
+MEMORIES = _scope(
+    "2 <= p <= {p}, p <= m <= {m}, W in {{0, 7}}, A in {{1, 5}}, all stages",
+    "m >= p", ranks=6, s="range(p)", W=(0, 7), A=(1, 5),
+)  # fmt: skip
+COUNTED = domain(
+    "4 <= p <= 8, m <= 4p, s <= floor((p-4)/2)", p=range(4, 9), m="range(1, 4*p + 1)", s=EVICTORS_OF
+).widened(
+    "4 <= p <= 16, m <= 4p (from p = 9 on all up to 2p, then 2p+1, 3p-1, 3p, 3p+1, 4p-1, 4p), "
+    "s <= floor((p-4)/2)",
+    p=range(4, 17),
+    m=lambda at: range(1, 4 * at["p"] + 1) if at["p"] <= 8 else looked_at(at),
+)
+TICKS = _timed("tF and tB up to 4", TICKS_UP_TO_4)
+TWICE_TICKS = _timed("tF:tB in 1:2 2:4", ((1, 2), (2, 4)))
+RELAXED = _timed("tF = 2, tB = 4", ((2, 4),), "2 <= p <= 16, m <= 4p", "range(1, 4*p + 1)")
+LONG_TICKS = domain(
+    "4 <= p <= 8, m in {2p, 2p+1}, tF and tB up to 4",
+    p=range(4, 9), m="(2*p, 2*p + 1)", tF_tB=TICKS_UP_TO_4,
+).widened(
+    "4 <= p <= 16, m in 2p, 2p+1, 3p-1, 3p, 3p+1, 4p-1, 4p, tF and tB up to 4",
+    p=range(4, 17), m=lambda at: (m for m in looked_at(at) if m >= 2 * at["p"]),
+)  # fmt: skip
+CHUNKED = domain(
+    "2 <= p <= 6, 2 <= v <= 4, m in {2p, 3p}, all stages",
+    p=range(2, 7), m="(2*p, 3*p)", v=(2, 3, 4), s="range(p)",
+).widened(
+    "2 <= p <= 16, 2 <= v <= 4, m in {2p, 3p, 4p}, all stages", p=RANKS, m="(2*p, 3*p, 4*p)"
+)  # fmt: skip
+CHUNKED_SHAPES = domain(
+    "2 <= p <= 6, 2 <= v <= 4, m in {p, 2p, 3p}", p=range(2, 7), m="(p, 2*p, 3*p)", v=(2, 3, 4)
+).widened(
+    "2 <= p <= 16, 2 <= v <= 4, m in {p, 2p, 3p, 4p} (the schedule needs p | m)",
+    p=RANKS, m="(p, 2*p, 3*p, 4*p)",
+)  # fmt: skip
+_SEARCHED_TEXT = (
+    f"{COUNTS_TEXT}; from p = 13 on only p-1, p, p+1, 2p, 2p+1, 3p+1, 4p: every case is a search"
+)
+SEARCHED = domain(
+    "4 <= p <= 7, m <= 2p, s <= floor((p-4)/2)", p=range(4, 8), m="range(1, 2*p + 1)", s=EVICTORS_OF
+).widened(f"{_SEARCHED_TEXT}; 4 <= p; s <= floor((p-4)/2)", p=range(4, 17), m=searched)
+SEARCHED_PAIRS = domain(
+    "2 <= p <= 7, p <= m <= 2p", p=range(2, 8), m="range(1, 2*p + 1)", where="m >= p"
+).widened(f"{_SEARCHED_TEXT}; m >= p", p=RANKS, m=searched)
+# Tables 1 and 2 and section 4.4.
+MODELS = domain(
+    "the configurations of Table 3: GPT-3 13B, 96B and 134B",
+    L_h_H_p_t_b=((40, 5120, 40, 8, 1, 1), (80, 9984, 104, 8, 4, 2), (84, 11520, 120, 12, 4, 2)),
+)
+WITHIN = domain(
+    "4 <= p <= 16, d <= 3, g in 4 8; t in 1 2 4, t < g",
+    p=range(4, 17), t=(1, 2, 4), d=(1, 2, 3), g=(4, 8), where="t < g",
+)  # fmt: skip
+TWO_NODES = domain(
+    "p t = 16 on two nodes of 8 GPUs, t in 1 2 4", p_t_d_g=((16 // t, t, 1, 8) for t in (4, 2, 1))
+)
+
+
+def mu_opt(p: int) -> int:
+    return -(-(p + 2) // 2)
 
 
 def count(at: Params) -> int:
@@ -52,126 +180,178 @@ def _least_capacity(at: Params) -> int:
     return least_capacity(computation_slots(on.BPIPE.base, at["p"], at["m"]))
 
 
+def _fewest_evictions(at: Params) -> int:
+    slots = computation_slots(on.BPIPE.base, at["p"], at["m"])
+    found = least_evictions(slots[at["s"]], slots[at["p"] - 1 - at["s"]], mu_opt(at["p"]))
+    if found is None:
+        raise ValueError(f"no plan of stage {at['s']} of {at['p']} keeps both ranks within mu_opt")
+    return found
+
+
 def half_of_interleaved_pair(at: Params) -> int:
     """ceil((mu(s) + mu(p-1-s) + 1) / 2) with both mu measured."""
     pair = on.mu("interleaved")(at) + on.mu("interleaved")(on.of_pair(at))
     return -(-(int(pair) + 1) // 2)
 
 
-_IMBALANCE = (
+def saved_bytes(scope: str) -> Exact:
+    """Bytes that a rank keeps of a microbatch, tensor by tensor (``costs``, accounting bpipe)."""
+
+    def kept(at: Params) -> Fraction:
+        model = transformer(
+            "gpt", layers=at["L"], hidden=at["h"], heads=at["H"], vocabulary=51200,
+            positions=SEQUENCE,
+        )  # fmt: skip
+        deployment = Deployment(
+            tensor=at["t"], micro_batch=at["b"], sequence=SEQUENCE, scope=scope, accounting="bpipe"
+        )
+        return Fraction(at["L"], at["p"]) * Fraction(layer_saved(model, deployment))
+
+    return kept
+
+
+def share_crossing(placed: Callable[[DeviceMesh], Mapping[Group, int]]) -> Exact:
+    """The share of the pairs of BPipe's schedule (its evictions at m = 2p) on two nodes."""
+
+    def value(at: Params) -> Fraction:
+        mesh = DeviceMesh(stages=at["p"], tensor=at["t"], replicas=at["d"], node=at["g"])
+        node, last = placed(mesh), at["p"] - 1
+        moved = [s for s, n in enumerate(on.moves(at["p"], 2 * at["p"], Kind.EVICT)) if n]
+        every = [(node[r, s], node[r, last - s]) for r in range(at["d"]) for s in moved]
+        return Fraction(sum(here != there for here, there in every), len(every))
+
+    return value
+
+
+def _bytes(number: int, kept: str, scope: str, formula: str) -> PaperClaim:
+    return stated(f"bpipe.eq{number}", f"Appendix B, Eq. {number}",
+                  f"Recomputation scope {kept} keeps these bytes of a microbatch on each rank.",
+                  "bytes", saved_bytes(scope), "==", formula.replace("S", str(SEQUENCE)),
+                  MODELS)  # fmt: skip
+
+
+_SHARE = "share of the links that BPipe transfers over that join two nodes"
+CLAIMS: tuple[PaperClaim, ...] = (
     stated("bpipe.eq1", "§3.1 Eq. 1", "A stage's memory is its weights and mu(s) activations.",
-           "peak memory of stage s", on.memory_1f1b, "==", "W + A*min(p-s, m)", cases.MEMORIES),
+           "peak memory of stage s", on.memory_1f1b, "==", "W + A*min(p-s, m)", MEMORIES),
     stated("bpipe.mu", "§3.1", "1F1B saves mu(s) = min(p - s, m) microbatches on stage s.",
-           "peak activations of stage s", on.mu("1f1b"), "==", "min(p-s, m)", cases.ALL),
+           "peak activations of stage s", on.mu("1f1b"), "==", "min(p-s, m)", ALL),
     stated("bpipe.eq2", "§3.1 Eq. 2", "With enough microbatches mu(s) = p - s.",
-           "peak activations of stage s", on.mu("1f1b"), "==", "p-s", cases.FILLED),
+           "peak activations of stage s", on.mu("1f1b"), "==", "p-s", FILLED),
     stated("bpipe.eq3", "§3.2 Eq. 3", "The imbalance of a pair is A_0 (p - 2s - 1).",
            "M(s) - M(p-s-1)", lambda at: on.memory_1f1b(at) - on.memory_1f1b(on.of_pair(at)), "==",
-           "A*(p - 2*s - 1)", cases.MEMORIES),
+           "A*(p - 2*s - 1)", MEMORIES),
     stated("bpipe.sec3.3.pair", "§3.3", "A pair saves mu(s) + mu(p-s-1) = p + 1 microbatches.",
            "sum of both peaks", lambda at: on.mu("1f1b")(at) + on.mu("1f1b")(on.of_pair(at)), "==",
-           "p+1", cases.PAIRS),
-)  # fmt: skip
-_OBJECTIVE = (
+           "p+1", PAIRS),
     stated("bpipe.sec3.3.objective", "§3.3", "BPipe keeps mu(s) <= mu_opt on every stage.",
-           "largest peak of activations", peak("bpipe"), "<=", MU_OPT, cases.SHAPES),
+           "largest peak of activations", peak("bpipe"), "<=", MU_OPT, SHAPES),
     stated("bpipe.sec3.3.optimal", "§3.3",
            "mu_opt is the optimal balance: from m = p on, no plan of transfers keeps every stage "
-           "below it.", "least mu of any plan", _least_capacity, "==", MU_OPT,
-           cases.SEARCHED_PAIRS),
+           "below it.", "least mu of any plan", _least_capacity, "==", MU_OPT, SEARCHED_PAIRS),
     read_as("bpipe.sec3.3.evictions", "§3.3",
             "An evictor reaches the objective by evicting at most (p-s) - mu_opt + 1 microbatches.",
             "evicted microbatches of stage s", (
                 reading("away at once, those in flight included",
                         "§3.3: the acceptor saves that many from the evictor, beside its own",
-                        on.on_acceptor, "<=", MOST_AWAY, cases.EVICTORS),
+                        on.on_acceptor, "<=", MOST_AWAY, EVICTORS),
                 reading("in all", "§3.3: the sentence by itself", on.evictions, "<=", MOST_AWAY,
-                        cases.EVICTORS),
+                        EVICTORS),
             )),
     stated("bpipe.sec3.3.parked-exact", "§3.3", "With enough microbatches that many lie there.",
-           "activations of stage s on its acceptor", on.on_acceptor, "==", MOST_AWAY, cases.STEADY),
+           "activations of stage s on its acceptor", on.on_acceptor, "==", MOST_AWAY, STEADY),
     stated("bpipe.sec3.3.acceptor", "§3.3", "An acceptor's mu(p-s-1) becomes p + 2 - mu_opt.",
            "peak activations of stage p-s-1", lambda at: on.mu("bpipe")(on.of_pair(at)), "==",
-           f"p+2 - {MU_OPT}", cases.STEADY),
+           f"p+2 - {MU_OPT}", STEADY),
     stated("bpipe.sec3.3.acceptor-fits", "§3.3",
            "An acceptor never holds more than p + 2 - mu_opt, which mu_opt covers.",
            "peak activations of stage p-s-1", lambda at: on.mu("bpipe")(on.of_pair(at)), "<=",
-           f"min(p+2 - {MU_OPT}, {MU_OPT})", cases.EVICTORS),
+           f"min(p+2 - {MU_OPT}, {MU_OPT})", EVICTORS),
     stated("bpipe.sec3.3.stages", "§3.3",
            "Stages transfer from p = 4 on, exactly those with s <= floor((p-4)/2).",
-           "number of stages that evict", on.evicting_stages, "==", "max(0, (p-4)//2 + 1)",
-           cases.FILLED_SHAPES),
-)  # fmt: skip
-_TRANSFERS = (
+           "number of stages that evict",
+           lambda at: sum(n > 0 for n in on.moves(at["p"], at["m"], Kind.EVICT)), "==",
+           "max(0, (p-4)//2 + 1)", FILLED_SHAPES),
+    stated("bpipe.alg1.warm-up", "§3.4 Algorithm 1 line 4",
+           "The warm-up evicts n_evict = min(p-s, m) - mu_opt microbatches, where that is "
+           "positive.", "evictions of stage s before its first backward",
+           lambda at: on.warm_up_evictions(on.BPIPE, at), "==", f"max(0, min(p-s, m) - {MU_OPT})",
+           EVICTORS),
+    read_as("bpipe.alg1.printed", "§3.4 Algorithm 1",
+            "The transfers of Algorithm 1 as printed keep mu(s) <= mu_opt on both ranks of a pair.",
+            "peak activations of the fuller rank", (
+                reading(IN_PAIRS, "§3.4 and Figure 4: 3 is evicted for 1, so C_6 is F3; "
+                        "Megatron-LM, on which BPipe is built, runs p-s-1 forwards and then a "
+                        "forward and a backward in turn", on.pair_peak, "<=", MU_OPT, EVICTORS),
+                reading(EAGER, "§3.4: C has bubbles, between the warm-up and the first backward "
+                        "too", on.peak_printed, "<=", MU_OPT, EVICTORS),
+                reading("C without bubbles", "§3.4 counts bubbles among the 22 decisions of Figure "
+                        "4's C", lambda at: on.peak_printed(at, is_dense=True), "<=", MU_OPT,
+                        EVICTORS, is_contrast=True),
+            )),
+    stated("bpipe.alg1.printed-runs", "§3.4 Algorithm 1, C drawn in pairs",
+           "What Algorithm 1 names is there: its schedule breaks no rule.",
+           "violations that the checker finds",
+           lambda at: on.printed(at["p"], at["m"]).violations, "==", 0, SHAPES),
+    stated("bpipe.alg1.minimum", "§3.4", "No plan of transfers evicts fewer microbatches.",
+           "evictions of stage s", on.evictions, "==", _fewest_evictions, SEARCHED),
     stated("bpipe.sec3.5.fits", "§3.5",
            "A transfer that fits a forward and fits a backward costs no time.", "makespan",
-           lambda at: on.makespan(at, min(at["tF"], at["tB"])), "==", on.makespan_1f1b,
-           cases.TICKS),
+           lambda at: on.makespan(at, min(at["tF"], at["tB"])), "==", on.makespan_1f1b, TICKS),
     read_as("bpipe.appB.fits-forward", "Appendix B",
             "A transfer that fits a forward costs no time.", "makespan", (
                 reading("backwards twice as long", "Appendix B: a backward generally takes twice "
                         "as long as a forward", lambda at: on.makespan(at, at["tF"]), "==",
-                        on.makespan_1f1b, cases.TWICE_TICKS, [TWICE]),
+                        on.makespan_1f1b, TWICE_TICKS, [TWICE]),
                 reading("at any durations", "Appendix B: the sentence by itself",
-                        lambda at: on.makespan(at, at["tF"]), "==", on.makespan_1f1b, cases.TICKS),
+                        lambda at: on.makespan(at, at["tF"]), "==", on.makespan_1f1b, TICKS),
             )),
     stated("bpipe.appB.relaxed", "Appendix B",
            "At tB = 2 tF an evict and a load may share the time of a backward and a forward: t = "
            "3/2 tF costs no time.", "makespan", lambda at: on.makespan(at, 3 * at["tF"] // 2), "==",
-           on.makespan_1f1b, cases.RELAXED),
+           on.makespan_1f1b, RELAXED),
     stated("bpipe.appB.longest", "ours, for BPipe Appendix B",
            "At any durations a transfer costs no time exactly where 2t <= tF + tB.",
            "longest transfer that costs no time", on.longest_free_transfer, "==", "(tF+tB)//2",
-           cases.LONG_TICKS),
-)  # fmt: skip
-_CHUNKS = (
+           LONG_TICKS),
     stated("bpipe.appA.mu", "Appendix A",
            "Interleaved 1F1B saves p(v-1) + 2(p-s-1) + 1 on stage s.",
            "peak activations of stage s", on.mu("interleaved"), "==", "p*(v-1) + 2*(p-s-1) + 1",
-           cases.CHUNKED),
+           CHUNKED),
     stated("bpipe.appA.mu-opt", "Appendix A", "ceil((mu(s) + mu(p-s-1) + 1) / 2) = pv + 1.",
-           "half of a pair and one", half_of_interleaved_pair, "==", "p*v + 1", cases.CHUNKED),
+           "half of a pair and one", half_of_interleaved_pair, "==", "p*v + 1", CHUNKED),
     stated("bpipe.appA.objective", "Appendix A", "Balanced, every stage saves at most pv + 1.",
            "largest peak of activations", peak("bpipe-interleaved"), "<=", "p*v + 1",
-           cases.CHUNKED_SHAPES),
+           CHUNKED_SHAPES),
     stated("bpipe.appA.example", "Appendix A, Figure 10",
            "With p = 4, v = 2, m = 8 stage 0 evicts two microbatches before its first backward.",
            "evictions of stage 0 in the warm-up",
            lambda at: on.warm_up_evictions(on.INTERLEAVED, at), "==", 2,
            case("p = 4, m = 8, v = 2, s = 0", p=4, m=8, v=2, s=0)),
+    _bytes(4, "none", "none", "L*S*b*h/p/t * (34 + 5*H*S/h)"),
+    _bytes(5, "attention", "attention", "34*L*S*b*h/p/t"),
+    _bytes(6, "layer", "full", "2*L*S*b*h/p"),
+    stated("bpipe.alg1.count", "ours, for BPipe §3.4 Algorithm 1",
+           "Stage s evicts min(max(m-mu, 0), n) + n floor(x/T) + min(x mod T, n) microbatches, "
+           "with n = p-s-mu, T = p-s-2, x = max(m-mu+1-T, 0).", "evictions of stage s",
+           on.evictions, "==", count, COUNTED),
+    stated("bpipe.sec3.4.loads", "§3.4", "Each eviction requires exactly one load.",
+           "loads of stage s", lambda at: on.moves(at["p"], at["m"], Kind.LOAD)[at["s"]], "==",
+           on.evictions, COUNTED),
+    stated("bpipe.fig5.standard", "§3.5, Figure 5(a)",
+           "On two nodes the standard assignment puts every pair on different nodes.",
+           _SHARE,
+           share_crossing(lambda mesh: in_order(mesh, standard(mesh.stages))), "==", 1, TWO_NODES),
+    read_as("bpipe.sec3.5.one-node", "§3.5",
+            "The pair-adjacent assignment puts each pair on one node where tensor parallelism "
+            "leaves room for two stages, t < g.", _SHARE, (
+                reading("the pairs of all replicas first",
+                        "§3.5: each evictor-acceptor pair is located in one node",
+                        share_crossing(lambda mesh: pair_placement(mesh, 2 * mesh.stages).node),
+                        "==", 0, WITHIN),
+                reading("one replica after the other",
+                        "Figure 6, of an even number of stages, drawn on for an odd one",
+                        share_crossing(lambda mesh: in_order(mesh, pair_adjacent(mesh.stages))),
+                        "==", 0, WITHIN),
+            )),
 )  # fmt: skip
-COUNTS = (
-    stated(
-        "bpipe.alg1.count",
-        "ours, for BPipe §3.4 Algorithm 1",
-        "Stage s evicts min(max(m-mu, 0), n) + n floor(x/T) + min(x mod T, n) microbatches, "
-        "with n = p-s-mu, T = p-s-2, x = max(m-mu+1-T, 0).",
-        "evictions of stage s",
-        on.evictions,
-        "==",
-        count,
-        cases.COUNTED,
-    ),
-    stated(
-        "bpipe.sec3.4.loads",
-        "§3.4",
-        "Each eviction requires exactly one load.",
-        "loads of stage s",
-        on.loads,
-        "==",
-        on.evictions,
-        cases.COUNTED,
-    ),
-)
-
-CLAIMS: tuple[PaperClaim, ...] = (
-    *_IMBALANCE,
-    *_OBJECTIVE,
-    *bpipe_algorithm.CLAIMS,
-    *_TRANSFERS,
-    *_CHUNKS,
-    *bpipe_bytes.CLAIMS,
-    *COUNTS,
-    *bpipe_placement.CLAIMS,
-    *bpipe_synchronous.CLAIMS,
-)

@@ -156,12 +156,9 @@ def cooldown(form: PrintedAlgorithm) -> list[ObligationPart]:
     state = (R >= 0, E >= 0, E <= MOVED, A >= 0, A <= 1, NEXT >= 0, NEXT <= 1, R + A <= MU)
     return [
         ("a load in a bubble is within the objective", state, _within(form, R + A, E)),
-        (
-            "a backward leaves room for the next load",
-            state,
-            all_of(R + A - 1 + NEXT <= MU, E - A <= MOVED),
-        ),
-    ]
+        ("a backward leaves room for the next load", state,
+         all_of(R + A - 1 + NEXT <= MU, E - A <= MOVED)),
+    ]  # fmt: skip
 
 
 def theorem(form: PrintedAlgorithm | None = None) -> Theorem:

@@ -90,7 +90,7 @@ def bpipe_choice(given: PaperInput) -> PaperChoice:
         paper=PAPER,
         choice=planner.told(chosen),
         executable=own is not None,
-        note=planner.note(tried, chosen, best, runs),
+        note="; ".join(planner.sentences(tried, chosen, best, runs)),
         value=None if run is None else run.measured.makespan,
         run=run,
     )
@@ -249,23 +249,14 @@ class _Planner:
             told["nodes"] = [node[0, s] for s in range(self.pipeline.num_ranks)]
         return told
 
-    def note(
-        self,
-        tried: tuple[BPipeVariant, ...],
-        chosen: BPipeVariant | None,
-        best: BPipeVariant | None,
-        runs: dict[BPipeVariant, AcceptedSchedule | str],
-    ) -> str:
-        """What the paper's rules said of each combination, and what the schedules say."""
-        return "; ".join(self._sentences(tried, chosen, best, runs))
-
-    def _sentences(
+    def sentences(
         self,
         tried: tuple[BPipeVariant, ...],
         chosen: BPipeVariant | None,
         best: BPipeVariant | None,
         runs: dict[BPipeVariant, AcceptedSchedule | str],
     ) -> Iterator[str]:
+        """What the paper's rules said of each combination, and what the schedules say."""
         for one in tried:
             if (why := self.refusal(one)) and one != chosen:
                 yield f"{one}: {why}"

@@ -3,34 +3,43 @@
 Parameters: ``p`` ranks, ``m`` microbatches, ``v`` chunks, ``s`` a stage (rank), ``tF`` ``tB`` ``t``
 ticks of a forward, a backward and a transfer, ``W`` ``A`` memory units of a stage's weights and of
 one activation. ``mu`` is the peak number of activations of a rank.
+
+``printed`` is what Algorithm 1 gives to the letter: every slot takes one tick, T_i starts beside
+C_i. It is an ordinary schedule with evictions, so the checker says whether it breaks a rule (a
+backward without its activation, a transfer of what is not there); activations on the move count on
+both ends.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
-from bubbleproof.papers.claims.domain import Params
+from bubbleproof.papers.claims.domain import CaseValues, Params
 from bubbleproof.papers.claims.measured_pipelines import makespan as makespan_of
 from bubbleproof.papers.claims.measured_pipelines import measures, on_pipeline, peaks_of
 from bubbleproof.papers.claims.reading import NumberOf
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.base import FamilyMember
 from bubbleproof.theory.families.evicting.bpipe import BalancedFamily, BPipe, BPipeInterleaved
-from bubbleproof.theory.families.evicting.bpipe_literal import dense, literal, replay
-from bubbleproof.theory.families.evicting.bpipe_plan import computation_slots
+from bubbleproof.theory.families.evicting.bpipe_literal import dense, literal, paired, replay
+from bubbleproof.theory.families.evicting.bpipe_plan import Slots, computation_slots
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
-from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.model.actions import Action, Kind
+from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.transfers import Eviction
+from bubbleproof.verify import check
 
 BPIPE, INTERLEAVED = BPipe(), BPipeInterleaved()
+makespan_1f1b = makespan_of("1f1b")
 
 
 @lru_cache(maxsize=32)  # megabytes each
-def made(name: str, p: int, m: int, v: int = 1) -> FamilyMember:
-    """The family's schedule at the default ticks."""
-    return member(name, p=p, m=m) if v == 1 else member(name, p=p, m=m, v=v)
+def _made(p: int, m: int) -> FamilyMember:
+    return member("bpipe", p=p, m=m)
 
 
 def mu(name: str) -> NumberOf:
@@ -62,38 +71,25 @@ def on_acceptor(at: Params) -> int:
     return _on_acceptor(at["p"], at["m"], at["s"])
 
 
-@lru_cache(maxsize=8192)  # numbers only, for three claims
+@lru_cache(maxsize=8192)  # numbers only, for several claims
 def _on_acceptor(p: int, m: int, s: int) -> int:
-    schedule = made("bpipe", p, m)
+    schedule = _made(p, m)
     actions, events = schedule.problem.actions, schedule.problem.events
     rows = actions.is_kind(Kind.EVICT, Kind.LOAD)[events.task]
     rows &= (actions.stage[events.task] == s) & (events.store != s)
     return peaks_of(schedule, rows)[p - 1 - s]
 
 
-def evictions(at: Params) -> int:
-    """How many EVICTs stage s has in its schedule."""
-    return _moves(at["p"], at["m"])[Kind.EVICT][at["s"]]
-
-
-def loads(at: Params) -> int:
-    """How many LOADs it has."""
-    return _moves(at["p"], at["m"])[Kind.LOAD][at["s"]]
-
-
 @lru_cache(maxsize=4096)  # numbers only: the schedules themselves are not kept
-def _moves(p: int, m: int) -> dict[Kind, list[int]]:
-    """How many EVICTs and how many LOADs each stage has."""
-    actions = made("bpipe", p, m).schedule.program.actions
-    return {
-        kind: np.bincount(actions.stage[actions.is_kind(kind)], minlength=p).tolist()
-        for kind in (Kind.EVICT, Kind.LOAD)
-    }
+def moves(p: int, m: int, kind: Kind) -> tuple[int, ...]:
+    """How many EVICTs, or LOADs, each stage has in its schedule."""
+    actions = _made(p, m).schedule.program.actions
+    return tuple(np.bincount(actions.stage[actions.is_kind(kind)], minlength=p).tolist())
 
 
-def evicting_stages(at: Params) -> int:
-    """How many stages have an EVICT."""
-    return sum(n > 0 for n in _moves(at["p"], at["m"])[Kind.EVICT])
+def evictions(at: Params) -> int:
+    """How many EVICTs stage s has."""
+    return moves(at["p"], at["m"], Kind.EVICT)[at["s"]]
 
 
 def warm_up_evictions(family: BalancedFamily, at: Params) -> int:
@@ -103,14 +99,6 @@ def warm_up_evictions(family: BalancedFamily, at: Params) -> int:
     first = next(i for i, action in enumerate(slots) if action and action.kind is Kind.B)
     planned = family.transfers(p, m, v).get(at["s"], ())
     return sum(t.kind is Kind.EVICT and t.slot < first for t in planned)
-
-
-def peak_printed(at: Params, *, is_dense: bool = False) -> int:
-    """mu(s) of Algorithm 1 as printed, on C of earliest forwards, with or without its bubbles."""
-    p, m, s = at["p"], at["m"], at["s"]
-    slots = computation_slots(BPIPE.base, p, m)[s]
-    slots = dense(slots) if is_dense else slots
-    return replay(slots, literal(slots, p, s, m)).peak
 
 
 def makespan(at: Params, transfer: int) -> int:
@@ -124,12 +112,84 @@ def _makespan(p: int, m: int, forward: int, backward: int, transfer: int) -> int
     return on_pipeline(BPIPE, BPIPE.balanced(pipeline, transfer=transfer)).makespan
 
 
-makespan_1f1b = makespan_of("1f1b")
-
-
 def longest_free_transfer(at: Params) -> int:
     """The most ticks a transfer may take without a longer makespan than 1F1B's."""
     ticks, plain = 0, makespan_1f1b(at)
     while makespan(at, ticks + 1) == plain:
         ticks += 1
     return ticks
+
+
+class PrintedOutcome(NamedTuple):
+    """How many rules the schedule breaks, and the most activations that each rank holds."""
+
+    violations: int
+    peaks: CaseValues
+
+
+def eager(p: int, m: int) -> tuple[Slots, ...]:
+    """C of each rank, every forward as early as it can."""
+    return computation_slots(BPIPE.base, p, m)
+
+
+def pairs(p: int, m: int) -> tuple[Slots, ...]:
+    """C of each rank, drawn in pairs."""
+    return paired(eager(p, m))
+
+
+@lru_cache(maxsize=4096)  # numbers only
+def printed(p: int, m: int) -> PrintedOutcome:
+    """The schedule of all ranks by Algorithm 1 on C drawn in pairs.
+
+    Raises ``ValueError`` where a decision names the microbatch of a bubble: that is no transfer.
+    """
+    drawn = pairs(p, m)
+    moved = [(s, each) for s in range(p // 2) for each in literal(drawn[s], p, s, m)]
+    if any(each.microbatch is None for _, each in moved):
+        raise ValueError(f"at p={p} m={m} Algorithm 1 names the microbatch of a bubble")
+    actions = [
+        (each.slot, Action(stage=s, kind=each.kind, microbatch=each.microbatch or 0))
+        for s, each in moved
+    ]
+    evictions = tuple(
+        Eviction(
+            stage=a.stage,
+            microbatch=a.microbatch,
+            source=a.stage,
+            target=p - 1 - a.stage,
+            duration=1,
+        )
+        for _, a in actions
+        if a.kind is Kind.EVICT
+    )
+    plain = Pipeline(num_ranks=p, num_microbatches=m, forward=1, backward=1)
+    pipeline = plain.with_changes(evictions=evictions)
+    problem = pipeline.problem()
+    names = {resource.name: i for i, resource in enumerate(problem.resources)}
+    orders: list[list[tuple[int, Action]]] = [[] for _ in names]
+    for s, slots in enumerate(drawn):
+        orders[s] += [(i, action) for i, action in enumerate(slots) if action is not None]
+    for slot, action in actions:
+        ends = (action.stage, p - 1 - action.stage)
+        way = ends if action.kind is Kind.EVICT else ends[::-1]
+        orders[names[pipeline.all_links.name(*way)]].append((slot, action))
+    program = Program.from_orders([[action for _, action in order] for order in orders])
+    start = np.array([slot for order in orders for slot, _ in order], dtype=np.int64)
+    verdict = check(problem, Schedule(program=program, start=start))
+    if verdict.measured is None:
+        raise ValueError(f"the printed algorithm's decisions leave tasks out: {verdict}")
+    return PrintedOutcome(len(verdict.violations), verdict.measured.peak_activations)
+
+
+def pair_peak(at: Params) -> int:
+    """The most activations that stage s or its acceptor holds, by ``printed``."""
+    peaks = printed(at["p"], at["m"]).peaks
+    return max(peaks[at["s"]], peaks[at["p"] - 1 - at["s"]])
+
+
+def peak_printed(at: Params, *, is_dense: bool = False) -> int:
+    """mu(s) of Algorithm 1 as printed, on C of earliest forwards, with or without its bubbles."""
+    p, m, s = at["p"], at["m"], at["s"]
+    slots = eager(p, m)[s]
+    slots = dense(slots) if is_dense else slots
+    return replay(slots, literal(slots, p, s, m)).peak

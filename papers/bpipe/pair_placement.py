@@ -140,22 +140,9 @@ def _filled(mesh: DeviceMesh, pairs: tuple[int, ...], *, is_eager: bool) -> dict
 
 def _queues(mesh: DeviceMesh, pairs: tuple[int, ...]) -> tuple[deque[Group], deque[Group]]:
     """The pairs to place whole, outer ones last to be cut, and the groups that stand alone."""
-    cut = set(sorted(_all(mesh, pairs), key=lambda one: (-one[1], one[0]))[: _num_cut(mesh, pairs)])
-    whole = deque(sorted(_all(mesh, pairs) - cut))
-    paired = whole_stages(mesh, whole)
-    everything = ((replica, s) for replica in range(mesh.replicas) for s in range(mesh.stages))
+    last, replicas = mesh.stages - 1, range(mesh.replicas)
+    every = sorted(((r, s) for r in replicas for s in pairs), key=lambda one: (-one[1], one[0]))
+    whole = deque(sorted(every[least_crossing(mesh, len(pairs)) :]))
+    paired = {group for r, s in whole for group in ((r, s), (r, last - s))}
+    everything = ((r, s) for r in replicas for s in range(mesh.stages))
     return whole, deque(group for group in everything if group not in paired)
-
-
-def _all(mesh: DeviceMesh, pairs: tuple[int, ...]) -> set[Group]:
-    return {(replica, s) for replica in range(mesh.replicas) for s in pairs}
-
-
-def _num_cut(mesh: DeviceMesh, pairs: tuple[int, ...]) -> int:
-    return least_crossing(mesh, len(pairs))
-
-
-def whole_stages(mesh: DeviceMesh, whole: deque[Group]) -> set[Group]:
-    """Both stages of each pair."""
-    last = mesh.stages - 1
-    return {group for replica, s in whole for group in ((replica, s), (replica, last - s))}

@@ -60,7 +60,7 @@ ONE_BY_ONE = Premise(text="tF = tI >= tW", cases="tF == tI >= tW")
 CHIMERA_BUBBLE, CHIMERA_DOUBLE = "(p-2)/(2*m + p-2)", "(p-2)/(3*m/2 + p-2)"
 
 
-CHIMERA_CLAIMS: tuple[PaperClaim, ...] = (
+_CHIMERA: tuple[PaperClaim, ...] = (
     read_as("field.chimera.bubble", CHIMERA,
             "The bubble ratio is (D-2)/(2N+D-2).", "idle_ratio", [
                 reading("D divides N, backwards last as forwards", "whole units of equal ticks",
@@ -104,18 +104,12 @@ def _dual(name: str, relation: str, where: str) -> Domain:
     return domain(
         f"p in {' '.join(map(str, few))}; 2p <= m <= 4p{even} (from p = 5 on only m within 2 "
         f"above a multiple of p); {ticks}",
-        p=few,
-        m=near,
-        tF=(1, 2, 3),
-        tI=(1, 2, 3),
-        tW=(0, 1, 3),
-        where=where,
+        p=few, m=near, tF=(1, 2, 3), tI=(1, 2, 3), tW=(0, 1, 3), where=where,
     ).widened(
         f"{of_p} <= 16; 2p <= m <= 4p{even}, which is all that the schedule takes of m <= 4p; "
         f"{ticks}",
-        p=every,
-        m=f"range(2*p, 4*p + 1, {step})",
-    )
+        p=every, m=f"range(2*p, 4*p + 1, {step})",
+    )  # fmt: skip
 
 
 def _dual_claims(
@@ -142,7 +136,7 @@ def _dual_claims(
 
 
 CLAIMS: tuple[PaperClaim, ...] = (
-    *CHIMERA_CLAIMS,
+    *_CHIMERA,
     *_dual_claims("dualpipe", "DualPipe", "(p/2-1)(F&B + B - 3W)", "p//2 - 1", "p+1"),
     *_dual_claims("dualpipev", "DualPipeV", "(p-1)(F&B + B - 3W)", "p-1", "2p+1"),
 )

@@ -4,6 +4,11 @@ Symbols: p ranks, m microbatches, v chunks per rank, tF and tB the ticks of one 
 either idle_ratio, the idle share of all time, or idle_over_work, idle time over working time; the
 papers call both "bubble".
 
+Both papers speak of m >= p, where interleaved and breadth-first orders have the bubble (p-1)/(vm).
+With m < p the last stage, p v - 1, waits for p v - 1 forwards, runs m forwards and m backwards, and
+p v - 1 backwards follow: no order takes less than (pv + m-1)(tF + tB), an idle_over_work of
+(pv + m-1 - mv)/(mv), and both take no more.
+
 ``shapes`` makes the cases of these and of the zero-bubble family's claims: up to ``EVERY_M`` ranks
 every m <= 4p is looked at, beyond it those around the multiples of p; an audit looks at every m on
 every p up to 16.
@@ -14,9 +19,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from bubbleproof.papers.claims.any_order import least_idle_over_work
+from bubbleproof.papers.claims.any_order import least_idle_over_work, makespan_of_any_order
 from bubbleproof.papers.claims.claim import PaperClaim, read_as, reading, stated
 from bubbleproof.papers.claims.domain import (
+    CHUNKS,
     EVERY,
     RANKS,
     RATIOS,
@@ -24,9 +30,11 @@ from bubbleproof.papers.claims.domain import (
     Condition,
     Counts,
     Domain,
+    Params,
     Words,
     domain,
     is_any,
+    scope,
     worded,
 )
 from bubbleproof.papers.claims.measured_pipelines import (
@@ -38,9 +46,11 @@ from bubbleproof.papers.claims.measured_pipelines import (
     span_idle,
 )
 from bubbleproof.papers.claims.reading import UP_TO, Premise
+from bubbleproof.theory.families import member
 
 SOME_RANKS = (2, 3, 4, 5, 6, 7, 8, 11, 16)
 FEWER_RANKS = (2, 3, 4, 5, 6, 7, 8, 16)
+SEVERAL_CHUNKS = (2, 3, 4)
 EVERY_M = 5
 FULL = ("tF", "tB")
 FULL_TICKS = ((1, 1), (1, 2), (2, 1), (3, 5))
@@ -106,30 +116,38 @@ OF_RANKS = domain(
 ).widened("2 <= p <= 16; m <= 4p; every rank r", p=RANKS, m="range(1, 4*p + 1)")
 
 
-CHUNKS = (2, 3, 4)
 MEGATRON = "Narayanan et al., Megatron-LM (SC 2021)"
 GPIPE = "Huang et al., GPipe (NeurIPS 2019) section 2.3"
 BREADTH = "Lamy-Poirier, Breadth-First Pipeline Parallelism (MLSys 2023)"
 
-CHUNKED = shapes("any m", ranks=FEWER_RANKS, v=CHUNKS)
-FILLED = shapes("m >= p", "m >= p", ranks=FEWER_RANKS, v=CHUNKS)
+CHUNKED = shapes("any m", ranks=FEWER_RANKS, v=SEVERAL_CHUNKS)
+FILLED = shapes("m >= p", "m >= p", ranks=FEWER_RANKS, v=SEVERAL_CHUNKS)
 PLAIN_FILLED = shapes("m >= p", "m >= p")
-TWO_GROUPS = shapes("p divides m, m > p", "m % p == 0 and m > p", ranks=FEWER_RANKS, v=CHUNKS)
+TWO_GROUPS = shapes(
+    "p divides m, m > p", "m % p == 0 and m > p", ranks=FEWER_RANKS, v=SEVERAL_CHUNKS
+)
 FULL_PIPE = Premise(text="m >= p", cases="m >= p")
 GROUPED = Premise(text="p divides m", cases="m % p == 0")
 SEVERAL = Premise(text="p divides m, m > p", cases="m % p == 0 and m > p")
-DIVIDED = shapes("p divides m", "m % p == 0", ranks=FEWER_RANKS, v=CHUNKS)
+DIVIDED = shapes("p divides m", "m % p == 0", ranks=FEWER_RANKS, v=SEVERAL_CHUNKS)
 ORDERS = domain(
     "p = 2; m <= 3; v in 2 3; tF and tB in 1 2, every order",
-    p=(2,),
-    m=(1, 2, 3),
-    v=(2, 3),
-    tF=(1, 2),
-    tB=(1, 2),
+    p=(2,), m=(1, 2, 3), v=(2, 3), tF=(1, 2), tB=(1, 2),
+)  # fmt: skip
+FEW = scope(
+    "m < p",
+    ranks=((2, 3, 4, 5), (2, 3, 4, 5, 7, 8, 11, 16)),
+    looked_at=Counts(text="every m < p", of=lambda p: range(1, p)),
+    v=((1, 2, 3), CHUNKS),
 )
+ANY_ORDER = domain(
+    "3 <= p <= 5, 2 <= m < p, v in 2 3, tF:tB in 1:1 1:2 2:1",
+    p=(3, 4, 5), m="range(2, p)", v="(2, 3) if p == 3 else (2,)", tF_tB=RATIOS[:3],
+)  # fmt: skip
 
 
 SHARE, OVERHEAD = "(p-1)/(m+p-1)", "(p-1)/(v*m)"
+TIME = "(p*v + m-1)*(tF + tB)"  # with m < p
 KORTHIKANTI = "p*v + p-1"  # units, which are pv(1 + (p-1)/(pv))
 
 
@@ -142,6 +160,24 @@ def _plain_claims(name: str, source: str) -> tuple[PaperClaim, ...]:
         stated(f"field.{name}.idle-over-work", f"{MEGATRON} section 2.2",
                "Idle time over ideal working time is (p-1)/m.", "idle_over_work",
                idle_over_work(name), "==", "(p-1)/m", ANY),
+    )  # fmt: skip
+
+
+def least(at: Params) -> int:
+    """The least makespan of any order of v chunks in loop placement."""
+    made = member("bfs", p=at["p"], m=at["m"], v=at["v"], tF=at["tF"], tB=at["tB"])
+    return makespan_of_any_order(made.problem, [("bfs", made.schedule.program)])
+
+
+def _few_claims(name: str, source: str, title: str) -> tuple[PaperClaim, PaperClaim]:
+    source = f"ours, for {source}"
+    return (
+        stated(f"field.{name}.makespan-few", source,
+               f"{title} takes (pv + m-1)(tF + tB) with m < p, at any durations.",
+               "makespan (ticks)", makespan(name), "==", TIME, FEW),
+        stated(f"field.{name}.bubble-few", source,
+               f"{title} has the bubble (pv + m-1 - mv)/(mv) with m < p.", "idle_over_work",
+               idle_over_work(name), "==", "(p*v + m-1 - m*v)/(m*v)", FEW),
     )  # fmt: skip
 
 
@@ -203,4 +239,9 @@ CLAIMS: tuple[PaperClaim, ...] = (
     stated("field.bfs.peak", f"{BREADTH} section 4",
            "Every rank keeps all m microbatches on all its v chunks.",
            "peak activations (units of one chunk)", peak("bfs"), "==", "m*v", CHUNKED),
+    *_few_claims("interleaved", f"{MEGATRON} section 2.2", "Interleaved 1F1B, one group of m,"),
+    *_few_claims("bfs", f"{BREADTH} section 4", "Breadth-first order"),
+    stated("field.few.least", "ours",
+           "With m < p no order of v chunks, stage g on rank g mod p, is shorter.",
+           "least makespan of any order (ticks)", least, "==", TIME, ANY_ORDER),
 )  # fmt: skip

@@ -28,23 +28,17 @@ TICKS = list(product((1, 2, 3), repeat=3))
 UNIT = TICKS[:1]
 
 
-def _split(
-    condition: str,
-    where: str,
-    ticks: list[CaseValues] = TICKS,
-    wide_ticks: list[CaseValues] = TICKS,
-) -> Domain:
-    """Split backwards; at unit ticks on more ranks."""
-    ranks = SOME_RANKS if ticks is UNIT else SMALL_RANKS
-    return shapes(
-        condition, where, ranks=ranks, names=("tF", "tI", "tW"), ticks=ticks, wide_ticks=wide_ticks
-    )
+def _split(condition: str, where: str, ticks: list[CaseValues] = TICKS) -> Domain:
+    """Split backwards; unit ticks on more ranks, and an audit of those alone."""
+    ranks, wide = (SOME_RANKS, UNIT) if ticks is UNIT else (SMALL_RANKS, TICKS)
+    names = ("tF", "tI", "tW")
+    return shapes(condition, where, ranks=ranks, names=names, ticks=ticks, wide_ticks=wide)
 
 
 ANY = _split("any m", "True")
-UNIT_FILLED = _split("m >= p", "m >= p", UNIT, UNIT)
-UNIT_FULL = _split("m >= 2p-1", "m >= 2*p-1", UNIT, UNIT)
-UNIT_LONG = _split("m >= 2p", "m >= 2*p", UNIT, UNIT)
+UNIT_FILLED = _split("m >= p", "m >= p", UNIT)
+UNIT_FULL = _split("m >= 2p-1", "m >= 2*p-1", UNIT)
+UNIT_LONG = _split("m >= 2p", "m >= 2*p", UNIT)
 V_ANY = _split("m >= p", "m >= p", TICKS[:6])
 EVEN = Premise(text="tF = tI = tW", cases="tF == tI == tW")
 TWICE_PIPE = Premise(text="m >= 2p", cases="m >= 2*p")
@@ -78,16 +72,9 @@ def _v_claims(
     """``memory`` of 1F1B's, within ``near``; ``exact`` what the order has; ``bubble`` at most."""
     order = "properties of the family, in the order of its authors' generator"
     fewer = [
-        reading(
-            "at most, at tF = tI = tW and m >= p",
-            "without its premise",
-            span_idle(name),
-            "<=",
-            part_of_1f1b(bubble),
-            UNIT_FILLED,
-            is_contrast=True,
-        ),
-    ][: name == "v-half"]  # V-Min idles no more there either
+        reading("at most, at tF = tI = tW and m >= p", "without its premise", span_idle(name), "<=",
+                part_of_1f1b(bubble), UNIT_FILLED, is_contrast=True),
+    ][: name == "v-half"]  # fmt: skip  # V-Min idles no more there either
     return (
         read_as(f"field.{name}.peak", CONTROLLABLE,
                 f"{title} holds {memory} of 1F1B's activations.", "peak over 1F1B's peak", [

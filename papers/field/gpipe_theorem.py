@@ -67,17 +67,11 @@ def chunk_changes(form: ClosedForm, least: Term) -> tuple[Obligation, ...]:
     counts = (per_chunk >= 1, per_chunk >= least, per_chunk <= M, per_chunk <= J, J <= M - 1)
     before, f, b = J - per_chunk, form.forward, form.backward
     parts = (
-        (
-            "F of rank 0 after F of the last rank, one chunk before",
-            (),
-            f(zero, J) >= f(last, before) + TF,
-        ),
-        (
-            "B of the last rank after B of rank 0, one chunk after",
-            (),
-            b(last, J) >= b(zero, before) + TB,
-        ),
-    )
+        ("F of rank 0 after F of the last rank, one chunk before", (),
+         f(zero, J) >= f(last, before) + TF),
+        ("B of the last rank after B of rank 0, one chunk after", (),
+         b(last, J) >= b(zero, before) + TB),
+    )  # fmt: skip
     return obligations_of(parts, (*SHAPE, *counts))
 
 

@@ -104,27 +104,16 @@ def tightness(
     after_b = choose(X <= 0, alone, b(R, X - 1) + TB)
     before_b = choose(first + X <= N, f(R, X + first - 1) + TF, after_b)
     return [
-        (
-            "F is tight",
-            (*AT_X, X >= 1),
-            any_of(
-                f(R, X).equals(before_f),
-                all_of(R >= 1, f(R, X).equals(f(R - 1, X) + TF)),
-                all_of(group <= Q, R.equals(0), X.equals(Q + 2 * group)),
-            ),
-        ),
-        (
-            f"F of rank 0 is tight at place {place}",
-            (*AT_X, group <= Q, R.equals(0), X.equals(Q + 2 * group)),
-            any_of(f(R, X).equals(before_f), f(R, X).equals(f(P - 1, X - group) + TF)),
-        ),
+        ("F is tight", (*AT_X, X >= 1),
+         any_of(f(R, X).equals(before_f), all_of(R >= 1, f(R, X).equals(f(R - 1, X) + TF)),
+                all_of(group <= Q, R.equals(0), X.equals(Q + 2 * group)))),
+        (f"F of rank 0 is tight at place {place}",
+         (*AT_X, group <= Q, R.equals(0), X.equals(Q + 2 * group)),
+         any_of(f(R, X).equals(before_f), f(R, X).equals(f(P - 1, X - group) + TF))),
         ("the first F is tight", (), any_of(R.equals(0), f(R, zero).equals(f(R - 1, zero) + TF))),
-        (
-            "B is tight",
-            AT_X,
-            any_of(b(R, X).equals(before_b), all_of(R <= P - 2, b(R, X).equals(b(R + 1, X) + TB))),
-        ),
-    ]
+        ("B is tight", AT_X,
+         any_of(b(R, X).equals(before_b), all_of(R <= P - 2, b(R, X).equals(b(R + 1, X) + TB)))),
+    ]  # fmt: skip
 
 
 def hints_of(*more: Term) -> tuple[tuple[Term, Term], ...]:

@@ -112,17 +112,11 @@ def between_chunks(
     """The waits of the outer ranks for the other chunk's task, at place ``earlier`` of X's list."""
     f, b, zero, last = form.forward, form.backward, 0 * R, P - 1
     return [
-        (
-            f"F of rank 0 after F of the last rank, {what} before",
-            (*premises, *of_forwards),
-            f(zero, X) >= f(last, earlier) + TF,
-        ),
-        (
-            f"B of the last rank after B of rank 0, {what} after",
-            premises,
-            b(last, X) >= b(zero, earlier) + TB,
-        ),
-    ]
+        (f"F of rank 0 after F of the last rank, {what} before", (*premises, *of_forwards),
+         f(zero, X) >= f(last, earlier) + TF),
+        (f"B of the last rank after B of rank 0, {what} after", premises,
+         b(last, X) >= b(zero, earlier) + TB),
+    ]  # fmt: skip
 
 
 def on_last_stage(
@@ -166,12 +160,9 @@ def costs(form: InterleavedForm) -> list[ObligationPart]:
         ("the first task starts at 0", (), form.forward(0 * R, 0 * R).equals(0)),
         ("the makespan is reached", (), (form.backward(0 * R, N - 1) + TB).equals(form.makespan)),
         ("live activations never exceed the peak", AT_X, live <= form.peak(R)),
-        (
-            "the peak is reached at the last forward of the warm-up",
-            (X.equals(top),),
-            all_of(top >= 0, top <= N - 1, live.equals(form.peak(R))),
-        ),
-    ]
+        ("the peak is reached at the last forward of the warm-up", (X.equals(top),),
+         all_of(top >= 0, top <= N - 1, live.equals(form.peak(R)))),
+    ]  # fmt: skip
 
 
 def theorem(form: InterleavedForm | None = None, places: Places | None = None) -> Theorem:

@@ -163,12 +163,9 @@ def no_waits(form: VForm) -> list[ObligationPart]:
     first = form.f0.start(I, 0 * I).equals(I)
     return [
         ("rank i works from tick i on and is done at i + 6m", AT_J, inside),
-        (
-            "rank i starts when the rank before has run its first forward",
-            (I >= 0, I <= P - 1),
-            first,
-        ),
-    ]
+        ("rank i starts when the rank before has run its first forward", (I >= 0, I <= P - 1),
+         first),
+    ]  # fmt: skip
 
 
 def costs(form: VForm) -> list[ObligationPart]:

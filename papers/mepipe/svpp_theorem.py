@@ -137,12 +137,9 @@ def costs(form: InterleavedForm) -> list[ObligationPart]:
         ("the first task starts at 0", (), form.forward(0 * R, 0 * R).equals(0)),
         ("the makespan is reached", (), (form.backward(0 * R, N - 1) + TB).equals(form.makespan)),
         ("live activations never exceed the peak", counted, live <= form.peak(R)),
-        (
-            "the peak is reached at the last forward of the warm-up",
-            (*counted, X.equals(top)),
-            all_of(top >= 0, top <= N - 1, live.equals(form.peak(R))),
-        ),
-    ]
+        ("the peak is reached at the last forward of the warm-up", (*counted, X.equals(top)),
+         all_of(top >= 0, top <= N - 1, live.equals(form.peak(R)))),
+    ]  # fmt: skip
 
 
 HINTS = tuple(

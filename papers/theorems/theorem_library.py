@@ -19,7 +19,6 @@ from bubbleproof.papers.field import (
     v_blocks_theorem,
     zb_h1,
     zb_h1_durations,
-    zb_h1_starts,
     zb_h2,
     zb_v_theorem,
 )
@@ -84,7 +83,7 @@ _FOR_ALL_SHAPES: dict[str, Callable[[], Theorem]] = {
     "pipemesh-starts": pipemesh_starts.theorem,
     "zb-h1": zb_h1.theorem,
     "zb-h1-durations": zb_h1_durations.theorem,
-    "zb-h1-starts": zb_h1_starts.theorem,
+    "zb-h1-starts": zb_h1_durations.starts_theorem,
     "zb-h2": zb_h2.theorem,
     "zb-v": zb_v_theorem.theorem,
     "v-half-block": v_blocks_theorem.half,

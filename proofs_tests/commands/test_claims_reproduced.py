@@ -21,13 +21,7 @@ from bubbleproof.papers.claims import EvidenceKind, PaperClaim
 from bubbleproof.papers.claims.decision import decide_reading
 from bubbleproof.papers.claims.domain import Params
 from bubbleproof.papers.claims.standing import watched
-from bubbleproof.papers.mepipe import (
-    mepipe_evaluation,
-    mepipe_model,
-    mepipe_svpp,
-    mepipe_table3,
-    mepipe_vpp,
-)
+from bubbleproof.papers.mepipe import mepipe_svpp, mepipe_table3
 from bubbleproof.papers.pipemesh import pipemesh_claims
 from bubbleproof.papers.tpipe import tpipe_claims
 from bubbleproof.theory.families.parameters import FamilyParameters
@@ -48,9 +42,6 @@ CLAIMS = {
     for module in (
         mepipe_table3,
         mepipe_svpp,
-        mepipe_model,
-        mepipe_evaluation,
-        mepipe_vpp,
         tpipe_claims,
         pipemesh_claims,
     )
@@ -103,26 +94,14 @@ def figure_5(at: Params, measure: Measure) -> Fraction:
     return least / idle(measure("svpp-filled", at))
 
 
-def table_6(p: int, m: int, measure: Measure) -> Fraction:
-    return idle(measure("1f1b", {"p": p}, m=m))
-
-
 MEASURED: dict[str, Callable[[Params, Measure], Fraction]] = {
     "mepipe.table3.vpp.memory-many": lambda at, ask: share(ask("interleaved", at)),
-    "mepipe.table3.vpp.few": lambda at, ask: Fraction(ask("interleaved", at)["makespan"] > 0),
     "mepipe.table3.hanayo.bubble-many": lambda at, ask: idle(ask("hanayo", at)),
     "mepipe.table3.hanayo.bubble-few": lambda at, ask: idle(ask("hanayo", at)),
     "mepipe.table3.svpp.bubble-many": lambda at, ask: idle(ask("svpp-printed", at)),
     "mepipe.table3.svpp.bubble-few": lambda at, ask: idle(ask("svpp-printed", at)),
     "mepipe.figure-6.bubble": lambda at, ask: idle(ask("svpp-printed", at)),
     "mepipe.figure-5.bubble": figure_5,
-    "mepipe.section-4.4.around": lambda at, ask: share(ask("svpp", at)),
-    "mepipe.table6.time-ratio": lambda _, ask: abs(
-        Fraction(31997, 62263)
-        * Fraction(*(ask("1f1b", {"p": 8}, m=m)["makespan"] for m in (16, 8)))
-        - 1
-    ),
-    "mepipe.section-7.3.increment": lambda _, ask: table_6(8, 16, ask) - table_6(4, 16, ask),
     "tpipe.sec4.1.peak": lambda at, ask: share(ask("tpipe", at)),
     "tpipe.sec4.1.half": lambda at, ask: peak(ask("tpipe", at)),
     "tpipe.sec4.1.double": lambda at, ask: idle(ask("tpipe", at)),

@@ -1,4 +1,4 @@
-"""VPP's least warm-up, orders below p and Hanayo's durations, by orders written down here."""
+"""Orders below p and Hanayo's durations, by orders written down here."""
 
 from __future__ import annotations
 
@@ -6,89 +6,11 @@ from fractions import Fraction
 
 import pytest
 
-from bubbleproof.papers.claims.domain import Params
-from bubbleproof.papers.field.field_few import TIME
+from bubbleproof.papers.field.field_first import TIME
 from bubbleproof.papers.formula import Formula
-from bubbleproof.papers.mepipe.mepipe_hanayo import makespan, measured
-from bubbleproof.papers.mepipe.mepipe_vpp import (
-    at_least_warm_up,
-    fewest_forwards,
-    least,
-    megatrons,
-    warmed_up,
-)
+from bubbleproof.papers.mepipe.mepipe_table3 import makespan, measured
 from bubbleproof.theory.families import member
-from bubbleproof.theory.model.measures import Measures, measure
-from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.timing import left_shift
-
-
-def timed(orders: list[str], at: Params, placement: str = "loop") -> Measures:
-    problem = Pipeline(
-        num_ranks=at["p"],
-        num_microbatches=at["m"],
-        num_chunks=at["v"],
-        placement=placement,
-        forward=at["tF"],
-        backward=at["tB"],
-    ).problem()
-    program = Program.from_orders([order.split() for order in orders])
-    return measure(problem, left_shift(problem, program))
-
-
-TWO = {"p": 2, "m": 2, "v": 2, "tF": 1, "tB": 1}
-# The least warm-up: (v-1)g + min(p-r, g) = 2 + 2 forwards on rank 0, 2 + 1 on rank 1.
-TWO_ORDERS = ["0F0 0F1 2F0 2F1 2B0 2B1 0B0 0B1", "1F0 1F1 3F0 3B0 3F1 3B1 1B0 1B1"]
-
-
-def test_the_least_warm_up_written_out_on_two_ranks() -> None:
-    found = timed(TWO_ORDERS, TWO)
-    # nv + p-1 = 5 slots of two ticks, pv = 4 units on rank 0 (it warms up with all there are).
-    assert (found.makespan, max(found.peak_activations)) == (10, 4)
-    assert at_least_warm_up(TWO) == found
-    assert [least(TWO, r) for r in range(2)] == [4, 3]
-    # 2B0 on rank 0 waits for 3B0, which waits for all of rank 0's first three forwards and 3F0.
-    assert warmed_up(TWO, (4, 2)) is None  # rank 1 would run 3B0 before 3F0
-    later = timed(["0F0 0F1 2F0 2B0 2F1 2B1 0B0 0B1", TWO_ORDERS[1]], TWO)
-    assert later.makespan > 10  # 2F1 behind 2B0: rank 1 waits for it
-
-
-def depth_first(p: int, m: int, v: int, per_hop: int) -> list[str]:
-    """Megatron's table by its definition, one group of p after another; texts of each rank."""
-    table = [(c, g * p + j) for g in range(m // p) for c in range(v) for j in range(p)]
-    orders = []
-    for r in range(p):
-        forwards = [f"{c * p + r}F{j}" for c, j in table]
-        backwards = [f"{(v - 1 - c) * p + r}B{j}" for c, j in table]
-        ahead = min((v - 1) * p + per_hop * (p - r - 1) + 1, m * v)
-        order, todo = forwards[:ahead], forwards[ahead:]
-        for backward in backwards:
-            order += [backward, *todo[:1]]
-            todo = todo[1:]
-        orders.append(" ".join(order))
-    return orders
-
-
-@pytest.mark.parametrize(("p", "m", "v"), [(2, 4, 2), (3, 6, 2), (3, 3, 3), (4, 8, 3)])
-@pytest.mark.parametrize(("forward", "backward"), [(1, 1), (1, 2), (3, 1)])
-def test_one_forward_per_hop_is_as_fast_as_two_and_holds_no_more_than_a_sample(
-    p: int, m: int, v: int, forward: int, backward: int
-) -> None:
-    at = {"p": p, "m": m, "v": v, "tF": forward, "tB": backward}
-    lean, usual = (timed(depth_first(p, m, v, hops), at) for hops in (1, 2))
-    assert lean.makespan == usual.makespan == (m * v + p - 1) * (forward + backward)
-    assert max(lean.peak_activations) == p * v
-    assert max(usual.peak_activations) == min(p * v + p - 1, m * v)
-    assert (at_least_warm_up(at), warmed_up(at, megatrons(at))) == (lean, usual)
-    none = timed(depth_first(p, m, v, 0), at)  # control: no forward per hop costs time
-    assert none.makespan > lean.makespan
-
-
-def test_the_trial_finds_the_number_of_forwards_from_below() -> None:
-    at = {"p": 3, "m": 6, "v": 2, "tF": 1, "tB": 2}
-    assert [fewest_forwards({**at, "r": r}) for r in range(3)] == [6, 5, 4]
-    assert megatrons(at) == (8, 6, 4)
+from bubbleproof.theory.model.measures import measure
 
 
 @pytest.mark.parametrize(("p", "m", "v"), [(2, 1, 2), (3, 2, 2), (5, 3, 2), (4, 3, 3)])

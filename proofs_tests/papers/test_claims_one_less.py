@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bubbleproof.papers.mepipe.mepipe_one_less import PLAIN, least, one_less, table_3
+from bubbleproof.papers.mepipe.mepipe_svpp import PLAIN, least, one_less, table_3
 
 
 @pytest.mark.parametrize(("m", "s"), [(2, 1), (3, 2), (4, 3), (7, 5)])

@@ -5,7 +5,7 @@ such waves; odd v end half a wave later. At ticks of one action each microbatch 
 slots of its rounds (below): p microbatches at a time where p divides m, and where it does
 not the last ones share the slots so that none is empty.
 
-That closed form fits tF = tB; at other durations it leaves gaps (``papers.mepipe.mepipe_hanayo``
+That closed form fits tF = tB; at other durations it leaves gaps (``papers.mepipe.mepipe_table3``
 says how many ticks). A search begins from a shorter order too, "hanayo, improved".
 
 Source: Liu, Cheng, Zhou and You, "Hanayo: Harnessing Wave-like Pipeline Parallelism for Enhanced

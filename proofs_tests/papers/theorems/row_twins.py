@@ -12,7 +12,6 @@ from bubbleproof.papers.field import (
     interleaved_starts,
     v_blocks_theorem,
     zb_h1_durations,
-    zb_h1_starts,
     zb_h2,
     zb_v_theorem,
 )
@@ -188,7 +187,7 @@ def _steps() -> Iterator[Twin]:
 
 def _starts() -> Iterator[Twin]:
     """Of left-shifted starts that other theorems have as some starts."""
-    zb, twin = zb_h1_durations.FORM, TwinMaker(zb_h1_starts.theorem)
+    zb, twin = zb_h1_durations.FORM, TwinMaker(zb_h1_durations.starts_theorem)
 
     def later(i: Term, j: Term) -> Term:
         return zb_h1_durations.input_backward(i, j) + choose(j <= i, 0 * T, zb_h1_durations.U)
