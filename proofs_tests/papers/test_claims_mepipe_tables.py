@@ -14,7 +14,8 @@ from bubbleproof.papers.mepipe.mepipe_configurations import (
     replicas,
 )
 from bubbleproof.papers.mepipe.mepipe_strategies import handed_on, sent
-from bubbleproof.papers.tpipe.tpipe_figures import BATCH_32, saved
+from bubbleproof.papers.tpipe.tpipe_claims import saved
+from bubbleproof.papers.tpipe.tpipe_domains import BATCH_32
 
 COLUMNS = ("system", "batch", "layers", "p", "c", "v", "again")
 
