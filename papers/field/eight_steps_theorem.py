@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bubbleproof.papers.field.eight_steps_starts import Depth, StepForm, StepMoment, early_weight
+from bubbleproof.papers.field.eight_steps_starts import (
+    Depth,
+    StepForm,
+    StepMoment,
+    early_weight,
+)
 from bubbleproof.papers.theorems.closed_form import AT_J, I, J, K, M, P
 from bubbleproof.papers.theorems.rank_rows import RowMemory, TaskRow
 from bubbleproof.papers.theorems.terms import (

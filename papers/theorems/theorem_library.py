@@ -26,7 +26,12 @@ from bubbleproof.papers.field import (
 from bubbleproof.papers.mepipe import svpp_frontier, svpp_theorem
 from bubbleproof.papers.pipemesh import pipemesh_starts, pipemesh_theorem
 from bubbleproof.papers.theorems import parametric_bounds, periodic_list
-from bubbleproof.papers.theorems.theorem import Obligation, ObligationProof, Theorem, TheoremProof
+from bubbleproof.papers.theorems.theorem import (
+    Obligation,
+    ObligationProof,
+    Theorem,
+    TheoremProof,
+)
 from bubbleproof.papers.tpipe import tpipe_theorem, trecomp_theorem
 
 TIMEOUT_MS = 10_000
