@@ -15,7 +15,7 @@ from benchmarks.headlines import Headline
 from benchmarks.paper_numbers import Number
 from benchmarks.pipemesh_files import CONFIGURATIONS, Configuration
 from benchmarks.pipemesh_page import rows_of
-from bubbleproof.papers.pipemesh.pipemesh_tables import SYSTEMS, TABLE
+from benchmarks.pipemesh_tables import SYSTEMS, TABLE
 
 PRINTED = {
     "gpt3-58b-a100": "20.1 %",

@@ -5,7 +5,7 @@
 What a file says is derived from what the paper prints, and where that tells nothing as follows:
 
 - a rank is one tensor-parallel group of 8 GPUs, bytes are those of one of its GPUs; microbatches
-  are B/D (``papers.pipemesh.pipemesh_tables``); ticks are microseconds;
+  are B/D (``benchmarks.pipemesh_tables``); ticks are microseconds;
 - forward and backward: Megatron's computation of Table IV over its microbatches: PipeMesh's own row
   has recomputation and contention in it; both are rounded to a number that all chunks divide;
 - activation, operations and parameters: ``costs`` with the paper's accounting (Tables I, II), of
@@ -32,12 +32,12 @@ from math import ceil, lcm
 from pathlib import Path
 
 from benchmarks.paper_files import head, path_of, plan_of, write
+from benchmarks.pipemesh_tables import TABLE
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.known_models import known_model
 from bubbleproof.costs.saved_bytes import layer_saved
 from bubbleproof.costs.weights import layer_weights
 from bubbleproof.papers.pipemesh.mesh_operations import layer_again
-from bubbleproof.papers.pipemesh.pipemesh_tables import TABLE
 
 PAPER = "pipemesh"
 GIB, ROUNDED = 1 << 30, Fraction("0.05")

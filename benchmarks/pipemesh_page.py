@@ -18,14 +18,13 @@ from benchmarks.paper_files import path_of
 from benchmarks.paper_numbers import Number, number_table, summary
 from benchmarks.pipemesh_files import CONFIGURATIONS, PAPER, ROUNDED, Configuration, deployment
 from benchmarks.pipemesh_page_memory import Row, memory_numbers
-from benchmarks.pipemesh_variants import section
+from benchmarks.pipemesh_tables import GIB, SYSTEMS, TABLE, model_flops
 from bubbleproof.costs.known_models import known_model
 from bubbleproof.costs.saved_bytes import message_bytes
 from bubbleproof.formats.problem_toml import read_problem
 from bubbleproof.papers.pipemesh.mesh_numbers import MeshNumbers, MeshTable, meshes_of
 from bubbleproof.papers.pipemesh.optimizer_sharding import with_optimizer_sharding
 from bubbleproof.papers.pipemesh.pipemesh_planner import printed_plan
-from bubbleproof.papers.pipemesh.pipemesh_tables import GIB, SYSTEMS, TABLE, model_flops
 from bubbleproof.papers.planning.paper_choice import PaperChoice, PaperInput
 from bubbleproof.papers.planning.planner_list import paper_choice
 from bubbleproof.theory.families import member
@@ -83,7 +82,6 @@ def page() -> str:
         for name, listed in zip(SYSTEMS, rows_of(given), strict=True):
             every += listed
             parts += [f"### {name}\n", number_table(listed)]
-    parts.append(section(mesh_of(CONFIGURATIONS[-1])))
     return "\n".join([HEAD.format(ranges=budget_ranges()), summary(every), *parts])
 
 
@@ -250,7 +248,7 @@ def _messages(given: Configuration, row: Row, made: FamilyMember) -> Number:
 
 
 def _rates(row: Row) -> list[Number]:
-    rate = model_flops({"row": int(row["row"])}) * 1000 / row["total"]
+    rate = model_flops(row) * 1000 / row["total"]
     return [
         Number(
             name="Thrp., TFLOPS",

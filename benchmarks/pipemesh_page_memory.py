@@ -10,11 +10,11 @@ from fractions import Fraction
 
 from benchmarks.paper_numbers import Number
 from benchmarks.pipemesh_files import Configuration, deployment, operations
+from benchmarks.pipemesh_tables import GIB
 from bubbleproof.costs.known_models import known_model
 from bubbleproof.costs.saved_bytes import layer_saved
 from bubbleproof.papers.claims.measured_pipelines import measures
 from bubbleproof.papers.pipemesh.pipemesh_formulas import gradient_bytes, parameter_bytes
-from bubbleproof.papers.pipemesh.pipemesh_tables import GIB
 from bubbleproof.papers.planning.paper_choice import PaperChoice
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.measures import measure

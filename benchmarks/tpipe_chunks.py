@@ -1,7 +1,7 @@
-"""Figures 14 and 15(b) of T-Pipe, and AdaPipe: more than two chunks, all ratios, beside ours.
+"""Figure 14 of T-Pipe, and AdaPipe: more than two chunks, all ratios.
 
-Figure 14's values are not in the text; its sentences are claims (``tpipe_chunks`` of
-``papers.claims``). What stands here is measured on built schedules of 8 ranks, 24 microbatches.
+Figure 14's values are not in the text; its sentences are claims (``tpipe.sec6.4.*``). What stands
+here is measured on built schedules of 8 ranks, 24 microbatches.
 """
 
 from __future__ import annotations
@@ -9,21 +9,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 from benchmarks.markdown import markdown_table
-from benchmarks.paper_numbers import Number, number_table
 from bubbleproof.papers.tpipe import tpipe_schedules as on
-from bubbleproof.papers.tpipe.tpipe_chunks import (
-    RECOMPUTED_1F1B,
-    RECOMPUTED_INTERLEAVED,
-    adapipe_over_trecomp,
-    kept,
-    share_of,
-)
-from bubbleproof.papers.tpipe.tpipe_offload import state_saved
-from bubbleproof.theory.families.recomputed_1f1b import share_of_chunks
+from bubbleproof.papers.tpipe.tpipe_schedules import RECOMPUTED_1F1B, adapipe_over_trecomp, kept
+from bubbleproof.theory.families.recomputed.recomputed_share import share_of_chunks
 
 AT = {"p": 8, "m": 24}
 CHUNKS = (2, 3, 4)
-PRINTED = {2: "33.33 %", 3: "44 %", 4: "49.09 %"}
 FIGURE_14 = """
 ## Figure 14: chunks and ratios
 
@@ -32,13 +23,6 @@ figure. R is the share of a rank's chunks that are recomputed: the shallowest wi
 the rows of 0 % are without. Interleaved 1F1B recomputed at one ratio keeps that share of its own
 peak. The text prints none of these values; what it says of them (claims `tpipe.sec6.4.*`) holds,
 "finer-grained chunks" on 8 ranks and not on all.
-
-"""
-FIGURE_15 = """
-## Figure 15(b): what T-Offload saves at its limit
-
-All chunks but the first are off-loaded, and 12 of 18 bytes a parameter go. The printed value of
-four chunks is what the bubbles of 16K tokens allow, "near-maximal".
 
 """
 ADAPIPE = """
@@ -54,20 +38,11 @@ T-Recomp's doubled messages are not printed; nor was AdaPipe's own text at hand.
 
 def sections() -> str:
     """The part of the page."""
-    saved = [
-        Number(
-            name=f"{v} chunks, model state saved",
-            printed=PRINTED[v],
-            ours=state_saved({"v": v}),
-            why=f"{v - 1} of {v} chunks, two thirds of the state of each",
-        )
-        for v in CHUNKS
-    ]
     longer = [
         f"{100 * float(adapipe_over_trecomp({'p': 8, 'm': 32, 'v': v}) - 1):.1f} %" for v in (6, 12)
     ]
     told = ADAPIPE.format(family="`adapipe`", coarse=longer[0], fine=longer[1])
-    return FIGURE_14 + markdown_table(_HEADER, _rows()) + FIGURE_15 + number_table(saved) + told
+    return FIGURE_14 + markdown_table(_HEADER, _rows()) + told
 
 
 _HEADER = ("chunks", "R", "1F1B", "T-Pipe, T-Recomp", "interleaved", "interleaved, T-Recomp")
@@ -77,7 +52,7 @@ def _rows() -> list[tuple[str, ...]]:
     found = []
     for v in CHUNKS:
         whole = on.share(on.INTERLEAVED, {**AT, "v": v})
-        first = (Fraction(1), share_of(v, AT), whole, whole)
+        first = (Fraction(1), on.share(on.TPIPE, {**AT, "v": v}), whole, whole)
         found.append((str(v), "0 %", *map(_percent, first)))
         for k in range(1, v):
             at = {**AT, "v": v, "k": k}
@@ -86,7 +61,7 @@ def _rows() -> list[tuple[str, ...]]:
                 Fraction(kept(RECOMPUTED_1F1B, at), units),
                 Fraction(kept(on.TRECOMP, at), units),
                 whole * Fraction(v - k, v),
-                Fraction(kept(RECOMPUTED_INTERLEAVED, at), units),
+                Fraction(kept(on.TRECOMP_INTERLEAVED, at), units),
             )
             found.append((str(v), f"{share_of_chunks(k, v)} %", *map(_percent, shares)))
     return found

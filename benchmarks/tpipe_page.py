@@ -23,7 +23,6 @@ from bubbleproof.papers.tpipe.tpipe_memory import (
     model_of,
     most_layers,
 )
-from bubbleproof.papers.tpipe.tpipe_recompute import half_recomputed_makespan
 
 DEPTHS = {"1F1B": 40, "1F1B+R=50%": 64, "T-Pipe": 48, "T-Recomp": 80, "TPipe ALL": 96}
 HEAD = """# T-Pipe, Figure 8
@@ -62,7 +61,7 @@ def memory_numbers() -> list[Number]:
     """Figure 8(a)."""
     units = chunks_held()
     held = {name: activation_gib(name, 48) for name in units}
-    ticks = Fraction(100 * half_recomputed_makespan(AT), on.makespan(on.TRECOMP, AT))
+    ticks = Fraction(100 * on.half_recomputed_makespan(AT), on.makespan(on.TRECOMP, AT))
     return [
         Number(name="T-Recomp, activations, 48 layers, GB", printed="6.39", ours=held["T-Recomp"],
                why=f"{units['T-Recomp']} chunks of 3 layers at the peak of the schedule"),

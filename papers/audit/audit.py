@@ -147,10 +147,7 @@ class Audit:
     def _slice(self, key: ReadingKey, domain: Domain, places: slice) -> Slice:
         table = domain.table[: self.limit]
         return Slice(
-            key=key,
-            names=domain.names,
-            rows=table[places],
-            place=np.arange(len(table))[places],
+            key=key, names=domain.names, rows=table[places], place=np.arange(len(table))[places]
         )
 
 

@@ -1,7 +1,8 @@
 """The cases of PipeMesh's claims; parameters as in ``pipemesh_schedules``, letters as printed.
 
 A case has p ranks (P), m microbatches (B), v chunks (M), the first element of each sequence, e and
-d, and the numbers of operations R and S. A small domain takes every first element of sequences of
+d, and the numbers of operations R and S; where the planner makes the sequences, a queue of q and
+C_DP, C, in their place. A small domain takes every first element of sequences of
 one or two operations on few ranks. A wide one adds P up to 16 and B up to 4P, M up to 4, and
 sequences of up to four operations whose first element is P, P+1, an equal share or what leaves the
 others P each (``far_sequences``); of their pairs those that are equal, mirrored in that list, or
@@ -20,14 +21,17 @@ from bubbleproof.papers.claims.domain import (
     Condition,
     Domain,
     Params,
+    case,
     counts,
     domain,
     ratios_text,
 )
 from bubbleproof.papers.claims.reading import Premise
+from bubbleproof.papers.pipemesh.pipemesh_queue import Queue
 from bubbleproof.papers.pipemesh.pipemesh_schedules import (
     ends_as_printed,
     is_filled,
+    queue_of,
     runs_literally,
     sequences,
 )
@@ -165,6 +169,8 @@ _TIMED = ratios_text(RATIOS)
 FILLED = mesh_scope("filled", is_filled)
 MANY = Premise(text="B >> P, here B >= 2P", cases="m >= 2*p")
 SEVERAL = Premise(text="several chunks on a stage, M >= 2", cases="v >= 2")
+CHUNKED = Premise(text="M >= 2", cases="v >= 2")
+SHORTER = Premise(text="C_PP < C_fwd", cases="c < tF")
 MANY_FILLED = mesh_scope("filled, M >= 2, B >= 2P", _has_many)
 STAGES = mesh_scope(f"filled, {_ALL_RANKS}", is_filled, r=_ranks)
 PRINTED = mesh_scope(f"{_PRINTED}; {_ALL_RANKS}", _is_printed, r=_ranks)
@@ -258,3 +264,124 @@ CHUNKS = domain(
     e_d_R_S="((p, p, 2, 2),)",
     k="range(1, v + 1)",
 ).widened("2 <= P <= 16, 2 <= M <= 4, B = 2P, two halves, every chunk k", p=RANKS)
+
+
+def _few_ranks(text: str, most: int, *, filled: bool) -> Domain:
+    """Every pair of first elements with one to three operations on few ranks."""
+    return domain(
+        f"2 <= P <= 3, M <= 3, B <= {most}, 1 to 3 operations each, {text}",
+        p=(2, 3),
+        m=range(1, most + 1),
+        v=(1, 2, 3),
+        e="range(1, m + 1)",
+        d="range(1, m + 1)",
+        R="(1,) if e == m else (2, 3)",
+        S="(1,) if d == m else (2, 3)",
+        where=lambda at: min(map(min, sequences(at))) >= 1 and (is_filled(at) or not filled),
+    )
+
+
+FEW_FILLED, ANY = _few_ranks("filled", 7, filled=True), _few_ranks("any elements", 4, filled=False)
+
+
+def _equal(text: str, **ticks: Choice) -> Domain:
+    """Equal operations of P microbatches or more, with C_DP of the given ticks or none."""
+    lengths = ((1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (3, 2))
+
+    def operations(at: Params) -> list[tuple[int, int, int, int]]:
+        m = at["m"]
+        return [(m // R, m // S, R, S) for R, S in lengths if max(R, S) * at["p"] <= m]
+
+    shapes = "P in 2 3, M <= 3, B in 4 6, 1 to 3 equal operations each, filled"
+    columns: dict[str, Choice] = {
+        "p_m": ((2, 4), (2, 6), (3, 6)),
+        "v": (1, 2, 3),
+        "e_d_R_S": operations,
+        **ticks,
+    }
+    return domain(f"{shapes}{text}", columns)
+
+
+SLOW, TICKED = _equal(""), _equal(", C_DP in 1 4 9", C=(1, 4, 9))
+COVERED = domain(
+    "P in 2 3, M in 2 3, B in 6 12, one or two equal operations each, filled; C_DP in 1 2 and at "
+    "most a third of an operation's forwards",
+    p_m=((2, 6), (2, 12), (3, 6), (3, 12)),
+    v=(2, 3),
+    e_d_R_S="((m, m, 1, 1), (m//2, m//2, 2, 2))",
+    C=(1, 2),
+    where="3*C <= e",
+)
+
+# Of the planner.
+MOST_TICKS = 16
+EQUAL = Premise(text="B C_bwd >= S C_DP", cases="others == 0")
+
+
+def _has_other_case(found: Queue) -> int:
+    """1 where B C_bwd < S C_DP: the last dequeue is as long as it takes to hide C_DP."""
+    mesh = found.mesh
+    return int(mesh.num_microbatches * mesh.backward < len(found.enqueue) * mesh.communication)
+
+
+def _queues(at: Params, listed: Iterable[int]) -> Iterator[tuple[int, int, Queue]]:
+    """(q, C_DP, the planner's queue) where every element is at least P."""
+    for q, ticks in product(range(at["p"], at["m"] + 1), listed):
+        found = queue_of(at["p"], at["v"], at["m"], q, ticks)
+        if min(*found.enqueue, *found.dequeue) >= at["p"]:
+            yield q, ticks, found
+
+
+def _plans(at: Params) -> Iterator[tuple[int, int, int]]:
+    """(q, the least C_DP, the other case) of each pair of filled sequences."""
+    seen = set()
+    for q, ticks, found in _queues(at, range(1, MOST_TICKS + 1)):
+        if (pair := (found.enqueue, found.dequeue)) not in seen:
+            seen.add(pair)
+            yield q, ticks, _has_other_case(found)
+
+
+def _even(at: Params) -> Iterator[tuple[int, int]]:
+    """(q, C_DP) of filled sequences; in the first case S divides B, as B/S of each needs."""
+    for q, ticks, found in _queues(at, (1, 2, 3, 4, 5, 7, 10, 16)):
+        if len({*found.dequeue}) == 1 or _has_other_case(found):
+            yield q, ticks
+
+
+def _of_planner(chunks: tuple[int, int], most: int) -> Domain:
+    text = (
+        f"P in 2 3, M in {chunks[0]} {chunks[1]}, B <= {most}, e, d and shares of the planner for "
+        "every q >= P and C_DP in 1 2 3 4 5 7 10 16, filled, B/S whole where all dequeues have it"
+    )
+    return domain(text, p=(2, 3), m=range(2, most + 1), v=chunks, q_C=_even)
+
+
+def _planned(text: str = "", condition: str = "True") -> Domain:
+    return domain(
+        "P in 2 3, M <= 3, B <= 9, e and d of the planner for every queue size q >= P and every "
+        f"C_DP up to {MOST_TICKS} C_fwd, filled{text}",
+        p=(2, 3),
+        m=range(2, 10),
+        v=(1, 2, 3),
+        q_C_others=_plans,
+        where=condition,
+    )
+
+
+PLANNED, REDUCED, GATHERED = _planned(), _of_planner((2, 3), 6), _of_planner((5, 6), 12)
+PLANNED_EVENLY = _planned("; B C_bwd >= S C_DP", "others == 0")
+PLANNED_MANY = _planned("; B >= 2P", "m >= 2*p")
+QUEUES = domain(
+    "PipeMesh's rows of Table IV with their buffer queue sizes",
+    p_v_m_q=((3, 6, 12, 6), (4, 5, 16, 8), (4, 6, 24, 12), (4, 8, 24, 12)),
+)
+# Of bytes.
+SHARES = domain(
+    "2 <= D <= 8, M <= 12, psi_p of 12, 24 or 36 thirty-sixths of psi",
+    D=range(2, 9),
+    M=range(1, 13),
+    share=(12, 24, 36),
+)
+FEW = domain("2 <= D <= 8, M <= 4, psi_p = psi", D=range(2, 9), M=range(1, 5))
+MORE = domain("2 <= D <= 8, 5 <= M <= 12, psi_p = psi", D=range(2, 9), M=range(5, 13))
+ONE = case("one case", case=1)

@@ -3,7 +3,8 @@
 Parameters: ``p`` ranks (the paper's P), ``v`` chunks per rank (M), ``m`` microbatches (B), ``R``
 and ``S`` enqueue and dequeue operations, ``e`` and ``d`` the *first* elements of their sequences,
 of which the others share the rest as equally as can be (one operation takes all m, and without R
-and S there are at most two). Schedules are those of Algorithm 1 *repaired*
+and S there are at most two). Where a case has ``q`` in their place, its sequences are those that
+the planner of section IV-B makes of a queue of q. Schedules are those of Algorithm 1 *repaired*
 (``families.pipemesh_order``) unless a function says ``printed``: as printed it does not always end,
 and where it does both give one order. ``tF`` ``tB`` ticks of a pass (1 and 2 unless given), ``c``
 ticks of a message (C_PP), ``C`` ticks of a collective of one chunk (C_DP). Ranks count from 0, so
@@ -12,11 +13,13 @@ rank r is the paper's stage i = r + 1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
+from math import floor
 
 from bubbleproof.papers.claims.domain import Params
 from bubbleproof.papers.claims.measured_pipelines import last_end, on_pipeline
+from bubbleproof.papers.pipemesh import pipemesh_formulas as forms
+from bubbleproof.papers.pipemesh.pipemesh_queue import Queue, QueueNumbers, planned_queue
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.base import FamilyMember
 from bubbleproof.theory.families.pipemesh import PipeMesh
@@ -29,18 +32,38 @@ from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.theory.pipelines.timing import Deadlock, left_shift
 
 Sequences = tuple[tuple[int, ...], tuple[int, ...]]
+Shape = tuple[int, int, int, Sequences, int, int]  # p, v, m, sequences, ticks of either pass
+
+
+@lru_cache(maxsize=4096)
+def queue_of(p: int, v: int, m: int, q: int, ticks: int) -> Queue:
+    """What the planner makes of a queue of q, at C_fwd = 1, C_bwd = 2 and two replicas."""
+    mesh = QueueNumbers(
+        num_ranks=p,
+        num_chunks=v,
+        num_microbatches=m,
+        replicas=2,
+        parameters=0,
+        forward=1,
+        backward=2,
+        communication=ticks,
+    )
+    return planned_queue(mesh, q)
+
+
+def queue(at: Params) -> Queue:
+    return queue_of(at["p"], at["v"], at["m"], at["q"], at.get("C", 0))
 
 
 def sequences(at: Params) -> Sequences:
     """(e, d) with R and S elements. Precondition: each has at least one microbatch."""
+    if "q" in at:
+        return queue(at).enqueue, queue(at).dequeue
     return _parts(at["e"], at["m"], at.get("R", 2)), _parts(at["d"], at["m"], at.get("S", 2))
 
 
 def _parts(first: int, total: int, count: int) -> tuple[int, ...]:
-    if first >= total:
-        return (first,)
-    rest, others = total - first, count - 1
-    return (first, *(rest // others + (k < rest % others) for k in range(others)))
+    return (first, *forms.equal_parts(total - first, count - 1 if first < total else 0))
 
 
 def is_filled(at: Params) -> bool:
@@ -52,41 +75,28 @@ def family(at: Params) -> PipeMesh:
     return PipeMesh(*sequences(at))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PipeMeshShape:
+def _shape(at: Params) -> Shape:
     """What a schedule without collectives and latencies depends on."""
-
-    p: int
-    v: int
-    m: int
-    sequences: Sequences
-    forward: int
-    backward: int
-
-
-def _shape(at: Params) -> PipeMeshShape:
-    ticks = {"forward": at.get("tF", 1), "backward": at.get("tB", 2)}
-    return PipeMeshShape(p=at["p"], v=at["v"], m=at["m"], sequences=sequences(at), **ticks)
+    return at["p"], at["v"], at["m"], sequences(at), at.get("tF", 1), at.get("tB", 2)
 
 
 def mesh(at: Params) -> FamilyMember:
-    return member_of(_shape(at))
+    return _member_of(_shape(at))
 
 
 @lru_cache(maxsize=64)
-def member_of(shape: PipeMeshShape) -> FamilyMember:
-    e, d = shape.sequences
-    ticks = {"tF": shape.forward, "tB": shape.backward}
-    return member("pipemesh", p=shape.p, m=shape.m, v=shape.v, e=e, d=d, **ticks)
+def _member_of(shape: Shape) -> FamilyMember:
+    p, v, m, (e, d), forward, backward = shape
+    return member("pipemesh", p=p, m=m, v=v, e=e, d=d, tF=forward, tB=backward)
 
 
 def measured(at: Params) -> Measures:
-    return measured_of(_shape(at))
+    return _measured_of(_shape(at))
 
 
 @lru_cache(maxsize=4096)  # numbers only: the schedules themselves are not kept
-def measured_of(shape: PipeMeshShape) -> Measures:
-    made = member_of(shape)
+def _measured_of(shape: Shape) -> Measures:
+    made = _member_of(shape)
     return measure(made.problem, made.schedule)
 
 
@@ -108,15 +118,15 @@ def consecutive(made: FamilyMember, at: Params) -> int:
     return kinds.index(int(Kind.B))
 
 
+def expected_forwards(at: Params) -> int:
+    """The same by section IV-A, with the buffer for e_1, and at most all M B."""
+    q = forms.buffer(*sequences(at))
+    return min(forms.warm_up_forwards(at["p"], at["v"], q, at["r"]) + 1, at["v"] * at["m"])
+
+
 def depth_first(at: Params) -> FamilyMember:
     """Megatron's schedule."""
     return member("interleaved", p=at["p"], m=at["m"], v=at["v"])
-
-
-def depth_first_peak(at: Params) -> int:
-    """Activations of a chunk on rank 0 at the peak."""
-    made = depth_first(at)
-    return measure(made.problem, made.schedule).peak_activations[0]
 
 
 def peak_on(at: Params) -> int:
@@ -136,25 +146,22 @@ def ends_as_printed(at: Params) -> bool:
 
 def printed(at: Params) -> Measures:
     """The measures of Algorithm 1 as printed; raises where its program does not end."""
-    return printed_of(_shape(at))[0]
+    return _printed_of(_shape(at))[0]
 
 
 def printed_forwards(at: Params) -> int:
     """Forwards of rank r before its first backward, by Algorithm 1 as printed."""
-    return printed_of(_shape(at))[1][at["r"]]
+    return _printed_of(_shape(at))[1][at["r"]]
 
 
 @lru_cache(maxsize=4096)  # numbers only
-def printed_of(shape: PipeMeshShape) -> tuple[Measures, tuple[int, ...]]:
+def _printed_of(shape: Shape) -> tuple[Measures, tuple[int, ...]]:
+    p, v, m, (e, d), forward, backward = shape
     pipeline = Pipeline(
-        num_ranks=shape.p,
-        num_microbatches=shape.m,
-        num_chunks=shape.v,
-        forward=shape.forward,
-        backward=shape.backward,
+        num_ranks=p, num_microbatches=m, num_chunks=v, forward=forward, backward=backward
     )
     problem = pipeline.problem()
-    orders = literal_orders(shape.p, shape.v, *shape.sequences)
+    orders = literal_orders(p, v, e, d)
     schedule = left_shift(problem, Program.from_orders(orders))
     first = ([label.find("B") >= 0 for label in order].index(True) for order in orders)
     return measure(problem, schedule), tuple(first)
@@ -167,6 +174,22 @@ def runs_literally(at: Params) -> int:
     except (Deadlock, IndexError):
         return 0
     return 1
+
+
+def has_enough(at: Params) -> bool:
+    """(M-1) e_1 + 2(P-1) <= M B: the list of forwards does not run out on the first rank."""
+    first = sequences(at)[0][0]
+    return forms.warm_up_forwards(at["p"], at["v"], first, 0) <= at["v"] * at["m"]
+
+
+def is_free(at: Params) -> int:
+    """1 where there are forwards enough, and M = 1 or no dequeue needs more than e_1.
+
+    Elsewhere the printed program does not end: the last rank, which has no forward to spare, is
+    asked for a backward whose forward stands (M-1) q places ahead of it in the lists.
+    """
+    e, d = sequences(at)
+    return int(has_enough(at) and (at["v"] == 1 or forms.buffer(e, d) <= e[0]))
 
 
 def runs(at: Params) -> int:
@@ -200,16 +223,52 @@ def with_collectives(at: Params, sharding: Sharding) -> int:
     return last_end(family(at), family(at).sharded(pipeline, sharding))
 
 
-def iteration(at: Params, *, zero: int = 1, gather: int, reduce: int) -> int:
-    """T_iter with collectives of these ticks."""
-    return with_collectives(at, Sharding(zero=zero, gather=gather, reduce=reduce))
+def iteration(at: Params, zero: int, more: int = 0) -> int:
+    """T_iter with collectives of ``C`` ticks, a reduction ``more``."""
+    sharding = Sharding(zero=zero, gather=at["C"], reduce=at["C"] + more)
+    return with_collectives(at, sharding)
 
 
-def late(at: Params, *, zero: int = 1, gather: int | None = None, reduce: int | None = None) -> int:
-    """T_DP: what collectives of ``C`` ticks (unless given) add to the iteration."""
-    C = at.get("C", 0)  # noqa: N806 - the paper's letter
-    ticks = {"gather": C if gather is None else gather, "reduce": C if reduce is None else reduce}
-    return iteration(at, zero=zero, **ticks) - measured(at).makespan
+def late(at: Params, zero: int = 1, more: int = 0) -> int:
+    """T_DP: what collectives of ``C`` ticks add to the iteration, a reduction of ``more``."""
+    return iteration(at, zero, more) - measured(at).makespan
+
+
+def planned_late(at: Params) -> int:
+    """T_DP where the gradients that the planner shards are reduced after every dequeue (ZeRO-2)."""
+    ticks = at["C"]
+    again = floor(ticks * queue(at).gradients)
+    sharding = Sharding(zero=2, gather=ticks, reduce=ticks, rereduce=again)
+    return with_collectives(at, sharding) - measured(at).makespan
+
+
+def growth(
+    at: Params, *, whole: int = 0, gradients: int = 0, parameters: int = 0, zero: int = 3
+) -> int:
+    """Ticks of T_iter that one tick more of each collective named adds, all beyond computation."""
+    slow = 3 * (at["v"] * at["m"] + at["p"])
+
+    def taken(whole: int, gradients: int, parameters: int) -> int:
+        sharding = Sharding(
+            zero=zero, gather=whole, reduce=whole, regather=parameters, rereduce=gradients
+        )
+        return with_collectives(at, sharding)
+
+    return taken(slow + whole, slow + gradients, slow + parameters) - taken(slow, slow, slow)
+
+
+def forwards_before(at: Params) -> int:
+    """The fewest forwards of a rank before one of an enqueue but the first; all where it is alone.
+
+    Chunk c of enqueue j comes after all M chunks of the enqueues before and c of its own.
+    """
+    enqueue, chunks = queue(at).enqueue, at["v"]
+    found = [
+        chunks * sum(enqueue[:j]) + c * enqueue[j]
+        for j in range(1, len(enqueue))
+        for c in range(chunks)
+    ]
+    return min(found, default=chunks * at["m"])
 
 
 def sharded_peak(at: Params, zero: int) -> int:
@@ -220,3 +279,13 @@ def sharded_peak(at: Params, zero: int) -> int:
     )
     pipeline = family(at).sharded(mesh(at).pipeline.with_changes(activation=0), sharding)
     return max(on_pipeline(family(at), pipeline).peak_memory)
+
+
+@lru_cache
+def most_chunks(num_chunks: int, zero: int) -> int:
+    """``sharded_peak`` on two ranks with four operations each way.
+
+    A collective takes as long as an operation's backwards of a chunk, so that the next one waits.
+    """
+    at = {"p": 2, "m": 8, "v": num_chunks, "e": 2, "d": 2, "R": 4, "S": 4, "C": 4}
+    return sharded_peak(at, zero)

@@ -10,13 +10,7 @@ from forward w + 2d + 2(q-p) + 2r + 1 on. With q = p that is interleaved 1F1B.
 
 from __future__ import annotations
 
-from bubbleproof.papers.field.interleaved_starts import (
-    hints_of,
-    lateness,
-    starts,
-    tightness,
-    whole,
-)
+from bubbleproof.papers.field.interleaved_starts import hints_of, lateness, starts, tightness, whole
 from bubbleproof.papers.field.interleaved_theorem import (
     AT_X,
     SHAPE,

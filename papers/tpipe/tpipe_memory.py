@@ -23,7 +23,6 @@ from bubbleproof.costs.state import stage_weights, state_bytes
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.costs.weights import layer_weights
 from bubbleproof.papers.tpipe import tpipe_schedules as on
-from bubbleproof.papers.tpipe.tpipe_recompute import half_recomputed_peak
 
 RANKS, MICROBATCHES, GIB = 8, 64, 1 << 30
 AT = {"p": RANKS, "m": MICROBATCHES}
@@ -72,7 +71,7 @@ def chunks_held() -> dict[str, int]:
     """Halves of a rank's layers that are held at the peak, by what runs."""
     return {
         "1F1B": 2 * on.peak(on.PLAIN, AT),
-        "1F1B+R=50%": half_recomputed_peak(AT),
+        "1F1B+R=50%": on.half_recomputed_peak(AT),
         "T-Pipe": on.peak(on.TPIPE, AT),
         "T-Recomp": on.peak(on.TRECOMP, AT),
     }

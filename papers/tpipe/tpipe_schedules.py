@@ -1,8 +1,12 @@
 """What T-Pipe's claims measure on schedules: each function builds one and looks at its times.
 
 Parameters: ``p`` ranks, ``m`` microbatches, ``v`` chunks, ``r`` a rank, ``tF`` ``tB`` ticks of a
-forward and a backward. At tF = 1, tB = 2 of two chunks a tick is the paper's T_unit = T_fwd / 2p,
-and one unit of memory is m_a / 2p. "Steady" values are those of the middle microbatch.
+forward and a backward, ``k`` the chunks of v that are recomputed. At tF = 1, tB = 2 of two chunks a
+tick is the paper's T_unit = T_fwd / 2p, and one unit of memory is m_a / 2p. "Steady" values are
+those of the middle microbatch. 1F1B with half of each stage recomputed has forwards of 2 units,
+backwards of 4 and 1 more for the recomputation just in time within the backward. "Kept" are the
+activations of chunks that are not recomputed, on the rank where there are most, as in Figure 14,
+which leaves out the buffer of what is recomputed.
 """
 
 from __future__ import annotations
@@ -13,19 +17,37 @@ from functools import lru_cache
 
 import numpy as np
 
+from bubbleproof.papers.claims.any_order import makespan_of_any_order
 from bubbleproof.papers.claims.domain import Params
-from bubbleproof.papers.claims.measured_pipelines import last_end, messages_between, peaks_of
+from bubbleproof.papers.claims.measured_pipelines import (
+    last_end,
+    messages_between,
+    on_pipeline,
+    peaks_of,
+)
 from bubbleproof.papers.claims.measured_pipelines import messages as messages_of
 from bubbleproof.theory.families.base import Family, FamilyMember
 from bubbleproof.theory.families.interleaved import InterleavedOneForwardOneBackward
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
-from bubbleproof.theory.families.parameters import make_parameters
-from bubbleproof.theory.families.toffload import TOffload
-from bubbleproof.theory.families.tpipe import TPipe
-from bubbleproof.theory.families.trecomp import TRecomp, TRecompInterleaved
+from bubbleproof.theory.families.parameters import FamilyParameters, make_parameters
+from bubbleproof.theory.families.recomputed.adapipe import AdaPipe
+from bubbleproof.theory.families.recomputed.recomputed_1f1b import RecomputedOneForwardOneBackward
+from bubbleproof.theory.families.recomputed.recomputed_share import share_of_chunks
+from bubbleproof.theory.families.t_pipe.toffload import TOffload
+from bubbleproof.theory.families.t_pipe.tpipe import TPipe
+from bubbleproof.theory.families.t_pipe.trecomp import (
+    TRecomp,
+    TRecompInterleaved,
+    recomputed_chunks,
+    with_recomputations,
+)
 from bubbleproof.theory.model.actions import Ints, Kind
 from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.model.memory import memory_profile
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.recompute import Recompute
+from bubbleproof.theory.pipelines.timing import left_shift
 
 TPIPE, TRECOMP, TRECOMP_INTERLEAVED = TPipe(), TRecomp(), TRecompInterleaved()
 PLAIN, INTERLEAVED, TOFFLOAD = (
@@ -33,6 +55,7 @@ PLAIN, INTERLEAVED, TOFFLOAD = (
     InterleavedOneForwardOneBackward(),
     TOffload(),
 )
+RECOMPUTED_1F1B = RecomputedOneForwardOneBackward()
 _NAMES = ("p", "m", "v", "tF", "tB")
 
 
@@ -224,3 +247,76 @@ def offloaded_end(at: Params, *, offload: int = 0, step: int = 0, reload: int = 
     plain = run(TPIPE, at).member.pipeline
     pipeline = TOFFLOAD.offloading(plain, offload=offload, step=step, reload=reload)
     return last_end(TOFFLOAD, pipeline)
+
+
+def half_recomputed_makespan(at: Params) -> int:
+    """1F1B's that recomputes half of every stage within the backward, in half stages."""
+    pipeline = Pipeline(num_ranks=at["p"], num_microbatches=at["m"], forward=2, backward=5)
+    return on_pipeline(PLAIN, pipeline).makespan
+
+
+def half_recomputed_peak(at: Params) -> int:
+    """Units of m_a / 2p that 1F1B with half recomputed holds, the recomputed half left out.
+
+    An activation is two units, of which one stays and one is dropped after the forward and made
+    again, just before the backward, by a task of its own. What is dropped lies there for one
+    forward or backward at a time: the buffer, one unit of the measured peak.
+    """
+    return _half_recomputed_peak(at["p"], at["m"])
+
+
+@lru_cache(maxsize=1024)
+def _half_recomputed_peak(p: int, m: int) -> int:
+    again = Recompute(stages=tuple(range(p)), kept=1, duration=1)
+    pipeline = Pipeline(
+        num_ranks=p, num_microbatches=m, forward=2, backward=4, activation=2, recompute=again
+    )
+    plain = PLAIN.program(Pipeline(num_ranks=p, num_microbatches=m))
+    orders = [with_recomputations(order, p) for order in plain.orders(p)]
+    problem = pipeline.problem()
+    schedule = left_shift(problem, Program.from_orders(orders))
+    return max(measure(problem, schedule).peak_activations) - 1
+
+
+def half_recomputed_ratio(at: Params) -> Fraction:
+    """What 1F1B with half recomputed holds over what T-Recomp holds."""
+    return Fraction(half_recomputed_peak(at), peak(TRECOMP, at))
+
+
+def least_interleaved_idle(at: Params) -> int:
+    """The least idle units of T-Recomp on interleaved 1F1B by any order within (p+1)/2p m_a."""
+    made = run(TRECOMP_INTERLEAVED, at).member
+    within = made.problem.with_capacity(at["p"] + 1)
+    return makespan_of_any_order(within, [("ours", made.schedule.program)]) - 7 * at["m"]
+
+
+def kept(family: Family, at: Params) -> int:
+    """The most activations on a rank of chunks that are not recomputed, k of v."""
+    return _kept(family, at["p"], at["m"], at["v"], share_of_chunks(at["k"], at["v"]))
+
+
+@lru_cache(maxsize=256)
+def _kept(family: Family, p: int, m: int, v: int, again: int) -> int:
+    made = family.member(FamilyParameters(p=p, m=m, v=v, R=again))
+    problem = made.problem
+    first = recomputed_chunks(made.pipeline) * p
+    if isinstance(family, RecomputedOneForwardOneBackward):  # its chunks lie side by side
+        stays = problem.actions.stage % v >= first // p
+    else:
+        stays = problem.actions.stage >= first
+    return max(peaks_of(made, np.asarray(stays[problem.events.task], dtype=np.bool_)))
+
+
+def adapipe_over_trecomp(at: Params) -> Fraction:
+    """AdaPipe's step over T-Recomp's of two chunks, at the activations of T-Recomp.
+
+    A rank is v parts (layers, or halves) for AdaPipe; both times are in parts.
+    """
+    p, m, v = at["p"], at["m"], at["v"]
+    recomputed = run(TRECOMP, {"p": p, "m": m}).measures
+    held = max(recomputed.peak_activations) * v // 2  # parts of half a rank each
+    plan = AdaPipe().member(FamilyParameters(p=p, m=m, v=v, f=held))
+    found = measure(plan.problem, plan.schedule)
+    if max(found.peak_activations) > held:
+        raise ValueError(f"AdaPipe's plan holds {max(found.peak_activations)} parts of {held}")
+    return Fraction(2 * found.makespan, v * recomputed.makespan)

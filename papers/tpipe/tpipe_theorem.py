@@ -50,12 +50,7 @@ from bubbleproof.papers.theorems.terms import (
     negate,
     time,
 )
-from bubbleproof.papers.theorems.theorem import (
-    Obligation,
-    ObligationPart,
-    Theorem,
-    obligations_of,
-)
+from bubbleproof.papers.theorems.theorem import Obligation, ObligationPart, Theorem, obligations_of
 
 ROUNDS_F, ROUNDS_B = index("x"), index("y")
 HOPS = P - 1 - I

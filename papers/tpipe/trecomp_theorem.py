@@ -123,11 +123,7 @@ def _row(name: str, start: HopStart) -> TaskRow:
 
 
 PUBLISHED = RecomputedForm(
-    fs=shallow_forward,
-    fd=deep_forward,
-    bd=deep_backward,
-    r=recomputation,
-    bs=shallow_backward,
+    fs=shallow_forward, fd=deep_forward, bd=deep_backward, r=recomputation, bs=shallow_backward
 )
 STARTS = RecomputedForm(
     fs=begun,

@@ -10,10 +10,10 @@ import pytest
 
 from benchmarks import pipemesh_files, tpipe_files
 from benchmarks.paper_files import path_of
+from benchmarks.pipemesh_tables import TABLE
 from bubbleproof.formats.problem_toml import read_problem
 from bubbleproof.papers.pipemesh.mesh_numbers import MeshTable, meshes_of
 from bubbleproof.papers.pipemesh.pipemesh_queue import Queue
-from bubbleproof.papers.pipemesh.pipemesh_tables import TABLE
 from bubbleproof.papers.planning.paper_choice import even_candidate
 from bubbleproof.papers.planning.planner_list import planners
 from bubbleproof.theory.pipelines.shapes.shaping import shaped

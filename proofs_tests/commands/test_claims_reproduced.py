@@ -112,11 +112,6 @@ MEASURED: dict[str, Callable[[Params, Measure], Fraction]] = {
     "pipemesh.sec4A.peak": lambda at, ask: Fraction(
         ask("pipemesh-printed", at)["peak_activations"][at["r"]]
     ),
-    # Row 11, Fold3D's Llama2: 80 layers on P = 4 and M = 5, 48/3 microbatches of 4096 tokens.
-    "pipemesh.tab4.fold3d-activations": lambda _, ask: (
-        peak(ask("bfs", {"p": 4, "m": 16, "v": 5}))
-        * Fraction(80 * 203 * 4096 * 8192, 20 * 6 * 8 * 2**30)
-    ),
     "pipemesh.sec3B.requirement": lambda at, ask: Fraction(
         max(ask("pipemesh-printed", at)["idle_ticks"])
     ),

@@ -12,7 +12,7 @@ from bubbleproof.papers.claims import ClaimVerdict, decide
 from bubbleproof.papers.claims.claim import PaperClaim
 from bubbleproof.papers.claims.reading import Reading
 from bubbleproof.papers.claims.registry import claims
-from bubbleproof.papers.pipemesh import pipemesh_deadlock, pipemesh_growth, pipemesh_planned
+from bubbleproof.papers.pipemesh import pipemesh_claims
 from proofs_tests.sized import sampled, sized
 
 ALL = claims()
@@ -24,8 +24,8 @@ BEGIN = (
 )
 ADDED = [claim for name, claim in ALL.items() if name.startswith(BEGIN)]
 # PipeMesh's are decided in ``test_claims_pipemesh``; their ranges are their own, too.
-_OF_PIPEMESH = (pipemesh_deadlock, pipemesh_growth, pipemesh_planned)
-ADDED_IDS = {claim.id for claim in ADDED} | {c.id for each in _OF_PIPEMESH for c in each.CLAIMS}
+_OF_PIPEMESH = (*pipemesh_claims.PLANNER, *pipemesh_claims.GROWTH)
+ADDED_IDS = {claim.id for claim in (*ADDED, *_OF_PIPEMESH)}
 LIMIT = sized(
     8, full=16
 )  # cases looked at here, the smallest; each refuted claim fails in one of them

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from bubbleproof.papers.tpipe.tpipe_chunks import (
+from bubbleproof.papers.tpipe.tpipe_formulas import chunk_life, kept_limit
+from bubbleproof.papers.tpipe.tpipe_schedules import (
     RECOMPUTED_1F1B,
-    RECOMPUTED_INTERLEAVED,
+    TPIPE,
+    TRECOMP,
+    TRECOMP_INTERLEAVED,
     adapipe_over_trecomp,
     kept,
-    share_of,
+    share,
 )
-from bubbleproof.papers.tpipe.tpipe_formulas import chunk_life, kept_limit
-from bubbleproof.papers.tpipe.tpipe_schedules import TRECOMP
 
 
 def test_what_is_kept_of_1f1b_is_its_share_of_p_stages() -> None:
@@ -20,7 +21,7 @@ def test_what_is_kept_of_1f1b_is_its_share_of_p_stages() -> None:
     for v in (2, 3, 4):
         for k in range(1, v):
             at = {"p": 4, "m": 12, "v": v, "k": k}
-            assert kept(RECOMPUTED_1F1B, at) == 4 * (v - k) == kept(RECOMPUTED_INTERLEAVED, at)
+            assert kept(RECOMPUTED_1F1B, at) == 4 * (v - k) == kept(TRECOMP_INTERLEAVED, at)
 
 
 def test_what_trecomp_keeps_of_one_chunk_is_its_life_in_rounds() -> None:
@@ -35,8 +36,8 @@ def test_what_trecomp_keeps_of_one_chunk_is_its_life_in_rounds() -> None:
 
 def test_shares_of_figure_14_come_from_above() -> None:
     for v in (2, 3, 4):
-        shares = [share_of(v, {"p": p, "m": 3 * p}) for p in (4, 8, 16)]
-        assert all(share >= kept_limit(v) for share in shares)
+        shares = [share(TPIPE, {"p": p, "m": 3 * p, "v": v}) for p in (4, 8, 16)]
+        assert all(each >= kept_limit(v) for each in shares)
         assert shares[-1] - kept_limit(v) < Fraction(1, 16)
 
 

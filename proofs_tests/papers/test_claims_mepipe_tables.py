@@ -5,7 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from bubbleproof.papers.mepipe.mepipe_svpp import handed_on
-from bubbleproof.papers.tpipe.tpipe_figures import BATCH_32, saved
+from bubbleproof.papers.tpipe.tpipe_claims import saved
+from bubbleproof.papers.tpipe.tpipe_domains import BATCH_32
 
 
 def test_slices_send_parts_of_what_samples_send() -> None:

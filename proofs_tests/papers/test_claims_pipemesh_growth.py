@@ -1,28 +1,21 @@
-"""PipeMesh's printed program, its communication and its batch, measured by second routes."""
+"""PipeMesh's printed program and its communication, measured by second routes."""
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import pytest
 
-from bubbleproof.papers.pipemesh.pipemesh_deadlock import ANY, FILLED, is_free
-from bubbleproof.papers.pipemesh.pipemesh_growth import (
-    SLOW,
-    gathers,
-    planned,
-    reductions,
-)
-from bubbleproof.papers.pipemesh.pipemesh_planned import PLANNED, has_enough, queue
-from bubbleproof.papers.pipemesh.pipemesh_planned import ends as ends_planned
+from bubbleproof.papers.pipemesh.pipemesh_claims import gathers, planned, reductions
+from bubbleproof.papers.pipemesh.pipemesh_domains import ANY, FEW_FILLED, PLANNED, SLOW
 from bubbleproof.papers.pipemesh.pipemesh_schedules import (
     Sequences,
+    has_enough,
+    is_free,
     late,
     mesh,
+    queue,
     runs_literally,
     sequences,
 )
-from bubbleproof.papers.pipemesh.pipemesh_tables import microbatches
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.pipelines.sharding import Sharding, collectives, visits
 
@@ -77,7 +70,7 @@ def ends(p: int, v: int, e: tuple[int, ...], d: tuple[int, ...]) -> bool:
 
 
 def test_the_criterion_against_a_run_of_the_printed_loops() -> None:
-    for at in FILLED.points[::4]:
+    for at in FEW_FILLED.points[::4]:
         ended = ends(at["p"], at["v"], *sequences(at))
         assert ended == is_free(at) == runs_literally(at), at
 
@@ -97,10 +90,10 @@ def test_the_planners_sequences_are_those_of_section_4b() -> None:
 
 
 def test_the_planners_own_sequences_deadlock_its_executor() -> None:
-    stuck = [at for at in PLANNED.points if not ends_planned(at)]
+    stuck = [at for at in PLANNED.points if not runs_literally(at)]
     for at in PLANNED.points[::3]:
         found = queue(at)
-        assert ends(at["p"], at["v"], found.enqueue, found.dequeue) == ends_planned(at), at
+        assert ends(at["p"], at["v"], found.enqueue, found.dequeue) == runs_literally(at), at
     # Not for want of forwards alone: 28 pairs of sequences on two and three ranks wait for
     # themselves, all in the other case, each with a dequeue longer than q minus what is gone.
     waiting = [at for at in stuck if has_enough(at)]
@@ -135,11 +128,3 @@ def test_the_planned_sum_bounds_unequal_operations_too(ticks: int) -> None:
     for e, d in ((2, 3), (3, 2), (3, 5), (5, 2)):
         at = {"p": 2, "m": 5, "v": 3, "e": e, "d": d, "R": 1 + (e < 5), "S": 1 + (d < 5)}
         assert late({**at, "C": ticks}, zero=3) <= planned({**at, "C": ticks})
-
-
-def test_a_row_of_table_4_tells_its_microbatches() -> None:
-    # GPT-3 on 96 V100: P = 4, M = 6, B = 72, D = 3, computation 5012.0 + 9217.1, bubble 296.4.
-    found = microbatches({"row": 4})
-    assert found == Fraction(3 * 142291, 6 * 2964)
-    assert round(found) == 72 // 3 == 24
-    assert 72 // 4 == 18
