@@ -33,7 +33,7 @@ from proofs_tests.shown import normal
 
 ROOT = Path(__file__).resolve().parents[1]
 TUTORIALS = ("ci", "odd-cluster", "researcher", "model-owner")
-ASKED_FOR = ("pytest", "matplotlib", "z3-solver")  # beside the wheel, by the tutorials
+ASKED_FOR = ("pytest", "matplotlib")  # beside the wheel, by the tutorials
 WORDS_A_MINUTE, SECONDS_A_BLOCK, MOST_MINUTES = 200, 10, 10
 _SESSION = """
 import json, sys

@@ -39,14 +39,13 @@ def prove(theorem: str, *, timeout: float = 60.0) -> TheoremProof:
     TypeError, ValueError
         For a timeout that is no number, and, listing the theorems, where there is none of that id.
     """
-    from bubbleproof.papers.theorems.theorem_library import require_z3, theorems
+    from bubbleproof.papers.theorems.theorem_library import theorems
 
     known, name = theorems(), text(theorem, "theorem", asker="prove")
     if name not in known:
         hint = did_you_mean(name, known)
         raise ValueError(f"prove: no theorem {name!r}{hint}; the theorems are {' '.join(known)}")
     seconds = number(timeout, "timeout", asker="prove")
-    require_z3()
     from bubbleproof.papers.theorems.prover import prove as proved
 
     return proved(known[name], int(seconds * 1000))

@@ -124,7 +124,7 @@ def _all_here(names: Sequence[str]) -> Sequence[str]:
     """Those that are installed; a line names the others."""
     missing = [name for name in names if not is_installed(name)]
     if missing:
-        say(f"without {' and '.join(missing)}, which are not installed")
+        say(f"without {' and '.join(missing)}, which is not installed")
     return [name for name in names if name not in missing]
 
 

@@ -35,7 +35,7 @@ from bubbleproof.papers.claims.domain import Domain
 from bubbleproof.papers.claims.reading import Reading
 from bubbleproof.papers.claims.standing import EvidenceKind
 from bubbleproof.papers.theorems import ProofVerdict
-from bubbleproof.papers.theorems.theorem_library import require_z3, theorems
+from bubbleproof.papers.theorems.theorem_library import theorems
 from bubbleproof.parallel import run_all
 
 Advance = Callable[[Shard, int], None]  # a shard that is done, and how many claims are left
@@ -154,11 +154,8 @@ class Audit:
 def run(audit: Audit, executor: Executor | None, begin: Begin) -> dict[str, ClaimDecision]:
     """What becomes of each claim; the same whoever decides.
 
-    Ctrl-C ends it with the claims that have been decided by then; the others are missing. Raises
-    ``ValueError`` where a reading has a theorem and Z3 is not installed.
+    Ctrl-C ends it with the claims that have been decided by then; the others are missing.
     """
-    if any(reading.theorem for claim in audit.chosen.values() for reading in claim.readings):
-        require_z3()
     decided: dict[str, ClaimDecision] = {}
     try:
         for stage, make in (("smallest cases", audit.heads), ("other cases", audit.cells)):

@@ -10,11 +10,17 @@ both went through ``verify``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from fractions import Fraction
 
 from bubbleproof.papers.claims.domain import Params
-from bubbleproof.papers.claims.measured_pipelines import made, measures
-from bubbleproof.papers.claims.reading import Exact
+from bubbleproof.papers.claims.measured_pipelines import (
+    FamilyMeasure,
+    MeasuredValue,
+    idle_over_work,
+    idle_ratio,
+    made,
+)
 from bubbleproof.theory.families.svpp import most_forwards
 from bubbleproof.theory.families.svpp_literal import tie_breaks
 from bubbleproof.theory.model.measures import Measures, measure
@@ -29,14 +35,37 @@ def makespan_of_any_order(problem: Problem, starts: Iterable[tuple[str, Program]
     ``starts`` are named programs to begin from. Raises ``RuntimeError`` where the solver finds no
     such pair in a minute: then nothing is known, and a claim must not be decided by it.
     """
+    return _of_least_makespan(problem, starts).makespan
+
+
+def _of_least_makespan(problem: Problem, starts: Iterable[tuple[str, Program]]) -> Measures:
+    """What was measured of a schedule of the least makespan."""
     from bubbleproof.solvers.options import SolveOptions  # loads engines when they are called
     from bubbleproof.solvers.result import ProofOrigin
     from bubbleproof.solvers.solving import solve
 
     result = solve(problem, SolveOptions(threads=1, certified=True), starts)
-    if result.proof is not ProofOrigin.CERTIFICATE or result.makespan is None:
+    if result.proof is not ProofOrigin.CERTIFICATE or result.measured is None:
         raise RuntimeError(f"no certified optimum: {result.status.value}")
-    return result.makespan
+    return result.measured
+
+
+def least(
+    measure: FamilyMeasure[MeasuredValue], room: Callable[[Params], int] | None = None
+) -> FamilyMeasure[MeasuredValue]:
+    """The least of any order of the family's tasks, within ``room`` units per rank.
+
+    Without ``room`` memory is unlimited. Every order does the same work, so the least idle ratio is
+    that of the least makespan, which is what is minimised.
+    """
+
+    def value(at: Params) -> MeasuredValue:
+        member = made(measure.family, at)
+        problem = member.problem if room is None else member.problem.with_capacity(room(at))
+        found = _of_least_makespan(problem, [(measure.family, member.schedule.program)])
+        return measure.read(found, at)
+
+    return replace(measure, least=value, room=room)
 
 
 def _over_ties(at: Params) -> list[Measures]:
@@ -65,23 +94,13 @@ def peak_over_ties(at: Params) -> Fraction:
     return Fraction(max(max(found.peak_activations) for found in _over_ties(at)), units)
 
 
-def least_idle_ratio(name: str, room: Callable[[Params], int] | None = None) -> Exact:
-    """The least idle ratio of any order of the family's tasks, within ``room`` units per rank.
-
-    Without ``room`` memory is unlimited. Every order does the same work, so the least idle ratio is
-    that of the least makespan.
-    """
-
-    def value(at: Params) -> Fraction:
-        member = made(name, at)
-        problem = member.problem if room is None else member.problem.with_capacity(room(at))
-        least = makespan_of_any_order(problem, [(name, member.schedule.program)])
-        return 1 - Fraction(measures(name, at).work, at["p"] * least)
-
-    return value
+def least_idle_ratio(
+    name: str, room: Callable[[Params], int] | None = None
+) -> FamilyMeasure[Fraction]:
+    """The least idle ratio of any order."""
+    return least(idle_ratio(name), room)
 
 
-def least_idle_over_work(name: str) -> Exact:
+def least_idle_over_work(name: str) -> FamilyMeasure[Fraction]:
     """The least idle time over work of any order, memory unlimited."""
-    ratio = least_idle_ratio(name)
-    return lambda at: ratio(at) / (1 - ratio(at))
+    return least(idle_over_work(name))

@@ -7,15 +7,17 @@ pipeline whose stages are on two ranks, as on any other, units are counted where
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import prod
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from bubbleproof.papers.claims.domain import CaseValues, Params
-from bubbleproof.papers.claims.reading import Exact, NumberOf
+from bubbleproof.papers.claims.reading import Number, NumberOf
 from bubbleproof.papers.claims.retiming import Template, retimed, template
 from bubbleproof.theory.families import FamilyMember, family, make_parameters
 from bubbleproof.theory.families.base import Family
@@ -53,24 +55,67 @@ def measures(name: str, at: Params) -> Measures:
     return _measures(name, shape, tuple((n, at[n]) for n in TICKS if n in at))
 
 
-def idle_ratio(name: str) -> Exact:
+MeasuredValue = TypeVar("MeasuredValue", bound=Number)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyMeasure(Generic[MeasuredValue]):
+    """A measure of a family's schedule; or, by ``least``, the least that any order of it has.
+
+    ``read`` takes it from what was measured of a schedule at a case. ``goal`` is what an order
+    minimises that has the least of it. ``room`` is the capacity of each rank in units that the
+    least is meant within: without it memory is unlimited.
+    """
+
+    family: str
+    goal: str
+    read: Callable[[Measures, Params], MeasuredValue]
+    least: Callable[[Params], MeasuredValue] | None = None
+    room: Callable[[Params], int] | None = None
+
+    def __call__(self, at: Params) -> MeasuredValue:
+        """The value in a case."""
+        if self.least is not None:
+            return self.least(at)
+        return self.read(measures(self.family, at), at)
+
+
+def idle_ratio(name: str) -> FamilyMeasure[Fraction]:
     """Idle share of all ranks' time until the last one ends."""
-    return lambda at: measures(name, at).idle_ratio
+    return FamilyMeasure(family=name, goal="makespan", read=lambda found, _: found.idle_ratio)
 
 
-def idle_over_work(name: str) -> Exact:
+def idle_over_work(name: str) -> FamilyMeasure[Fraction]:
     """Idle time over working time."""
-    return lambda at: measures(name, at).idle_over_work
+    return FamilyMeasure(family=name, goal="makespan", read=lambda found, _: found.idle_over_work)
 
 
-def makespan(name: str) -> NumberOf:
+def makespan(name: str) -> FamilyMeasure[int]:
     """Ticks from the first start to the last end."""
-    return lambda at: measures(name, at).makespan
+    return FamilyMeasure(family=name, goal="makespan", read=lambda found, _: found.makespan)
 
 
-def span_idle(name: str) -> NumberOf:
+def span_idle(name: str) -> FamilyMeasure[int]:
     """The zero-bubble papers' bubble: idle ticks within a rank's own span, on the worst rank."""
-    return lambda at: measures(name, at).span_idle
+    return FamilyMeasure(family=name, goal="span_idle", read=lambda found, _: found.span_idle)
+
+
+def peak(name: str) -> FamilyMeasure[int]:
+    """The most units that any rank holds."""
+    return FamilyMeasure(
+        family=name, goal="peak", read=lambda found, _: max(found.peak_activations)
+    )
+
+
+def peak_of_a(name: str) -> FamilyMeasure[Fraction]:
+    """The most that any rank holds, as a fraction of A."""
+
+    def read(found: Measures, at: Params) -> Fraction:
+        options = family(name).options
+        units = at["p"] * prod(at[n] for n in "vs" if n in at and n in options)
+        return Fraction(max(found.peak_activations), units)
+
+    return FamilyMeasure(family=name, goal="peak", read=read)
 
 
 def idle_ticks(name: str) -> NumberOf:
@@ -78,25 +123,9 @@ def idle_ticks(name: str) -> NumberOf:
     return lambda at: max(measures(name, at).idle_ticks)
 
 
-def peak(name: str) -> NumberOf:
-    """The most units that any rank holds."""
-    return lambda at: max(measures(name, at).peak_activations)
-
-
 def peak_of_rank(name: str) -> NumberOf:
     """The most units that rank r holds."""
     return lambda at: measures(name, at).peak_activations[at["r"]]
-
-
-def peak_of_a(name: str) -> Exact:
-    """The most that any rank holds, as a fraction of A."""
-
-    def value(at: Params) -> Fraction:
-        options = family(name).options
-        units = at["p"] * prod(at[n] for n in "vs" if n in at and n in options)
-        return Fraction(max(measures(name, at).peak_activations), units)
-
-    return value
 
 
 def on_pipeline(chosen: Family, pipeline: Pipeline) -> Measures:

@@ -6,7 +6,7 @@ small ones. A refuted claim names the smallest counterexample of each reading an
 should stand in its place. The exit status of an audit is 0 when each refuted claim has a correction
 that holds, 1 when one has not. Table and ``--json`` are one record of each claim
 (``claims_record``), written two ways. Claims may be named by their ids; ``--set`` evaluates one of
-them at one case (``claims_case``).
+them at one case (``claims_case``), ``--engine`` compares what they call least (``claims_engine``).
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from bubbleproof.papers.audit.shards import Shard
 from bubbleproof.papers.claims import ClaimDecision, ClaimVerdict, PaperClaim
 from bubbleproof.papers.claims.registry import claims
 from bubbleproof.papers.commands.claims_case import claim_named, run_case
+from bubbleproof.papers.commands.claims_engine import run_engine
 from bubbleproof.papers.commands.claims_options import ClaimsRequest
 from bubbleproof.papers.commands.claims_record import (
     Record,
@@ -53,6 +54,8 @@ def run_claims(request: ClaimsRequest) -> int:
     if request.settings:
         return run_case(claim_named(request.ids[0]), request.settings, request.json)
     chosen = _chosen(request)
+    if request.engine is not None:
+        return run_engine(chosen, request, request.engine)
     nothing: tuple[Decisions, str | None] = ({}, None)
     decisions, effort = nothing
     if request.audit:

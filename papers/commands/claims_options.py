@@ -10,6 +10,7 @@ from typer import Argument, Option
 from bubbleproof.commands.options.option_groups import OptionGroup
 from bubbleproof.commands.options.shared_options import Json
 from bubbleproof.commands.options.worker_options import WorkersElsewhere
+from bubbleproof.solvers.engines import require_engine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +34,28 @@ class ClaimsRequest(OptionGroup):
     workers: Annotated[int | None, Option(help="Processes (default: cores).")] = None
     elsewhere: WorkersElsewhere = field(default_factory=WorkersElsewhere)
     limit: Annotated[int | None, Option(help="At most so many cases per claim.")] = None
+    engine: Annotated[
+        str | None,
+        Option(help="Compare what claims call least with what this engine finds alone: z3, pulp."),
+    ] = None
+    time_limit: Annotated[
+        float | None, Option(help="Seconds for each search of the engine (default 30).")
+    ] = None
     json: Json = False
 
     def __post_init__(self) -> None:
         if self.limit is not None and self.limit < 1:
             raise ValueError(f"--limit must be 1 or more, got {self.limit}")
-        asked: dict[str, object] = {"--quick": self.quick, "--limit": self.limit}
+        if self.engine is not None:
+            require_engine(self.engine)
+            if self.audit or self.settings:
+                raise ValueError("--engine goes without --audit and --set")
+        elif self.time_limit is not None:
+            raise ValueError("--time-limit goes with --engine; without it nothing is searched")
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise ValueError(f"--time-limit must be above 0 seconds, got {self.time_limit}")
+        asked: dict[str, object] = {"--quick": self.quick}
+        asked |= {} if self.engine else {"--limit": self.limit}
         asked |= {"--workers": self.workers, "--scheduler": self.elsewhere.scheduler}
         asked |= {"--cluster": self.elsewhere.cluster}
         alone = [name for name, value in asked.items() if value]

@@ -16,7 +16,6 @@ from bubbleproof.commands.output import (
 )
 from bubbleproof.papers.theorems import ProofVerdict, TheoremProof
 from bubbleproof.papers.theorems.second_prover import require_cvc5, with_second_answers
-from bubbleproof.papers.theorems.theorem_library import require_z3
 from bubbleproof.papers.theorems.theorem_library import theorems as known_theorems
 
 LONGEST = 1_000_000  # seconds: Z3 counts milliseconds in 32 bits
@@ -34,7 +33,6 @@ def run_prove(theorems: Sequence[str] | None, timeout: float, cvc5: bool, json: 
             raise ValueError(f"no theorem {name!r}; the theorems are {' '.join(known)}")
     if not 0 < timeout <= LONGEST:
         raise ValueError(f"--timeout must be above 0 and at most {LONGEST} seconds, got {timeout}")
-    require_z3()
     if cvc5:
         require_cvc5()
     from bubbleproof.papers.theorems.prover import prove  # loads Z3

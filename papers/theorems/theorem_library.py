@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
-from importlib.util import find_spec
 
 from bubbleproof.papers.bpipe import bpipe_pairs, bpipe_theorem
 from bubbleproof.papers.field import (
@@ -103,13 +102,6 @@ _FOR_ALL_SHAPES: dict[str, Callable[[], Theorem]] = {
 }
 
 
-def require_z3() -> None:
-    """Raise ``ValueError`` where Z3, an extra, is not installed: theorems are proved by it."""
-    if find_spec("z3") is None:
-        install = 'pip install "bubbleproof[z3]"'
-        raise ValueError(f"theorems need z3-solver, which is not installed; run: {install}")
-
-
 def prove_all(
     progress: Callable[[TheoremProof], None] | None = None, timeout_ms: int = TIMEOUT_MS
 ) -> list[TheoremProof]:
@@ -118,8 +110,7 @@ def prove_all(
     ``timeout_ms`` limits each Z3 query; what is not decided in time is UNKNOWN. An obligation that
     theorems share is asked once.
     """
-    require_z3()
-    from bubbleproof.papers.theorems.prover import prove  # the only way to Z3
+    from bubbleproof.papers.theorems.prover import prove  # loads Z3
 
     proofs, known = [], dict[Obligation, ObligationProof]()
     for theorem in theorems().values():

@@ -1,9 +1,9 @@
 """Schemas of what commands print with ``--json``: inferred from what the tests see, then kept.
 
 ``docs/reference/schemas/output/NAME-VERSION.json`` is JSON Schema (2020-12) of the object that a
-command prints; ``verify-many``, ``claims-case`` and ``run-deployments`` are the other shapes of
-``verify``, ``claims`` and ``run``. Every ``--json`` answer of every command's test is held against
-its schema. To make them anew, with all that the tests see:
+command prints; ``verify-many``, ``claims-case``, ``claims-engine`` and ``run-deployments`` are the
+other shapes of ``verify``, ``claims`` and ``run``. Every ``--json`` answer of every command's test
+is held against its schema. To make them anew, with all that the tests see:
 
     BUBBLEPROOF_SAMPLES=/tmp/samples python -m pytest proofs_tests/commands
     python -m proofs_tests.commands.output_schemas /tmp/samples
@@ -67,6 +67,8 @@ def shape_of(words: Sequence[str], value: Json) -> str:
         return "verify-many"
     if name == "run" and value.get("objective") == "iteration":
         return "run-deployments"
+    if name == "claims" and "engine" in value:
+        return "claims-engine"
     return "claims-case" if name == "claims" and "params" in value else name
 
 

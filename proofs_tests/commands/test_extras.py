@@ -135,47 +135,29 @@ def test_the_old_name_of_a_scheduler_is_taken_and_says_so(
     assert "--cluster" not in command(verb, "--help").out
 
 
-@pytest.mark.parametrize(
-    ("engine", "module", "package"), [("sat", "pysat", "python-sat"), ("z3", "z3", "z3-solver")]
-)
 @pytest.mark.parametrize("verb", ["solve", "bench"])
 def test_an_engine_that_is_not_here_is_refused_before_any_work(
     command: Run,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     verb: str,
-    engine: str,
-    module: str,
-    package: str,
 ) -> None:
-    without(monkeypatch, module)
+    without(monkeypatch, "pysat")
     monkeypatch.setattr(solve_command, "read_problem_input", no_work)
     monkeypatch.setattr(bench_command, "read_problem_input", no_work)
-    answer = command(verb, problem(tmp_path), "--engine", engine)
+    answer = command(verb, problem(tmp_path), "--engine", "sat")
     assert (answer.status, answer.out) == (2, "")
-    install = f'pip install "bubbleproof[{engine}]"'
-    why = f"engine {engine} needs {package}, which is not installed; run: {install}"
+    install = 'pip install "bubbleproof[sat]"'
+    why = f"engine sat needs python-sat, which is not installed; run: {install}"
     assert answer.err == f"bubbleproof: {why}\n"
-
-
-@pytest.mark.parametrize("words", [("prove", "gpipe"), ("claims", "--audit", "--quick")])
-def test_theorems_are_refused_without_z3_before_any_work(
-    command: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
-) -> None:
-    without(monkeypatch, "z3")
-    answer = command(*words)
-    assert (answer.status, answer.out) == (2, "")
-    install = 'pip install "bubbleproof[z3]"'
-    why = f"theorems need z3-solver, which is not installed; run: {install}"
-    assert answer.err.endswith(f"bubbleproof: {why}\n")
 
 
 def test_a_bench_takes_the_engines_that_are_here(
     command: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    without(monkeypatch, "pysat", "z3")
+    without(monkeypatch, "pysat")
     answer = command("bench", problem(tmp_path), "--time-limit", 1)
-    assert "without sat and z3, which are not installed" in answer.err
+    assert "without sat, which is not installed" in answer.err
     assert "pulp" in answer.out
 
 

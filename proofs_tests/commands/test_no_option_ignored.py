@@ -255,6 +255,10 @@ refused | claims | --workers 2
 refused | claims | --scheduler tcp://127.0.0.1:1
 refused | claims | --cluster tcp://127.0.0.1:1
 refused | claims | --limit 3
+refused | claims --audit | --engine z3
+refused | claims bpipe.eq1 | --engine z3
+changes | claims field.few.least | --engine z3
+refused | claims | --time-limit 3
 changes | claims | --json
 """,
 }  # fmt: skip

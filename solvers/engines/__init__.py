@@ -28,7 +28,7 @@ ENGINES = tuple(_SEARCHES)
 # CP-SAT's models are sent there one by one, CBC is a program; sat stops wherever it is asked to.
 _APART = {"sat": False, "z3": True, "pulp": True}
 UNTOLD = {"sat": ("threads", "seed"), "z3": ("threads",), "pulp-cbc": ("threads",)}  # by engine
-_EXTRAS = {"sat": ("pysat", "python-sat"), "z3": ("z3", "z3-solver")}  # module, distribution
+_EXTRAS = {"sat": ("pysat", "python-sat")}  # module, distribution
 
 
 def engine(name: str) -> Engine:
@@ -55,7 +55,7 @@ def has_sat() -> bool:
 
 
 def is_installed(name: str) -> bool:
-    """Whether the engine called ``name`` is here: ``sat`` and ``z3`` are extras.
+    """Whether the engine called ``name`` is here: ``sat`` is an extra.
 
     Parameters
     ----------

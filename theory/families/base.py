@@ -40,7 +40,11 @@ class FamilyMember:
 
 
 class Family(ABC):
-    """A named rule that orders the tasks of any pipeline of its shape."""
+    """A named rule that orders the tasks of any pipeline of its shape.
+
+    ``least`` names what its source or a theorem says that no order has less of: the ``bubble``, in
+    the memory that it takes on each rank, or the ``memory``, in its makespan.
+    """
 
     name: ClassVar[str]
     title: ClassVar[str]
@@ -51,6 +55,7 @@ class Family(ABC):
     placement: ClassVar[str] = "loop"
     is_split: ClassVar[bool] = False
     cuts_weights: ClassVar[bool] = False
+    least: ClassVar[frozenset[str]] = frozenset()
     adds: ClassVar[frozenset[str]] = frozenset()  # the choices (``Choices.added``) that it orders
 
     def places(self, pipeline: Pipeline) -> str | tuple[int, ...]:

@@ -40,6 +40,7 @@ class Chimera(Family):
     name = "chimera"
     title = "Chimera"
     source = "Chimera (SC 2021) section 3"
+    least = frozenset({"bubble"})
     placement = BIDIRECTIONAL
 
     def refusal(self, pipeline: Pipeline) -> str | None:

@@ -59,6 +59,7 @@ class EightSteps(Family):
     """The eight steps, on ranks whose two directions are given by the subclass."""
 
     is_split = True
+    least = frozenset({"bubble", "memory"})
 
     @abstractmethod
     def size_refusal(self, p: int, m: int) -> str | None:

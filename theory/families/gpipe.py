@@ -29,6 +29,7 @@ class GPipe(Family):
     name = "gpipe"
     title = "GPipe"
     source = "GPipe (NeurIPS 2019) section 2.3"
+    least = frozenset({"bubble"})
 
     def program(self, pipeline: Pipeline) -> Program:
         p, m = pipeline.num_ranks, pipeline.num_microbatches

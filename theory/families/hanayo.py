@@ -56,6 +56,7 @@ class Hanayo(Family):
     name = "hanayo"
     title = "Hanayo"
     source = "Hanayo (SC 2023) for the placement; MEPipe (EuroSys 2025) Table 3 for the time"
+    least = frozenset({"bubble"})
     options = frozenset({"v"})
     placement = "wave"
     default_chunks = 2

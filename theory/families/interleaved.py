@@ -53,6 +53,7 @@ class InterleavedOneForwardOneBackward(Family):
     name = "interleaved"
     title = "Interleaved 1F1B"
     source = "Megatron-LM (SC 2021) section 2.2; BPipe Appendix A"
+    least = frozenset({"bubble"})
     options = frozenset({"v"})
     default_chunks = 2
 

@@ -20,6 +20,7 @@ class OneForwardOneBackward(Family):
     name = "1f1b"
     title = "1F1B"
     source = "DAPPLE (PPoPP 2021); BPipe section 2, Figure 2"
+    least = frozenset({"bubble", "memory"})
 
     def program(self, pipeline: Pipeline) -> Program:
         p, m = pipeline.num_ranks, pipeline.num_microbatches

@@ -91,6 +91,7 @@ class SVPP(Family):
     name = "svpp"
     title = "SVPP"
     source = "MEPipe (EuroSys 2025) sections 4.1 to 4.4"
+    least = frozenset({"bubble", "memory"})
     options = frozenset({"v", "s", "f"})
 
     def limit(self, pipeline: Pipeline) -> int:
@@ -139,6 +140,7 @@ class SVPPWeights(SVPP):
     name = "svpp-w"
     title = "SVPP, weight gradients apart"
     source = "MEPipe (EuroSys 2025) section 5"
+    least = frozenset()
     is_split = True
     cuts_weights = True
 

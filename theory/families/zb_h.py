@@ -35,6 +35,7 @@ class ZeroBubbleH1(Family):
     name = "zb-h1"
     title = "ZB-H1"
     source = "Zero Bubble Pipeline Parallelism (ICLR 2024) section 2.2"
+    least = frozenset({"bubble", "memory"})
     is_split = True
 
     def program(self, pipeline: Pipeline) -> Program:
@@ -47,6 +48,7 @@ class ZeroBubbleH2(Family):
     name = "zb-h2"
     title = "ZB-H2"
     source = "Zero Bubble Pipeline Parallelism (ICLR 2024) section 2"
+    least = frozenset({"bubble"})
     is_split = True
 
     def program(self, pipeline: Pipeline) -> Program:

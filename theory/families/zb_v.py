@@ -40,6 +40,7 @@ class ZeroBubbleV(VShape):
     name = "zb-v"
     title = "ZB-V"
     source = "Zero Bubble Pipeline Parallelism (ICLR 2024, extended version), ZB-V"
+    least = frozenset({"bubble"})
 
     def program(self, pipeline: Pipeline) -> Program:
         return phase_order(pipeline.num_ranks, pipeline.num_microbatches)

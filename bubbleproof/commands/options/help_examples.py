@@ -66,6 +66,7 @@ EXAMPLES = {
     "claims": (
         "bubbleproof claims --paper bpipe",
         "bubbleproof claims bpipe.mu --set p=8 m=32 s=3",
+        "bubbleproof claims --paper bpipe --engine z3",
     ),
 }
 
