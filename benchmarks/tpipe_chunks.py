@@ -11,7 +11,7 @@ from fractions import Fraction
 from benchmarks.markdown import markdown_table
 from bubbleproof.papers.tpipe import tpipe_schedules as on
 from bubbleproof.papers.tpipe.tpipe_schedules import RECOMPUTED_1F1B, adapipe_over_trecomp, kept
-from bubbleproof.theory.families.recomputed.recomputed_share import share_of_chunks
+from bubbleproof.theory.families.recomputed_1f1b import share_of_chunks
 
 AT = {"p": 8, "m": 24}
 CHUNKS = (2, 3, 4)

@@ -22,7 +22,7 @@ import numpy as np
 
 from bubbleproof.report.amounts import TimeScale, ticks
 from bubbleproof.report.bars import Bars, bars_of
-from bubbleproof.report.cells import cells_of
+from bubbleproof.report.timeline import cells_of
 from bubbleproof.theory.model.actions import NONE, Kind
 from bubbleproof.theory.model.measures import known_rows
 from bubbleproof.theory.model.problem import Problem

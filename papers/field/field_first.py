@@ -30,7 +30,6 @@ from bubbleproof.papers.claims.domain import (
     Condition,
     Counts,
     Domain,
-    Params,
     Words,
     domain,
     is_any,
@@ -46,7 +45,6 @@ from bubbleproof.papers.claims.measured_pipelines import (
     span_idle,
 )
 from bubbleproof.papers.claims.reading import UP_TO, Premise
-from bubbleproof.theory.families import member
 
 SOME_RANKS = (2, 3, 4, 5, 6, 7, 8, 11, 16)
 FEWER_RANKS = (2, 3, 4, 5, 6, 7, 8, 16)

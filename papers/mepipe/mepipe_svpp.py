@@ -59,7 +59,7 @@ from bubbleproof.papers.claims.reading import NumberOf
 from bubbleproof.papers.mepipe.mepipe_table3 import EQUAL, FEW
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.parameters import make_parameters
-from bubbleproof.theory.families.sliced.svpp import SVPP, most_forwards
+from bubbleproof.theory.families.svpp import SVPP, most_forwards
 from bubbleproof.theory.model.actions import NONE, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.programs.acyclic import acyclic_starts

@@ -8,7 +8,7 @@ The figures draw equal ticks, and section 5 assumes them; the table names no dur
 matter a cell is read at equal ticks first and at any durations beside. SVPP's bubble is that of the
 version with the lowest, so the best of all orders within f is measured, and beside it what the
 generator gives that section 4.3 prints, by any tie-break; then an order of ours with the same f
-(``families.sliced.svpp``). Where the durations matter, over every order within f. SVPP has p*m*v*s
+(``families.svpp``). Where the durations matter, over every order within f. SVPP has p*m*v*s
 forwards to place, 32768 at the far end, so its scopes look at fewer m from 6 ranks on.
 
 Hanayo's closed form lets microbatch j start every two ticks, so that in a slot of two forwards and
@@ -49,7 +49,7 @@ from bubbleproof.papers.claims.domain import (
 from bubbleproof.papers.claims.measured_pipelines import idle_ratio, made, peak_of_a
 from bubbleproof.papers.claims.reading import EQUAL_TICKS, NumberOf
 from bubbleproof.theory.families.hanayo import closed_form_order
-from bubbleproof.theory.families.sliced.svpp import most_forwards
+from bubbleproof.theory.families.svpp import most_forwards
 from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift

@@ -26,16 +26,18 @@ from bubbleproof.papers.claims.measured_pipelines import (
     peaks_of,
 )
 from bubbleproof.papers.claims.measured_pipelines import messages as messages_of
+from bubbleproof.theory.families.adapipe import AdaPipe
 from bubbleproof.theory.families.base import Family, FamilyMember
 from bubbleproof.theory.families.interleaved import InterleavedOneForwardOneBackward
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
 from bubbleproof.theory.families.parameters import FamilyParameters, make_parameters
-from bubbleproof.theory.families.recomputed.adapipe import AdaPipe
-from bubbleproof.theory.families.recomputed.recomputed_1f1b import RecomputedOneForwardOneBackward
-from bubbleproof.theory.families.recomputed.recomputed_share import share_of_chunks
-from bubbleproof.theory.families.t_pipe.toffload import TOffload
-from bubbleproof.theory.families.t_pipe.tpipe import TPipe
-from bubbleproof.theory.families.t_pipe.trecomp import (
+from bubbleproof.theory.families.recomputed_1f1b import (
+    RecomputedOneForwardOneBackward,
+    share_of_chunks,
+)
+from bubbleproof.theory.families.toffload import TOffload
+from bubbleproof.theory.families.tpipe import TPipe
+from bubbleproof.theory.families.trecomp import (
     TRecomp,
     TRecompInterleaved,
     recomputed_chunks,

@@ -113,4 +113,4 @@ def test_times_are_in_a_unit_that_suits_them() -> None:
     problem = slow.problem()
     drawn = left_shift(problem, member("1f1b", p=2, m=9).schedule.program)
     ruler = grid(problem, drawn, width=90).splitlines()[0]
-    assert ruler.split() == "time 0 s 0.5 1 1.5 2".split()
+    assert ruler.split() == ["time", "0", "s", "0.5", "1", "1.5", "2"]
