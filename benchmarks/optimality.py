@@ -203,7 +203,7 @@ def write_rows(cases: Iterable[Case], path: Path) -> None:
     """Every case as a row of CSV."""
     with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
-        names = [field.name for field in fields(Case) if field.name != "reason"]
+        names = [each.name for each in fields(Case) if each.name not in ("source", "reason")]
         writer.writerow(names)
         for case in cases:
             writer.writerow([getattr(case, name) for name in names])
