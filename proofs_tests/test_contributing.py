@@ -150,6 +150,9 @@ assert bp.check(slow, bp.solve(slow)).ok
 Path("slow.toml").write_text('''
 ranks = 2
 microbatches = 3
+[durations]
+forward = 1
+backward = 2
 [choices]
 slow_stages = [1]
 ''')
