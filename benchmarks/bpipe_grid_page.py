@@ -20,8 +20,8 @@ from bubbleproof.papers.bpipe.bpipe_grid import (
     least_recomputed,
     link,
 )
+from bubbleproof.papers.bpipe.node_places import DeviceMesh, in_order, pair_adjacent
 from bubbleproof.papers.bpipe.pair_placement import least_crossing, pair_placement
-from bubbleproof.theory.pipelines.shapes.node_places import DeviceMesh, in_order, pair_adjacent
 
 # Table 2: (t, p, microbatch) and the scope; the ones that Table 7 marks BPipe.
 TABLE_2 = {

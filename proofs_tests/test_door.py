@@ -124,7 +124,7 @@ def test_importing_the_door_loads_no_room() -> None:
     heavy = {"torch", "ortools", "z3", "pulp", "highspy", "matplotlib", "typer", "rich"}
     assert not heavy & set(loaded)
     rooms = {name.split(".")[1] for name in loaded if name.startswith("bubbleproof.")}
-    assert rooms == {"theory"}
+    assert rooms == {"theory", "former_names"}
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_a_wrong_option_is_named(
             "write: name must be text, got NoneType None",
         ),
         (
-            lambda: bp.prove("gpipe", timeout="x"),  # type: ignore[arg-type]  # on purpose
+            lambda: bp.prove("gpipe", timeout="x"),
             "prove: timeout must be a number of seconds, got str 'x'",
         ),
         (

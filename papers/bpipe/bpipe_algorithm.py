@@ -1,7 +1,7 @@
 """BPipe's claims on Algorithm 1 and Figure 4: the transfers of an evictor, slot by slot.
 
 Symbols as in ``claims.bpipe``. How C is drawn the paper shows by Figure 4 alone, so claims that
-depend on it are read both ways (``families.evicting.bpipe_literal``). Where the schedule of the
+depend on it are read both ways (``bpipe_literal``). Where the schedule of the
 family is asked it is the plan that ships, whose victims do not depend on the drawing.
 
 Source: Kim et al., "BPipe" (ICML 2023) section 3.4, Algorithm 1 and Figure 4.

@@ -32,8 +32,8 @@ from bubbleproof.costs.deployment import SCOPES, Deployment
 from bubbleproof.costs.saved_bytes import layer_saved
 from bubbleproof.costs.state import stage_weights, state_bytes
 from bubbleproof.costs.transformer import Transformer
+from bubbleproof.papers.bpipe.node_places import DeviceMesh
 from bubbleproof.papers.bpipe.pair_placement import pair_placement
-from bubbleproof.theory.pipelines.shapes.node_places import DeviceMesh
 
 GIGA = 10**9
 LEAST_RANKS = 4  # below, no stage moves anything

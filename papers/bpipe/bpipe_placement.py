@@ -18,9 +18,9 @@ from fractions import Fraction
 
 from bubbleproof.papers.bpipe.bpipe_bytes import MODELS, SEQUENCE, inventory
 from bubbleproof.papers.bpipe.bpipe_schedules import made
+from bubbleproof.papers.bpipe.node_places import pair_adjacent, standard
 from bubbleproof.papers.claims.claim import PaperClaim, read_as, reading, stated
 from bubbleproof.papers.claims.domain import CaseValues, Domain, Params, domain
-from bubbleproof.theory.pipelines.shapes.node_places import pair_adjacent, standard
 
 Assignment = Callable[[int], list[int]]  # the stages of a replica in the order of its GPUs
 PlacesOf = Callable[

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bubbleproof.papers.bpipe.bpipe_literal import TransferDecision, literal, paired
 from bubbleproof.papers.claims.domain import CaseValues, Params
-from bubbleproof.theory.families.evicting.bpipe_literal import TransferDecision, literal, paired
 from bubbleproof.theory.families.evicting.bpipe_plan import Slots, computation_slots
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
 from bubbleproof.theory.model.actions import Action, Kind

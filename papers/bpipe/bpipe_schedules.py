@@ -11,6 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from bubbleproof.papers.bpipe.bpipe_literal import dense, literal, replay
 from bubbleproof.papers.claims.domain import Params
 from bubbleproof.papers.claims.measured_pipelines import makespan as makespan_of
 from bubbleproof.papers.claims.measured_pipelines import measures, on_pipeline, peaks_of
@@ -18,7 +19,6 @@ from bubbleproof.papers.claims.reading import NumberOf
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.base import FamilyMember
 from bubbleproof.theory.families.evicting.bpipe import BalancedFamily, BPipe, BPipeInterleaved
-from bubbleproof.theory.families.evicting.bpipe_literal import dense, literal, replay
 from bubbleproof.theory.families.evicting.bpipe_plan import computation_slots
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
 from bubbleproof.theory.model.actions import Kind

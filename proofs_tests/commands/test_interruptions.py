@@ -122,8 +122,8 @@ def interrupted_prove() -> None:
 def interrupted_claims() -> None:
     """After the smallest cases: equation 5 has 3 of them and is decided, Appendix A has 120."""
     from bubbleproof.papers.audit import audit
-    from bubbleproof.papers.claims.registry import claims
     from bubbleproof.papers.commands import claims as command
+    from bubbleproof.papers.registry import claims
 
     chosen = {name: claims("bpipe")[name] for name in ("bpipe.eq5", "bpipe.appA.mu")}
     vars(command)["claims"] = lambda *_: chosen

@@ -20,7 +20,7 @@ from bubbleproof.papers.bpipe.bpipe_grid import (
     memory_bytes,
     saved_bytes,
 )
-from bubbleproof.theory.pipelines.shapes.node_places import DeviceMesh
+from bubbleproof.papers.bpipe.node_places import DeviceMesh
 from proofs_tests.papers.pair_search import fewest_by_search
 from proofs_tests.sized import sized
 

@@ -12,7 +12,6 @@ from bubbleproof.papers.bpipe import bpipe_claims, bpipe_placement
 from bubbleproof.papers.claims import ClaimVerdict, decide
 from bubbleproof.papers.claims.claim import PaperClaim
 from bubbleproof.papers.claims.reading import Reading
-from bubbleproof.papers.claims.registry import claims
 from bubbleproof.papers.field import field_few
 from bubbleproof.papers.mepipe import (
     mepipe_configurations,
@@ -22,6 +21,7 @@ from bubbleproof.papers.mepipe import (
     mepipe_vpp,
 )
 from bubbleproof.papers.pipemesh import pipemesh_deadlock, pipemesh_growth, pipemesh_planned
+from bubbleproof.papers.registry import claims
 from proofs_tests.sized import sampled, sized
 
 ALL = claims()

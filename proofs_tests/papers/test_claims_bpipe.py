@@ -9,13 +9,13 @@ import pytest
 
 from bubbleproof.papers.bpipe import bpipe_claims, bpipe_printed
 from bubbleproof.papers.bpipe.bpipe_algorithm import EAGER
+from bubbleproof.papers.bpipe.bpipe_literal import literal
 from bubbleproof.papers.bpipe.bpipe_printed import eager, pairs, printed
 from bubbleproof.papers.bpipe.bpipe_search import held_during, least_capacity, least_evictions
 from bubbleproof.papers.bpipe.bpipe_synchronous import overhead
 from bubbleproof.papers.claims import ClaimDecision, ClaimVerdict, decide
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.evicting.bpipe import BPipe
-from bubbleproof.theory.families.evicting.bpipe_literal import literal
 from bubbleproof.theory.families.evicting.bpipe_plan import computation_slots
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
 from bubbleproof.theory.model.actions import Action, Kind

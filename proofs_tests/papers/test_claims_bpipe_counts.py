@@ -19,9 +19,9 @@ from bubbleproof.papers.bpipe.bpipe_placement import (
 )
 from bubbleproof.papers.bpipe.bpipe_schedules import evictions
 from bubbleproof.papers.bpipe.bpipe_search import least_evictions
+from bubbleproof.papers.bpipe.node_places import pair_adjacent, standard
 from bubbleproof.theory.families.evicting.bpipe_plan import computation_slots
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
-from bubbleproof.theory.pipelines.shapes.node_places import pair_adjacent, standard
 
 
 @pytest.mark.parametrize(("p", "s"), [(4, 0), (5, 0), (6, 0), (6, 1)])

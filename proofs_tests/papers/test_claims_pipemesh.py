@@ -9,7 +9,6 @@ import pytest
 
 from bubbleproof.papers.claims import ClaimDecision, ClaimVerdict, PaperClaim
 from bubbleproof.papers.claims.decision import decide_reading
-from bubbleproof.papers.claims.registry import THEOREMS
 from bubbleproof.papers.pipemesh import pipemesh_growth
 from bubbleproof.papers.pipemesh import pipemesh_schedules as on
 from bubbleproof.papers.pipemesh.pipemesh_claims import CLAIMS
@@ -19,6 +18,7 @@ from bubbleproof.papers.pipemesh.pipemesh_formulas import buffer
 from bubbleproof.papers.pipemesh.pipemesh_memory import BYTES, LLAMA2_BYTES
 from bubbleproof.papers.pipemesh.pipemesh_schedules import sequences
 from bubbleproof.papers.pipemesh.pipemesh_tables import SYSTEMS, TABLE, model
+from bubbleproof.papers.registry import THEOREMS
 from bubbleproof.theory.families.pipemesh_order import buffer_size, elastic_program, literal_orders
 from bubbleproof.theory.pipelines.timing import Deadlock
 from proofs_tests.sized import sampled, sized

@@ -7,15 +7,15 @@ from itertools import product
 
 import pytest
 
-from bubbleproof.papers.bpipe.bpipe_search import least_evictions
-from bubbleproof.theory.families.evicting.bpipe import BalancedFamily, BPipe, BPipeInterleaved
-from bubbleproof.theory.families.evicting.bpipe_literal import (
+from bubbleproof.papers.bpipe.bpipe_literal import (
     TransferDecision,
     dense,
     literal,
     paired,
     replay,
 )
+from bubbleproof.papers.bpipe.bpipe_search import least_evictions
+from bubbleproof.theory.families.evicting.bpipe import BalancedFamily, BPipe, BPipeInterleaved
 from bubbleproof.theory.families.evicting.bpipe_plan import (
     NoPlan,
     Slots,

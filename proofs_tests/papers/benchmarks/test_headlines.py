@@ -9,7 +9,7 @@ from benchmarks.headlines_bpipe import RUNS
 from benchmarks.headlines_mepipe import PRINTED
 from benchmarks.headlines_mepipe import headlines as mepipe_headlines
 from benchmarks.headlines_tpipe import v_min_over_trecomp
-from bubbleproof.papers.claims.registry import claims
+from bubbleproof.papers.registry import claims
 
 
 def test_errors_are_in_percent_of_the_printed_figure() -> None:
