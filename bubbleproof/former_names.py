@@ -7,7 +7,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 # What begins with an old name, after ``bubbleproof.``, and what it begins with now.
-_MOVED = {
+MOVED = {
     "commands.papers": "papers.commands",
     "commands.planning.paper_results": "papers.planning.paper_results",
     "commands.planning.plan_paper": "papers.planning.plan_paper",
@@ -30,6 +30,6 @@ class FormerNames:
         """Raises ``ModuleNotFoundError`` for a module that moved."""
         del path, target
         own, _, rest = name.partition(".")
-        if own == "bubbleproof" and rest in _MOVED:
-            raise ModuleNotFoundError(f"{name} is bubbleproof.{_MOVED[rest]} now", name=name)
+        if own == "bubbleproof" and rest in MOVED:
+            raise ModuleNotFoundError(f"{name} is bubbleproof.{MOVED[rest]} now", name=name)
         return None

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from proofs_tests import structure
-from proofs_tests.structure import BESIDE, PACKAGE, ROOT
+from proofs_tests.structure import BESIDE, PACKAGE, ROOT, WINGS
 
 HEAVY = ("torch", "ortools", "z3", "cvc5", "pulp", "highspy", "pysat", "matplotlib")
 
@@ -187,9 +187,6 @@ def test_a_wrong_import_is_found(where: str, line: str) -> None:
     assert forbidden(PACKAGE / where, line) != []
 
 
-WINGS = ("papers",)
-
-
 def test_the_core_names_no_wing() -> None:
     """No import, not for annotations either, and no text by which one is loaded."""
     assert not any({*WINGS} & rooms for room, rooms in MAY_IMPORT.items() if room not in WINGS)
@@ -314,7 +311,8 @@ def test_what_judges_rests_on_what_is_trusted(part: str) -> None:
 
 
 def test_what_judges_on_less_trusted_things_is_found() -> None:
-    assert "bubbleproof.theory.families" in beyond_trust("bubbleproof.papers.registry", "dataflow")
+    families = "bubbleproof.theory.families"
+    assert families in beyond_trust("bubbleproof.formats.problem_toml", "dataflow")
     assert beyond_trust("bubbleproof.verify.check", "certificates") >= {"bubbleproof.verify.order"}
     assert "z3" in beyond_trust("bubbleproof.solvers.engines.z3_difference", "certificates")
 

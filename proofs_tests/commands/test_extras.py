@@ -104,7 +104,7 @@ def test_what_needs_no_library_is_written_without(
     assert command("pareto", problem(tmp_path), "--workers", 1).status == 0
 
 
-@pytest.mark.parametrize("verb", ["pareto", "claims"])
+@pytest.mark.parametrize("verb", ["pareto"])
 def test_a_cluster_without_dask_is_refused(
     command: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, verb: str
 ) -> None:
@@ -115,7 +115,7 @@ def test_a_cluster_without_dask_is_refused(
     assert "install the extra bubbleproof[cluster]" in answer.err
 
 
-@pytest.mark.parametrize("verb", ["pareto", "claims", "plan"])
+@pytest.mark.parametrize("verb", ["pareto", "plan"])
 def test_the_old_name_of_a_scheduler_is_taken_and_says_so(
     command: Run, tmp_path: Path, verb: str
 ) -> None:
@@ -156,18 +156,6 @@ def test_an_engine_that_is_not_here_is_refused_before_any_work(
     install = f'pip install "bubbleproof[{engine}]"'
     why = f"engine {engine} needs {package}, which is not installed; run: {install}"
     assert answer.err == f"bubbleproof: {why}\n"
-
-
-@pytest.mark.parametrize("words", [("prove", "gpipe"), ("claims", "--audit", "--quick")])
-def test_theorems_are_refused_without_z3_before_any_work(
-    command: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
-) -> None:
-    without(monkeypatch, "z3")
-    answer = command(*words)
-    assert (answer.status, answer.out) == (2, "")
-    install = 'pip install "bubbleproof[z3]"'
-    why = f"theorems need z3-solver, which is not installed; run: {install}"
-    assert answer.err.endswith(f"bubbleproof: {why}\n")
 
 
 def test_a_bench_takes_the_engines_that_are_here(

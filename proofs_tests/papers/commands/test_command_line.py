@@ -15,7 +15,11 @@ from bubbleproof.papers.commands.command_line import EXAMPLES, app
 from bubbleproof.papers.theorems.theorem_library import theorems
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.output_schemas import schema_of
+from proofs_tests.commands.test_encodings import (
+    test_a_command_prints_in_any_encoding as in_any_encoding,
+)
 from proofs_tests.commands.test_help_examples import shown
+from proofs_tests.commands.test_hostile_names import EVIL, require_harmless
 from proofs_tests.commands.test_last_resort import (
     test_a_closed_standard_output_is_unusable as closed,
 )
@@ -98,3 +102,43 @@ def test_defaults(command: Run, monkeypatch: pytest.MonkeyPatch, name: str, told
 @pytest.mark.parametrize("name", NAMES)
 def test_a_closed_standard_output_is_unusable(name: str, tmp_path: Path) -> None:
     closed(name, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("prove", "gpip"), "(did you mean 'gpipe'?)"),
+        (("claims", "--paper", "bpip"), "(did you mean 'bpipe'?)"),
+        (
+            ("claims", "--audit", "--quick", "--workers", 10**6),
+            "workers must be 256 or less",
+        ),
+        (
+            ("prove", "--timeout", "inf"),
+            "--timeout must be above 0 and at most 1000000 seconds",
+        ),
+        (
+            ("prove", "--timeout", "nan"),
+            "--timeout must be above 0 and at most 1000000 seconds",
+        ),
+    ],
+)
+def test_a_wrong_word_or_number_is_refused_in_one_line(
+    command: Run, words: tuple[object, ...], told: str
+) -> None:
+    answer = command(*words)
+    assert (answer.status, answer.err.count("\n")) == (2, 1)
+    assert told in answer.err
+
+
+def test_a_hostile_word_is_harmless(command: Run) -> None:
+    answer = command("prove", EVIL)
+    assert answer.status == 2
+    require_harmless(answer)
+
+
+@pytest.mark.parametrize("line", ["claims --paper bpipe", "claims bpipe.mu --set p=8 m=32 s=3"])
+def test_a_command_prints_in_any_encoding(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_any_encoding(line, tmp_path, monkeypatch)
