@@ -120,7 +120,7 @@ def files() -> list[Path]:
 
 
 def within(path: Path) -> Path:
-    """A file's place in the package, of which four rooms stand beside its folder."""
+    """A file's place in the package, of which some rooms stand beside its folder."""
     return path.relative_to(PACKAGE if path.is_relative_to(PACKAGE) else ROOT)
 
 
