@@ -1,4 +1,4 @@
-"""Where the packages stand: four rooms at the top of the repository are of bubbleproof too.
+"""Where the packages stand: rooms at the top of the repository are of bubbleproof too.
 
 Links make them one for tools: ``src/bubbleproof`` with ``theory`` and the others in it. A checkout
 whose links are text files (a zip archive, git on Windows) is told the same folder by folder.
@@ -10,7 +10,8 @@ from pathlib import Path
 
 from setuptools import find_packages, setup
 
-ROOMS = ("theory", "verify", "solvers", "reference_exec", "papers")
+CORE, WINGS = ("theory", "verify", "solvers", "reference_exec"), ("papers",)
+ROOMS = (*CORE, *(room for room in WINGS if Path(room).is_dir()))  # a wing may be left out
 
 if all((Path("src/bubbleproof") / room).is_dir() for room in ROOMS):
     setup(package_dir={"": "src"}, packages=find_packages("src"))

@@ -28,14 +28,12 @@ from rich.progress import Progress
 
 from benchmarks.optimality_page import markdown
 from benchmarks.optimality_sources import REASONS, authors
+from benchmarks.verdicts.judged import capped
 from bubbleproof.faults import FaultError
 from bubbleproof.solvers import ProofOrigin, SolveOptions, Status, solve
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.theory.families import families, make_parameters
-from bubbleproof.theory.model.measures import known_rows, measure
-from bubbleproof.theory.model.memory import memory_profile
-from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.model.measures import measure
 
 ALL_MICROBATCHES = 4  # up to so many ranks every m up to 3p is looked at, but for slices
 RANKS = (2, 3, 4, 6, 8)
@@ -74,16 +72,6 @@ class Case:
     @property
     def size(self) -> Size:
         return self.family, self.p, self.m, self.v, self.s
-
-
-def capped(problem: Problem, schedule: Schedule) -> Problem:
-    """The problem with every store's capacity set to the schedule's own peak there."""
-    task, _, start = known_rows(problem, schedule)
-    peaks = memory_profile(problem, task, start).peaks(problem).tolist()
-    stores = tuple(
-        replace(store, capacity=peak) for store, peak in zip(problem.stores, peaks, strict=True)
-    )
-    return replace(problem, stores=stores)
 
 
 def parameters(size: Size) -> dict[str, int]:

@@ -25,20 +25,31 @@ idle          why each rank is idle: a cause for every tick, and the critical pa
 show          a picture, which a notebook displays
 replay        the schedule on torch, its gradients and bytes compared
 pareto        every trade of makespan against peak memory
+testing       assertions for the test suite of a generator
+============  ====================================================================================
+
+And, where the wing of the papers is installed:
+
+============  ====================================================================================
 prove         a theorem for all sizes, by Z3
 claim         a formula of yours against your family, decided over a domain
 claims        what the papers claim, as data
-testing       assertions for the test suite of a generator
 ============  ====================================================================================
 """
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bubbleproof.former_names import FormerNames
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from bubbleproof import testing as testing
     from bubbleproof.door import (
         check,
@@ -54,7 +65,6 @@ if TYPE_CHECKING:
     from bubbleproof.door_costs import estimate
     from bubbleproof.door_files import read, write
     from bubbleproof.door_idle import idle
-    from bubbleproof.door_papers import claim, claims, prove
     from bubbleproof.door_plan import plan
     from bubbleproof.solvers.result import Result
     from bubbleproof.theory.model.problem import Problem
@@ -62,11 +72,18 @@ if TYPE_CHECKING:
     from bubbleproof.theory.pipelines.pipeline import Pipeline
     from bubbleproof.verify.verdict import Verdict, Violation
 
+    # Of wings, which are not imported here, not for annotations either.
+    claim: Callable[..., Any]
+    claims: Callable[..., Any]
+    prove: Callable[..., Any]
+
 _HERE = Path(__file__).resolve().parent
 if (_HERE / "theory").is_symlink() or not (_HERE / "theory").is_dir():
     # A checkout: theory, verify, solvers and reference_exec stand beside this folder. The links to
     # them in it are for tools; here each module has one file, where it stands.
     __path__[:] = [str(_HERE.parent), str(_HERE)]
+if FormerNames not in sys.meta_path:
+    sys.meta_path.append(FormerNames)
 
 __all__ = [
     "Pipeline",
@@ -76,8 +93,6 @@ __all__ = [
     "Verdict",
     "Violation",
     "check",
-    "claim",
-    "claims",
     "estimate",
     "families",
     "family",
@@ -85,7 +100,6 @@ __all__ = [
     "measure",
     "pareto",
     "plan",
-    "prove",
     "read",
     "register",
     "replay",
@@ -101,12 +115,9 @@ _HOMES = {
     "Schedule": "bubbleproof.theory.model.schedule",
     "Verdict": "bubbleproof.verify.verdict",
     "Violation": "bubbleproof.verify.verdict",
-    "claim": "bubbleproof.door_papers",
-    "claims": "bubbleproof.door_papers",
     "estimate": "bubbleproof.door_costs",
     "idle": "bubbleproof.door_idle",
     "plan": "bubbleproof.door_plan",
-    "prove": "bubbleproof.door_papers",
     "read": "bubbleproof.door_files",
     "write": "bubbleproof.door_files",
 }
@@ -119,17 +130,33 @@ def __getattr__(name: str) -> object:
         return package_version()
     if name == "testing":  # for a test suite: ``bp.testing.assert_valid``
         return import_module("bubbleproof.testing")
-    if name not in __all__:
-        from bubbleproof.suggestions import did_you_mean
-
-        hint = did_you_mean(name, __all__)
-        raise AttributeError(
-            f"bubbleproof has no {name!r}{hint}; its names are {' '.join(__all__)}"
-        )
-    found: object = getattr(import_module(_HOMES.get(name, "bubbleproof.door")), name)
+    if name in __all__:
+        found: object = getattr(import_module(_HOMES.get(name, "bubbleproof.door")), name)
+    else:
+        found = _of_wings(name)
     globals()[name] = found
     return found
 
 
+def _of_wings(name: str) -> object:
+    """What a wing gives under the name. Raises ``AttributeError`` where none does."""
+    from bubbleproof.suggestions import did_you_mean
+    from bubbleproof.wings import INSTALL, NAMES, AbsentWingError, entries, given, present
+
+    if name in entries(NAMES):
+        try:
+            return given(NAMES, name, f"bubbleproof.{name}")
+        except AbsentWingError as why:
+            raise AttributeError(str(why)) from None
+    known = [*__all__, *present(NAMES)]
+    more = "" if entries(NAMES) else f" (those of wings come with an installation: {INSTALL})"
+    raise AttributeError(
+        f"bubbleproof has no {name!r}{did_you_mean(name, known)}; "
+        f"its names are {' '.join(known)}{more}"
+    )
+
+
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    from bubbleproof.wings import NAMES, present
+
+    return sorted({*globals(), *__all__, *present(NAMES)})

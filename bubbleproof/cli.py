@@ -34,12 +34,13 @@ from bubbleproof.commands.options.shared_options import (
     complete_family,
 )
 from bubbleproof.commands.options.target_marks import Target
+from bubbleproof.commands.options.wing_commands import Commands
 from bubbleproof.commands.options.worker_options import WorkersElsewhere
 from bubbleproof.commands.replaying.replay_options import ProfileRequest, ReplayRequest
-from bubbleproof.papers.commands.claims_options import ClaimsRequest
 
 app = typer.Typer(
     name="bubbleproof",
+    cls=Commands,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     add_completion=True,
@@ -362,27 +363,6 @@ def convert(
     dialect: Dialect = None,
 ) -> None:
     """Write a schedule in another format."""
-
-
-@app.command(epilog=examples("prove"))
-@runs("papers.commands.prove.run_prove")
-def prove(
-    theorems: Annotated[
-        list[str] | None, Argument(metavar="[THEOREM]...", help="Default: all.")
-    ] = None,
-    timeout: Annotated[float, Option(help="Seconds for each query to a prover.")] = 10.0,
-    cvc5: Annotated[
-        bool, Option("--cvc5", help="Ask cvc5 too; 1 where it and Z3 answer differently.")
-    ] = False,
-    json: Json = False,
-) -> None:
-    """Prove the theorems for all sizes; list assumptions, obligations and times."""
-
-
-@app.command(epilog=examples("claims"))
-@runs("papers.commands.claims.run_claims")
-def claims(request: ClaimsRequest) -> None:
-    """List the papers' claims; with --audit, decide each by measuring every case."""
 
 
 _built = cache(get_command)  # in one process, all commands and their options are made once

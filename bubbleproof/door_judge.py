@@ -16,7 +16,6 @@ from bubbleproof.formats.plans.plan_json import PlanFile
 from bubbleproof.formats.plans.plan_scope import ChoicesToBound, PlanQuestion, plan_question
 from bubbleproof.formats.problem_toml import problem_file_of_text
 from bubbleproof.formats.schedule_file import ScheduleFile
-from bubbleproof.papers.planning import derived
 from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
 from bubbleproof.planners.planned import NoPlanFound, Plan, SolvedCandidate
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -95,7 +94,7 @@ def _question(plan: FoundPlan, *, is_whole: bool) -> tuple[PlanQuestion, Schedul
     if isinstance(plan, Plan) and not plan.source.text:
         return _of_space(plan.space, plan.winner)
     file = _file(plan, "check")
-    return plan_question(file, derived, is_whole=is_whole), file.schedule
+    return plan_question(file, is_whole=is_whole), file.schedule
 
 
 def _of_space(space: PlanSpace, winner: SolvedCandidate) -> tuple[PlanQuestion, ScheduleFile]:

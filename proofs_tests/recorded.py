@@ -104,6 +104,11 @@ def _refusals() -> Iterator[str]:
     yield "convert 1f1b p=4 m=4 x.odd"
 
 
+def is_of_papers(line: str) -> bool:
+    """Whether the answer needs the wing of the papers."""
+    return "--paper" in line or line.startswith(("claims", "prove"))
+
+
 def answered(line: str) -> str:
     """What the command answers: its status, what it prints, and each file that it writes."""
     words = line.replace("EXAMPLES", str(EXAMPLES)).split()

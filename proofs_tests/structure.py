@@ -21,8 +21,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "bubbleproof"
-# Rooms at the top of the repository.
-BESIDE = ("theory", "verify", "solvers", "reference_exec", "papers")
+# Rooms at the top of the repository; a wing may be left out.
+WINGS = ("papers",)
+BESIDE = (
+    *("theory", "verify", "solvers", "reference_exec"),
+    *(wing for wing in WINGS if (ROOT / wing).is_dir()),
+)
 MODEL = ("theory.model.actions", "theory.model.problem", "theory.model.schedule")
 KERNEL = "verify.spec"
 CERTIFICATES = (

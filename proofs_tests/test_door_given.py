@@ -127,13 +127,10 @@ def test_a_misspelt_keyword_names_the_nearest(call: Callable[[], object], told: 
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda: bp.claims(paper="bpip"), "(did you mean 'bpipe'?)"),
-        (lambda: bp.claims("pipemash"), "(did you mean 'pipemesh'?)"),
         (lambda: bp.solve(PIPELINE, objective="makspan"), "(did you mean 'makespan'?)"),
         (lambda: bp.solve(PIPELINE, engine="cpsta"), "(did you mean 'cpsat'?)"),
         (lambda: bp.plan(PIPELINE, placements=["lop"]), "(did you mean 'loop'?)"),
         (lambda: bp.plan(PIPELINE, backward=["whle"]), "(did you mean 'whole'?)"),
-        (lambda: bp.prove("1f1v"), "(did you mean '1f1b'?)"),
     ],
 )
 def test_a_misspelt_value_names_the_nearest(call: Callable[[], object], told: str) -> None:

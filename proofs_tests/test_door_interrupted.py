@@ -157,23 +157,6 @@ def a_plan_is_on_the_exception() -> None:
     assert isinstance(found, Plan)
 
 
-def a_proof_is_interrupted() -> None:
-    from bubbleproof.papers.theorems import prover
-
-    vars(prover)["prove_obligation"] = after(2)(vars(prover)["prove_obligation"])
-    assert found_by(lambda: bp.prove("1f1b")) is None
-
-
-def a_claim_is_interrupted() -> None:
-    def made(p: int, m: int) -> object:
-        press()
-        return bp.family("1f1b")(p=p, m=m)
-
-    domain = {"p": range(2, 4), "m": range(1, 4)}
-    found = found_by(lambda: bp.claim(made, "makespan == 1", where=None, **domain))
-    assert found is None
-
-
 def a_replay_is_interrupted() -> None:
     from bubbleproof.reference_exec import replaying
 
@@ -189,8 +172,6 @@ def a_replay_is_interrupted() -> None:
         others_stay_in_charge,
         a_front_is_on_the_exception,
         a_plan_is_on_the_exception,
-        a_proof_is_interrupted,
-        a_claim_is_interrupted,
         pytest.param(a_replay_is_interrupted, marks=pytest.mark.torch),
     ],
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from proofs_tests import structure
-from proofs_tests.structure import BESIDE, PACKAGE, ROOT
+from proofs_tests.structure import BESIDE, PACKAGE, ROOT, WINGS
 
 HEAVY = ("torch", "ortools", "z3", "cvc5", "pulp", "highspy", "pysat", "matplotlib")
 
@@ -21,7 +21,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     # Papers: claims may rest on an optimum, an audit is spread over workers, planners are compared.
     "papers": {
         "theory", "verify", "solvers", "parallel", "faults", "costs", "planners", "suggestions",
-        "commands", "formats", "report", "version", "platforms",
+        "commands", "formats", "report", "version", "platforms", "arguments", "door_calls",
+        "door_given",
     },
     "verify": {"theory"},
     "platforms": set(),
@@ -33,14 +34,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     "costs": {"theory"},
     "planners": {"theory", "verify", "solvers", "parallel", "costs"},
     "reference_exec": {"theory", "verify", "platforms", "facts"},
-    "formats": {"theory", "verify", "solvers", "costs"},
+    "wings": set(),  # loads by entry points what it does not name
+    "former_names": set(),
+    "formats": {"theory", "verify", "solvers", "costs", "wings"},
     "report": {"theory", "verify", "solvers", "reference_exec", "formats", "facts"},
     "hand_over": {"theory", "costs", "formats"},
     "traces": {"theory", "formats"},
     "commands": {
-        "theory", "papers", "verify", "solvers", "planners", "reference_exec", "formats", "report",
+        "theory", "verify", "solvers", "planners", "reference_exec", "formats", "report",
         "parallel", "platforms", "faults", "costs", "hand_over", "traces", "version", "suggestions",
-        "engine_process", "facts",
+        "engine_process", "facts", "wings",
     },
     "version": set(),
     "reference_exec.__main__": {"__main__"},  # the command as torchrun starts it
@@ -56,18 +59,17 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "door_given": {"arguments", "theory", "formats", "commands"},
     "door_judge": {
-        "arguments", "theory", "verify", "papers", "planners", "formats",
+        "arguments", "theory", "verify", "planners", "formats",
     },
     "door_costs": {"arguments", "costs", "formats", "door_calls"},
     "door_plan": {"arguments", "theory", "costs", "planners", "formats", "door_calls"},
     "door_files": {"arguments", "theory", "formats", "door_judge", "door_given", "door_calls"},
     "door_idle": {"theory", "reference_exec", "door_given", "door_calls"},
-    "door_papers": {"arguments", "theory", "papers", "suggestions", "door_calls", "door_given"},
     "__init__": {
-        "door", "door_costs", "door_files", "door_idle", "door_papers", "door_plan", "theory",
-        "solvers", "verify", "version", "suggestions", "testing",
+        "door", "door_costs", "door_files", "door_idle", "door_plan", "theory", "solvers", "verify",
+        "version", "suggestions", "testing", "wings", "former_names",
     },
-    "cli": {"commands", "papers", "reference_exec", "version"},
+    "cli": {"commands", "reference_exec", "version"},
     "__main__": {"cli", "version"},
 }  # fmt: skip
 
@@ -118,7 +120,7 @@ def files() -> list[Path]:
 
 
 def within(path: Path) -> Path:
-    """A file's place in the package, of which four rooms stand beside its folder."""
+    """A file's place in the package, of which some rooms stand beside its folder."""
     return path.relative_to(PACKAGE if path.is_relative_to(PACKAGE) else ROOT)
 
 
@@ -164,6 +166,8 @@ def test_imports_run_one_way(room: str) -> None:
         ("theory/families/x.py", "import bubbleproof.solvers.result"),
         ("theory/families/x.py", "from bubbleproof.papers.claims import claims"),
         ("papers/claims/x.py", "from bubbleproof.reference_exec import replay"),
+        ("cli.py", "from bubbleproof.papers.commands.claims_options import ClaimsRequest"),
+        ("commands/x.py", "if TYPE_CHECKING:\n    import bubbleproof.papers.claims"),
         ("solvers/x.py", "from bubbleproof.papers.claims.any_order import makespan_of_any_order"),
         ("verify/x.py", "from bubbleproof.solvers import result"),
         ("verify/x.py", "from bubbleproof.theory import families"),
@@ -181,6 +185,43 @@ def test_imports_run_one_way(room: str) -> None:
 )
 def test_a_wrong_import_is_found(where: str, line: str) -> None:
     assert forbidden(PACKAGE / where, line) != []
+
+
+def test_the_core_names_no_wing() -> None:
+    """No import, not for annotations either, and no text by which one is loaded."""
+    assert not any({*WINGS} & rooms for room, rooms in MAY_IMPORT.items() if room not in WINGS)
+    core = [path for path in files() if room_of(path) not in (*WINGS, "former_names")]
+    wrong = {
+        str(within(path)): found
+        for path in core
+        if (found := wings_named_in(path.read_text("utf-8")))
+    }
+    assert wrong == {}
+
+
+def wings_named_in(source: str) -> list[str]:
+    """The texts of a file that are names of a wing's modules."""
+    texts = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
+    begins = tuple(f"{prefix}{wing}." for wing in WINGS for prefix in ("", "bubbleproof."))
+    return [text for text in texts if isinstance(text, str) and text.startswith(begins)]
+
+
+def test_the_name_of_a_module_of_a_wing_is_found() -> None:
+    assert wings_named_in('@runs("papers.commands.prove.run_prove")\ndef f(): ...') != []
+    assert wings_named_in('"""Told in ``papers.planning``."""\nx = "papers"') == []
+
+
+PAPERS = ("bpipe", "mepipe", "pipemesh", "tpipe", "field")
+
+
+def test_what_decides_claims_knows_no_particular_paper() -> None:
+    """Claims join in one list, ``papers.registry``; functions of formulas by ``formula.offer``."""
+    for path in [
+        *(ROOT / "papers" / "claims").glob("*.py"),
+        *(ROOT / "papers" / "audit").glob("*.py"),
+    ]:
+        names = imported_modules(path.read_text("utf-8"), module_of(path))
+        assert not {name.split(".")[2] for name in names if name.count(".") > 1} & {*PAPERS}, path
 
 
 def too_early(path: Path, source: str) -> list[str]:
@@ -270,9 +311,8 @@ def test_what_judges_rests_on_what_is_trusted(part: str) -> None:
 
 
 def test_what_judges_on_less_trusted_things_is_found() -> None:
-    assert "bubbleproof.theory.families" in beyond_trust(
-        "bubbleproof.papers.claims.registry", "dataflow"
-    )
+    families = "bubbleproof.theory.families"
+    assert families in beyond_trust("bubbleproof.formats.problem_toml", "dataflow")
     assert beyond_trust("bubbleproof.verify.check", "certificates") >= {"bubbleproof.verify.rows"}
     assert "z3" in beyond_trust("bubbleproof.solvers.engines.z3_difference", "certificates")
 

@@ -1,4 +1,4 @@
-"""Type checkers resolve the four rooms after each kind of install, whether links exist or not.
+"""Type checkers resolve the rooms after each kind of install, whether links exist or not.
 
 A checkout without links is what a zip archive unpacks to, and git on Windows: each link is then a
 small file that holds where it leads.

@@ -17,7 +17,7 @@ from benchmarks.claims_page import state
 from bubbleproof.papers.claims.claim import PaperClaim
 from bubbleproof.papers.claims.domain import Params
 from bubbleproof.papers.claims.reading import Reading
-from bubbleproof.papers.claims.registry import claims
+from bubbleproof.papers.registry import claims
 
 RECORD = Path(__file__).resolve().parents[1] / "docs" / "measured" / "claims.md"
 _CELLS = re.compile(r"(?<!\\) \| ")

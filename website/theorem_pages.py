@@ -1,8 +1,8 @@
 """A page of the theorems: each with its hypotheses, what proves it, and what is only compared.
 
 What proves a theorem is read from the index of ``docs/guide/formal.md``, which
-``python -m proofs_tests.theorem_index`` makes and a test keeps. Theorems of listed shapes are not
-made here, which takes half a minute: their heading, durations and shapes are enough.
+``python -m proofs_tests.papers.theorem_index`` makes and a test keeps. Theorems of listed shapes
+are not made here, which takes half a minute: their heading, durations and shapes are enough.
 """
 
 from __future__ import annotations

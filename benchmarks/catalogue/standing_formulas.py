@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bubbleproof.papers.claims import PaperClaim, Reading
 from bubbleproof.papers.claims.domain import Params
-from bubbleproof.papers.claims.registry import claims
+from bubbleproof.papers.registry import claims
 from bubbleproof.theory.families import families
 
 SHOWN = 3  # sizes of a formula

@@ -13,16 +13,17 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from benchmarks.optimality import capped
 from benchmarks.verdicts.generated import Generated, Generator, NotGenerated
 from benchmarks.verdicts.our_generators import SOURCE as OURS
 from bubbleproof.solvers.bounds import lower_bounds
+from bubbleproof.theory.model.measures import known_rows
+from bubbleproof.theory.model.memory import memory_profile
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.programs.messages_in_programs import (
     program_without_messages,
     without_messages,
@@ -165,3 +166,13 @@ def searched() -> dict[Key, tuple[int, ...]]:
 def _key(name: str, problem: Problem, p: int, m: int) -> Key:
     stages, slices = problem.actions.stage.max() + 1, problem.actions.slice.max() + 1
     return name.partition(" ")[0], p, m, int(stages) // p, int(slices)
+
+
+def capped(problem: Problem, schedule: Schedule) -> Problem:
+    """The problem with every store's capacity set to the schedule's own peak there."""
+    task, _, start = known_rows(problem, schedule)
+    peaks = memory_profile(problem, task, start).peaks(problem).tolist()
+    stores = tuple(
+        replace(store, capacity=peak) for store, peak in zip(problem.stores, peaks, strict=True)
+    )
+    return replace(problem, stores=stores)

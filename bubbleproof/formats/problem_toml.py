@@ -77,7 +77,7 @@
     straggler = [3, 20]          # rank 3 takes 20 % longer; slow_link = [3, 4, 50]: its messages
 
     [paper.tpipe]                # what plan --paper tpipe asks for beside; pipemesh needs one too
-    state = "6 GiB"              # optimizer state of a rank (formats/layouts/paper_layout.py has
+    state = "6 GiB"              # optimizer state of a rank (papers/planning/paper_layout.py has
     the keys)
 
     [solve]
@@ -106,7 +106,12 @@ from bubbleproof.formats.errors import UnusableInput, about, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
 from bubbleproof.formats.layouts.choices_layout import allowed_choices, fixed_choices
 from bubbleproof.formats.layouts.plan_layout import PlanLayout
-from bubbleproof.formats.layouts.problem_file_layout import ProblemFileLayout, durations
+from bubbleproof.formats.layouts.problem_file_layout import (
+    PAPER,
+    ProblemFileLayout,
+    durations,
+    problem_layout,
+)
 from bubbleproof.formats.plans.listed_shapes import refuse_strangers, stage_values
 from bubbleproof.formats.plans.listed_spread import spread_of
 from bubbleproof.formats.plans.plan_shapes import has_split_ticks, layers_of, plan_space
@@ -212,7 +217,8 @@ def problem_of(content: Mapping[str, object], *, name: str) -> ProblemFile:
     if not content:
         raise UnusableInput.of_values("", EMPTY)
     units = MeasuredUnits(content.get("unit"), content.get("memory_unit"))
-    layout = validate_measured(ProblemFileLayout, content, units)
+    layouts = problem_layout() if PAPER in content else ProblemFileLayout
+    layout = validate_measured(layouts, content, units)
     _refuse_oversize(layout, chunks=layout.chunks)
     layers = layers_of(layout)
     with values_at(""):
@@ -236,7 +242,7 @@ def problem_of(content: Mapping[str, object], *, name: str) -> ProblemFile:
         plan=space,
         rank_by=plan.rank_by,
         spread=spread_of(plan),
-        paper=layout.paper.tables(),
+        paper=layout.model_dump(include={PAPER}, exclude_none=True)[PAPER],
     )
 
 

@@ -27,6 +27,13 @@ from itertools import product
 from bubbleproof.costs import Deployment, layer_saved, transformer
 from bubbleproof.papers.bpipe import bpipe_schedules as on
 from bubbleproof.papers.bpipe.bpipe_search import least_capacity, least_evictions
+from bubbleproof.papers.bpipe.node_places import (
+    DeviceMesh,
+    Group,
+    in_order,
+    pair_adjacent,
+    standard,
+)
 from bubbleproof.papers.bpipe.pair_placement import pair_placement
 from bubbleproof.papers.claims.claim import PaperClaim, read_as, reading, stated
 from bubbleproof.papers.claims.domain import (
@@ -44,13 +51,6 @@ from bubbleproof.papers.claims.measured_pipelines import peak
 from bubbleproof.papers.claims.reading import TWICE, Exact
 from bubbleproof.theory.families.evicting.bpipe_plan import computation_slots
 from bubbleproof.theory.model.actions import Kind
-from bubbleproof.theory.pipelines.shapes.node_places import (
-    DeviceMesh,
-    Group,
-    in_order,
-    pair_adjacent,
-    standard,
-)
 
 MU_OPT = "ceil((p+2)/2)"  # section 3.3
 MOST_AWAY = f"p - s - {MU_OPT} + 1"

@@ -32,11 +32,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bubbleproof.papers.bpipe.balanced_runs import balanced_run, plain_run
+from bubbleproof.papers.bpipe.node_places import DeviceMesh
 from bubbleproof.papers.bpipe.pair_placement import PairPlacement, pair_placement
 from bubbleproof.papers.planning.paper_choice import AcceptedSchedule, PaperChoice, PaperInput
 from bubbleproof.papers.planning.unmet import lacking
 from bubbleproof.theory.pipelines.allowed import AllowedEvictions, AllowedRecompute
-from bubbleproof.theory.pipelines.shapes.node_places import DeviceMesh
 from bubbleproof.theory.pipelines.shapes.plan_space import WHOLE, Candidate, PlanSpace
 
 PAPER = "bpipe"

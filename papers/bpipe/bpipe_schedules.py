@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bubbleproof.papers.bpipe.bpipe_literal import dense, literal, paired, replay
 from bubbleproof.papers.claims.domain import CaseValues, Params
 from bubbleproof.papers.claims.measured_pipelines import makespan as makespan_of
 from bubbleproof.papers.claims.measured_pipelines import measures, on_pipeline, peaks_of
@@ -24,7 +25,6 @@ from bubbleproof.papers.claims.reading import NumberOf
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.base import FamilyMember
 from bubbleproof.theory.families.evicting.bpipe import BalancedFamily, BPipe, BPipeInterleaved
-from bubbleproof.theory.families.evicting.bpipe_literal import dense, literal, paired, replay
 from bubbleproof.theory.families.evicting.bpipe_plan import Slots, computation_slots
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
 from bubbleproof.theory.model.actions import Action, Kind

@@ -1,6 +1,6 @@
 """BPipe's pair-adjacent placement where there is one, and the best there is where there is none.
 
-Symbols are those of ``theory.pipelines.shapes.node_places``: p stages, t, d, g, a node of c =
+Symbols are those of ``node_places``: p stages, t, d, g, a node of c =
 floor(g/t) places; m microbatches. Stage s < (p-1)/2 moves activations to stage p-1-s, its pair,
 where it would hold more than mu_opt = ceil((p+2)/2) of them: min(p-s, m) > mu_opt (BPipe section
 3.3). With m >= p that are the stages s <= floor((p-4)/2); the innermost pair of an even p moves
@@ -27,7 +27,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bubbleproof.theory.pipelines.shapes.node_places import (
+from bubbleproof.papers.bpipe.node_places import (
     DeviceMesh,
     Group,
     in_order,

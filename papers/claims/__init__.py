@@ -1,8 +1,8 @@
-"""The papers' claims as data; ``decide`` decides one, ``registry.claims()`` lists them all by id.
+"""The papers' claims as data; ``decide`` decides one, ``papers.registry`` lists them all.
 
 ``domain`` makes the cases, ``reading`` says what a sentence can mean, ``claim`` what a claim is and
 how it is written down, ``decision`` what becomes of it, ``standing`` what its measured side rests
-on, ``registry`` names the papers' modules.
+on. No particular paper is known here.
 """
 
 from __future__ import annotations

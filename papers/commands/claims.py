@@ -32,7 +32,6 @@ from bubbleproof.commands.output import (
 from bubbleproof.papers.audit.audit import Advance, Audit, run
 from bubbleproof.papers.audit.shards import Shard
 from bubbleproof.papers.claims import ClaimDecision, ClaimVerdict, PaperClaim
-from bubbleproof.papers.claims.registry import claims
 from bubbleproof.papers.commands.claims_case import claim_named, run_case
 from bubbleproof.papers.commands.claims_engine import run_engine
 from bubbleproof.papers.commands.claims_options import ClaimsRequest
@@ -43,6 +42,7 @@ from bubbleproof.papers.commands.claims_record import (
     record,
     verdict_of,
 )
+from bubbleproof.papers.registry import claims
 from bubbleproof.parallel import open_executor
 from bubbleproof.platforms import num_cores
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, print_text, ratio
 from bubbleproof.papers.claims import PaperClaim, Reading
 from bubbleproof.papers.claims.domain import Params
-from bubbleproof.papers.claims.registry import claims
+from bubbleproof.papers.registry import claims
 from bubbleproof.suggestions import did_you_mean
 
 

@@ -10,8 +10,6 @@ import typer
 from bubbleproof.cli import app
 from bubbleproof.commands import bench
 from bubbleproof.commands.serving.local_server import LocalServer
-from bubbleproof.papers.commands import prove
-from bubbleproof.papers.theorems.theorem_library import theorems
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.output_schemas import schema_of
 from proofs_tests.costs.measured_cases import B200
@@ -45,8 +43,6 @@ GIVEN: dict[str, tuple[tuple[str, ...], str]] = {
     "serve": ((), "http://127.0.0.1:"),
     "convert": ((*SMALL, "x.json"), ""),
     "hand-over": ((*SMALL, "--to", "torch", "-o", "out"), "LOSES.md"),
-    "prove": ((), "gpipe"),
-    "claims": ((), "BPipe"),
 }
 
 
@@ -101,8 +97,6 @@ def prepare(
     first = dict(list(bench.INSTANCES.items())[:1])  # the others take their whole limit
     monkeypatch.setattr(bench, "INSTANCES", first)
     monkeypatch.setattr(LocalServer, "serve_forever", lambda _server: None)  # until Ctrl-C
-    few = {key: theorems()[key] for key in ("gpipe", "1f1b")}  # all take a minute
-    monkeypatch.setattr(prove, "known_theorems", lambda: few)
     return GIVEN[name]
 
 

@@ -16,8 +16,6 @@ LINES = (
     "verify 1f1b p=2 m=3",
     "verify crossed.csv",
     "measure 1f1b p=2 m=3 --why",
-    "claims --paper bpipe",
-    "claims bpipe.mu --set p=8 m=32 s=3",
     "solve problem.toml --work 0.1",
     "plan plan.toml --work 0.1",
     "plan --help",

@@ -104,7 +104,7 @@ def test_what_needs_no_library_is_written_without(
     assert command("pareto", problem(tmp_path), "--workers", 1).status == 0
 
 
-@pytest.mark.parametrize("verb", ["pareto", "claims"])
+@pytest.mark.parametrize("verb", ["pareto"])
 def test_a_cluster_without_dask_is_refused(
     command: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, verb: str
 ) -> None:
@@ -115,7 +115,7 @@ def test_a_cluster_without_dask_is_refused(
     assert "install the extra bubbleproof[cluster]" in answer.err
 
 
-@pytest.mark.parametrize("verb", ["pareto", "claims", "plan"])
+@pytest.mark.parametrize("verb", ["pareto", "plan"])
 def test_the_old_name_of_a_scheduler_is_taken_and_says_so(
     command: Run, tmp_path: Path, verb: str
 ) -> None:

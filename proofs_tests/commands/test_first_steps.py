@@ -81,8 +81,6 @@ def test_a_shell_completes_commands_and_families(asked: tuple[str, str], shell: 
         (("verify", "1f1v"), "got '1f1v' (did you mean '1f1b'?)"),
         (("show", "gipe", "p=2"), "got 'gipe' (did you mean 'gpipe'?)"),
         (("verfy", "1f1b"), "Did you mean 'verify'?"),
-        (("prove", "gpip"), "(did you mean 'gpipe'?)"),
-        (("claims", "--paper", "bpip"), "(did you mean 'bpipe'?)"),
         (("verify", "1f1b", "p=2", "m=2", "--comm", "bufered"), "(did you mean 'buffered'?)"),
         (("bench", "--engine", "cpsta"), "(did you mean 'cpsat'?)"),
         (("measure", "1f1b", "p=2", "m=2", "--jso"), "Possible options: --json"),
@@ -122,5 +120,3 @@ def test_the_door_says_how_to_write_what_was_meant() -> None:
 def test_the_door_names_the_nearest_too() -> None:
     with pytest.raises(AttributeError, match=r"has no 'solv' \(did you mean 'solve'\?\)"):
         getattr(bp, "solv")  # noqa: B009 - mypy knows that there is none
-    with pytest.raises(ValueError, match="did you mean 'gpipe'"):
-        bp.prove("gpip")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_every_command_has_examples_and_shows_them(command: Run) -> None:
     assert [*EXAMPLES] == [*get_command(app).commands]  # type: ignore[attr-defined]  # a group
-    for name, lines in EXAMPLES.items():
+    shown(EXAMPLES, command)
+
+
+def shown(examples: Mapping[str, Sequence[str]], command: Run) -> None:
+    """By the help of each command."""
+    for name, lines in examples.items():
         told = command(name, "--help").out
         for line in lines:
             assert f"    {line}\n" in told

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -89,16 +88,6 @@ def interrupted_pareto_beside_the_published() -> None:
     assert "24 tick" in out
 
 
-def interrupted_claims_at_once() -> None:
-    from bubbleproof.papers.audit import audit
-
-    vars(audit)["run_all"] = interrupting(run_all, 1)
-    status, out = answer("claims", "--audit", "--quick", "--workers", "1", "--paper", "bpipe")
-    assert status == 130
-    assert "is decided yet" in out
-    assert out.count("\n") == 1
-
-
 def interrupted_bench() -> None:
     from bubbleproof.solvers.search import Search
 
@@ -110,77 +99,21 @@ def interrupted_bench() -> None:
     assert "latency" not in out
 
 
-def interrupted_prove() -> None:
-    from bubbleproof.papers.theorems import prover
-
-    prover.prove_obligation = interrupting(prover.prove_obligation, 30)
-    status, out = answer("prove")
-    assert status == 130
-    assert "proved" in out
-
-
-def interrupted_claims() -> None:
-    """After the smallest cases: equation 5 has 3 of them and is decided, Appendix A has 120."""
-    from bubbleproof.papers.audit import audit
-    from bubbleproof.papers.claims.registry import claims
-    from bubbleproof.papers.commands import claims as command
-
-    chosen = {name: claims("bpipe")[name] for name in ("bpipe.eq5", "bpipe.appA.mu")}
-    vars(command)["claims"] = lambda *_: chosen
-    vars(audit)["run_all"] = interrupting(run_all, 2)
-    status, out = answer("claims", "--audit", "--quick", "--workers", "1", "--json")
-    assert status == 130
-    verdicts = {claim["id"]: claim["verdict"] for claim in json.loads(out)["claims"]}
-    assert verdicts["bpipe.appA.mu"] is None
-    assert verdicts["bpipe.eq5"] is not None
-
-
 @pytest.mark.sweep
 @pytest.mark.parametrize(
     "work",
     sized(
-        [interrupted_pareto, interrupted_claims],
+        [interrupted_pareto],
         full=[
             interrupted_pareto,
             interrupted_pareto_after_the_last_point,
             interrupted_pareto_beside_the_published,
             interrupted_bench,
-            interrupted_prove,
-            interrupted_claims,
-            interrupted_claims_at_once,
         ],
     ),
 )
 def test_what_was_found_is_printed(work: Callable[[], None]) -> None:
     run_alone(work)
-
-
-def z3_takes_it() -> None:
-    """A Ctrl-C while Z3 checks cancels the check, and Python hears nothing of it."""
-    import threading
-
-    import z3  # type: ignore[import-untyped]  # z3 ships no annotations
-
-    from bubbleproof.papers.theorems import prover
-    from bubbleproof.papers.theorems.theorem_library import theorems
-
-    plain = z3.SimpleSolver
-
-    def with_a_hard_query() -> z3.Solver:
-        solver = plain()
-        a, b, c = z3.Ints("a b c")
-        solver.add(a**3 + b**3 + c**3 == 114, a > 10)  # whether there are such is an open question
-        solver.from_string = lambda _: None  # the theorem's own query would be over at once
-        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
-        return solver
-
-    z3.SimpleSolver = with_a_hard_query
-    with pytest.raises(KeyboardInterrupt):
-        prover.prove(theorems()["1f1b"], timeout_ms=600_000)
-
-
-def test_a_ctrl_c_that_z3_takes_is_passed_on() -> None:
-    run_alone(z3_takes_it)
 
 
 def postponed_ctrl_c() -> None:

@@ -11,11 +11,12 @@ The options are those that the command line declares; one without a case here fa
 from __future__ import annotations
 
 import re
-from importlib.util import find_spec
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from typer import Typer
 from typer.main import get_command
 
 from bubbleproof.cli import app
@@ -241,26 +242,6 @@ refused | convert a.json b.json --communication | --torch 2.13
 changes | convert a.csv b.json | --problem tight.toml
 refused | convert a.json b.csv | --dialect new
 """,
-    "prove": """
-refused | prove gpipe | --timeout 0
-changes | prove gpipe | --cvc5
-changes | prove gpipe | --json
-""",
-    "claims": """
-refused | claims | --set p=3
-changes | claims | --paper bpipe
-changes | claims bpipe.eq1 | --audit
-refused | claims | --quick
-refused | claims | --workers 2
-refused | claims | --scheduler tcp://127.0.0.1:1
-refused | claims | --cluster tcp://127.0.0.1:1
-refused | claims | --limit 3
-refused | claims --audit | --engine z3
-refused | claims bpipe.eq1 | --engine z3
-changes | claims field.few.least | --engine z3
-refused | claims | --time-limit 3
-changes | claims | --json
-""",
 }  # fmt: skip
 
 
@@ -272,15 +253,15 @@ class Case(NamedTuple):
     option: str
 
 
-def cases_of(command: str) -> list[Case]:
+def cases_of(command: str, cases: Mapping[str, str] = CASES) -> list[Case]:
     """The cases of a command."""
-    text = CASES.get(command, "").replace("{examples}", str(EXAMPLES))
+    text = cases.get(command, "").replace("{examples}", str(EXAMPLES))
     return [Case(*(part.strip() for part in line.split("|"))) for line in text.splitlines() if line]
 
 
-def declared() -> dict[str, set[str]]:
+def declared(of: Typer = app) -> dict[str, set[str]]:
     """The options of each command by their first name, hidden ones included."""
-    commands = get_command(app).commands  # type: ignore[attr-defined]  # it is a group
+    commands = get_command(of).commands  # type: ignore[attr-defined]  # it is a group
     return {
         name: {each.opts[0] for each in command.params if each.param_type_name == "option"}
         for name, command in commands.items()
@@ -321,6 +302,11 @@ def _prepare(command: Run, words: str) -> None:
 @pytest.mark.parametrize("case", [c for c in ALL if c.outcome == "refused"], ids=" ".join)
 def test_it_is_refused_in_one_line_that_names_it(case: Case, folder: Path, command: Run) -> None:
     _prepare(command, case.before)
+    refused(case, folder, command)
+
+
+def refused(case: Case, folder: Path, command: Run) -> None:
+    """In one line that names the option, and nothing is written."""
     there = files(folder)
     answer = command(*case.before.split(), *case.option.split())
     assert answer.status == 2, answer
@@ -344,11 +330,14 @@ def test_it_changes_the_answer(
 ) -> None:
     if case.before.startswith(("replay", "profile")) or "--check" in case.option:
         pytest.importorskip("torch")
-    if "--cvc5" in case.option and find_spec("cvc5") is None:
-        pytest.skip("cvc5 is an extra")
     if "--certified" in case.option:  # nobody proves what the engine claims
         monkeypatch.setattr(BoundSearch, "_certify_claim", lambda _: None)
     _prepare(command, case.before + case.option)
+    changed(case, folder, command)
+
+
+def changed(case: Case, folder: Path, command: Run) -> None:
+    """What is answered or written is another thing with the option."""
     without = told(command(*case.before.split())), files(folder)
     given = told(command(*case.before.split(), *case.option.split())), files(folder)
     assert given != without

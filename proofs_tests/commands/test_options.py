@@ -8,10 +8,11 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from importlib import import_module
+from types import ModuleType
 from typing import Annotated, ClassVar, get_type_hints
 
 import pytest
-from typer import Argument, Option
+from typer import Argument, Option, Typer
 
 from bubbleproof import cli
 from bubbleproof.cli import app
@@ -132,8 +133,13 @@ def test_two_options_of_one_name_are_refused() -> None:
 
 def test_every_option_keeps_its_name_on_the_way() -> None:
     """What does a command's work takes the parameters that the command line gives it."""
+    assert len(kept_names(cli)) == len(app.registered_commands)
+
+
+def kept_names(commands: ModuleType) -> list[str]:
+    """The commands of a module, of each of which that is so."""
     checked = []
-    for node in ast.parse(inspect.getsource(cli)).body:
+    for node in ast.parse(inspect.getsource(commands)).body:
         works = [
             decorator.args[0].value
             for decorator in getattr(node, "decorator_list", ())
@@ -148,7 +154,10 @@ def test_every_option_keeps_its_name_on_the_way() -> None:
         module, _, function = str(works[0]).rpartition(".")
         work = getattr(import_module(f"bubbleproof.{module}"), function)
         assert [*inspect.signature(work).parameters] == [arg.arg for arg in node.args.args]
-        hints, asked = get_type_hints(work), get_type_hints(getattr(cli, node.name).__wrapped__)
+        hints, asked = (
+            get_type_hints(work),
+            get_type_hints(getattr(commands, node.name).__wrapped__),
+        )
         assert hints["return"] is int
         for name in inspect.signature(work).parameters:
             assert hints[name] == asked[name] or hints[name] == wider(asked[name]), (
@@ -156,7 +165,7 @@ def test_every_option_keeps_its_name_on_the_way() -> None:
                 name,
             )
         checked.append(node.name)
-    assert len(checked) == len(app.registered_commands)
+    return checked
 
 
 def wider(hint: object) -> object:
@@ -201,7 +210,12 @@ def options_of(callback: Callable[..., object]) -> list[object]:
 
 
 def test_every_command_shows_each_option_once(command: Run) -> None:
-    for info in app.registered_commands:
+    shows_each_option_once(app, command)
+
+
+def shows_each_option_once(of: Typer, command: Run) -> None:
+    """The help of each command."""
+    for info in of.registered_commands:
         assert info.callback is not None
         name = info.name or info.callback.__name__
         shown = sections(command(name, "--help").out)

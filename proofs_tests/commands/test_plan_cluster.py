@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 import bubbleproof as bp
-from bubbleproof.papers.planning.planner_list import planners
 from bubbleproof.planners.cluster_planned import ClusterPlan
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.planned import Plans
 from proofs_tests.commands.small_cluster import SMALL
-from proofs_tests.sized import sampled, sized
+from proofs_tests.sized import sized
 
 TEXT = f"""{SMALL}\
 [plan]
@@ -158,37 +157,6 @@ def test_what_is_refused(
     assert answer.err.count("\n") == 1
     assert told in answer.err
     assert {path.name for path in tmp_path.iterdir()} == {"small.toml"}
-
-
-@pytest.mark.sweep
-@pytest.mark.parametrize("paper", sampled([*planners()], every=2))
-def test_a_paper_stands_beside_the_plan_of_the_winners_deployment(
-    command: Run, problem: Path, tmp_path: Path, paper: str
-) -> None:
-    out = tmp_path / "out"
-    proofs = tmp_path / "proofs.json"
-    more = ("-o", out, "--json", "--certificate", proofs)
-    answer = command("plan", problem, "--paper", paper, *more)
-    assert answer.status == 0, answer.err
-    found = json.loads(answer.out)
-    told = found["paper"]
-    assert told["name"] == paper
-    # Both are iterations: the pipeline and the end of the step.
-    assert found["lower_bound"] <= found["value"] == told["joint"]["value"] <= told["value"]
-    assert command("verify", out / "paper.json").status == 0
-    proved = json.loads(command("verify", out, "--certificate", proofs, "--json").out)[
-        "certificate"
-    ]
-    assert (proved["value"], proved["bound"]) == (found["value"], found["lower_bound"])
-
-
-def test_a_paper_that_is_not_there_is_refused_before_planning(
-    command: Run, problem: Path, tmp_path: Path
-) -> None:
-    answer = command("plan", problem, "--paper", "bpip", "-o", tmp_path / "out")
-    assert (answer.status, answer.out) == (2, "")
-    assert "did you mean 'bpipe'?" in answer.err
-    assert not (tmp_path / "out").exists()
 
 
 def test_the_door_plans_it_too(problem: Path) -> None:

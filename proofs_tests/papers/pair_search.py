@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from bubbleproof.theory.pipelines.shapes.node_places import DeviceMesh
+from bubbleproof.papers.bpipe.node_places import DeviceMesh
 
 
 def fewest_by_search(mesh: DeviceMesh, pairs: tuple[int, ...]) -> int:

@@ -10,7 +10,7 @@ from bubbleproof.papers.claims import ClaimVerdict, decide
 from bubbleproof.papers.claims.any_order import least_idle_ratio, least_over_ties, most_over_ties
 from bubbleproof.papers.claims.decision import decide_reading
 from bubbleproof.papers.claims.measured_pipelines import idle_ratio
-from bubbleproof.papers.claims.registry import claims
+from bubbleproof.papers.registry import claims
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.svpp_literal import svpp_literal, tie_breaks
 from bubbleproof.theory.model.measures import measure

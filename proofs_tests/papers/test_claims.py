@@ -19,8 +19,8 @@ from bubbleproof.papers.claims import (
 from bubbleproof.papers.claims.claim import MissingInput
 from bubbleproof.papers.claims.domain import Domain, Params, domain
 from bubbleproof.papers.claims.reading import NumberOf
-from bubbleproof.papers.claims.registry import claims
 from bubbleproof.papers.claims.standing import fresh_standing as standing_of
+from bubbleproof.papers.registry import claims
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline

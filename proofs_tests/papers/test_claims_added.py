@@ -11,8 +11,8 @@ import pytest
 from bubbleproof.papers.claims import ClaimVerdict, decide
 from bubbleproof.papers.claims.claim import PaperClaim
 from bubbleproof.papers.claims.reading import Reading
-from bubbleproof.papers.claims.registry import claims
 from bubbleproof.papers.pipemesh import pipemesh_claims
+from bubbleproof.papers.registry import claims
 from proofs_tests.sized import sampled, sized
 
 ALL = claims()

@@ -9,11 +9,11 @@ import pytest
 
 from bubbleproof.papers.bpipe import bpipe_claims, bpipe_schedules
 from bubbleproof.papers.bpipe.bpipe_claims import EAGER
+from bubbleproof.papers.bpipe.bpipe_literal import literal
 from bubbleproof.papers.bpipe.bpipe_schedules import eager, pairs, printed
 from bubbleproof.papers.bpipe.bpipe_search import held_during, least_capacity, least_evictions
 from bubbleproof.papers.claims import ClaimDecision, ClaimVerdict, decide
 from bubbleproof.theory.families import member
-from bubbleproof.theory.families.evicting.bpipe_literal import literal
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.measures import measure
 from proofs_tests.sized import sized

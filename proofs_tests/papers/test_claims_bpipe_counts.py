@@ -9,10 +9,10 @@ import pytest
 from bubbleproof.papers.bpipe.bpipe_claims import count, share_crossing
 from bubbleproof.papers.bpipe.bpipe_schedules import evictions
 from bubbleproof.papers.bpipe.bpipe_search import least_evictions
+from bubbleproof.papers.bpipe.node_places import in_order, pair_adjacent, standard
 from bubbleproof.papers.bpipe.pair_placement import pair_placement
 from bubbleproof.theory.families.evicting.bpipe_plan import computation_slots
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
-from bubbleproof.theory.pipelines.shapes.node_places import in_order, pair_adjacent, standard
 
 
 @pytest.mark.parametrize(("p", "s"), [(4, 0), (5, 0), (6, 0), (6, 1)])

@@ -12,8 +12,8 @@ from bubbleproof.papers.claims.claim import PaperClaim
 from bubbleproof.papers.claims.decision import ClaimDecision, ClaimVerdict, decide, decide_reading
 from bubbleproof.papers.claims.measured_pipelines import made, measures
 from bubbleproof.papers.claims.reading import NumberOf
-from bubbleproof.papers.claims.registry import claims
 from bubbleproof.papers.field.field_first import SOME_RANKS, is_looked_at, shapes
+from bubbleproof.papers.registry import claims
 from bubbleproof.solvers.result import Status
 from bubbleproof.solvers.solving import solve
 from bubbleproof.verify import check

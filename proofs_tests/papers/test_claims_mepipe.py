@@ -12,7 +12,7 @@ from bubbleproof.papers.claims.claim import PaperClaim
 from bubbleproof.papers.claims.decision import ClaimDecision, ClaimVerdict, decide, decide_reading
 from bubbleproof.papers.claims.measured_pipelines import made, measures, peak_of_a
 from bubbleproof.papers.claims.reading import NumberOf
-from bubbleproof.papers.claims.registry import claims
+from bubbleproof.papers.registry import claims
 from bubbleproof.solvers.result import Status
 from bubbleproof.solvers.solving import solve
 from bubbleproof.theory.families import member

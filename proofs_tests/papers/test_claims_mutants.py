@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from bubbleproof.papers.claims import PaperClaim, Reading
-from bubbleproof.papers.claims.registry import claims
+from bubbleproof.papers.registry import claims
 from proofs_tests.sized import sampled, sized
 
 ALL = [claim for claim in claims().values() if claim.readings and claim.corrected is None]

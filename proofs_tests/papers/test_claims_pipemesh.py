@@ -8,12 +8,12 @@ import pytest
 
 from bubbleproof.papers.claims import ClaimDecision, ClaimVerdict, PaperClaim
 from bubbleproof.papers.claims.decision import decide_reading
-from bubbleproof.papers.claims.registry import THEOREMS
 from bubbleproof.papers.pipemesh import pipemesh_schedules as on
 from bubbleproof.papers.pipemesh.pipemesh_claims import CLAIMS, GROWTH
 from bubbleproof.papers.pipemesh.pipemesh_domains import FILLED
 from bubbleproof.papers.pipemesh.pipemesh_formulas import buffer
 from bubbleproof.papers.pipemesh.pipemesh_schedules import sequences
+from bubbleproof.papers.registry import THEOREMS
 from bubbleproof.theory.families.pipemesh_order import buffer_size, elastic_program, literal_orders
 from bubbleproof.theory.pipelines.timing import Deadlock
 from proofs_tests.sized import sampled, sized

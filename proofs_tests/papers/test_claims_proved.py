@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bubbleproof.papers.claims import ClaimVerdict, decide
 from bubbleproof.papers.claims.decision import decide_reading
-from bubbleproof.papers.claims.registry import READ_THEOREMS, THEOREMS, claims
+from bubbleproof.papers.registry import READ_THEOREMS, THEOREMS, claims
 from bubbleproof.papers.theorems.theorem_library import theorems
 from proofs_tests.sized import sized
 

@@ -6,7 +6,7 @@ import pytest
 
 from bubbleproof.papers.claims import Reading
 from bubbleproof.papers.claims.domain import Domain
-from bubbleproof.papers.claims.registry import claims
+from bubbleproof.papers.registry import claims
 from proofs_tests.papers.test_claims_added import ADDED_IDS
 
 READINGS = [

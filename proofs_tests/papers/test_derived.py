@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bubbleproof.formats.problem_toml import problem_file_of_text
-from bubbleproof.papers.planning.derived import of_problem
 from bubbleproof.papers.planning.paper_choice import BETTER, PaperInput
+from bubbleproof.papers.planning.plan_paper import of_problem
 from bubbleproof.papers.planning.planner_list import paper_choice, planners
 
 TEXT = """

@@ -93,6 +93,6 @@ def test_a_domain_is_needed() -> None:
     with pytest.raises(ValueError, match="has no case"):
         bp.claim("1f1b", "makespan == 3", where="p > 9", p=P, m=M)
     with pytest.raises(TypeError, match="p must be a whole number, got str '4'"):
-        bp.claim("1f1b", "makespan == 3", p="4", m=3)  # type: ignore[arg-type]  # wrong on purpose
+        bp.claim("1f1b", "makespan == 3", p="4", m=3)
     with pytest.raises(TypeError, match="the family must be a name, a Family or a function, got"):
-        bp.claim(3, "makespan == 3", p=2, m=3)  # type: ignore[arg-type]  # wrong on purpose
+        bp.claim(3, "makespan == 3", p=2, m=3)

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from bubbleproof.commands.planning.plan_paper import joined_deployments
 from bubbleproof.costs.combinations import legal
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
 from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
 from bubbleproof.papers.planning.deployed_choice import DeployedChoice, PaperGrid
 from bubbleproof.papers.planning.paper_choice import PaperChoice
+from bubbleproof.papers.planning.plan_paper import beside_deployments
 from bubbleproof.papers.planning.planner_list import planners
 from bubbleproof.planners import PlanOptions
 from bubbleproof.planners.cluster_planned import ClusterPlan
@@ -227,7 +227,7 @@ def joint(paper: str, file: ClusterFile) -> tuple[ClusterPlan, ClusterPlan, Pape
     found = plan_cluster(counts, lambda one: deployed_space(file, one), options)
     if not isinstance(found, ClusterPlan):
         return None
-    both, shown = joined_deployments(paper, file, counts, found, options)
+    both, shown = beside_deployments(paper, file, counts, found, options)
     return found, both, shown.chosen
 
 

@@ -7,18 +7,18 @@ from itertools import product
 
 import pytest
 
+from bubbleproof.papers.bpipe.node_places import (
+    DeviceMesh,
+    in_order,
+    pair_adjacent,
+    standard,
+)
 from bubbleproof.papers.bpipe.pair_placement import (
     least_crossing,
     moving_pairs,
     pair_placement,
 )
 from bubbleproof.theory.families import member
-from bubbleproof.theory.pipelines.shapes.node_places import (
-    DeviceMesh,
-    in_order,
-    pair_adjacent,
-    standard,
-)
 from proofs_tests.papers.pair_search import fewest_by_search
 from proofs_tests.sized import sized
 

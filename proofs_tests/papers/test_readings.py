@@ -17,7 +17,7 @@ from bubbleproof.papers.claims import (
 from bubbleproof.papers.claims.claim import contradicting, missing, read_as, reading, stated
 from bubbleproof.papers.claims.domain import case, domain
 from bubbleproof.papers.claims.reading import ABOUT, EQUAL_TICKS, TWICE, UP_TO, Relation
-from bubbleproof.papers.claims.registry import claims
+from bubbleproof.papers.registry import claims
 from proofs_tests.sized import sampled
 
 CASES = domain("p = 1 2 3", p=(1, 2, 3))

@@ -21,7 +21,6 @@ from bubbleproof.papers.claims.measured_pipelines import (
     span_idle,
 )
 from bubbleproof.papers.claims.reading import Number, NumberOf
-from bubbleproof.papers.claims.registry import claims
 from bubbleproof.papers.claims.second_route import (
     MOST_TASKS,
     EngineAnswer,
@@ -30,6 +29,7 @@ from bubbleproof.papers.claims.second_route import (
     engine_answer,
     optimum_cases,
 )
+from bubbleproof.papers.registry import claims
 from bubbleproof.solvers import SolveOptions, Status
 from bubbleproof.solvers.result import Result
 from bubbleproof.theory.families import families

@@ -7,18 +7,9 @@ from itertools import product
 
 import pytest
 
-from bubbleproof.papers.bpipe.bpipe_search import least_evictions
 from bubbleproof.theory.families.evicting.bpipe import BalancedFamily, BPipe, BPipeInterleaved
-from bubbleproof.theory.families.evicting.bpipe_literal import (
-    TransferDecision,
-    dense,
-    literal,
-    paired,
-    replay,
-)
 from bubbleproof.theory.families.evicting.bpipe_plan import (
     NoPlan,
-    Slots,
     computation_slots,
     plan_transfers,
 )
@@ -162,105 +153,8 @@ def test_interleaved_objective_is_the_papers_where_ranks_divide_microbatches() -
     assert sum(t.kind is Kind.EVICT and t.slot < first - 1 for t in moved) == 2
 
 
-@pytest.mark.parametrize("m", [1, 3, 4, 5, 7, 8, 11, 13])
-def test_no_plan_evicts_less(m: int) -> None:
-    for p in range(2, 8):
-        slots, most = computation_slots(BPIPE.base, p, m), BPIPE.objective(p, m)
-        for s in range(p // 2):
-            moves = plan_transfers(slots[s], most)
-            ours = sum(move.kind is Kind.EVICT for move in moves)
-            assert ours == least_evictions(slots[s], slots[p - 1 - s], most), (p, m, s)
-
-
-def test_no_interleaved_plan_evicts_less() -> None:
-    for p, m, v in ((3, 6, 1), (4, 12, 1), (3, 9, 2), (4, 8, 2), (4, 12, 2), (5, 10, 2)):
-        slots, most = computation_slots(INTERLEAVED.base, p, m, v), INTERLEAVED.objective(p, m, v)
-        for s in range(p // 2):
-            moves = plan_transfers(slots[s], most)
-            ours = sum(move.kind is Kind.EVICT for move in moves)
-            assert ours == least_evictions(slots[s], slots[p - 1 - s], most), (p, m, v, s)
-
-
-def as_decisions(slots: Slots, most: int) -> tuple[TransferDecision, ...]:
-    return tuple(
-        TransferDecision(slot=t.slot, kind=t.kind, microbatch=t.microbatch)
-        for t in plan_transfers(slots, most)
-    )
-
-
-def test_the_printed_algorithm_is_ours_but_for_four_ranks() -> None:
-    for p, m in sizes(sized(9, full=16)):
-        slots, most = computation_slots(BPIPE.base, p, m), BPIPE.objective(p, m)
-        for s in range(p // 2):
-            printed = literal(slots[s], p, s, m)
-            is_same = printed == as_decisions(slots[s], most)
-            assert is_same == (p != 4 or m <= 4 or s == 1), (p, m, s)
-
-
-def test_the_printed_algorithm_evicts_a_bubble_first_at_four_ranks_and_five_microbatches() -> None:
-    faults = {}
-    for p, m in sizes(8):
-        for s in range(p // 2):
-            slots = computation_slots(BPIPE.base, p, m)[s]
-            if (fault := replay(slots, literal(slots, p, s, m)).fault) is not None:
-                faults[p, m, s] = fault
-    # C_9 = B1 needs a load in slot 8; its victim stands in slot 6, where rank 0 waits for B0 (7).
-    assert min(faults, key=lambda case: (sum(case), case)) == (4, 5, 0)
-    assert faults[4, 8, 0] == "EVICT in slot 7 names the microbatch of a bubble"
-    assert set(faults) == {(4, m, 0) for m in range(5, 13)}
-
-
 def counted(p: int) -> list[int]:
     return sorted({*range(1, 2 * p + 3), 3 * p, 3 * p + 1, 4 * p, 8 * p})
-
-
-@pytest.mark.sweep
-def test_drawn_in_pairs_the_printed_algorithm_is_right() -> None:
-    """p <= 32 with ``BUBBLEPROOF_SWEEP=full``, where there are 11480 cases; a few p otherwise."""
-    for p in sized([4, 5, 9], full=[*range(4, 33)]):
-        for m in counted(p):
-            slots = paired(computation_slots(BPIPE.base, p, m))
-            plan = BPIPE.transfers(p, m)
-            for s in range((p - 4) // 2 + 1):
-                found = literal(slots[s], p, s, m)
-                played = replay(slots[s], found)
-                assert played.fault is None
-                assert played.peak <= BPIPE.objective(p, m)
-                # The plan that ships moves the same microbatches in the same order.
-                moved = [(move.kind, move.microbatch) for move in plan.get(s, ())]
-                assert moved == [(move.kind, move.microbatch) for move in found]
-
-
-def test_pairs_have_the_order_of_1f1b() -> None:
-    for p, m in sizes(6):
-        plain = computation_slots(BPIPE.base, p, m)
-        for s, row in enumerate(paired(plain)):
-            assert dense(row) == dense(plain[s])
-            forwards = [i for i, action in enumerate(row) if action and action.kind is Kind.F]
-            ahead = min(p - s - 1, m)
-            assert forwards == [*range(s, s + ahead), *(s + 2 * j for j in range(ahead, m))]
-
-
-def test_read_without_bubbles_the_printed_algorithm_holds_one_too_many() -> None:
-    over = []
-    for p, m in sizes(8):
-        for s in range(p // 2):
-            slots = dense(computation_slots(BPIPE.base, p, m)[s])
-            played = replay(slots, literal(slots, p, s, m))
-            assert played.fault is None
-            if played.peak > BPIPE.objective(p, m):
-                assert played.peak == BPIPE.objective(p, m) + 1
-                over.append((p, m, s))
-    assert min(over, key=lambda case: (sum(case), case)) == (4, 4, 0)
-
-
-def test_a_replay_sees_what_is_missing() -> None:
-    slots = computation_slots(BPIPE.base, 4, 4)[0]
-    decisions = as_decisions(slots, 3)
-    assert replay(slots, decisions).fault is None
-    assert replay(slots, decisions[:1]).fault == "0B1 runs, but its activation is not on the rank"
-    again = TransferDecision(slot=3, kind=Kind.EVICT, microbatch=1)
-    assert replay(slots, (*decisions, again)).fault == "EVICT 1 in slot 3 is not there"
 
 
 def test_an_objective_that_no_plan_reaches_is_refused() -> None:

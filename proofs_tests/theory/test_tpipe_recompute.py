@@ -5,20 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bubbleproof.papers.tpipe.tpipe_formulas import (
-    ceil_div,
-    deep_blocks,
-    forward_rounds,
-    least_delay,
-    printed_trecomp_makespan,
-    recomputing_1f1b_makespan,
-    trecomp_peak,
-)
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
 from bubbleproof.theory.families.rounds import round_starts
-from bubbleproof.theory.families.trecomp import TRecomp, TRecompInterleaved
+from bubbleproof.theory.families.trecomp import TRecompInterleaved
 from bubbleproof.theory.model.actions import Kind
-from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.extension import backwards_of, with_changes
@@ -27,7 +17,6 @@ from bubbleproof.theory.pipelines.recompute import Recompute, with_recompute
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import Rule, check
 from proofs_tests.judged import accepted
-from proofs_tests.theory import two_chunk_starts
 from proofs_tests.theory.members import measured
 
 SMALL = [(p, m) for p in range(1, 9) for m in range(1, 2 * p + 2)]
@@ -123,47 +112,6 @@ def test_every_rank_repeats_a_round_of_seven_without_overlap() -> None:
             assert busy == list(range(7)), (p, rank)
 
 
-def test_the_peak_is_half_of_the_ranks_and_one() -> None:
-    # Appendix C: floor(p/2) + 1 blocks, from p forwards on (fewer microbatches hold fewer).
-    for p in range(1, 17):
-        for m in (p, 2 * p + 1):
-            assert max(measured(TRecomp(), p=p, m=m).peak_activations) == trecomp_peak(p)
-
-
-def test_the_paper_simplifies_its_count_of_deep_blocks_wrongly() -> None:
-    # ceil((3p + ceil((p-1)/2) - 2)/7) is 3.5p-2 over 7 for even p and 3.5p-2.5 for odd: ceil(p/2),
-    # where the paper writes floor(p/2); p = 1 is the smallest counterexample. The sum with the
-    # recomputed block is right all the same: for odd p the two never lie in memory together.
-    assert all(deep_blocks(p) == ceil_div(p, 2) for p in range(1, 200))
-    assert [p for p in range(1, 8) if deep_blocks(p) != p // 2] == [1, 3, 5, 7]
-
-
-def test_the_makespan_of_appendix_c_is_only_an_upper_bound() -> None:
-    # p = 1: the work alone is 7m, printed is 7m - 1. From p = 2 on the left-shifted order is never
-    # slower than printed, and first faster at p = 3, m = 2 (one R runs in a bubble).
-    late = {
-        (p, m): measured(TRecomp(), p=p, m=m).makespan - printed_trecomp_makespan(p, m)
-        for p, m in SMALL
-    }
-    assert all(late[1, m] == 1 for m in range(1, 4))
-    assert all(value <= 0 for (p, _), value in late.items() if p > 1)
-    assert next(case for case, value in late.items() if value < 0) == (3, 2)
-
-
-def test_delay_rounds_are_not_one_from_8_to_40_ranks() -> None:
-    # Appendix B's own problem (3), solved: k = 1 is claimed for 8 <= p <= 40.
-    rounds = {p: least_delay(p) for p in range(3, 42)}
-    assert all(rounds[p] == 0 for p in range(3, 8))
-    assert [p for p in range(8, 41) if rounds[p] == 0] == [10, 11, 12, 16, 17]
-    assert [p for p in range(8, 41) if rounds[p] == 2] == [27, 32, 33, 36, 37, 38, 39]
-    assert {rounds[p] for p in range(8, 41)} == {0, 1, 2}
-
-
-def test_our_delay_rounds_are_the_least_that_the_constraint_of_appendix_b_allows() -> None:
-    for p in range(3, 200):
-        assert two_chunk_starts.forward_rounds(p) - forward_rounds(p) == least_delay(p)
-
-
 def with_recomputations(pipeline: Pipeline) -> Program:
     """1F1B with an R right before every B."""
     orders = []
@@ -175,24 +123,6 @@ def with_recomputations(pipeline: Pipeline) -> Program:
             texts.append(str(action))
         orders.append(texts)
     return Program.from_orders(orders)
-
-
-def test_1f1b_with_half_recomputed_takes_what_appendix_c_says_only_if_gradients_wait_for_it() -> (
-    None
-):
-    # One chunk per rank twice as long: tF = 2, tB = 4, and half a forward (1) run again. As part
-    # of the backward it makes 1F1B with tB = 5: 7(m+p-1), as printed. As a task of its own the last
-    # microbatch's runs while its gradient comes, on all ranks but the last: p - 1 ticks less.
-    for p, m in SMALL:
-        plain = Pipeline(num_ranks=p, num_microbatches=m, forward=2, backward=4)
-        fused = plain.with_changes(backward=5)
-        program = OneForwardOneBackward().program(fused)
-        joint = measure(fused.problem(), left_shift(fused.problem(), program))
-        assert joint.makespan == recomputing_1f1b_makespan(p, m)
-        choice = Recompute(stages=tuple(range(p)), duration=1)
-        problem = with_recompute(plain.problem(), choice)
-        apart = measure(problem, left_shift(problem, with_recomputations(plain)))
-        assert apart.makespan == recomputing_1f1b_makespan(p, m) - (p - 1)
 
 
 def test_interleaved_with_recomputation_keeps_half_and_idles_less_than_half_up_to_six_ranks() -> (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 EXAMPLES = {
     "run": (
         "bubbleproof run problem.toml",
@@ -62,15 +64,14 @@ EXAMPLES = {
         "bubbleproof convert zb-h1 p=4 m=8 table.csv --communication --torch 2.13",
         "bubbleproof convert schedule.csv schedule.json",
     ),
-    "prove": ("bubbleproof prove 1f1b",),
-    "claims": (
-        "bubbleproof claims --paper bpipe",
-        "bubbleproof claims bpipe.mu --set p=8 m=32 s=3",
-        "bubbleproof claims --paper bpipe --engine z3",
-    ),
 }
 
 
 def examples(command: str) -> str:
-    """The examples of a command, each on a line of its own that is not broken (``\\b``)."""
-    return "\n".join(["\b", "Examples:", *(f"  {line}" for line in EXAMPLES[command])])
+    """The examples of a command of the core."""
+    return below_help(EXAMPLES[command])
+
+
+def below_help(lines: Sequence[str]) -> str:
+    """Examples as a help shows them, each on a line of its own that is not broken (``\\b``)."""
+    return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])

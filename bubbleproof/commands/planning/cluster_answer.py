@@ -39,14 +39,8 @@ from bubbleproof.commands.planning.cluster_results import (
     iteration_rows,
     no_plan_to_json,
 )
+from bubbleproof.commands.planning.other_plans import OtherChoice, paper_planners
 from bubbleproof.commands.planning.own_run import NotLegalRun, OwnRun, own_run
-from bubbleproof.commands.planning.paper_results import (
-    PipelinesBeside,
-    paper_rows,
-    paper_to_json,
-    run_to_json,
-    write_paper_schedule,
-)
 from bubbleproof.commands.planning.plan_answer import PlanAnswer, PlanTable
 from bubbleproof.commands.planning.plan_report import plan_report
 from bubbleproof.commands.planning.plan_results import Timed, deployed_rows, timed_candidates
@@ -114,7 +108,7 @@ class _Told:
     deployed: ProblemFile
     found: ClusterPlan
     timed: Timed
-    shown: PipelinesBeside | None
+    shown: OtherChoice | None
     times: tuple[DeploymentTimes, ...]
     yours: AnyOwn
     restriction: Restriction | None
@@ -133,9 +127,7 @@ class ClusterQuestion:
     def of(cls, path: str, paper: str | None = None, yours: str | None = None) -> ClusterQuestion:
         """Raises ``ValueError`` for an unknown paper."""
         if paper is not None:
-            from bubbleproof.papers.planning.planner_list import require_paper
-
-            require_paper(paper)
+            paper_planners().require_paper(paper)
         return cls(path=path, file=read_cluster_file(path), paper=paper, yours=yours)
 
     @property
@@ -200,13 +192,12 @@ class ClusterQuestion:
 
     def _joined(
         self, counts: Sequence[AnyCount], found: ClusterPlan, options: PlanOptions
-    ) -> tuple[ClusterPlan, PipelinesBeside | None]:
+    ) -> tuple[ClusterPlan, OtherChoice | None]:
         """With a paper's choice among what was found."""
         if self.paper is None:
             return found, None
-        from bubbleproof.commands.planning.plan_paper import joined_deployments
-
-        return joined_deployments(self.paper, self.file, counts, found, options)
+        beside = paper_planners().beside_deployments
+        return beside(self.paper, self.file, counts, found, options)
 
 
 def _answer(
@@ -238,7 +229,7 @@ def _rows(of: _Told) -> list[tuple[str, str]]:
         *iteration_rows(of.file, of.found),
         *deployed_rows(of.deployed, of.found.plan, of.timed),
         ("time", f"{of.found.seconds:.2f} s"),
-        *paper_rows(of.shown, of.found.value, UNIT),
+        *_paper_rows(of),
         *([] if of.restriction is None else of.restriction.rows(of.found.value)),
         *_own_rows(of.file, of.found, of.yours),
     ]
@@ -247,7 +238,11 @@ def _rows(of: _Told) -> list[tuple[str, str]]:
 def _deployed_rows(of: _Told) -> list[tuple[str, str]]:
     """Those of the winner's pipeline."""
     own = deployed_rows(of.deployed, of.found.plan, of.timed)
-    return [*own, *paper_rows(of.shown, of.found.value, UNIT)]
+    return [*own, *_paper_rows(of)]
+
+
+def _paper_rows(of: _Told) -> list[tuple[str, str]]:
+    return [] if of.shown is None else of.shown.rows(of.found.value, UNIT)
 
 
 def _own_rows(file: ClusterFile, found: AnyClusterPlan, yours: AnyOwn) -> list[tuple[str, str]]:
@@ -268,8 +263,7 @@ def _to_json(of: _Told) -> dict[str, object]:
     if of.restriction is not None:
         found["framework"] = of.restriction.to_json()
     if of.shown is not None:
-        joint = run_to_json(of.found.value, of.found.plan.winner)
-        found["paper"] = paper_to_json(of.shown, joint)
+        found["paper"] = of.shown.to_json(of.found.plan, of.found.value)
     return found
 
 
@@ -295,7 +289,7 @@ def _write(folder: Path, of: _Told) -> None:
     for lost in write_plan_folder(folder, plan):
         say(lost)
     if of.shown is not None:
-        write_paper_schedule(folder, of.deployed, of.shown)
+        of.shown.write(folder, of.deployed)
 
 
 def _refuse_illegal(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from bubbleproof.commands.planning.paper_results import PipelinesBeside
+from bubbleproof.commands.planning.other_plans import OtherChoice
 from bubbleproof.commands.planning.plan_results import (
     COLUMNS,
     Timed,
@@ -32,7 +32,7 @@ def plan_report(
     file: ProblemFile,
     found: Plan,
     timed: Timed,
-    shown: PipelinesBeside | None,
+    shown: OtherChoice | None,
     rows: Sequence[tuple[str, str]],
 ) -> ReportPage:
     """The page of the plan of a problem file, or of a deployment's; ``rows`` are its summary."""
@@ -52,11 +52,8 @@ def plan_report(
     today = own_shape(file, found)
     if today is not None and today is not found.winner:
         sections.append(_section("the file's own shape", today, None))
-    run = None if shown is None else shown.chosen.run
-    is_plan = run is not None and found.winner.schedule is run.schedule
-    if shown is not None and run is not None and not is_plan:
-        title = f"what runs of the choice of {shown.chosen.paper}"
-        sections.append(section_of(title, run.pipeline.problem(), run.schedule, None))
+    if shown is not None:
+        sections += shown.sections(found)
     winner = found.winner
     return ReportPage(
         title=f"{file.name}: plan",

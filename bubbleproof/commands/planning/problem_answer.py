@@ -11,15 +11,8 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from bubbleproof.commands.planning.paper_results import (
-    PipelinesBeside,
-    joint_to_json,
-    paper_rows,
-    paper_to_json,
-    write_paper_schedule,
-)
+from bubbleproof.commands.planning.other_plans import OtherChoice, paper_planners
 from bubbleproof.commands.planning.plan_answer import PlanAnswer, PlanTable
 from bubbleproof.commands.planning.plan_report import plan_report
 from bubbleproof.commands.planning.plan_results import (
@@ -41,9 +34,6 @@ from bubbleproof.planners.known_schedules import KnownSchedule
 from bubbleproof.planners.outcome import Outcome
 from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.shapes.nearest_shape import nearest_change
-
-if TYPE_CHECKING:
-    from bubbleproof.papers.planning.paper_choice import PaperChoice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -74,29 +64,21 @@ class ProblemQuestion:
 
     def answer(self, options: PlanOptions, executor: Executor | None = None) -> PlanAnswer:
         """Plan it. Raises ``ValueError`` where a number forbids every candidate."""
-        chosen, known = self._chosen()
-        found = planned(self.file, options, executor, known)
-        _refuse_illegal(self.path, found)
-        shown = None
-        if chosen is not None:
-            from bubbleproof.commands.planning.plan_paper import joined
 
-            found, shown = joined(found, chosen, options)
-        return self._told(found, shown, options.time_limit)
+        def search(known: Sequence[KnownSchedule] = ()) -> AnyPlan:
+            found = planned(self.file, options, executor, known)
+            _refuse_illegal(self.path, found)
+            return found
 
-    def _chosen(self) -> tuple[PaperChoice | None, tuple[KnownSchedule, ...]]:
-        """What the paper's planner says, and what the search begins with."""
         if self.paper is None:
-            return None, ()
-        from bubbleproof.commands.planning.plan_paper import chosen_by, known_to
+            return self._told(search(), None, options.time_limit)
+        beside = paper_planners().beside_problem
+        return self._told(*beside(self.paper, self.file, options, search), options.time_limit)
 
-        chosen = chosen_by(self.paper, self.file)
-        return chosen, known_to(chosen)
-
-    def _told(self, found: AnyPlan, shown: PipelinesBeside | None, limit: float) -> PlanAnswer:
+    def _told(self, found: AnyPlan, shown: OtherChoice | None, limit: float) -> PlanAnswer:
         file, timed = self.file, timed_candidates(found, self.file, limit)
         candidates = candidate_rows(file, found, timed)
-        beside = paper_rows(shown, value_of(found), file.pipeline.unit)
+        beside = [] if shown is None else shown.rows(value_of(found), file.pipeline.unit)
         proofs = partial(write_bundle, space=found.space, bundle=found.bundle, name=file.name)
         answer = PlanAnswer(
             name=file.name,
@@ -114,20 +96,20 @@ class ProblemQuestion:
 
 
 def _to_json(
-    file: ProblemFile, found: AnyPlan, timed: Timed, shown: PipelinesBeside | None
+    file: ProblemFile, found: AnyPlan, timed: Timed, shown: OtherChoice | None
 ) -> dict[str, object]:
-    paper = {} if shown is None else {"paper": paper_to_json(shown, joint_to_json(found))}
+    paper = {} if shown is None else {"paper": shown.to_json(found, value_of(found))}
     return {**plan_to_json(file, found, timed), **paper}
 
 
 def _write(
-    folder: Path, path: str, file: ProblemFile, found: Plan, shown: PipelinesBeside | None
+    folder: Path, path: str, file: ProblemFile, found: Plan, shown: OtherChoice | None
 ) -> None:
     """The plan and its schedule, and a paper's."""
     text = Path(path).read_text(encoding="utf-8")
     write_plan_folder(folder, planned_file(text, file, found.space, found.winner))
     if shown is not None:
-        write_paper_schedule(folder, file, shown)
+        shown.write(folder, file)
 
 
 def planned(

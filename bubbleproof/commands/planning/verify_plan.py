@@ -55,10 +55,8 @@ def _verify_bound(path: Path, certificate: str, request: VerifyRequest) -> int:
 
 
 def _verify_file(plan: PlanFile, request: VerifyRequest) -> int:
-    from bubbleproof.papers.planning import derived
-
     is_whole = request.certificate is not None
-    asked = plan_question(plan, derived, request.problem, is_whole=is_whole)
+    asked = plan_question(plan, request.problem, is_whole=is_whole)
     whole = check_every_rule(plan.schedule.to_judge, asked_semantics(request))
     checked = check_winner(asked.plan, whole, asked.anew)
     if request.certificate is None:

@@ -7,14 +7,14 @@ into: what follows from the others may be left out, and what is told twice must 
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from functools import cache
+from typing import Any, Literal, TypedDict, cast
 
 import numpy as np
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, create_model
 
 from bubbleproof.formats.errors import UnusableInput, quoted, values_at
 from bubbleproof.formats.layouts.choices_layout import ChoicesLayout
-from bubbleproof.formats.layouts.paper_layout import PaperLayout
 from bubbleproof.formats.layouts.plan_layout import LayersLayout, PlanLayout
 from bubbleproof.formats.validation import Count, Layout, Natural, RankPair
 from bubbleproof.formats.values import (
@@ -28,12 +28,14 @@ from bubbleproof.formats.values import (
 )
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.pipelines.stage_numbers import Ticks, grid, stage_ticks, weight_rows
+from bubbleproof.wings import FILE_TABLES, given, present
 
 TimeRows = list[list[Time]]
 GivenTicks = Time | list[Time] | TimeRows
 
 
 TABLES = ("forward", "backward", "input", "weight")
+PAPER = "paper"  # the table whose keys a wing knows
 
 
 class DurationsLayout(Layout):
@@ -151,15 +153,27 @@ class ProblemFileLayout(Layout):
     solve: SolveLayout = SolveLayout()
     plan: PlanLayout | None = None
     """Other shapes to try."""
-    paper: PaperLayout = PaperLayout()
+    paper: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """What the papers' planners ask for beside."""
+
+
+@cache
+def problem_layout() -> type[ProblemFileLayout]:
+    """The layout, with the tables of the papers where their wing is there; else any will do."""
+    base = ProblemFileLayout
+    if PAPER not in present(FILE_TABLES):
+        return base
+    table = cast(type[Layout], given(FILE_TABLES, PAPER, f"[{PAPER}]"))
+    told = Field(table(), description=base.model_fields[PAPER].description)
+    fields: dict[str, Any] = {PAPER: (table, told)}
+    return create_model(base.__name__, __base__=base, __doc__=base.__doc__, **fields)
 
 
 def problem_schema() -> dict[str, object]:
     """The JSON schema of a problem file."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **ProblemFileLayout.model_json_schema(),
+        **problem_layout().model_json_schema(),
     }
 
 

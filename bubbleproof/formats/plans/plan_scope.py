@@ -4,15 +4,15 @@ The file is the one that ``--problem`` names or, in its place, the text that the
 file that starts from a model and a cluster the deployments are derived by ``costs``: the proofs
 have to bound the candidates of every one, and what counts is the iteration.
 
-Pipelines that a plan has beside the file's shapes come from papers. What derives them anew is
-passed in (``PaperPipelines``): no paper is known here.
+Pipelines that a plan has beside the file's shapes come from papers. What derives them anew is given
+by a wing (``PaperPipelines``): no paper is known here, and without the wing such a plan is refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, cast
 
 from bubbleproof.costs.combinations import CombinationCosts, TrainingJob, legal
 from bubbleproof.formats.clusters.cluster_toml import (
@@ -33,6 +33,7 @@ from bubbleproof.verify.candidates.bundle import BundleVerdict, DeploymentSpace,
 from bubbleproof.verify.candidates.deployment_bundles import check_deployments
 from bubbleproof.verify.candidates.plan_rule import Anew, GivenPlan, no_deployment
 from bubbleproof.verify.candidates.plan_verdict import ChoicesScope, DeploymentsScope
+from bubbleproof.wings import PLANNERS, given
 
 PaperTables = Mapping[str, Mapping[str, object]]  # [paper.NAME] by NAME
 
@@ -99,25 +100,28 @@ def bound_of_file(source: FilePath) -> ToBound:
 
 
 def plan_question(
-    plan: PlanFile, papers: PaperPipelines, source: FilePath | None = None, *, is_whole: bool = True
+    plan: PlanFile, source: FilePath | None = None, *, is_whole: bool = True
 ) -> PlanQuestion:
     """What a plan is judged by; ``source`` is a problem file in place of the text in the plan.
 
     Without ``is_whole`` the deployments of a text in the plan are not derived: enough where no
-    proofs are judged.
+    proofs are judged. Raises ``AbsentWingError`` for a plan with pipelines beside the shapes where
+    the wing that derives them is not there.
     """
+    if plan.others:
+        _papers(plan)  # before anything is judged
     if source is not None and is_cluster_file(source):
         own = None if plan.cluster is None else plan.cluster.own
         file = read_cluster_file(source)
-        return _of_cluster(file if own is None else file.with_own(own), plan, papers)
+        return _of_cluster(file if own is None else file.with_own(own), plan)
     if source is not None:
-        return _of_problem(read_problem(source), source, plan, papers)
+        return _of_problem(read_problem(source), source, plan)
     if plan.cluster is None:
-        return _of_problem(plan.problem, plan.name, plan, papers)
+        return _of_problem(plan.problem, plan.name, plan)
     if is_whole:
-        return _of_cluster(plan.cluster, plan, papers)
-    question = _of_problem(plan.problem, plan.name, plan, papers)
-    return replace(question, anew=_anew_in(plan.cluster, plan, question.plan.at.space, papers))
+        return _of_cluster(plan.cluster, plan)
+    question = _of_problem(plan.problem, plan.name, plan)
+    return replace(question, anew=_anew_in(plan.cluster, plan, question.plan.at.space))
 
 
 def _planned(file: ProblemFile, source: FilePath) -> PlanSpace:
@@ -126,19 +130,23 @@ def _planned(file: ProblemFile, source: FilePath) -> PlanSpace:
     return file.plan
 
 
-def _of_problem(
-    file: ProblemFile, source: FilePath, plan: PlanFile, papers: PaperPipelines
-) -> PlanQuestion:
+def _papers(plan: PlanFile) -> PaperPipelines:
+    """What derives the pipelines beside the shapes of a plan."""
+    names = " and ".join(repr(name) for name, _ in plan.others)
+    return cast(PaperPipelines, given(PLANNERS, "paper", f"{plan.name} with the pipeline {names}"))
+
+
+def _of_problem(file: ProblemFile, source: FilePath, plan: PlanFile) -> PlanQuestion:
     alone = _planned(file, source)
     space = plan.beside(alone)
     return PlanQuestion(
         plan=_given(plan, no_deployment(space)),
         bound=ChoicesToBound(scope=ChoicesScope(space=space)),
-        anew=lambda name: papers.of_problem(name, alone, file.paper),
+        anew=lambda name: _papers(plan).of_problem(name, alone, file.paper),
     )
 
 
-def _of_cluster(file: ClusterFile, plan: PlanFile, papers: PaperPipelines) -> PlanQuestion:
+def _of_cluster(file: ClusterFile, plan: PlanFile) -> PlanQuestion:
     every = deployments(file, all_counted(file))
     own = next((one for one in every.deployed if one.name == plan.deployment), None)
     if own is None:
@@ -148,11 +156,11 @@ def _of_cluster(file: ClusterFile, plan: PlanFile, papers: PaperPipelines) -> Pl
     return PlanQuestion(
         plan=_given(plan, at),
         bound=DeploymentsToBound(deployments=every.with_space(own.name, at.space)),
-        anew=_anew_in(file, plan, own.space, papers),
+        anew=_anew_in(file, plan, own.space),
     )
 
 
-def _anew_in(file: ClusterFile, plan: PlanFile, space: PlanSpace, papers: PaperPipelines) -> Anew:
+def _anew_in(file: ClusterFile, plan: PlanFile, space: PlanSpace) -> Anew:
     """What derives the pipelines beside the shapes of a plan's deployment."""
     alone = replace(space, others=())
 
@@ -162,7 +170,7 @@ def _anew_in(file: ClusterFile, plan: PlanFile, space: PlanSpace, papers: PaperP
         at = next(counts, None)
         if at is None:
             raise ValueError(f"{plan.deployment} is no deployment of {file.name}")
-        return papers.of_deployment(name, alone, file.training, at)
+        return _papers(plan).of_deployment(name, alone, file.training, at)
 
     return anew
 

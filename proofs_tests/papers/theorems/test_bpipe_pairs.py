@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bubbleproof.papers.bpipe import bpipe_pairs as printed
+from bubbleproof.papers.bpipe.bpipe_literal import TransferDecision, literal, paired
 from bubbleproof.papers.bpipe.bpipe_theorem import X, warmup_state
-from bubbleproof.theory.families.evicting.bpipe_literal import TransferDecision, literal, paired
 from bubbleproof.theory.families.evicting.bpipe_plan import Slots, computation_slots
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
 from bubbleproof.theory.model.actions import Kind

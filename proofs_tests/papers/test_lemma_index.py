@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from proofs_tests.lemma_index import BEGIN, END, PAGE, lemmas, missing, with_table
+from proofs_tests.papers.lemma_index import BEGIN, END, PAGE, lemmas, missing, with_table
 
 RIGHT = """\
 **Lemma 1 (one).** It holds.
 *Shown by:* coq `packing` (a bound);
-test `proofs_tests/test_lemma_index.py::test_the_table_is_up_to_date`.
+test `proofs_tests/papers/test_lemma_index.py::test_the_table_is_up_to_date`.
 """
 
 
@@ -36,7 +36,7 @@ def test_the_table_says_of_what_a_theorem_is_a_proof() -> None:
         ("coq `no_such_theorem` (all)", "coq no_such_theorem"),
         ("coq `life_ordered` (a lemma that is not asked)", "coq life_ordered"),
         ("z3 `no-theorem` (all)", "z3 no-theorem"),
-        ("test `proofs_tests/test_lemma_index.py::test_nothing`", "test_nothing"),
+        ("test `proofs_tests/papers/test_lemma_index.py::test_nothing`", "test_nothing"),
         ("test `proofs_tests/test_nowhere.py::test_nothing`", "test_nowhere"),
         ("code `verify/nothing.py`", "verify/nothing.py"),
     ],

@@ -1,6 +1,6 @@
 """The index of ``docs/guide/formal.md``: of each theorem what is proved, by what, and what is not.
 
-    python -m proofs_tests.theorem_index
+    python -m proofs_tests.papers.theorem_index
 
 writes the table between the two marks of the page, from the theorems themselves: for what sizes, by
 how many obligations of Z3, by which theorems of Coq too; and what only tests looked at, with their
@@ -28,7 +28,7 @@ from proofs_tests.papers.theorems import (
 )
 from proofs_tests.papers.theorems.compared import CASES
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "guide" / "formal.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "formal.md"
 BEGIN, END = "<!-- theorem index -->\n", "<!-- end of the index -->\n"
 COQ = {  # the same statement in proofs/, or a part of it
     "makespan-bound": ("pipeline_lower_bound",),
@@ -132,7 +132,7 @@ def index(names: Sequence[str] | None = None) -> str:
         (
             f"{len(known) - len(of_shapes)} of {len(known)} theorems hold for all sizes, the other",
             f"{len(of_shapes)} for the shapes that they list. Made by",
-            "`python -m proofs_tests.theorem_index`.\n",
+            "`python -m proofs_tests.papers.theorem_index`.\n",
             markdown_table(("theorem", "sizes", "proved by", "not proved, only compared"), rows),
             "*Order*: that the family orders the tasks of a rank at every m as at the two that the",
             "form was read off. *Waits*: that a task waits, by place, for the same at every m.",

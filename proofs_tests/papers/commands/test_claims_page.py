@@ -12,8 +12,8 @@ import pytest
 
 from benchmarks.claims_page import main, markdown, page
 from bubbleproof.papers.claims import ClaimDecision, ClaimVerdict, Counterexample, decide
-from bubbleproof.papers.claims.registry import claims
 from bubbleproof.papers.commands.claims_record import Record, record
+from bubbleproof.papers.registry import claims
 from proofs_tests.commands.conftest import Run
 from proofs_tests.sized import sized
 

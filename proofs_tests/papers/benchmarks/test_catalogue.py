@@ -12,12 +12,12 @@ from benchmarks.catalogue import standing_formulas
 from benchmarks.catalogue.__main__ import row
 from benchmarks.catalogue.family_page import draw, page, shown
 from benchmarks.catalogue.standing_formulas import CLAIMS, formulas, theorem_rows
-from bubbleproof.papers.claims.registry import claims
+from bubbleproof.papers.registry import claims
 from bubbleproof.papers.theorems.theorem_library import theorems
 from bubbleproof.theory.families import families
 from proofs_tests.sized import sized
 
-FOLDER = Path(__file__).parents[2] / "docs" / "catalogue"
+FOLDER = Path(__file__).parents[3] / "docs" / "catalogue"
 REDUCED = ("1f1b", "adapipe")  # with formulas and theorems; with neither
 
 

@@ -1,7 +1,7 @@
 """The tables ``[paper.NAME]`` of a problem file: numbers that only a paper's planner asks for.
 
-What each is for is told in the modules of ``papers.planning``. Without ``plan --paper`` they are
-read and not used.
+What each is for is told in the planners' modules. Without ``plan --paper`` they are read and not
+used.
 """
 
 from __future__ import annotations
@@ -90,7 +90,3 @@ class PaperLayout(Layout):
     mepipe: MEPipeLayout | None = None
     pipemesh: PipeMeshLayout | None = None
     tpipe: TPipeLayout | None = None
-
-    def tables(self) -> dict[str, dict[str, object]]:
-        """The tables that are there, by name, without the keys that are not."""
-        return {name: table.model_dump(exclude_none=True) for name, table in self if table}

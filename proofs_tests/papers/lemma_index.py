@@ -1,6 +1,6 @@
 """The table of lemmas of ``docs/guide/formal.md``: each lemma, and what shows it.
 
-    python -m proofs_tests.lemma_index
+    python -m proofs_tests.papers.lemma_index
 
 reads the lemmas and their lines ``*Shown by:*`` from the page, finds each thing that they name (a
 theorem of Coq that ``proofs/Assumptions.v`` asks about, a theorem of ``bubbleproof prove``, a test,
@@ -22,7 +22,7 @@ from benchmarks.markdown import markdown_table
 from bubbleproof.papers.theorems.theorem_library import theorems
 from proofs_tests.coq import asked
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "guide" / "formal.md"
 BEGIN, END = "<!-- lemma index -->\n", "<!-- end of the lemmas -->\n"
 _LEMMA = re.compile(r"^\*\*Lemma (\d+) \((.+?)\)\.\*\*", re.MULTILINE)
@@ -122,7 +122,7 @@ def table(page: str) -> str:
             f"{by_machine} of {len(found)} lemmas have a theorem of Coq or Z3.",
             "It proves what stands in brackets behind it, no more. The rest of a lemma is",
             "proved on this page alone, and tests look at it. Made by",
-            "`python -m proofs_tests.lemma_index`.\n",
+            "`python -m proofs_tests.papers.lemma_index`.\n",
             markdown_table(HEADER, [_row(lemma) for lemma in found]),
         )
     )

@@ -70,7 +70,7 @@ def claims(paper: str | None = None) -> Mapping[str, PaperClaim]:
     TypeError, ValueError
         For what is no name, and, listing them, for a paper that is none of these.
     """
-    from bubbleproof.papers.claims.registry import claims as registered
+    from bubbleproof.papers.registry import claims as registered
 
     return registered(None if paper is None else text(paper, "paper", asker="claims"))
 

@@ -10,8 +10,18 @@ from bubbleproof.papers.theorems.periodic_list import listed
 from bubbleproof.papers.theorems.theorem_library import theorems
 from proofs_tests.coq import FILES, THEOREM, text_of
 from proofs_tests.papers import theorems as folder
+from proofs_tests.papers.theorem_index import (
+    BEGIN,
+    COQ,
+    END,
+    PAGE,
+    PARTS,
+    compared,
+    index,
+    with_index,
+)
 from proofs_tests.sized import sized
-from proofs_tests.theorem_index import BEGIN, COQ, END, PAGE, PARTS, compared, index, with_index
+from proofs_tests.test_coq_proofs import section
 
 TEXT = PAGE.read_text("utf-8").split(BEGIN)[1].split(END)[0].strip()
 READ_OFF = sized(("interleaved-uneven",), full=tuple(about.id for about in listed()))
@@ -48,3 +58,7 @@ def test_a_page_without_marks_is_refused() -> None:
     assert with_index(f"a\n{BEGIN}old\n{END}b\n", "new\n\n") == f"a\n{BEGIN}\nnew\n\n{END}b\n"
     with pytest.raises(ValueError, match="must have the marks <!-- theorem index -->"):
         with_index("no marks\n", "new")
+
+
+def test_the_page_names_every_theorem() -> None:
+    assert set(re.findall(r"`([\w-]+)`", section("Proved by Z3"))) == set(theorems())

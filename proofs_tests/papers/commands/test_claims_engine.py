@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from bubbleproof.papers.claims import registry
+from bubbleproof.papers import registry
 from bubbleproof.papers.claims.claim import stated
 from bubbleproof.papers.claims.domain import domain
 from bubbleproof.papers.claims.measured_pipelines import makespan, peak

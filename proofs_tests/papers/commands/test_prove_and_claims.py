@@ -8,9 +8,9 @@ import re
 import pytest
 
 from bubbleproof.papers.claims import ClaimVerdict
-from bubbleproof.papers.claims.registry import claims
 from bubbleproof.papers.commands.claims import audit
 from bubbleproof.papers.commands.claims_options import ClaimsRequest
+from bubbleproof.papers.registry import claims
 from bubbleproof.papers.theorems.theorem_library import theorems
 from proofs_tests.commands.conftest import Run
 from proofs_tests.papers.theorems.twins import _one_f_one_b

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from bubbleproof.papers.claims.registry import claims
+from bubbleproof.papers.registry import claims
 from bubbleproof.papers.theorems.theorem_library import theorems
 from bubbleproof.theory.model.measures import measure
 from website.claim_pages import claim_pages

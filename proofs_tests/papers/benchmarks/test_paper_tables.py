@@ -13,7 +13,7 @@ from benchmarks.paper_tables import PAGES, main, page_of
 from benchmarks.tpipe_page import depth_numbers, memory_numbers
 from proofs_tests.sized import sized
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "measured" / "papers"
+DOCS = Path(__file__).resolve().parents[3] / "docs" / "measured" / "papers"
 
 
 @pytest.mark.sweep

@@ -11,7 +11,6 @@ import pytest
 
 from benchmarks.optimality import (
     Case,
-    capped,
     counts,
     decide,
     parameters,
@@ -22,6 +21,7 @@ from benchmarks.optimality import (
 )
 from benchmarks.optimality_page import markdown
 from benchmarks.optimality_sources import REASONS, authors
+from benchmarks.verdicts.judged import capped
 from bubbleproof.theory.families import families, member
 from proofs_tests.patience import PATIENCE
 from proofs_tests.sized import sized

@@ -8,15 +8,15 @@ import pytest
 
 from benchmarks.paper_files import FOLDER
 from benchmarks.paper_plans import PAGE, row_of, rows_of
-from bubbleproof.commands.planning.plan_paper import chosen_by, joined, known_to
 from bubbleproof.costs import Deployment, Transformer, layer_saved, model_costs, transformer
 from bubbleproof.formats.problem_toml import ProblemFile, read_problem
+from bubbleproof.papers.planning.plan_paper import chosen_by, joined, known_to
 from bubbleproof.planners import plan
 from proofs_tests.planners.first_looks import FIRST_LOOKS
 from proofs_tests.planners.found_plans import found_plan
 from proofs_tests.sized import sized
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "measured" / "papers"
+DOCS = Path(__file__).resolve().parents[3] / "docs" / "measured" / "papers"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.toml"))
 # What MEPipe chooses is a candidate of its file, and their first looks take longest.
 ONE_OF_EACH = ("bpipe-gpt3-13b", "pipemesh-gpt3-58b-v100", "tpipe-llama-84b")

@@ -18,7 +18,7 @@ from bubbleproof.papers.planning.paper_choice import even_candidate
 from bubbleproof.papers.planning.planner_list import planners
 from bubbleproof.theory.pipelines.shapes.shaping import shaped
 
-PLANS = sorted((Path(__file__).resolve().parents[2] / "examples" / "plans").glob("*.toml"))
+PLANS = sorted((Path(__file__).resolve().parents[3] / "examples" / "plans").glob("*.toml"))
 
 
 @pytest.mark.parametrize("module", [pipemesh_files, tpipe_files], ids=lambda at: at.PAPER)

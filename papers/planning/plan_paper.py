@@ -1,18 +1,23 @@
 """``plan FILE --paper NAME``: a paper's choice among the plan's candidates, by the same costs.
 
 What runs of the paper enters the search (``papers.planning.joint_plan``): the plan is never worse.
-This module loads the papers' wing, and is loaded where a paper is asked for; what is told of the
-choice is in ``paper_results``.
+What is told of the choice is in ``paper_results``. The command finds this module by an entry point
+(``bubbleproof.planners``).
+
+Who judges such a plan derives its pipelines anew (``of_problem``, ``of_deployment``): what stands
+under a paper's name is what the paper's planner runs of the file's numbers, and under the name with
+``BETTER`` behind it the best of its kind that our planner found. Both planners give the same
+pipeline whenever they are asked; only its order of actions may be searched for longer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from bubbleproof.commands.planning.paper_results import PipelinesBeside
+from bubbleproof.commands.planning.other_plans import Search
 from bubbleproof.commands.planning.plan_results import AnyPlan
-from bubbleproof.costs.combinations import AnyCount
+from bubbleproof.costs.combinations import AnyCount, CombinationCosts, TrainingJob
 from bubbleproof.formats import UnusableInput
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.clusters.deployed_space import deployed_space
@@ -20,14 +25,27 @@ from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.papers.planning.deployed_choice import PaperGrid
 from bubbleproof.papers.planning.joint_deployments import with_plan
 from bubbleproof.papers.planning.joint_plan import with_paper
-from bubbleproof.papers.planning.paper_choice import PaperChoice, PaperInput, known_of
-from bubbleproof.papers.planning.planner_list import paper_choice, require_paper
+from bubbleproof.papers.planning.paper_choice import BETTER, PaperChoice, PaperInput, known_of
+from bubbleproof.papers.planning.paper_deployments import deployed_input
+from bubbleproof.papers.planning.paper_results import PipelinesBeside
+from bubbleproof.papers.planning.planner_list import paper_choice
+from bubbleproof.papers.planning.planner_list import require_paper as require_paper
 from bubbleproof.papers.planning.shorter_orders import with_shorter_order
 from bubbleproof.planners import Plan, PlanOptions, plan
 from bubbleproof.planners.cluster_planned import ClusterPlan
 from bubbleproof.planners.known_schedules import KnownSchedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 
 FEW = 1.0  # seconds, or units of work, for the shapes of the paper's own deployment
+
+
+def beside_problem(
+    name: str, file: ProblemFile, options: PlanOptions, search: Search
+) -> tuple[AnyPlan, PipelinesBeside]:
+    """The plan of a problem file that ``search`` finds, with the paper's choice among it."""
+    chosen = chosen_by(name, file)
+    return joined(search(known_to(chosen)), chosen, options)
 
 
 def chosen_by(name: str, file: ProblemFile) -> PaperChoice:
@@ -62,7 +80,7 @@ def joined(
     return with_paper(found, chosen, inside), PipelinesBeside(chosen=chosen, value=chosen.value)
 
 
-def joined_deployments(
+def beside_deployments(
     name: str,
     file: ClusterFile,
     counts: Sequence[AnyCount],
@@ -92,3 +110,29 @@ def joined_deployments(
     if shown.value is not None:
         shown = replace(shown, value=shown.value + later)
     return (with_plan(found, at, joint, inside) if isinstance(joint, Plan) else found), shown
+
+
+def of_problem(name: str, space: PlanSpace, tables: Mapping[str, Mapping[str, object]]) -> Pipeline:
+    """The pipeline of this name of a problem file with the tables ``[paper.NAME]``.
+
+    Raises ``ValueError`` for the name of no paper, numbers that its planner does not take, and
+    where nothing runs.
+    """
+    return _derived(name, lambda paper: PaperInput(space=space, table=tables.get(paper, {})))
+
+
+def of_deployment(
+    name: str, space: PlanSpace, training: TrainingJob, at: CombinationCosts
+) -> Pipeline:
+    """The same of a deployment of a model on a cluster, whose pipelines have this space."""
+    return _derived(name, lambda paper: deployed_input(paper, space, training, at))
+
+
+def _derived(name: str, given_of: Callable[[str], PaperInput]) -> Pipeline:
+    paper = name.removesuffix(BETTER)
+    require_paper(paper)
+    chosen = paper_choice(paper, given_of(paper))
+    run = chosen.run if name == paper else chosen.improved
+    if run is None:
+        raise ValueError(f"nothing runs of {name}")
+    return run.pipeline

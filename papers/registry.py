@@ -1,8 +1,9 @@
 """Every claim by its id, and which theorem implies it.
 
-A paper's claims live in modules of this package with tuples ``CLAIMS``; to join, a module is added
-to ``_PAPERS``. Where a formula of the field is usually quoted without its condition, the
-unconditional form is a contrast beside the reading that has it.
+A paper's claims live in modules of its folder with tuples ``CLAIMS``; to join, a module is added to
+``_PAPERS``. Theorems join in ``theorems.theorem_library``, planners in ``planning.planner_list``.
+Where a formula of the field is usually quoted without its condition, the unconditional form is a
+contrast beside the reading that has it.
 
 A theorem (``bubbleproof.papers.theorems``, known here by its id alone) implies a claim on its whole
 domain: it gives the makespan and the peaks of a family for all sizes and durations; work and idle

@@ -1,0 +1,96 @@
+"""A paper's choice beside a plan: its part of the JSON, its rows, and its schedule as a file.
+
+In JSON ``paper`` has ``name``, ``choice`` (what the paper's algorithm says), ``value`` (ticks of
+what runs of it), ``executable``, ``note``, and ``joint``, the plan's ``value`` and the candidate
+that ``run``s. With ``-o`` the schedule of what runs of the paper is written as ``paper.json``;
+``verify`` takes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from bubbleproof.commands.planning.plan_results import AnyPlan
+from bubbleproof.commands.verify import section_of
+from bubbleproof.formats import write_schedule
+from bubbleproof.formats.problem_toml import ProblemFile
+from bubbleproof.formats.schedule_file import ScheduleFile, with_claims
+from bubbleproof.papers.planning.paper_choice import PaperChoice
+from bubbleproof.planners import Plan
+from bubbleproof.report.amounts import ticks
+from bubbleproof.report.page import ScheduleSection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PipelinesBeside:
+    """A paper's choice; ``value`` is what runs of it takes, to the end of the step."""
+
+    chosen: PaperChoice
+    value: int | None
+
+    def to_json(self, found: AnyPlan, best: int | None) -> dict[str, object]:
+        """The paper's part of the answer; ``best`` is the plan's value."""
+        chosen, joint = self.chosen, None
+        if isinstance(found, Plan):
+            joint = {"value": best, "run": str(found.winner.candidate)}
+        return {
+            "name": chosen.paper,
+            "choice": dict(chosen.choice),
+            "value": self.value,
+            "executable": chosen.executable,
+            "note": chosen.note,
+            "joint": joint,
+        }
+
+    def rows(self, best: int | None, unit: str) -> list[tuple[str, str]]:
+        """The paper's rows of the summary; ``best`` is the plan's value."""
+        chosen = self.chosen
+        value = "nothing runs" if self.value is None else ticks(self.value, unit)
+        rows = [
+            (f"{chosen.paper} chooses", choice_text(chosen.choice)),
+            (f"{chosen.paper} as printed", "runs" if chosen.executable else "does not run"),
+            (f"{chosen.paper} takes", f"{value}; {chosen.note}" if chosen.note else value),
+        ]
+        if best is not None and self.value:
+            less = 100 * (self.value - best) / self.value
+            rows.append(("by the same costs", f"the plan takes {less:.2f} % less"))
+        return rows
+
+    def sections(self, found: Plan) -> list[ScheduleSection]:
+        """What runs of the paper, for the plan's page; nothing where it is the plan."""
+        run = self.chosen.run
+        if run is None or found.winner.schedule is run.schedule:
+            return []
+        title = f"what runs of the choice of {self.chosen.paper}"
+        return [section_of(title, run.pipeline.problem(), run.schedule, None)]
+
+    def write(self, folder: Path, file: ProblemFile) -> None:
+        """What runs of the paper, with its measured numbers as claims."""
+        if (run := self.chosen.run) is None:
+            return
+        schedule = ScheduleFile.of(
+            run.pipeline.problem(),
+            with_claims(run.schedule, run.measured),
+            pipeline=run.pipeline,
+            name=f"{file.name}, {self.chosen.paper}",
+        )
+        write_schedule(folder / "paper.json", schedule)
+
+
+def choice_text(choice: Mapping[str, object]) -> str:
+    """The choice in words; what the paper leaves undecided is left out.
+
+    >>> choice_text({"chunks": 2, "recompute": [], "offload": [2, 3], "q": None})
+    'chunks=2, recompute nothing, offload=(2, 3)'
+    """
+    told = [_word(key, given) for key, given in choice.items() if given is not None]
+    return ", ".join(told) or "nothing"
+
+
+def _word(key: str, given: object) -> str:
+    if not isinstance(given, list | tuple):
+        return f"{key}={given}"
+    name = {"offload": "off-load"}.get(key, key)
+    return f"{key}=({', '.join(map(str, given))})" if given else f"{name} nothing"
