@@ -30,7 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "engine_process": {"platforms"},
     "solvers": {"theory", "verify", "parallel", "platforms", "faults", "engine_process"},
     "costs": {"theory"},
-    "planners": {"theory", "verify", "solvers", "parallel", "costs"},
+    "planners": {"theory", "verify", "solvers", "parallel", "costs", "formats"},
     "reference_exec": {"theory", "verify", "platforms"},
     "formats": {"theory", "verify", "solvers", "costs"},
     "report": {"theory", "verify", "solvers", "reference_exec", "formats"},

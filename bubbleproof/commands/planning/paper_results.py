@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bubbleproof.commands.planning.plan_results import AnyPlan
 from bubbleproof.formats import write_schedule
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.formats.schedule_file import ScheduleFile, with_claims
 from bubbleproof.planners import Plan, SolvedCandidate
+from bubbleproof.planners.jitter import AnyPlan
 from bubbleproof.report.amounts import ticks
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bubbleproof.commands.planning.paper_results import PipelinesBeside
-from bubbleproof.commands.planning.plan_results import AnyPlan
 from bubbleproof.costs.combinations import AnyCount
 from bubbleproof.formats import UnusableInput
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
@@ -25,6 +24,7 @@ from bubbleproof.papers.planning.planner_list import paper_choice, require_paper
 from bubbleproof.papers.planning.shorter_orders import with_shorter_order
 from bubbleproof.planners import Plan, PlanOptions, plan
 from bubbleproof.planners.cluster_planned import ClusterPlan
+from bubbleproof.planners.jitter import AnyPlan
 from bubbleproof.planners.known_schedules import KnownSchedule
 
 FEW = 1.0  # seconds, or units of work, for the shapes of the paper's own deployment
