@@ -173,7 +173,7 @@ def bench(
 
 
 @app.command(epilog=examples("verify"))
-@runs("commands.verifying.which_verify.run_verify_any")
+@runs("commands.verify.run_verify_any")
 def verify(
     schedule: Annotated[
         list[str],

@@ -272,12 +272,6 @@ def _public_names(tree: ast.Module) -> Iterator[tuple[str, bool]]:
                 yield name, False
 
 
-def siblings() -> dict[str, int]:
-    """How many files each folder of the package has, the fullest first."""
-    found = Counter(str(Path(file).parent) for file in files())
-    return dict(found.most_common())
-
-
 def twice() -> dict[str, list[str]]:
     """Base names of files that stand more than once in the package, with the files."""
     found: dict[str, list[str]] = {}

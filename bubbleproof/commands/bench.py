@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bubbleproof.commands.inputs import ProblemInput, read_problem_input
 from bubbleproof.commands.output import (
     HOLDS,
     INTERRUPTED,
@@ -29,6 +28,7 @@ from bubbleproof.commands.output import (
     print_text,
     say,
 )
+from bubbleproof.commands.results import ProblemInput, read_problem_input
 from bubbleproof.faults import FaultError
 from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 from bubbleproof.solvers import Result, SolveOptions, Status

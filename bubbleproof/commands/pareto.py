@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from bubbleproof.commands.inputs import ProblemInput, read_problem_input
 from bubbleproof.commands.interrupts import is_interrupted, unless_interrupted
 from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.options.worker_options import WorkersElsewhere
@@ -24,6 +23,7 @@ from bubbleproof.commands.output import (
     print_table,
     say,
 )
+from bubbleproof.commands.results import ProblemInput, read_problem_input
 from bubbleproof.commands.solve import schedule_file
 from bubbleproof.formats import comparison_pipeline, write_schedule
 from bubbleproof.parallel import open_executor

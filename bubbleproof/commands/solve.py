@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import cast
 
 from bubbleproof.commands.demand_words import read_demands, why_not
-from bubbleproof.commands.inputs import ProblemInput, read_problem_input
 from bubbleproof.commands.options.shared_options import (
     DemandOptions,
     SearchOptions,
@@ -24,7 +23,14 @@ from bubbleproof.commands.output import (
     print_table,
     say,
 )
-from bubbleproof.commands.results import certified, engine_text, result_rows, result_to_json
+from bubbleproof.commands.results import (
+    ProblemInput,
+    certified,
+    engine_text,
+    read_problem_input,
+    result_rows,
+    result_to_json,
+)
 from bubbleproof.formats import ScheduleFile, write_certificate, write_schedule
 from bubbleproof.formats.plans.cases_json import write_proof
 from bubbleproof.formats.schedule_file import with_claims

@@ -21,7 +21,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from bubbleproof.commands.inputs import SUFFIXES, read_schedule_input
 from bubbleproof.commands.measuring.traced_tables import (
     SPENT,
     WAITED,
@@ -44,6 +43,8 @@ from bubbleproof.commands.output import (
 )
 from bubbleproof.formats import ScheduleFile
 from bubbleproof.formats.files import write_text
+from bubbleproof.formats.format_table import Holds, endings, listed
+from bubbleproof.formats.inputs import read_schedule_input
 from bubbleproof.formats.pytorch_writer import write_table
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.traces.span_names import PYTORCH, read_names
@@ -65,7 +66,7 @@ def run_trace(
         say(f"reading {path}")
         traces.append(read_trace(path, naming))
     job = traced_job(traces)
-    given = None if schedule is None else _given(schedule)
+    given = None if schedule is None else read_schedule_input([schedule])
     other = [] if given is None else other_order(job, given)
     expected = None if given is None else durations(given)
     report = trace_report(traced_times(job), None if other else expected)
@@ -82,22 +83,17 @@ def run_trace(
 
 def trace_files(files: Sequence[str]) -> list[str]:
     """The files, and those of the folders among them, by name."""
-    found: list[str] = []
+    found, known = list[str](), endings(Holds.TRACE)
     for each in files:
         path = Path(each)
         if path.is_dir():
-            inside = sorted(p for p in path.iterdir() if p.name.endswith((".json", ".json.gz")))
+            inside = sorted(p for p in path.iterdir() if p.name.endswith(known))
             if not inside:
-                raise ValueError(f"{each}: expected traces ending in .json or .json.gz, found none")
+                raise ValueError(f"{each}: expected traces ending in {listed(known)}, found none")
             found += map(str, inside)
         else:
             found.append(each)
     return found
-
-
-def _given(schedule: str) -> ScheduleFile:
-    words = [schedule] if schedule.lower().endswith(SUFFIXES) else schedule.split()
-    return read_schedule_input(words or [schedule])
 
 
 def other_order(job: TracedJob, given: ScheduleFile) -> list[str]:

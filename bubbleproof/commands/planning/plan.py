@@ -12,7 +12,6 @@ from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 
 from bubbleproof.commands.heartbeat import heartbeat
-from bubbleproof.commands.inputs import require_problem_file
 from bubbleproof.commands.options.shared_options import (
     PlanRequest,
     SearchLimits,
@@ -25,6 +24,7 @@ from bubbleproof.commands.planning.cluster_answer import ClusterQuestion
 from bubbleproof.commands.planning.plan_answer import AskedPlan, FoundAnswer, PlanAnswer
 from bubbleproof.commands.planning.problem_answer import ProblemQuestion
 from bubbleproof.formats.clusters.cluster_toml import is_cluster_file
+from bubbleproof.formats.inputs import require_problem_file
 from bubbleproof.parallel import open_executor
 from bubbleproof.planners import PlanOptions
 

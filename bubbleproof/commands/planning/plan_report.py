@@ -11,7 +11,7 @@ from bubbleproof.commands.planning.plan_results import (
     candidate_rows,
     ranked,
 )
-from bubbleproof.commands.verify import section_of
+from bubbleproof.commands.verdicts import section_of
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners import Plan, SolvedCandidate
 from bubbleproof.planners.jitter import Timed

@@ -15,11 +15,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bubbleproof.commands.named_plan import plan_file, planned_of
 from bubbleproof.commands.output import say
 from bubbleproof.commands.replaying.replay_options import ModelOptions, ReplayRequest
-from bubbleproof.formats.plans.plan_folder import read_plan_at
-from bubbleproof.hand_over.handed import PlannedModel
+from bubbleproof.formats.inputs import read_plan_input
+from bubbleproof.hand_over.handed import PlannedModel, planned_of
 
 MOST_LAYERS, MOST_KV_HEADS, HEAD_WIDTH, MOST_WORDS = 2, 2, 4, 64
 _SIZES = ("model", "hidden", "layers", "heads", "kv_heads", "vocabulary", "tied")
@@ -27,11 +26,11 @@ _SIZES = ("model", "hidden", "layers", "heads", "kv_heads", "vocabulary", "tied"
 
 def with_planned_model(request: ReplayRequest) -> ReplayRequest:
     """The request with the plan's model, where it names a plan of one and asks for no other."""
-    path = plan_file(request.schedule)
+    plan = read_plan_input(request.schedule)
     usual = ModelOptions()
-    if path is None or any(getattr(request.model, n) != getattr(usual, n) for n in _SIZES):
+    if plan is None or any(getattr(request.model, n) != getattr(usual, n) for n in _SIZES):
         return request
-    planned = planned_of(read_plan_at(path))
+    planned = planned_of(plan)
     if planned is None:
         return request
     small = scaled(planned, request.model)

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, say
 from bubbleproof.commands.replaying.evidence import (
     evidence,
@@ -22,6 +21,7 @@ from bubbleproof.commands.replaying.replay_files import require_endings, write_f
 from bubbleproof.commands.replaying.replay_options import ReplayRequest
 from bubbleproof.commands.replaying.torch_limits import room_needed, torch_needed
 from bubbleproof.formats import ScheduleFile
+from bubbleproof.formats.inputs import read_schedule_input
 from bubbleproof.reference_exec.drivers.gloo_server import (
     FIRST_OPTIMIZER,
     start_server,

@@ -9,11 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import ClassVar, Self
 
-from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.serving.pipeline_changes import ChangesLayout, changed
+from bubbleproof.commands.serving.view_request import FileRequest
 from bubbleproof.formats import ScheduleFile, read_problem
+from bubbleproof.formats.format_table import Holds, endings
+from bubbleproof.formats.inputs import read_schedule_input
+from bubbleproof.formats.printable import on_one_line
 from bubbleproof.formats.timed_table import timed
 from bubbleproof.theory.families import families, family
 from bubbleproof.theory.model.measures import measure
@@ -99,7 +104,7 @@ def offered_schedules(words: Sequence[str], dialect: str | None = None) -> list[
 
     Raises ``ValueError`` in one line for words that name none.
     """
-    if not words[0].lower().endswith(".toml"):
+    if not words[0].lower().endswith(endings(Holds.PROBLEM)):
         return [OfferedFile(given=read_schedule_input(words, dialect=dialect))]
     if len(words) > 1:
         raise ValueError(f"expected nothing after the problem {words[0]}, got {words[1]!r}")
@@ -121,3 +126,23 @@ def _badness(given: ScheduleFile) -> tuple[bool, int]:
         return True, 0
     is_right = check_every_rule(given.to_judge).ok
     return not is_right, measure(given.problem, given.schedule).makespan
+
+
+def opened_schedules(asked: FileRequest) -> list[OfferedSchedule]:
+    """What the file offers, under the name that the reader gave it.
+
+    Raises ``ValueError`` in one line that names the file for what is no schedule and no problem.
+    """
+    name = on_one_line(asked.name)
+    ending = Path(name).suffix.lower()
+    if ending not in (known := endings(Holds.SCHEDULE, Holds.PROBLEM)):
+        raise ValueError(f"{name}: expected a file ending in {' '.join(known)}")
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"opened{ending}"
+        path.write_text(asked.text, encoding="utf-8", newline="")
+        try:
+            found = offered_schedules([str(path)])
+        except ValueError as error:
+            raise ValueError(str(error).replace(str(path), name)) from None
+    stem = Path(name).stem
+    return [one.renamed(stem if one.name == "opened" else f"{stem}: {one.name}") for one in found]
