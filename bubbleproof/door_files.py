@@ -1,14 +1,14 @@
-"""``read`` and ``write`` at the door (``import bubbleproof as bp``)."""
+"""Files at the door (``import bubbleproof as bp``): ``read``, ``write`` and ``estimate``."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bubbleproof.arguments import FilePath, is_plan_like, path_text, text
-from bubbleproof.door_calls import door_function
+from bubbleproof.arguments import FilePath, door_function, is_plan_like, path_text, text
 from bubbleproof.door_given import pair
 
 if TYPE_CHECKING:
+    from bubbleproof.costs.times.estimation import Estimate
     from bubbleproof.formats import ProblemFile, ScheduleFile
     from bubbleproof.formats.plans.plan_json import PlanFile
 
@@ -94,3 +94,35 @@ def write(
     if (known := written_as(target)) is None:
         raise ValueError(f"write: a file ends in {listed([*written()])}, got {target!r}")
     known.write(target, ScheduleFile.of(given, found, pipeline=pipeline, name=name))
+
+
+@door_function
+def estimate(rows: FilePath, hardware: FilePath) -> list[Estimate]:
+    """What iterations would take, in time and memory.
+
+    Parameters
+    ----------
+    rows
+        A CSV file, one iteration a row: a model, how it is cut over cards, the batch
+        (``costs.times.job_rows``). No measured column is looked at.
+    hardware
+        A card with its constants: a file that ``bubbleproof calibrate`` wrote, or a card's name.
+
+    Returns
+    -------
+    list of Estimate
+        ``iteration_ms``, ``allocated_gib`` of the fullest card, and ``stages``, in the rows' order.
+
+    Raises
+    ------
+    TypeError
+        For what is no path.
+    ValueError
+        In one line, for rows or hardware that are not usable.
+    """
+    from bubbleproof.costs.times.estimation import estimates
+    from bubbleproof.formats.clusters.hardware_toml import read_hardware
+    from bubbleproof.formats.clusters.iteration_rows import read_rows
+
+    by = read_hardware(path_text(hardware, asker="estimate"))
+    return estimates(read_rows(path_text(rows, asker="estimate"), measured=False), by)

@@ -47,26 +47,24 @@ MAY_IMPORT: dict[str, set[str]] = {
         "theory", "verify", "reference_exec", "formats", "arguments", "door_given",
     },
     "suggestions": {"theory"},
-    "door_calls": {"suggestions"},
-    "arguments": {"theory"},
+    "arguments": {"suggestions", "theory"},
     "door": {
-        "arguments", "theory", "verify", "solvers", "reference_exec", "formats", "report",
-        "door_judge", "door_given", "door_calls",
+        "arguments", "theory", "verify", "reference_exec", "report", "door_judge", "door_given",
     },
     "door_given": {"arguments", "theory", "formats"},
     "door_judge": {
         "arguments", "theory", "verify", "papers", "planners", "formats",
     },
-    "door_costs": {"arguments", "costs", "formats", "door_calls"},
-    "door_plan": {"arguments", "theory", "costs", "planners", "formats", "door_calls"},
-    "door_files": {"arguments", "theory", "formats", "door_judge", "door_given", "door_calls"},
-    "door_idle": {"theory", "reference_exec", "door_given", "door_calls"},
-    "door_papers": {"arguments", "theory", "papers", "suggestions", "door_calls", "door_given"},
-    "__init__": {
-        "door", "door_costs", "door_files", "door_idle", "door_papers", "door_plan", "theory",
-        "solvers", "verify", "version", "suggestions", "testing",
+    "door_search": {
+        "arguments", "theory", "costs", "solvers", "planners", "formats", "door_given",
     },
-    "cli": {"commands", "papers", "reference_exec", "version"},
+    "door_files": {"arguments", "theory", "costs", "formats", "door_judge", "door_given"},
+    "door_papers": {"arguments", "theory", "papers", "suggestions", "door_given"},
+    "__init__": {
+        "door", "door_files", "door_papers", "door_search", "theory", "solvers", "verify",
+        "version", "suggestions", "testing",
+    },
+    "cli": {"commands", "formats", "papers", "reference_exec", "version"},
     "__main__": {"cli", "version"},
 }  # fmt: skip
 

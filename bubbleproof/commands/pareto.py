@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 
 from bubbleproof.commands.interrupts import is_interrupted, unless_interrupted
+from bubbleproof.commands.options.shared_options import WorkersElsewhere
 from bubbleproof.commands.options.targets import written_together
-from bubbleproof.commands.options.worker_options import WorkersElsewhere
 from bubbleproof.commands.output import (
     HOLDS,
     INTERRUPTED,
@@ -59,8 +59,6 @@ def run_pareto(
     json: bool,
 ) -> int:
     """Find the front, print it, and draw it and write its schedules where asked."""
-    if output is not None and not output.endswith((".svg", ".png")):
-        raise ValueError(f"the picture of a front must end in .svg or .png, got {output!r}")
     require_drawing([] if output is None else [output])
     source = read_problem_input(problem)
     if source.has_choices:

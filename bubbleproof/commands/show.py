@@ -14,7 +14,7 @@ from bubbleproof.commands.options.targets import require_writable, written_toget
 from bubbleproof.commands.output import BROKEN, HOLDS, print_text, say
 from bubbleproof.commands.pytorch_words import chosen_version, handed_to
 from bubbleproof.formats import ScheduleFile, write_table
-from bubbleproof.formats.format_table import Holds, endings, written, written_as
+from bubbleproof.formats.format_table import written, written_as
 from bubbleproof.formats.inputs import read_schedule_input
 from bubbleproof.report.extras import require_drawing
 from bubbleproof.report.timeline import Window
@@ -42,8 +42,6 @@ def run_show(
     Of a program that comes to a standstill what runs is drawn, and what then waits for what.
     """
     require_drawing([] if output is None else [output])
-    if output is not None and not output.endswith(known := endings(Holds.PICTURE)):
-        raise ValueError(f"a picture's file must end in {' '.join(known)}, got {output!r}")
     span = _window(window)
     if span is not None and output is not None and written_as(output) is not None:
         raise ValueError("a trace holds the whole schedule: --window goes with a picture or a page")

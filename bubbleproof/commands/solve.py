@@ -54,9 +54,6 @@ def run_solve(
     """Solve one problem, print the result, and write the schedule where asked."""
     require_engine(search.engine)
     search.leave_out(f"--engine {search.engine}", *UNTOLD.get(search.engine, ()))
-    for what, target in (("schedule", output.output), ("certificate", output.certificate)):
-        if target is not None and not target.endswith(".json"):
-            raise ValueError(f"the {what}'s file must end in .json, got {target!r}")
     source = read_problem_input(problem)
     demanded = read_demands(source.problem, demands)
     options = options_for(source, search, quiet=output.json)

@@ -40,8 +40,8 @@ class Format:
     ``marks`` is a regular expression that something in the file's beginning matches. ``reader``
     takes a path, of a table its dialect too, and ``writer`` a path and a ``ScheduleFile``;
     ``places`` tells where actions stand in the file. All are ``MODULE.FUNCTION``, loaded when they
-    are used. ``tells_starts``: a schedule's times are in it. ``use`` tells somebody who gave the
-    file, there called ``FILE``, in the place of another thing what it is good for.
+    are used. ``is_whole``: a schedule's problem and its times are in it. ``use`` tells somebody who
+    gave the file, there called ``FILE``, in the place of another thing what it is good for.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Format:
     writer: str = ""
     places: str = ""
     dialects: tuple[str, ...] = ()
-    tells_starts: bool = False
+    is_whole: bool = False
     use: str = ""
 
     def read(self, path: str, dialect: str | None = None) -> Any:
@@ -96,7 +96,7 @@ FORMATS: tuple[Format, ...] = (
         marks=_json("schedule"),
         reader=_HERE + "schedule_json.read_schedule",
         writer=_HERE + "schedule_json.write_schedule",
-        tells_starts=True,
+        is_whole=True,
         use="verify, show and hand-over take it",
     ),
     Format(
@@ -115,7 +115,7 @@ FORMATS: tuple[Format, ...] = (
         endings=(".json",),
         marks=_json("plan"),
         reader=_HERE + "plans.plan_folder.read_plan_at",
-        tells_starts=True,
+        is_whole=True,
         use="verify, show and hand-over take it",
     ),
     Format(

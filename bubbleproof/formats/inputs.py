@@ -49,8 +49,8 @@ def read_schedule_input(
     if problem is None:
         return given
     moved = _on_problem(given, read_problem_input(problem))
-    tells_starts = given.schedule is not None and known is not None and known.tells_starts
-    return moved if tells_starts else timed(moved)
+    has_times = given.schedule is not None and known is not None and known.is_whole
+    return moved if has_times else timed(moved)
 
 
 def read_problem_input(given: str) -> ProblemFile | ScheduleFile:
@@ -61,7 +61,7 @@ def read_problem_input(given: str) -> ProblemFile | ScheduleFile:
     known = format_of(given)
     if known is not None and known.holds is Holds.PROBLEM:
         return cast("ProblemFile", known.read(given))
-    if is_family(given) or (known is not None and known.tells_starts):
+    if is_family(given) or (known is not None and known.is_whole):
         return read_schedule_input([given])
     expected = f"a problem file ending in {endings(Holds.PROBLEM)[0]} (or a schedule in .json)"
     if known is None:

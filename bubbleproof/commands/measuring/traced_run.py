@@ -21,13 +21,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from bubbleproof.commands.measuring.traced_tables import (
+from bubbleproof.commands.measuring.traced_page import (
     SPENT,
     WAITED,
     WAITED_COLUMNS,
     meanings,
     slow_stages,
     spent_rows,
+    traced_page,
     waited_rows,
 )
 from bubbleproof.commands.options.targets import written_together
@@ -46,6 +47,7 @@ from bubbleproof.formats.files import write_text
 from bubbleproof.formats.format_table import Holds, endings, listed
 from bubbleproof.formats.inputs import read_schedule_input
 from bubbleproof.formats.pytorch_writer import write_table
+from bubbleproof.report.page import write_page
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.traces.span_names import PYTORCH, read_names
 from bubbleproof.traces.stragglers import StageKind, Straggler
@@ -126,9 +128,6 @@ def durations(given: ScheduleFile) -> dict[StageKind, float]:
 def _write(
     report: TraceReport, told: dict[str, object], other: Sequence[str], folder: Path
 ) -> None:
-    from bubbleproof.commands.measuring.traced_page import traced_page
-    from bubbleproof.report.page import write_page
-
     write_text(folder / "trace.json", json_module.dumps(told, indent=2, default=str) + "\n")
     write_table(folder / "schedule.csv", report.times.job.program)
     text = report.problem_file()

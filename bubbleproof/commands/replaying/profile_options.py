@@ -9,7 +9,7 @@ from typer import Option
 
 from bubbleproof.commands.options.option_groups import OptionGroup
 from bubbleproof.commands.options.shared_options import Json
-from bubbleproof.commands.options.target_marks import Target
+from bubbleproof.commands.options.targets import Target
 from bubbleproof.commands.replaying.replay_options import ModelOptions
 
 

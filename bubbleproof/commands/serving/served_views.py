@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from threading import Lock
 
 from bubbleproof.commands.serving.judged_view import JudgedView, asked_schedule, judged_view
-from bubbleproof.commands.serving.offered_schedules import OfferedSchedule, opened_schedules
-from bubbleproof.commands.serving.served_controls import offer
+from bubbleproof.commands.serving.offered_schedules import OfferedSchedule, offer, opened_schedules
 from bubbleproof.commands.serving.solving_job import SolvingJob
 from bubbleproof.commands.serving.view_request import (
     FileRequest,

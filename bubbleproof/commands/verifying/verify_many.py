@@ -17,8 +17,7 @@ from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import print_json, print_table, print_text
 from bubbleproof.commands.verdicts import asked_semantics
 from bubbleproof.commands.verifying.judged_file import FileQuestion, JudgedFile, judge
-from bubbleproof.commands.verifying.junit_xml import junit
-from bubbleproof.commands.verifying.sarif import sarif
+from bubbleproof.commands.verifying.verdict_files import junit, sarif
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.format_table import Holds, endings, file_within, format_of
