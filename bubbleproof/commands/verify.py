@@ -15,7 +15,7 @@ from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, 
 from bubbleproof.commands.pytorch_words import told_of
 from bubbleproof.commands.verdicts import asked_semantics, print_verdict
 from bubbleproof.formats.format_table import Holds, endings, file_within
-from bubbleproof.formats.inputs import is_plan, is_schedule_file, read_schedule_input
+from bubbleproof.formats.inputs import is_plan, read_schedule_input
 from bubbleproof.verify import Verdict, join
 from bubbleproof.verify.every_rule import check_every_rule
 from bubbleproof.verify.finding import Finding, Rule
@@ -49,7 +49,8 @@ def _is_many(words: Sequence[str], request: VerifyRequest) -> bool:
         return True
     if len(words) == 1:
         return Path(words[0]).is_dir() and file_within(words[0]).is_dir()
-    return all(map(is_schedule_file, words))
+    known = endings(Holds.SCHEDULE)
+    return all(word.lower().endswith(known) or Path(word).is_dir() for word in words)
 
 
 def run_verify(schedule: list[str], request: VerifyRequest) -> int:
@@ -67,7 +68,7 @@ def run_verify(schedule: list[str], request: VerifyRequest) -> int:
     if certificate is None:
         verdict = check_every_rule(given.to_judge, semantics)
         return print_verdict(given.name, verdict, request, told_of(given))
-    from bubbleproof.commands.verifying import certified_schedule as certified
+    from bubbleproof.formats import certified_schedule as certified
 
     proof = certified.read_proof_of(certificate, given)
     verdict = check_every_rule(given.to_judge, semantics)

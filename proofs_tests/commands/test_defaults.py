@@ -12,6 +12,7 @@ from bubbleproof.commands import bench
 from bubbleproof.commands.serving.local_server import LocalServer
 from bubbleproof.papers.commands import prove
 from bubbleproof.papers.theorems.theorem_library import theorems
+from bubbleproof.solvers.engine_runs import INSTANCES
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.output_schemas import schema_of
 from proofs_tests.costs.measured_cases import B200
@@ -98,7 +99,7 @@ def prepare(
     Path("traces").mkdir()
     made = MadeRun(name="1f1b", params={"p": 2, "m": 2}, lasting=lambda _a, _s: 1_000_000, steps=1)
     made.run().write(Path("traces"))
-    first = dict(list(bench.INSTANCES.items())[:1])  # the others take their whole limit
+    first = dict(list(INSTANCES.items())[:1])  # the others take their whole limit
     monkeypatch.setattr(bench, "INSTANCES", first)
     monkeypatch.setattr(LocalServer, "serve_forever", lambda _server: None)  # until Ctrl-C
     few = {key: theorems()[key] for key in ("gpipe", "1f1b")}  # all take a minute

@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 
 from bubbleproof.formats.errors import UnusableInput, about
 from bubbleproof.formats.files import MEBIBYTE, decode, keep_mode, os_reason, write_bytes
-from bubbleproof.formats.format_table import ending_of
+from bubbleproof.formats.format_table import ending_of, listed
 from bubbleproof.parallel import postponed
 from bubbleproof.platforms import sync_folder
 
@@ -45,8 +45,7 @@ class Ends:
     def require(self, target: str) -> None:
         """Raise ``ValueError`` for a name that ends otherwise."""
         if not target.endswith(self.endings):
-            known = " ".join(self.endings)
-            raise ValueError(f"{self.what} must end in {known}, got {target!r}")
+            raise ValueError(f"{self.what} must end in {listed(self.endings)}, got {target!r}")
 
 
 def require_targets(targets: Iterable[tuple[Target, str]]) -> None:
