@@ -216,6 +216,12 @@ def format_of(path: str | os.PathLike[str], *, is_sure: bool = False) -> Format 
     return next((each for each in alike if not (is_sure and each.marks)), None)
 
 
+def has_dialects(path: str) -> bool:
+    """Whether a file's format has dialects, of which one may have to be told."""
+    known = format_of(path)
+    return known is not None and bool(known.dialects)
+
+
 def ending_of(text: str) -> str:
     """The ending that a file of this beginning would have; empty where nothing shows it."""
     return next((ending for ending, like in _LIKE.items() if re.search(like, text)), "")

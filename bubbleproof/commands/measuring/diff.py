@@ -25,7 +25,7 @@ from bubbleproof.commands.output import (
     print_text,
 )
 from bubbleproof.formats import ScheduleFile
-from bubbleproof.formats.format_table import format_of
+from bubbleproof.formats.format_table import has_dialects
 from bubbleproof.formats.inputs import read_schedule_input
 from bubbleproof.theory.idle import idle_stretches
 from bubbleproof.theory.orders.difference import ScheduleDifference, difference
@@ -46,10 +46,10 @@ Pair = tuple[object, object]
 
 def run_diff(a: str, b: str, dialect: str | None, json: bool) -> int:
     """Print what differs between two schedules."""
-    is_alone = dialect is not None and not any(_has_dialects(words) for words in (a, b))
+    is_alone = dialect is not None and not any(has_dialects(words) for words in (a, b))
     require_meaning("--dialect", "two schedules of which none is a table (.csv)", is_given=is_alone)
     given = [
-        read_schedule_input([words], dialect=dialect if _has_dialects(words) else None)
+        read_schedule_input([words], dialect=dialect if has_dialects(words) else None)
         for words in (a, b)
     ]
     verdicts = [check_every_rule(each.to_judge) for each in given]
@@ -62,11 +62,6 @@ def run_diff(a: str, b: str, dialect: str | None, json: bool) -> int:
         _print_tables(given, verdicts, found, {**measures, **causes})
     is_right = all(verdict.ok for verdict in verdicts)
     return HOLDS if found.is_none and is_right else BROKEN
-
-
-def _has_dialects(words: str) -> bool:
-    known = format_of(words)
-    return known is not None and bool(known.dialects)
 
 
 def _measures(verdicts: Sequence[Verdict]) -> dict[str, Pair]:

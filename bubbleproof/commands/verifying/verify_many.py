@@ -20,7 +20,7 @@ from bubbleproof.commands.verifying.judged_file import FileQuestion, JudgedFile,
 from bubbleproof.commands.verifying.verdict_files import junit, sarif
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.files import write_text
-from bubbleproof.formats.format_table import Holds, endings, file_within, format_of
+from bubbleproof.formats.format_table import Holds, endings, file_within, format_of, has_dialects
 from bubbleproof.formats.inputs import is_schedule_file
 from bubbleproof.parallel import open_executor, run_all
 from bubbleproof.version import package_version
@@ -38,7 +38,7 @@ def run_verify_many(words: Sequence[str], request: VerifyRequest) -> int:
             words=tuple(each), semantics=semantics, problem=request.problem, dialect=dialect
         )
         for each in schedules_of(words)
-        for dialect in [request.dialect if _has_dialects(each[0]) else None]
+        for dialect in [request.dialect if has_dialects(each[0]) else None]
     ]
     if all(each.dialect is None for each in questions):
         request.leave_out("schedules of which none is a table (.csv)", "dialect")
@@ -51,11 +51,6 @@ def run_verify_many(words: Sequence[str], request: VerifyRequest) -> int:
     else:
         _print(judged)
     return status
-
-
-def _has_dialects(path: str) -> bool:
-    known = format_of(path)
-    return known is not None and bool(known.dialects)
 
 
 def schedules_of(words: Sequence[str]) -> list[list[str]]:
