@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.serving.judged_view import JudgedView, judged_view
 from bubbleproof.commands.serving.offered_schedules import OfferedFile
 from bubbleproof.commands.serving.view_request import ViewRequest, read_request
@@ -34,6 +33,7 @@ from bubbleproof.formats.clusters.cluster_toml import read_cluster_file
 from bubbleproof.formats.clusters.hardware_toml import CALIBRATED, read_hardware, read_rows
 from bubbleproof.formats.clusters.model_toml import read_model
 from bubbleproof.formats.flight_recorder import read_dump
+from bubbleproof.formats.inputs import read_schedule_input
 from bubbleproof.formats.plans.bundle_json import read_bundle
 from bubbleproof.formats.plans.plan_json import read_plan
 from bubbleproof.formats.pytorch_csv import Dialect, read_table

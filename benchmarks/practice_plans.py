@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.markdown import CLOCK, markdown_table, put_out
-from bubbleproof.commands.planning.own_run import OwnRun, changed, own_run
-from bubbleproof.commands.planning.restriction import restriction_of
+from bubbleproof.commands.planning.cluster_results import restriction_rows
 from bubbleproof.costs.time_parts import TimeParts, time_parts
 from bubbleproof.costs.utilisation import teraflops
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
@@ -26,7 +25,9 @@ from bubbleproof.hand_over.handed import HandedSchedule, PlannedModel
 from bubbleproof.hand_over.megatron_target import megatron_files
 from bubbleproof.planners import PlanOptions
 from bubbleproof.planners.cluster_planned import ClusterPlan
+from bubbleproof.planners.own_run import OwnRun, changed, own_run
 from bubbleproof.planners.planning import plan_cluster
+from bubbleproof.planners.restriction import restriction_of
 
 LIMIT = 60.0  # seconds
 DGXC = "NVIDIA/dgxc-benchmarking"
@@ -154,7 +155,7 @@ def planned_case(case: PracticeCase, limit: float = LIMIT) -> PlannedCase:
     plan, cost = (found if isinstance(found, ClusterPlan) else None), ""
     if plan is not None:
         lost = restriction_of(file, plan, own, replace(options, time_limit=limit), 0.15 * limit)
-        cost = "" if lost is None else lost.rows(plan.value)[1][1]
+        cost = "" if lost is None else restriction_rows(lost, plan.value)[1][1]
     return PlannedCase(
         case=case,
         file=file,

@@ -55,17 +55,14 @@ if TYPE_CHECKING:
         check,
         families,
         family,
+        idle,
         measure,
-        pareto,
         register,
         replay,
         show,
-        solve,
     )
-    from bubbleproof.door_costs import estimate
-    from bubbleproof.door_files import read, write
-    from bubbleproof.door_idle import idle
-    from bubbleproof.door_plan import plan
+    from bubbleproof.door_files import estimate, read, write
+    from bubbleproof.door_search import pareto, plan, solve
     from bubbleproof.solvers.result import Result
     from bubbleproof.theory.model.problem import Problem
     from bubbleproof.theory.model.schedule import Schedule
@@ -115,10 +112,11 @@ _HOMES = {
     "Schedule": "bubbleproof.theory.model.schedule",
     "Verdict": "bubbleproof.verify.verdict",
     "Violation": "bubbleproof.verify.verdict",
-    "estimate": "bubbleproof.door_costs",
-    "idle": "bubbleproof.door_idle",
-    "plan": "bubbleproof.door_plan",
+    "estimate": "bubbleproof.door_files",
+    "pareto": "bubbleproof.door_search",
+    "plan": "bubbleproof.door_search",
     "read": "bubbleproof.door_files",
+    "solve": "bubbleproof.door_search",
     "write": "bubbleproof.door_files",
 }
 

@@ -17,9 +17,10 @@ from typer import Argument, Option
 from typer.main import get_command
 
 from bubbleproof.commands.last_resort import status_of_call
-from bubbleproof.commands.options.help_examples import examples
 from bubbleproof.commands.options.option_groups import HeadedCommand, runs
 from bubbleproof.commands.options.shared_options import (
+    IN_ONE_WORD,
+    SCHEDULES,
     DemandOptions,
     Dialect,
     Json,
@@ -31,13 +32,17 @@ from bubbleproof.commands.options.shared_options import (
     SolveOutput,
     VerifyRequest,
     Words,
+    WorkersElsewhere,
     complete_family,
+    examples,
 )
-from bubbleproof.commands.options.target_marks import Target
+from bubbleproof.commands.options.targets import Ends, Target
 from bubbleproof.commands.options.wing_commands import Commands
-from bubbleproof.commands.options.worker_options import WorkersElsewhere
 from bubbleproof.commands.replaying.replay_options import ProfileRequest, ReplayRequest
+from bubbleproof.formats.format_table import Holds, endings, listed
 
+FRONT = Ends("the picture of a front", (".svg", ".png"))
+PICTURES = Ends("a picture's file", endings(Holds.PICTURE))
 app = typer.Typer(
     name="bubbleproof",
     cls=Commands,
@@ -112,7 +117,9 @@ def pareto(
     elsewhere: WorkersElsewhere,
     time_limit: Annotated[float, Option(help="Seconds for each point.")] = 30.0,
     workers: Annotated[int | None, Option(help="Processes (default: one per core).")] = None,
-    output: Annotated[str | None, Option("-o", help="Draw it (.svg, .png)."), Target.FILE] = None,
+    output: Annotated[
+        str | None, Option("-o", help="Draw it (.svg, .png)."), Target.FILE, FRONT
+    ] = None,
     schedules: Annotated[
         str | None, Option(help="Write each point's schedule to this folder."), Target.FOLDER
     ] = None,
@@ -173,13 +180,13 @@ def bench(
 
 
 @app.command(epilog=examples("verify"))
-@runs("commands.verifying.which_verify.run_verify_any")
+@runs("commands.verify.run_verify_any")
 def verify(
     schedule: Annotated[
         list[str],
         Argument(
             metavar="SCHEDULE",
-            help="FILE.json, FILE.csv, folders of these, FAMILY key=value…, or a plan",
+            help=f"{SCHEDULES}, folders of these, FAMILY key=value…, or a plan",
             autocompletion=complete_family,
         ),
     ],
@@ -206,7 +213,7 @@ def measure(
 @app.command(epilog=examples("diff"))
 @runs("commands.measuring.diff.run_diff")
 def diff(
-    a: Annotated[str, Argument(metavar="A", help="FILE.json, FILE.csv or 'FAMILY key=value …'.")],
+    a: Annotated[str, Argument(metavar="A", help=IN_ONE_WORD)],
     b: Annotated[str, Argument(metavar="B", help="What it is compared with.")],
     dialect: Dialect = None,
     json: Json = False,
@@ -278,9 +285,7 @@ def hang(
         list[str],
         Argument(metavar="DUMP...", help="Flight Recorder dumps, one for each rank, or a folder."),
     ],
-    schedule: Annotated[
-        str | None, Option(help="What was run: FILE.json, FILE.csv or 'FAMILY key=value …'.")
-    ] = None,
+    schedule: Annotated[str | None, Option(help=f"What was run: {IN_ONE_WORD}")] = None,
     json: Json = False,
 ) -> None:
     """Tell why the ranks of a job stand still: which message, where, who waits for whom."""
@@ -293,9 +298,7 @@ def trace(
         list[str],
         Argument(metavar="TRACE...", help="Kineto traces, one for each rank, or a folder."),
     ],
-    schedule: Annotated[
-        str | None, Option(help="What was run: FILE.json, FILE.csv or 'FAMILY key=value …'.")
-    ] = None,
+    schedule: Annotated[str | None, Option(help=f"What was run: {IN_ONE_WORD}")] = None,
     names: Annotated[
         str | None, Option(help="FILE.toml: how spans of other frameworks are named.")
     ] = None,
@@ -314,7 +317,7 @@ def trace(
 def show(
     schedule: Words,
     output: Annotated[
-        str | None, Option("-o", help="x.html, .svg, .pdf, .png or .perfetto.json"), Target.FILE
+        str | None, Option("-o", help=f"x{listed(endings(Holds.PICTURE))}"), Target.FILE, PICTURES
     ] = None,
     window: Annotated[
         str | None, Option(help="FIRST:LAST to draw: 0:100 (ticks), 0.2s:300ms.")
@@ -334,7 +337,7 @@ def serve(
         list[str] | None,
         Argument(
             metavar="[SCHEDULE]",
-            help="FILE.json, FILE.csv, PROBLEM.toml or FAMILY key=value… (default: 1f1b p=4 m=8)",
+            help=f"{SCHEDULES}, PROBLEM.toml or FAMILY key=value… (default: 1f1b p=4 m=8)",
             autocompletion=complete_family,
         ),
     ] = None,

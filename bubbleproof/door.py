@@ -2,6 +2,13 @@
 
 Wherever a problem is taken, a ``Pipeline`` serves as well; and where a problem and a schedule are
 taken, whatever people hold a schedule in (``door_given``).
+
+>>> import bubbleproof as bp
+>>> found = bp.idle(bp.family("1f1b")(p=2, m=3))
+>>> found
+<IdleStretches: 5 on 2 ranks; warm-up 1, drain 2, order 1, input 2>
+>>> print(found.at(0, 3).sentence)
+0B0 waits for 1B0 of rank 1 over link 1>0
 """
 
 from __future__ import annotations
@@ -10,144 +17,28 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, overload
 
 from bubbleproof.arguments import (
+    door_function,
     is_plan_like,
-    number,
-    seconds_and_work,
-    size,
     text,
     whole,
     window_of,
     wrong,
 )
-from bubbleproof.door_calls import door_function
-from bubbleproof.door_given import held, pair, stated
+from bubbleproof.door_given import held, pair
 from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.theory.families import families as families
 from bubbleproof.theory.families import family as family
 from bubbleproof.theory.families import register as register
-from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 if TYPE_CHECKING:
-    from bubbleproof.door_given import GivenProblem
     from bubbleproof.door_judge import GivenToJudge, Proofs
     from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
     from bubbleproof.reference_exec.models.model_spec import ModelSpec
     from bubbleproof.report.picture import Picture
-    from bubbleproof.solvers.pareto_front import Front
-    from bubbleproof.solvers.result import Result
+    from bubbleproof.theory.idle import IdleStretches
     from bubbleproof.theory.model.measures import Measures
-    from bubbleproof.theory.model.schedule import Program
     from bubbleproof.verify.candidates.plan_verdict import PlanVerdict
     from bubbleproof.verify.verdict import Verdict
-
-
-@door_function
-def solve(
-    problem: GivenProblem,
-    *,
-    objective: str = "makespan",
-    within: int | None = None,
-    time_limit: float | None = None,
-    work: float | None = None,
-    engine: str = "auto",
-    certified: bool = False,
-    threads: int = 2,
-    seed: int = 1,
-    memory: int | str | None = None,
-) -> Result:
-    """The best schedule of a problem, and how good it is.
-
-    Parameters
-    ----------
-    problem
-        A ``Pipeline``, whose published orders are tried first, or a ``Problem``; or the path of a
-        problem file (.toml), or what ``read`` gives for it.
-    objective
-        ``makespan``, ``span_idle``, ``makespan-then-peak`` or ``peak``.
-    within
-        The largest value wanted, in ticks (for ``peak``: the largest makespan).
-    time_limit
-        Seconds, by default 60, and no limit beside ``work``; a time-out is never called infeasible.
-    work
-        Units of work of about a second each, in place of seconds: the result repeats exactly.
-    engine
-        ``auto``, ``cpsat``, ``pulp``, ``z3`` or ``sat``.
-    certified
-        Spend the time limit on a certificate where an engine's word is all there is.
-    threads, seed
-        Of the engine.
-    memory
-        What an engine may take: bytes, or a text such as ``"4 GiB"``. One that needs more is lost,
-        which ``losses`` of the result tell.
-
-    Returns
-    -------
-    Result
-        Status, schedule, lower bound (ticks) and what proves it.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For what is no problem, or for an option of another type or out of range.
-    """
-    from bubbleproof.formats.values import bytes_of
-    from bubbleproof.solvers import SolveOptions
-    from bubbleproof.solvers import solve as search
-    from bubbleproof.solvers.options import goal
-
-    given, pipeline = stated(problem, asker="solve")
-    if not isinstance(certified, bool):
-        raise wrong(certified, "certified", "true or false", asker="solve")
-    seconds, units = seconds_and_work(time_limit, work, asker="solve")
-    options = SolveOptions(
-        engine=engine,
-        objective=goal(objective),
-        within=None if within is None else whole(within, "within", asker="solve"),
-        time_limit=seconds,
-        work=units,
-        seed=whole(seed, "seed", asker="solve"),
-        threads=whole(threads, "threads", asker="solve"),
-        certified=certified,
-        memory=size(memory, "memory", bytes_of, asker="solve"),
-    )
-    return search(given, options, _published(pipeline))
-
-
-@door_function
-def pareto(problem: GivenProblem, *, time_limit: float = 60.0) -> Front:
-    """Every trade of makespan against peak memory that no other beats in both.
-
-    Parameters
-    ----------
-    problem
-        As ``solve`` takes it.
-    time_limit
-        Seconds for each point.
-
-    Returns
-    -------
-    Front
-        ``points`` from the least peak (memory units) to the least makespan (ticks), a ``Result``
-        each, and whether the front is proved to be whole.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For what is no problem, or for a time limit that is none.
-    """
-    from bubbleproof.solvers import SolveOptions
-    from bubbleproof.solvers.pareto_front import pareto as search
-
-    given, pipeline = stated(problem, asker="pareto")
-    options = SolveOptions(time_limit=number(time_limit, "time_limit", asker="pareto"))
-    return search(given, options, _published(pipeline))
-
-
-def _published(pipeline: Pipeline | None) -> list[tuple[str, Program]]:
-    """The published orders to begin from; none for a problem built by hand."""
-    from bubbleproof.solvers.shortening.known_orders import known_orders
-
-    return [] if pipeline is None else known_orders(pipeline)
 
 
 @overload
@@ -237,6 +128,43 @@ def measure(problem: object, schedule: object = None) -> Measures:
 
     given, found, _ = pair(problem, schedule, asker="measure")
     return measured(given, found)
+
+
+@door_function
+def idle(problem: object, schedule: object = None) -> IdleStretches:
+    """Why each rank is idle: every idle tick has one cause (docs/guide/design.md §2).
+
+    Parameters
+    ----------
+    problem, schedule
+        As ``check`` takes them. What ``replay`` gave may stand in the schedule's place, after what
+        was replayed: then the causes are of what ran, in microseconds, and ``order`` is also the
+        time that the executor took between two actions.
+
+    Returns
+    -------
+    IdleStretches
+        An ``IdleStretch`` for each stretch of time, by rank and tick: ``rank``, ``from_tick``,
+        ``to_tick``, ``cause`` (an ``IdleCause``), ``action``, ``of_action``, ``of_rank``, ``link``
+        and all of it in a ``sentence``. ``at(rank, tick)`` is the one at a tick,
+        ``ticks_by_cause(rank)`` the sums, which add up to the rank's ``idle_ticks``;
+        ``critical_path`` are the tasks that make the schedule as long as it is. The columns are
+        numpy's, for drawings of many.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As ``check`` does; also where a rank does two things at once.
+    """
+    from bubbleproof.theory.idle import idle_stretches
+
+    if hasattr(schedule, "traces"):  # a replay's report
+        from bubbleproof.reference_exec.evidence.measured import measured_idle
+
+        given, found, _ = pair(problem, None, asker="idle")
+        return measured_idle(given, found, schedule.traces)
+    given, found, _ = pair(problem, schedule, asker="idle")
+    return idle_stretches(given, found)
 
 
 @door_function

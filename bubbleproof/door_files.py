@@ -1,14 +1,14 @@
-"""``read`` and ``write`` at the door (``import bubbleproof as bp``)."""
+"""Files at the door (``import bubbleproof as bp``): ``read``, ``write`` and ``estimate``."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bubbleproof.arguments import FilePath, is_plan_like, path_text, text
-from bubbleproof.door_calls import door_function
+from bubbleproof.arguments import FilePath, door_function, is_plan_like, path_text, text
 from bubbleproof.door_given import pair
 
 if TYPE_CHECKING:
+    from bubbleproof.costs.times.estimation import Estimate
     from bubbleproof.formats import ProblemFile, ScheduleFile
     from bubbleproof.formats.plans.plan_json import PlanFile
 
@@ -35,21 +35,18 @@ def read(path: FilePath) -> ProblemFile | ScheduleFile | PlanFile:
     ValueError
         In one line, for content that is not usable.
     """
-    from bubbleproof.formats import read_problem, read_schedule
-    from bubbleproof.formats.plans.plan_folder import read_plan_at
-    from bubbleproof.formats.plans.plan_json import is_plan_file
-    from bubbleproof.formats.timed_table import read_timed_table
+    from bubbleproof.formats.format_table import Holds, endings, file_within, format_of, listed
+    from bubbleproof.formats.inputs import other_thing, read_plan_input
 
-    name = path_text(path, asker="read")
-    if is_plan_file(name):
-        return read_plan_at(name)
-    if name.lower().endswith(".toml"):
-        return read_problem(name)
-    if name.lower().endswith(".json"):
-        return read_schedule(name)
-    if not name.lower().endswith(".csv"):
-        raise ValueError(f"read: a file ends in .toml, .json or .csv, got {name!r}")
-    return read_timed_table(name)
+    name, kinds = path_text(path, asker="read"), (Holds.PROBLEM, Holds.SCHEDULE)
+    if (plan := read_plan_input([name])) is not None:
+        return plan
+    if (known := format_of(name)) is None:
+        raise ValueError(f"read: a file ends in {listed(endings(*kinds))}, got {name!r}")
+    if known.holds not in kinds:
+        raise other_thing(name, known)
+    found: ProblemFile | ScheduleFile = known.read(str(file_within(name)))
+    return found
 
 
 @door_function
@@ -89,15 +86,42 @@ def write(
 
         write_plan(path_text(path, asker="write"), problem)
         return
-    from bubbleproof.formats import ScheduleFile, write_schedule, write_table, write_trace
+    from bubbleproof.formats import ScheduleFile
+    from bubbleproof.formats.format_table import listed, written, written_as
 
     target, name = path_text(path, asker="write"), text(name, "name", asker="write")
     given, found, pipeline = pair(problem, schedule, asker="write")
-    if target.endswith(".perfetto.json"):
-        write_trace(target, given, found)
-    elif target.endswith(".csv"):
-        write_table(target, found.program, problem=given)
-    elif target.endswith(".json"):
-        write_schedule(target, ScheduleFile.of(given, found, pipeline=pipeline, name=name))
-    else:
-        raise ValueError(f"write: a file ends in .json, .csv or .perfetto.json, got {target!r}")
+    if (known := written_as(target)) is None:
+        raise ValueError(f"write: a file ends in {listed([*written()])}, got {target!r}")
+    known.write(target, ScheduleFile.of(given, found, pipeline=pipeline, name=name))
+
+
+@door_function
+def estimate(rows: FilePath, hardware: FilePath) -> list[Estimate]:
+    """What iterations would take, in time and memory.
+
+    Parameters
+    ----------
+    rows
+        A CSV file, one iteration a row: a model, how it is cut over cards, the batch
+        (``costs.times.job_rows``). No measured column is looked at.
+    hardware
+        A card with its constants: a file that ``bubbleproof calibrate`` wrote, or a card's name.
+
+    Returns
+    -------
+    list of Estimate
+        ``iteration_ms``, ``allocated_gib`` of the fullest card, and ``stages``, in the rows' order.
+
+    Raises
+    ------
+    TypeError
+        For what is no path.
+    ValueError
+        In one line, for rows or hardware that are not usable.
+    """
+    from bubbleproof.costs.times.estimation import estimates
+    from bubbleproof.formats.clusters.hardware_toml import read_hardware, read_rows
+
+    by = read_hardware(path_text(hardware, asker="estimate"))
+    return estimates(read_rows(path_text(rows, asker="estimate"), measured=False), by)

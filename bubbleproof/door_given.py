@@ -9,11 +9,12 @@ of a problem file may stand before any of these in the place of the one that wou
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike, fspath
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bubbleproof.arguments import FilePath, is_plan_like, pair_of, problem_of, told
+from bubbleproof.arguments import FilePath, is_plan_like, pair_of, path_text, problem_of, told
 from bubbleproof.theory.families import Family
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
@@ -48,21 +49,28 @@ def pair(
 
 
 def stated(given: object, *, asker: str) -> tuple[Problem, Pipeline | None]:
-    """The problem, and its pipeline where there is one, of whatever states a problem.
+    """The problem, and its pipeline where there is one, of whatever states or holds one.
 
     Raises ``TypeError`` for what is none, ``ValueError`` in one line for a file that is not usable.
     """
-    given = _read_where_a_path(given)
-    return problem_of(given, asker=asker), _pipeline(given)
+    given = _read_where_a_path(given, asker)
+    own = getattr(given, "problem", None)  # of a member, or a file
+    problem = own if isinstance(own, Problem) else problem_of(given, asker=asker)
+    return problem, _pipeline(given)
 
 
-def _read_where_a_path(given: object) -> object:
-    """What a problem file says, where a path of one is given."""
-    if not isinstance(given, str | PathLike) or not str(given).lower().endswith(".toml"):
+def _read_where_a_path(given: object, asker: str) -> object:
+    """What a file or a family's words say, where one of these is given."""
+    if not isinstance(given, str | PathLike):
         return given
-    from bubbleproof.formats import read_problem
+    from bubbleproof.formats.format_table import format_of
+    from bubbleproof.formats.inputs import is_family, read_problem_input
 
-    return read_problem(given)
+    text = path_text(given, asker=asker)
+    if not is_family(text) and format_of(text) is None:
+        return given
+    with _asked_by(asker):
+        return read_problem_input(text)
 
 
 def held(given: object, schedule: object, *, asker: str) -> tuple[object, object]:
@@ -81,12 +89,12 @@ def held(given: object, schedule: object, *, asker: str) -> tuple[object, object
         if found is None:
             raise TypeError(f"{asker}: expected {TAKEN}, got {told(given)}")
         return found, None
-    given = _read_where_a_path(given)
+    given = _read_where_a_path(given, asker)
+    if isinstance(own := getattr(given, "problem", None), Problem):  # of a member, or a file
+        given = _pipeline(given) or own
     if isinstance(schedule, Schedule) or hasattr(schedule, "schedule"):
         return given, schedule
-    own = getattr(given, "problem", None)  # of a member, or a file
-    problem = own if isinstance(own, Problem) else problem_of(given, asker=asker)
-    found = _file(schedule, problem, _pipeline(given), asker=asker)
+    found = _file(schedule, problem_of(given, asker=asker), _pipeline(given), asker=asker)
     if found is None:
         raise TypeError(f"{asker}: expected a Schedule or a Result, got {told(schedule)}")
     return found, None
@@ -118,18 +126,24 @@ def _named(
     text: str, problem: Problem | None, pipeline: Pipeline | None, *, asker: str
 ) -> ScheduleFile:
     """The schedule of a path, or of a family's words; on a problem where one is given."""
-    from bubbleproof.commands.inputs import SUFFIXES, read_schedule_input
-    from bubbleproof.formats.errors import UnusableInput
     from bubbleproof.formats.held.held_orders import orders_file
+    from bubbleproof.formats.inputs import read_schedule_input
 
-    is_path = text.lower().endswith(SUFFIXES) or Path(text).exists()
-    words = [text] if is_path else text.split() or [text]
+    with _asked_by(asker):
+        found = read_schedule_input([text])
+    if problem is None:
+        return found
+    return orders_file(found.program, problem=problem, pipeline=pipeline, name=found.name)
+
+
+@contextmanager
+def _asked_by(asker: str) -> Iterator[None]:
+    """Put the asker before a refusal that names no file."""
+    from bubbleproof.formats.errors import UnusableInput
+
     try:
-        found = read_schedule_input(words)
+        yield
     except UnusableInput:
         raise
     except ValueError as error:
         raise ValueError(f"{asker}: {error}") from None
-    if problem is None:
-        return found
-    return orders_file(found.program, problem=problem, pipeline=pipeline, name=found.name)

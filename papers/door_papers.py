@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from bubbleproof.arguments import number, text, whole, wrong
-from bubbleproof.door_calls import door_function
+from bubbleproof.arguments import door_function, number, text, whole, wrong
 from bubbleproof.door_given import pair
 from bubbleproof.suggestions import did_you_mean
 from bubbleproof.theory.families import Family, family

@@ -151,7 +151,7 @@ def test_the_path_of_a_problem_file_states_its_problem(tmp_path: Path) -> None:
     assert bp.measure(path, ROWS).makespan == 32
     assert bp.check(path, bp.solve(path)).ok
     for function in (bp.check, bp.measure):
-        with pytest.raises(ValueError, match=r"p\.toml'; a problem has no schedule of its own"):
+        with pytest.raises(ValueError, match=r"p\.toml is a problem: solve it first"):
             function(path)
     with pytest.raises(ValueError, match=r"no\.toml: expected a file, found no such file"):
         bp.solve(tmp_path / "no.toml")

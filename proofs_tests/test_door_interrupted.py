@@ -18,7 +18,7 @@ from types import FrameType
 import pytest
 
 import bubbleproof as bp
-from bubbleproof.door_calls import door_function
+from bubbleproof.arguments import door_function
 from proofs_tests.own_process import ROOT, run_alone
 from proofs_tests.patience import PATIENCE
 
@@ -57,7 +57,7 @@ def test_every_function_of_the_door_that_works_is_a_door_function() -> None:
     for name in set(bp.__all__) - plain:
         found = getattr(bp, name)
         if inspect.isfunction(found):
-            assert found.__code__.co_filename.endswith("door_calls.py"), name
+            assert found.__code__.co_filename.endswith("arguments.py"), name
 
 
 def the_caught_are_raised() -> None:

@@ -16,9 +16,7 @@ the command; else a line says what they agree on.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-from bubbleproof.commands.inputs import ProblemInput, read_problem_input
 from bubbleproof.commands.output import (
     HOLDS,
     INTERRUPTED,
@@ -29,55 +27,17 @@ from bubbleproof.commands.output import (
     print_text,
     say,
 )
-from bubbleproof.faults import FaultError
+from bubbleproof.commands.results import ProblemInput, read_problem_input
 from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 from bubbleproof.solvers import Result, SolveOptions, Status
+from bubbleproof.solvers.engine_runs import AUTO, INSTANCES, EngineRun, engine_runs, is_decided
 from bubbleproof.solvers.engines import ENGINES, is_installed, require_engine
-from bubbleproof.solvers.search import Search
-from bubbleproof.theory.pipelines.pipeline import Pipeline
 
-AUTO = "auto"
 DEFAULT_ENGINES = (AUTO, "cpsat", "sat", "z3", "pulp")
 DECIDING_ENGINES = ("cpsat", "z3", "pulp")  # by constraints, by difference logic, by programs
 PACKAGES = ("bubbleproof", "ortools", "python-sat", "z3-solver", "pulp")
 LEAST_SECONDS = 0.01  # what a ratio is taken to: a bound that closes at once says nothing
 COLUMNS = ("problem", "engine", "best", "bound", "proof", "seconds", "by auto")
-
-# Names say p, m and what is particular. The first closes by its bounds; the others need a search.
-LATE = Pipeline(num_ranks=4, num_microbatches=8, capacity=4, forward=2, backward=4, latency=1)
-INSTANCES: dict[str, Pipeline] = {
-    "1f1b-p4-m8": Pipeline(num_ranks=4, num_microbatches=8, capacity=4),
-    "latency-p4-m8": LATE,
-    "latency-p4-m16": LATE.with_changes(num_microbatches=16),
-    "released-at-I-p4-m8": Pipeline(
-        num_ranks=4,
-        num_microbatches=8,
-        capacity=8,
-        split_backward=True,
-        latency=1,
-        forward=10,
-        input_backward=11,
-        weight_backward=8,
-        activation=2,
-        released_at_input=1,
-    ),
-    "interleaved-p4-m8-cap8": Pipeline(num_ranks=4, num_microbatches=8, num_chunks=2, capacity=8),
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineRun:
-    """One engine on one problem, perhaps ``alone``: then nobody looks for certificates."""
-
-    entry: str
-    engine: str
-    result: Result
-    alone: bool = False
-
-    @property
-    def bound(self) -> int:
-        """The certified bound, or what an engine says alone."""
-        return self.result.best_bound if self.alone else self.result.lower_bound
 
 
 def run_bench(
@@ -103,8 +63,10 @@ def run_bench(
     ]
     runs: list[EngineRun] = []
     is_whole = True
+    entries = [(each.name, each.problem, each.starts) for each in chosen]
+    tell = None if json else say
     try:
-        runs.extend(_runs(chosen, engines, time_limit, threads, alone=decide, quiet=json))
+        runs.extend(engine_runs(entries, engines, time_limit, threads, alone=decide, tell=tell))
     except KeyboardInterrupt:
         is_whole = False
     if json:
@@ -133,44 +95,6 @@ def _without_choices(path: str) -> ProblemInput:
     if source.has_choices:
         raise ValueError(f"{path}: bench compares engines, which take no [choices]")
     return source
-
-
-def _runs(
-    chosen: Sequence[ProblemInput],
-    engines: Sequence[str],
-    limit: float,
-    threads: int,
-    *,
-    alone: bool,
-    quiet: bool,
-) -> Iterator[EngineRun]:
-    for entry in chosen:
-        results: dict[str, Result] = {}
-        for name in engines:
-            if not quiet:
-                say(f"{entry.name}: {name}")
-            options = SolveOptions(engine=name, time_limit=limit, threads=threads)
-            search = Search(entry.problem, options, is_certifying=name == AUTO)
-            result = results[name] = search.alone() if alone else search.run(entry.starts)
-            _require_agreement(results)
-            yield EngineRun(entry=entry.name, engine=name, result=result, alone=alone)
-            if options.stop.is_set():  # the search took the Ctrl-C
-                raise KeyboardInterrupt
-
-
-def _require_agreement(results: dict[str, Result]) -> None:
-    """Raise ``FaultError`` where one engine's schedule is better than another says is possible."""
-    for finder, found in results.items():
-        for name, result in results.items():
-            is_denied = result.status is Status.INFEASIBLE or result.best_bound > (found.value or 0)
-            if found.value is not None and is_denied:
-                claim = f"{result.status.name} with the bound {result.best_bound}"
-                raise FaultError(name, claim, f"the checker accepts {finder}'s {found.value}")
-
-
-def is_decided(result: Result) -> bool:
-    """Whether it is an optimum, or that there is no schedule."""
-    return result.status in (Status.OPTIMAL, Status.INFEASIBLE)
 
 
 def _agreements(runs: Sequence[EngineRun]) -> Iterator[str]:

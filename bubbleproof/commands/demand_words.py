@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.options.shared_options import DemandOptions
+from bubbleproof.formats.inputs import read_schedule_input
 from bubbleproof.solvers import SolveOptions
 from bubbleproof.solvers.demands import Demands, forbidden, orders_of, starts_until
 from bubbleproof.solvers.explain import Cause, Limit, Order, Reason, Start, StoreUse, explain

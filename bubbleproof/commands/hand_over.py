@@ -11,15 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from bubbleproof.commands.inputs import read_schedule_input
-from bubbleproof.commands.named_plan import plan_file, planned_of
 from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import print_json, print_table, say
 from bubbleproof.commands.replaying.torch_limits import MISSING
 from bubbleproof.formats.files import write_text
-from bubbleproof.formats.plans.plan_folder import read_plan_at
+from bubbleproof.formats.inputs import read_plan_input, read_schedule_input
 from bubbleproof.formats.plans.plan_json import PlanFile
-from bubbleproof.hand_over.handed import HandedSchedule
+from bubbleproof.hand_over.handed import HandedSchedule, planned_of
 from bubbleproof.hand_over.targets_list import (
     LOSES,
     handed_to,
@@ -87,9 +85,9 @@ def _tell(
 
 def _handed(words: Sequence[str]) -> HandedSchedule:
     """The plan or schedule that the words name."""
-    path = plan_file(words)
-    if path is not None:
-        return _of_plan(read_plan_at(path))
+    plan = read_plan_input(words)
+    if plan is not None:
+        return _of_plan(plan)
     given = read_schedule_input(words)
     if given.pipeline is None:
         raise ValueError(

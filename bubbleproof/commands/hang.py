@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bubbleproof.commands.inputs import SUFFIXES, read_schedule_input
 from bubbleproof.commands.output import (
     BROKEN,
     HOLDS,
@@ -25,6 +24,7 @@ from bubbleproof.commands.output import (
 )
 from bubbleproof.formats import ScheduleFile
 from bubbleproof.formats.flight_recorder import read_dumps
+from bubbleproof.formats.inputs import read_schedule_input
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.programs.lowering import lower
 from bubbleproof.theory.pipelines.programs.messages_in_programs import (
@@ -67,8 +67,7 @@ def run_hang(dumps: Sequence[str], schedule: str | None, json: bool) -> int:
 
 
 def _given(schedule: str, run: RecordedRun) -> ScheduleFile:
-    words = [schedule] if schedule.lower().endswith(SUFFIXES) else schedule.split()
-    given = read_schedule_input(words or [schedule])
+    given = read_schedule_input([schedule])
     if given.problem.num_ranks != run.num_ranks:
         raise ValueError(
             f"{given.name} has {given.problem.num_ranks} ranks, the dumps are of a job with "

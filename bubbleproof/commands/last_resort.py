@@ -9,6 +9,7 @@ raised is a fault of ours: one line that says so and status ``FAULT``, which no 
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -18,9 +19,9 @@ import typer
 
 from bubbleproof.commands.interrupts import interruptions
 from bubbleproof.commands.output import BROKEN, HOLDS, INTERRUPTED, refuse
-from bubbleproof.commands.usage_words import file_line, usage_line
 from bubbleproof.faults import FaultError
 from bubbleproof.suggestions import with_suggestion
+from bubbleproof.theory.families.parameters import NAMES
 
 FAULT = 70  # EX_SOFTWARE of sysexits.h: an internal error was found
 FLAG, VARIABLE = "--traceback", "BUBBLEPROOF_TRACEBACK"
@@ -90,3 +91,34 @@ def _fault(error: Exception) -> str:
         f"{' '.join(words[:1])}: {type(error).__name__}: {said or 'no more is known'}. "
         f"This is a fault of bubbleproof; {VARIABLE}=1, or {FLAG} before the command, shows where"
     )
+
+
+_NUMBER = re.compile(r"Input should be a valid (number|integer)(, unable to .*)?$")
+_OPTION = re.compile(r"^No such option: --?(?P<name>\w+)")
+
+
+def usage_line(told: str) -> str:
+    """The refusal of an argument or an option, with what was probably meant.
+
+    >>> usage_line("No such option: --p (Possible options: --help)")
+    'No such option: --p; parameters are written without dashes, as p=4'
+    >>> usage_line("Invalid value for '--width': Input should be a valid number, unable to parse")
+    "Invalid value for '--width': expected a number"
+    """
+    if (option := _OPTION.match(told)) and option["name"] in NAMES:
+        words = f"parameters are written without dashes, as {option['name']}=4"
+        return f"{told.partition(' (')[0]}; {words}"
+    if told.startswith("Got unexpected extra argument") and "=" in told:
+        return f"{told}; the words of one schedule go in quotes, as '1f1b p=4 m=8'"
+    return _NUMBER.sub(_expected, told)
+
+
+def _expected(found: re.Match[str]) -> str:
+    return "expected a whole number" if found[1] == "integer" else "expected a number"
+
+
+def file_line(error: OSError) -> str:
+    """What the system says of a file, the file first."""
+    if error.filename is None or not error.strerror:
+        return str(error)
+    return f"{error.filename}: {error.strerror[:1].lower()}{error.strerror[1:]}"

@@ -7,14 +7,12 @@ as a named point; those that do not take the problem's shape are listed with the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from bubbleproof.commands.inputs import ProblemInput, read_problem_input
 from bubbleproof.commands.interrupts import is_interrupted, unless_interrupted
+from bubbleproof.commands.options.shared_options import WorkersElsewhere
 from bubbleproof.commands.options.targets import written_together
-from bubbleproof.commands.options.worker_options import WorkersElsewhere
 from bubbleproof.commands.output import (
     HOLDS,
     INTERRUPTED,
@@ -24,29 +22,19 @@ from bubbleproof.commands.output import (
     print_table,
     say,
 )
+from bubbleproof.commands.results import ProblemInput, read_problem_input
 from bubbleproof.commands.solve import schedule_file
-from bubbleproof.formats import comparison_pipeline, write_schedule
+from bubbleproof.formats import write_schedule
 from bubbleproof.parallel import open_executor
+from bubbleproof.planners.published_points import PublishedPoint, common_capacity, published_point
 from bubbleproof.platforms import num_cores
 from bubbleproof.report.extras import require_drawing
 from bubbleproof.solvers import Result, SolveOptions
 from bubbleproof.solvers.pareto_front import Front, pareto
-from bubbleproof.theory.families import Family, families
-from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.families import families
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.verify import check
 
 COLUMNS = ("peak", "makespan", "bound of that peak or less", "proof", "schedule")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishedPoint:
-    """A published schedule on the user's work, or why there is none."""
-
-    name: str
-    peak: int = 0
-    makespan: int = 0
-    refusal: str | None = None
 
 
 def run_pareto(
@@ -59,8 +47,6 @@ def run_pareto(
     json: bool,
 ) -> int:
     """Find the front, print it, and draw it and write its schedules where asked."""
-    if output is not None and not output.endswith((".svg", ".png")):
-        raise ValueError(f"the picture of a front must end in .svg or .png, got {output!r}")
     require_drawing([] if output is None else [output])
     source = read_problem_input(problem)
     if source.has_choices:
@@ -105,24 +91,9 @@ def _published(pipeline: Pipeline) -> list[PublishedPoint]:
     for name, family in families().items():
         if is_interrupted():
             break
-        one = unless_interrupted(partial(_one_published, name, family, pipeline), None)
+        one = unless_interrupted(partial(published_point, name, family, pipeline), None)
         found += [] if one is None else [one]
     return found
-
-
-def _one_published(name: str, family: Family, pipeline: Pipeline) -> PublishedPoint:
-    try:
-        fitted = comparison_pipeline(pipeline, family).with_changes(capacity=None)
-        fitted = family.prepared(fitted)
-        problem = fitted.problem()
-        verdict = check(problem, family.schedule(fitted, problem))
-    except ValueError as error:
-        return PublishedPoint(name=name, refusal=str(error))
-    if not verdict.ok or verdict.measured is None:
-        why = "its order breaks " + ", ".join(rule.name.lower() for rule in verdict.broken)
-        return PublishedPoint(name=name, refusal=why)
-    peak = max(verdict.measured.peak_memory, default=0)
-    return PublishedPoint(name=name, peak=peak, makespan=verdict.measured.makespan)
 
 
 def _write(
@@ -163,7 +134,7 @@ def _draw(
         title=f"{source.name}: makespan against peak memory",
         unit=source.problem.unit,
         memory_unit=source.problem.memory_unit,
-        capacity=_capacity(source.problem),
+        capacity=common_capacity(source.problem),
     )
 
 
@@ -183,9 +154,9 @@ def _print(
     taken = [p for p in published if p.refusal is None]
     if taken:
         columns = ("published", "peak", "makespan", "above the front")
-        cap = _capacity(source.problem)
+        cap = common_capacity(source.problem)
         cells = [
-            (p.name, f"{p.peak} {memory}", f"{p.makespan} {unit}", _excess(p, front, cap))
+            (p.name, f"{p.peak} {memory}", f"{p.makespan} {unit}", p.above(front, cap))
             for p in taken
         ]
         print_table("the same work in published orders, memory unlimited", columns, cells)
@@ -196,28 +167,6 @@ def _print(
 
 def _proof(result: Result) -> str:
     return "not proved" if result.proof is None else result.proof.value
-
-
-def _excess(point: PublishedPoint, front: Front, capacity: int | None) -> str:
-    """How many ticks the front saves at the point's peak, or what the point has that it has not."""
-    spans = [
-        other.makespan
-        for other in front.points
-        if other.peak is not None and other.peak <= point.peak and other.makespan is not None
-    ]
-    if not spans:
-        return "below every peak of the front (another shape)"
-    saved = point.makespan - min(spans)
-    if saved >= 0:
-        return str(saved)
-    is_over = capacity is not None and point.peak > capacity
-    return f"{saved} ({'beyond the capacity' if is_over else 'another shape'})"
-
-
-def _capacity(problem: Problem) -> int | None:
-    """What every rank's memory may hold, where that is one number."""
-    caps = {store.capacity for store in problem.stores[: problem.num_ranks]}
-    return caps.pop() if len(caps) == 1 else None
 
 
 def _to_json(

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bubbleproof.commands.demand_words import EXPLAINING, why_not
-from bubbleproof.commands.inputs import ProblemInput, read_schedule_input
 from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import (
     BROKEN,
@@ -20,9 +19,10 @@ from bubbleproof.commands.output import (
     print_table,
     say,
 )
-from bubbleproof.commands.results import bounded, result_rows, result_to_json
+from bubbleproof.commands.results import ProblemInput, bounded, result_rows, result_to_json
 from bubbleproof.commands.solve import schedule_file
 from bubbleproof.formats import ScheduleFile, write_schedule
+from bubbleproof.formats.inputs import read_schedule_input
 from bubbleproof.solvers import ProofOrigin, SolveOptions, Status
 from bubbleproof.solvers.demands import Demands
 from bubbleproof.solvers.repair_search import Repair, RepairedRow, repair
@@ -70,8 +70,6 @@ def run_repair(
     json: bool,
 ) -> int:
     """Repair one schedule, say what moved, and write it where asked."""
-    if output is not None and not output.endswith(".json"):
-        raise ValueError(f"the schedule's file must end in .json, got {output!r}")
     given = read_schedule_input(schedule, dialect=dialect, problem=problem)
     options = SolveOptions(time_limit=time_limit)
     found = repair(given.problem, given.compute, options)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from bubbleproof.commands.inputs import ProblemInput
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 from bubbleproof.commands.output import counted, measures_to_json
 from bubbleproof.engine_process.loss import EngineLoss
+from bubbleproof.formats.inputs import read_problem_input as read_stated
+from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.solvers import ProofOrigin, Result, Status
 from bubbleproof.solvers.result import FOR_SHAPE
 from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.candidates.cases import Cases
 from bubbleproof.verify.certificates.certificate_rule import Certificate
 from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindows
@@ -16,7 +23,53 @@ from bubbleproof.verify.certificates.one_store import OneStore
 from bubbleproof.verify.certificates.tick_prices import TickPrices
 from bubbleproof.verify.certificates.volume import Volume
 
+if TYPE_CHECKING:  # a solver, and a reader of files, is loaded where one is asked for
+    from bubbleproof.formats import ProblemFile
+    from bubbleproof.solvers.choices.solving_choices import ChoiceResult
+
 OVER_CHOICES = "over these choices"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ProblemInput:
+    """A problem to solve or to check against; ``file`` is there when it came as TOML.
+
+    ``choices`` is there once a solver chose what the problem is; ``is_demanded`` says that the
+    problem has precedences that a command demanded as well.
+    """
+
+    name: str
+    problem: Problem
+    pipeline: Pipeline | None
+    file: ProblemFile | None
+    choices: ChoiceResult | None = None
+    is_demanded: bool = False
+
+    @classmethod
+    def of(cls, file: ProblemFile) -> ProblemInput:
+        """That of a problem file."""
+        pipeline = file.pipeline
+        return cls(name=file.name, problem=pipeline.problem(), pipeline=pipeline, file=file)
+
+    @property
+    def has_choices(self) -> bool:
+        """Whether it leaves something to the solver to choose."""
+        return self.file is not None and self.file.allowed is not None
+
+    @property
+    def starts(self) -> Sequence[tuple[str, Program]]:
+        """The published orders to begin from; none for a problem built by hand."""
+        from bubbleproof.solvers.shortening.known_orders import known_orders
+
+        return [] if self.pipeline is None else known_orders(self.pipeline)
+
+
+def read_problem_input(given: str) -> ProblemInput:
+    """The problem of a problem file, or the one that a schedule comes with."""
+    found = read_stated(given)
+    if not isinstance(found, ScheduleFile):
+        return ProblemInput.of(found)
+    return ProblemInput(name=found.name, problem=found.problem, pipeline=found.pipeline, file=None)
 
 
 def statement(source: ProblemInput, result: Result) -> str:

@@ -9,11 +9,10 @@ from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 
-from bubbleproof.commands.inputs import ProblemInput
 from bubbleproof.commands.interrupts import unless_interrupted
 from bubbleproof.commands.options.shared_options import SearchLimits, SearchOptions
 from bubbleproof.commands.output import UNDECIDED, counted, print_json, print_text, status_of
-from bubbleproof.commands.results import proof_text, result_to_json, statement
+from bubbleproof.commands.results import ProblemInput, proof_text, result_to_json, statement
 from bubbleproof.commands.run_outcome import (
     RunOutcome,
     RunRequest,
@@ -22,7 +21,7 @@ from bubbleproof.commands.run_outcome import (
     rows_to_json,
 )
 from bubbleproof.commands.solve import EXIT, options_for, schedule_file, solve_input
-from bubbleproof.commands.verify import section_of
+from bubbleproof.commands.verdicts import section_of
 from bubbleproof.formats import ProblemFile, ScheduleFile, write_schedule
 from bubbleproof.formats.files import SCHEDULE_NAME
 from bubbleproof.report.amounts import Scale

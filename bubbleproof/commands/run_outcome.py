@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from bubbleproof.commands.inputs import require_problem_file
 from bubbleproof.commands.interrupts import is_interrupted, unless_interrupted
 from bubbleproof.commands.options.targets import make_folder, require_folder
 from bubbleproof.commands.output import (
@@ -30,7 +29,7 @@ from bubbleproof.commands.replaying.replay import OWN_BACKENDS, replay_given
 from bubbleproof.commands.replaying.replay_files import write_files
 from bubbleproof.commands.replaying.replay_options import ReplayOutput, ReplayRequest, RunOptions
 from bubbleproof.commands.replaying.torch_limits import MISSING
-from bubbleproof.commands.verify import section_of
+from bubbleproof.commands.verdicts import section_of
 from bubbleproof.formats import (
     ComparedFamily,
     ProblemFile,
@@ -39,6 +38,7 @@ from bubbleproof.formats import (
     write_trace,
 )
 from bubbleproof.formats.files import SCHEDULE_NAME, write_text
+from bubbleproof.formats.inputs import require_problem_file
 from bubbleproof.formats.json_text import render_json
 from bubbleproof.report.document import ReplayRow, replay_rows
 from bubbleproof.report.extras import INSTALL, absent

@@ -11,12 +11,13 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
-from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.options.option_groups import require_meaning
 from bubbleproof.commands.options.targets import require_writable, written_together
 from bubbleproof.commands.output import BROKEN, HOLDS, print_text, say
 from bubbleproof.commands.pytorch_words import chosen_version, handed_to
-from bubbleproof.formats import ScheduleFile, write_schedule, write_table, write_trace
+from bubbleproof.formats import ScheduleFile, write_table
+from bubbleproof.formats.format_table import written, written_as
+from bubbleproof.formats.inputs import read_schedule_input
 from bubbleproof.report.amounts import SECONDS
 from bubbleproof.report.extras import require_drawing
 from bubbleproof.report.timeline import Window
@@ -31,9 +32,6 @@ from bubbleproof.verify.verdict import Verdict
 if TYPE_CHECKING:  # a page is loaded where it is asked for
     from bubbleproof.report.page import ReportPage
 
-PICTURES = ".html .svg .pdf .png .perfetto.json"
-FILES = ".json .csv .perfetto.json"
-
 
 def run_show(
     schedule: Sequence[str],
@@ -47,9 +45,7 @@ def run_show(
     Of a program that comes to a standstill what runs is drawn, and what then waits for what.
     """
     require_drawing([] if output is None else [output])
-    if output is not None and not output.endswith(tuple(PICTURES.split())):
-        raise ValueError(f"a picture's file must end in {PICTURES}, got {output!r}")
-    if window is not None and output is not None and output.endswith(".perfetto.json"):
+    if window is not None and output is not None and written_as(output) is not None:
         raise ValueError("a trace holds the whole schedule: --window goes with a picture or a page")
     _require_width(width, output)
     given = read_schedule_input(schedule, dialect=dialect)
@@ -76,8 +72,8 @@ def _write_picture(
     span: Window | None,
     width: float | None,
 ) -> None:
-    if target.name.endswith(".perfetto.json"):
-        write_trace(target, given.problem, drawn)
+    if (traced := written_as(target.name)) is not None:
+        traced.write(target, replace(given, schedule=drawn))
     elif target.suffix == ".html":
         _write_page(given, drawn, stopped, target, span)
     else:
@@ -180,7 +176,7 @@ def page_of(
     window: Window | None = None,
 ) -> ReportPage:
     """The page of one schedule; of what runs until a standstill where it is ``stopped``."""
-    from bubbleproof.commands.verify import section_of
+    from bubbleproof.commands.verdicts import section_of
     from bubbleproof.report.headline import headline
     from bubbleproof.report.page import ComparisonRow, ReportPage
 
@@ -202,30 +198,28 @@ def run_convert(
     """Read the schedule that all words but the last name, and write it to the last."""
     if len(schedule) < 2:
         raise ValueError("expected two things: convert SCHEDULE TARGET")
-    if not schedule[-1].endswith(tuple(FILES.split())):
+    target = schedule[-1]
+    if (known := written_as(target)) is None:
         raise ValueError(
-            f"convert SCHEDULE TARGET: the target must end in {FILES}, got {schedule[-1]!r}; "
-            "it is the last word"
+            f"convert SCHEDULE TARGET: the target must end in {' '.join(written())}, got "
+            f"{target!r}; it is the last word"
         )
-    target, version = schedule[-1], chosen_version(torch)
+    version, is_table = chosen_version(torch), bool(known.dialects)
     require_writable([target])
-    if torch is not None and not (communication and target.endswith(".csv")):
+    if torch is not None and not (communication and is_table):
         raise ValueError(
             "--torch is for a table with messages: convert SCHEDULE x.csv --communication"
         )
-    is_table = target.endswith(".csv")
     require_meaning("--communication", "what is no table (.csv)", is_given=communication > is_table)
     given = read_schedule_input(schedule[:-1], dialect=dialect, problem=problem)
     with written_together(None, target) as (_, new):
-        if target.endswith(".perfetto.json"):
-            write_trace(new, given.problem, given.timed())
-        elif is_table:
+        if is_table:
             for loss in _write_table(given, new, version, communication=communication):
                 say(f"lost: {loss}")
             say(handed_to(version, communication=communication))
         else:
-            write_schedule(new, _as_file(given))
-            if given.collectives:
+            known.write(new, _as_file(given))
+            if given.collectives and known.reader:
                 say("lost: the collectives of the table: a schedule has none of their own")
     say(f"wrote {target}")
     return HOLDS

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import cast
 
 from bubbleproof.commands.demand_words import read_demands, why_not
-from bubbleproof.commands.inputs import ProblemInput, read_problem_input
 from bubbleproof.commands.options.shared_options import (
     DemandOptions,
     SearchOptions,
@@ -24,7 +23,14 @@ from bubbleproof.commands.output import (
     print_table,
     say,
 )
-from bubbleproof.commands.results import certified, engine_text, result_rows, result_to_json
+from bubbleproof.commands.results import (
+    ProblemInput,
+    certified,
+    engine_text,
+    read_problem_input,
+    result_rows,
+    result_to_json,
+)
 from bubbleproof.formats import ScheduleFile, write_certificate, write_schedule
 from bubbleproof.formats.plans.cases_json import write_proof
 from bubbleproof.formats.schedule_file import with_claims
@@ -48,9 +54,6 @@ def run_solve(
     """Solve one problem, print the result, and write the schedule where asked."""
     require_engine(search.engine)
     search.leave_out(f"--engine {search.engine}", *UNTOLD.get(search.engine, ()))
-    for what, target in (("schedule", output.output), ("certificate", output.certificate)):
-        if target is not None and not target.endswith(".json"):
-            raise ValueError(f"the {what}'s file must end in .json, got {target!r}")
     source = read_problem_input(problem)
     demanded = read_demands(source.problem, demands)
     options = options_for(source, search, quiet=output.json)

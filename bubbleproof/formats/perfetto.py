@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from bubbleproof.formats.files import FilePath, write_text
 from bubbleproof.formats.json_text import render_json
+from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.theory.model.actions import NONE, Action
 from bubbleproof.theory.model.measures import known_rows
 from bubbleproof.theory.model.memory import memory_profile
@@ -35,6 +36,11 @@ def write_trace(path: FilePath, problem: Problem, schedule: Schedule) -> None:
     """
     content = trace(problem, schedule)
     write_text(path, render_json(content, table_keys=frozenset({"traceEvents"})))
+
+
+def write_trace_of(path: FilePath, file: ScheduleFile) -> None:
+    """The same of a file's schedule. Raises ``ValueError`` where it has no times."""
+    write_trace(path, file.problem, file.timed())
 
 
 def trace(problem: Problem, schedule: Schedule) -> TraceEvent:

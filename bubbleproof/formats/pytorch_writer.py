@@ -18,6 +18,7 @@ from bubbleproof.formats.action_text import action_texts
 from bubbleproof.formats.errors import UnusableInput, about, quoted
 from bubbleproof.formats.files import FilePath, write_text
 from bubbleproof.formats.pytorch_csv import KINDS, CollectiveCell, with_cells
+from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.theory.model.actions import COMMUNICATION_KINDS, NONE, ActionTable, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
@@ -68,6 +69,11 @@ def write_table(
     elif problem is not None and problem.actions.is_kind(*COLLECTIVES).any():
         lost.append("UNSHARD, RESHARD and REDUCE_GRAD are lost: PyTorch's runtime adds its own")
     return tuple(lost)
+
+
+def write_program(path: FilePath, file: ScheduleFile) -> tuple[str, ...]:
+    """Write a schedule's program as it stands; see ``write_table``."""
+    return write_table(path, file.program, problem=file.problem)
 
 
 def _whole(

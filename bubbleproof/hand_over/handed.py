@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from bubbleproof.costs.combinations import combinations
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.transformer import Transformer
+from bubbleproof.formats.plans.plan_json import PlanFile
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut
@@ -29,6 +31,25 @@ class PlannedModel:
     deployment: Deployment
     layers: Cut
     samples: int
+
+
+def planned_of(plan: PlanFile) -> PlannedModel | None:
+    """The model and deployment of a plan that starts from a model; None of a problem's."""
+    if plan.cluster is None or not plan.winner.layers:
+        return None
+    job = plan.cluster.training
+    named = {str(each): each for each in combinations(job, plan.cluster.lists)}
+    found = named.get(plan.deployment or "")
+    if found is None:
+        raise ValueError(
+            f"plan {plan.name} has no deployment {plan.deployment!r} among those of its file"
+        )
+    return PlannedModel(
+        model=job.model,
+        deployment=job.deployment.with_changes(**found.to_json()),
+        layers=plan.winner.layers,
+        samples=job.samples,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

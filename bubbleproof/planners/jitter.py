@@ -11,11 +11,15 @@ samples stay within, both in ticks.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 import numpy.typing as npt
 
+from bubbleproof.planners.planned import NoPlanFound, Plan, SolvedCandidate
 from bubbleproof.theory.model.actions import NONE, Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
@@ -27,7 +31,9 @@ Floats = npt.NDArray[np.float64]
 MOST_NUMBERS = 4_000_000  # starts that are held at once
 WALKED, DRAWN = 1e-5, 5e-8  # seconds for a task at each walk through the order, and for each start
 
-RANKINGS = ("nominal", "expected", "p95")
+MOST_TIMED = 24  # candidates, the shortest schedules first
+SHARE_TIMED = 0.05  # of the plan's time limit, at least
+MOST_COUNTED = 60.0  # seconds, by their estimate, where no clock is to decide
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +44,10 @@ class Jitter:
     p5: float
     median: float
     p95: float
+
+
+AnyPlan = Plan | NoPlanFound
+Timed = Mapping[str, Jitter]  # by the candidate's text
 
 
 def jitter_seconds(num_tasks: int, spread: Spread) -> float:
@@ -67,6 +77,26 @@ def jitter(problem: Problem, schedule: Schedule, spread: Spread) -> Jitter:
     spans = np.concatenate(found)
     p5, median, p95 = (float(np.quantile(spans, part)) for part in (0.05, 0.5, 0.95))
     return Jitter(expected=float(spans.mean()), p5=p5, median=median, p95=p95)
+
+
+def timed_candidates(found: AnyPlan, spread: Spread, limit: float = inf) -> Timed:
+    """How long the best candidates' schedules take where durations spread.
+
+    A cost that has more than the makespan is not sampled. Those that a part of the plan's time
+    limit (seconds), or what is left of it, does not suffice for are left out; without a limit the
+    estimates decide.
+    """
+    timed: dict[str, Jitter] = {}
+    estimated = 0.0 if limit == inf else -inf
+    deadline = time.perf_counter() + max(SHARE_TIMED * limit, limit - found.seconds)
+    for one in found.ranked()[:MOST_TIMED]:
+        if isinstance(one, SolvedCandidate) and not one.has_more:
+            needed = jitter_seconds(len(one.schedule), spread)
+            estimated += needed
+            if estimated <= MOST_COUNTED and time.perf_counter() + needed <= deadline:
+                problem = one.pipeline.problem()
+                timed[str(one.candidate)] = jitter(problem, one.schedule, spread)
+    return timed
 
 
 def _makespans(

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from os import PathLike, fspath
 
 from bubbleproof.arguments import problem_of, wrong
-from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.door_given import held, pair
 from bubbleproof.formats.held.torch_objects import is_torch_schedule
+from bubbleproof.formats.inputs import read_schedule_input
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import USUAL, Semantics, Verdict, check_whole

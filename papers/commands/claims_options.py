@@ -8,8 +8,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from bubbleproof.commands.options.option_groups import OptionGroup
-from bubbleproof.commands.options.shared_options import Json
-from bubbleproof.commands.options.worker_options import WorkersElsewhere
+from bubbleproof.commands.options.shared_options import Json, WorkersElsewhere
 from bubbleproof.solvers.engines import require_engine
 
 

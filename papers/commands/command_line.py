@@ -6,9 +6,8 @@ from typing import Annotated
 
 from typer import Argument, Option, Typer
 
-from bubbleproof.commands.options.help_examples import below_help
 from bubbleproof.commands.options.option_groups import runs
-from bubbleproof.commands.options.shared_options import Json
+from bubbleproof.commands.options.shared_options import Json, below_help
 from bubbleproof.papers.commands.claims_options import ClaimsRequest
 
 EXAMPLES = {

@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bubbleproof.commands.planning.plan_results import AnyPlan
-from bubbleproof.commands.verify import section_of
+from bubbleproof.commands.verdicts import section_of
 from bubbleproof.formats import write_schedule
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.formats.schedule_file import ScheduleFile, with_claims
 from bubbleproof.papers.planning.paper_choice import PaperChoice
 from bubbleproof.planners import Plan
+from bubbleproof.planners.jitter import AnyPlan
 from bubbleproof.report.amounts import ticks
 from bubbleproof.report.page import ScheduleSection
 

@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from bubbleproof.commands.planning.other_plans import Search
-from bubbleproof.commands.planning.plan_results import AnyPlan
 from bubbleproof.costs.combinations import AnyCount, CombinationCosts, TrainingJob
 from bubbleproof.formats import UnusableInput
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
@@ -33,6 +32,7 @@ from bubbleproof.papers.planning.planner_list import require_paper as require_pa
 from bubbleproof.papers.planning.shorter_orders import with_shorter_order
 from bubbleproof.planners import Plan, PlanOptions, plan
 from bubbleproof.planners.cluster_planned import ClusterPlan
+from bubbleproof.planners.jitter import AnyPlan
 from bubbleproof.planners.known_schedules import KnownSchedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace

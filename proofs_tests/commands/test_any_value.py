@@ -17,7 +17,7 @@ import pytest
 
 from bubbleproof.commands.last_resort import status_of_call
 from bubbleproof.commands.options.shared_options import VerifyRequest
-from bubbleproof.commands.verifying.which_verify import run_verify_any
+from bubbleproof.commands.verify import run_verify_any
 from bubbleproof.formats import ScheduleFile, UnusableInput, write_certificate, write_schedule
 from bubbleproof.formats.clusters.cluster_toml import cluster_file_of_text
 from bubbleproof.formats.clusters.deployed_content import deployments

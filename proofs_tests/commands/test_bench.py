@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.commands.bench import INSTANCES
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.encoding import Encoding
+from bubbleproof.solvers.engine_runs import INSTANCES
 from bubbleproof.solvers.engines import Budget, EngineOutcome, z3_difference
 from bubbleproof.theory.model.actions import Ints
 from proofs_tests.commands.conftest import Run

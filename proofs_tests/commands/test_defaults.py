@@ -10,6 +10,7 @@ import typer
 from bubbleproof.cli import app
 from bubbleproof.commands import bench
 from bubbleproof.commands.serving.local_server import LocalServer
+from bubbleproof.solvers.engine_runs import INSTANCES
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.output_schemas import schema_of
 from proofs_tests.costs.measured_cases import B200
@@ -94,7 +95,7 @@ def prepare(
     Path("traces").mkdir()
     made = MadeRun(name="1f1b", params={"p": 2, "m": 2}, lasting=lambda _a, _s: 1_000_000, steps=1)
     made.run().write(Path("traces"))
-    first = dict(list(bench.INSTANCES.items())[:1])  # the others take their whole limit
+    first = dict(list(INSTANCES.items())[:1])  # the others take their whole limit
     monkeypatch.setattr(bench, "INSTANCES", first)
     monkeypatch.setattr(LocalServer, "serve_forever", lambda _server: None)  # until Ctrl-C
     return GIVEN[name]

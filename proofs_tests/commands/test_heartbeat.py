@@ -6,7 +6,7 @@ from threading import Event
 
 import pytest
 
-from bubbleproof.commands.heartbeat import heartbeat
+from bubbleproof.commands.planning.plan import heartbeat
 from bubbleproof.planners.planned import PlanOptions
 from proofs_tests.patience import PATIENCE
 

@@ -12,7 +12,7 @@ from typer.main import get_command
 
 import bubbleproof as bp
 from bubbleproof.cli import app
-from bubbleproof.commands.options.help_examples import EXAMPLES
+from bubbleproof.commands.options.shared_options import EXAMPLES
 from proofs_tests.commands.conftest import Run
 from proofs_tests.sized import sized
 from proofs_tests.structure import ROOT

@@ -76,10 +76,10 @@ def interrupted_pareto_after_the_last_point() -> None:
 
 
 def interrupted_pareto_beside_the_published() -> None:
-    from bubbleproof.commands import pareto
     from bubbleproof.formats import comparison_pipeline
+    from bubbleproof.planners import published_points
 
-    vars(pareto)["comparison_pipeline"] = interrupting(comparison_pipeline, 2)
+    vars(published_points)["comparison_pipeline"] = interrupting(comparison_pipeline, 2)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "small.toml"
         path.write_text(PROBLEM)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.commands.planning.own_run import OwnRun, own_run
 from bubbleproof.costs.time_parts import TimeParts
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
 from bubbleproof.formats.clusters.own_configuration import own_configuration
+from bubbleproof.planners.own_run import OwnRun, own_run
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.small_cluster import SMALL
 

@@ -106,7 +106,7 @@ def test_convert_says_what_is_lost(command: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["show", "1f1b", "p=2", "m=2", "-o", "x.gif"], "a picture's file must end in .html .svg"),
+        (["show", "1f1b", "p=2", "m=2", "-o", "x.gif"], "a picture's file must end in .html, .svg"),
         (["show", "1f1b", "p=2", "m=2", "--width", "85"], "--width goes with a picture"),
         (["show", "1f1b", "p=2", "m=2", "-o", "x.pdf", "--width", "9"], "60 to 600 mm, got 9"),
         (["show", "1f1b", "p=2", "m=2", "--window", "3"], "--window must be FIRST:LAST in ticks"),

@@ -11,8 +11,8 @@ import pytest
 from typer import Typer
 
 from bubbleproof.cli import app
-from bubbleproof.commands.options.target_marks import Target, target_of
-from bubbleproof.commands.options.targets import written_together
+from bubbleproof.commands.options.option_groups import marks_of
+from bubbleproof.commands.options.targets import Target, written_together
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.files import write_text
 from proofs_tests.commands.conftest import Run
@@ -75,6 +75,10 @@ WRITING: list[Writing] = [
     ("show", "output", ("none.json", "-o", "TARGET"), ".svg"),
     ("convert", "schedule", ("none.json", "TARGET"), ".csv"),
 ]
+
+
+def target_of(hint: object) -> Target | None:
+    return next((each for each in marks_of(hint) if isinstance(each, Target)), None)
 
 
 def marked() -> dict[tuple[str, str], Target]:

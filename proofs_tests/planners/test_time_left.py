@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 
 from bubbleproof.commands.planning import plan_results
-from bubbleproof.commands.planning.plan_results import summary_rows, timed_candidates
+from bubbleproof.commands.planning.plan_results import summary_rows
 from bubbleproof.formats.problem_toml import read_problem
-from bubbleproof.planners import PlanOptions, looks, plan
+from bubbleproof.planners import PlanOptions, jitter, looks, plan
+from bubbleproof.planners.jitter import timed_candidates
 from bubbleproof.planners.looks import FirstSearch, first_look, preparation
 from bubbleproof.solvers import Status
 from bubbleproof.solvers.shortening.known_orders import known_orders
@@ -78,9 +79,10 @@ def test_durations_are_not_sampled_beyond_the_time(monkeypatch: pytest.MonkeyPat
     file = read_problem("examples/plan.toml")
     assert file.plan is not None
     found = plan(file.plan, PlanOptions(time_limit=PATIENCE, threads=1))
-    monkeypatch.setattr(plan_results, "jitter_seconds", lambda *_: 40.0)
-    assert timed_candidates(found, file, 10.0) == {}
+    for module in (jitter, plan_results):
+        monkeypatch.setattr(module, "jitter_seconds", lambda *_: 40.0)
+    assert timed_candidates(found, file.spread, 10.0) == {}
     rows = dict(summary_rows(file, found, {}))
     expected = "not sampled: that takes about 40 s, more than was left"
     assert rows["where durations spread"] == expected
-    assert len(timed_candidates(found, file, 100 * PATIENCE)) == len(found.solved)
+    assert len(timed_candidates(found, file.spread, 100 * PATIENCE)) == len(found.solved)

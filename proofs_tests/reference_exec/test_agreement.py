@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 
-from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.replaying.replay_options import (
     CommunicationOptions,
     ModelOptions,
@@ -20,6 +19,7 @@ from bubbleproof.commands.replaying.replay_options import (
     TrainingOptions,
 )
 from bubbleproof.commands.replaying.under_torchrun import OF_ONE_PROCESS, RunParts
+from bubbleproof.formats.inputs import read_schedule_input
 from bubbleproof.reference_exec.drivers import agreement
 from bubbleproof.reference_exec.drivers.agreement import (
     IdentityPart,

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.replaying import under_torchrun
 from bubbleproof.commands.replaying.replay_options import (
     CommunicationOptions,
@@ -14,6 +13,7 @@ from bubbleproof.commands.replaying.replay_options import (
     RunOptions,
     TrainingOptions,
 )
+from bubbleproof.formats.inputs import read_schedule_input
 from bubbleproof.reference_exec.drivers.nccl_order import (
     KeptOrder,
     NcclHere,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.commands.inputs import read_schedule_input
+from bubbleproof.formats.inputs import read_schedule_input
 from bubbleproof.reference_exec.broken import BrokenProgram, MessageMismatch
 from bubbleproof.reference_exec.drivers.virtual import ReplayStalled, run_virtual
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan

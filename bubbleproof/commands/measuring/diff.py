@@ -12,11 +12,9 @@ cannot be measured), ``causes`` (idle ticks by cause, ``{a, b}``), ``broken`` (t
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.options.option_groups import require_meaning
 from bubbleproof.commands.output import (
     BROKEN,
@@ -27,6 +25,8 @@ from bubbleproof.commands.output import (
     print_text,
 )
 from bubbleproof.formats import ScheduleFile
+from bubbleproof.formats.format_table import has_dialects
+from bubbleproof.formats.inputs import read_schedule_input
 from bubbleproof.theory.idle import idle_stretches
 from bubbleproof.theory.orders.difference import ScheduleDifference, difference
 from bubbleproof.verify import Verdict
@@ -46,10 +46,12 @@ Pair = tuple[object, object]
 
 def run_diff(a: str, b: str, dialect: str | None, json: bool) -> int:
     """Print what differs between two schedules."""
-    has_table = any(words.lower().endswith(".csv") for words in (a, b))
-    is_alone = dialect is not None and not has_table
+    is_alone = dialect is not None and not any(has_dialects(words) for words in (a, b))
     require_meaning("--dialect", "two schedules of which none is a table (.csv)", is_given=is_alone)
-    given = [_read(words, dialect) for words in (a, b)]
+    given = [
+        read_schedule_input([words], dialect=dialect if has_dialects(words) else None)
+        for words in (a, b)
+    ]
     verdicts = [check_every_rule(each.to_judge) for each in given]
     one, other = ((each.problem, each.timed_roughly()) for each in given)
     found = difference(one, other)
@@ -60,12 +62,6 @@ def run_diff(a: str, b: str, dialect: str | None, json: bool) -> int:
         _print_tables(given, verdicts, found, {**measures, **causes})
     is_right = all(verdict.ok for verdict in verdicts)
     return HOLDS if found.is_none and is_right else BROKEN
-
-
-def _read(words: str, dialect: str | None) -> ScheduleFile:
-    parts = [words] if words.lower().endswith((".json", ".csv")) else shlex.split(words)
-    is_table = words.lower().endswith(".csv")
-    return read_schedule_input(parts or [""], dialect=dialect if is_table else None)
 
 
 def _measures(verdicts: Sequence[Verdict]) -> dict[str, Pair]:

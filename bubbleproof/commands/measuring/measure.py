@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from pathlib import Path
 
-from bubbleproof.commands.inputs import SUFFIXES, read_schedule_input
 from bubbleproof.commands.output import (
     console,
     measures_to_json,
@@ -23,7 +21,7 @@ from bubbleproof.commands.output import (
 )
 from bubbleproof.faults import FaultError
 from bubbleproof.formats import ScheduleFile
-from bubbleproof.formats.files import SCHEDULE_NAME
+from bubbleproof.formats.inputs import is_schedule_file, read_schedule_input
 from bubbleproof.theory import families
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
@@ -44,7 +42,7 @@ KEYS = (
 
 def run_measure(family: str, parameters: Sequence[str] | None, why: bool, json: bool) -> int:
     """Print the measures of one family member, measured by the checker's own code."""
-    if family.lower().endswith(SUFFIXES) or (Path(family) / SCHEDULE_NAME).is_file():
+    if is_schedule_file(family) and family not in families.families():
         return _measure_file(read_schedule_input([family, *(parameters or ())]), why, json)
     member = families.family(family).member(families.parse_parameters(parameters or ()))
     verdict = check(member.problem, member.schedule)

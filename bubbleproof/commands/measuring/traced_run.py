@@ -21,14 +21,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from bubbleproof.commands.inputs import SUFFIXES, read_schedule_input
-from bubbleproof.commands.measuring.traced_tables import (
+from bubbleproof.commands.measuring.traced_page import (
     SPENT,
     WAITED,
     WAITED_COLUMNS,
     meanings,
     slow_stages,
     spent_rows,
+    traced_page,
     waited_rows,
 )
 from bubbleproof.commands.options.targets import written_together
@@ -42,15 +42,16 @@ from bubbleproof.commands.output import (
     print_text,
     say,
 )
-from bubbleproof.formats import ScheduleFile
 from bubbleproof.formats.files import write_text
+from bubbleproof.formats.inputs import read_schedule_input
 from bubbleproof.formats.pytorch_writer import write_table
-from bubbleproof.theory.model.schedule import Program
+from bubbleproof.report.page import write_page
+from bubbleproof.traces.expected_order import durations, other_order, trace_files
 from bubbleproof.traces.span_names import PYTORCH, read_names
-from bubbleproof.traces.stragglers import StageKind, Straggler
+from bubbleproof.traces.stragglers import Straggler
 from bubbleproof.traces.trace_spans import read_trace
 from bubbleproof.traces.traced_report import TraceReport, trace_report
-from bubbleproof.traces.traced_steps import COMPUTE, TracedJob, traced_job
+from bubbleproof.traces.traced_steps import traced_job
 from bubbleproof.traces.traced_waits import Stretch, TimeSpent, traced_times
 
 
@@ -65,7 +66,7 @@ def run_trace(
         say(f"reading {path}")
         traces.append(read_trace(path, naming))
     job = traced_job(traces)
-    given = None if schedule is None else _given(schedule)
+    given = None if schedule is None else read_schedule_input([schedule])
     other = [] if given is None else other_order(job, given)
     expected = None if given is None else durations(given)
     report = trace_report(traced_times(job), None if other else expected)
@@ -80,59 +81,9 @@ def run_trace(
     return BROKEN if report.stragglers or other else HOLDS
 
 
-def trace_files(files: Sequence[str]) -> list[str]:
-    """The files, and those of the folders among them, by name."""
-    found: list[str] = []
-    for each in files:
-        path = Path(each)
-        if path.is_dir():
-            inside = sorted(p for p in path.iterdir() if p.name.endswith((".json", ".json.gz")))
-            if not inside:
-                raise ValueError(f"{each}: expected traces ending in .json or .json.gz, found none")
-            found += map(str, inside)
-        else:
-            found.append(each)
-    return found
-
-
-def _given(schedule: str) -> ScheduleFile:
-    words = [schedule] if schedule.lower().endswith(SUFFIXES) else schedule.split()
-    return read_schedule_input(words or [schedule])
-
-
-def other_order(job: TracedJob, given: ScheduleFile) -> list[str]:
-    """Where the ranks ran another order than the schedule's, the first place of each rank."""
-    wanted = _orders(given.compute, given.problem.num_ranks)
-    if len(wanted) != job.num_ranks:
-        return [f"{given.name} has {len(wanted)} ranks, {job.num_ranks} were traced"]
-    found = []
-    for rank, (own, planned) in enumerate(
-        zip(_orders(job.program, job.num_ranks), wanted, strict=True)
-    ):
-        pairs = zip([*own, ""], [*planned, ""], strict=False)
-        place = next((n for n, (a, b) in enumerate(pairs) if a != b), None)
-        if place is not None:
-            ran, meant = [*own, "nothing"][place], [*planned, "nothing"][place]
-            found.append(f"rank {rank} ran {ran} as its computation {place}, not {meant}")
-    return found
-
-
-def _orders(program: Program, ranks: int) -> list[list[str]]:
-    return [[str(a) for a in order if a.kind in COMPUTE] for order in program.orders(ranks)]
-
-
-def durations(given: ScheduleFile) -> dict[StageKind, float]:
-    """The ticks that the schedule's problem has for each stage and kind."""
-    rows = zip(given.problem.actions, given.problem.duration.tolist(), strict=True)
-    return {(action.stage, action.kind): float(ticks) or 1.0 for action, ticks in rows}
-
-
 def _write(
     report: TraceReport, told: dict[str, object], other: Sequence[str], folder: Path
 ) -> None:
-    from bubbleproof.commands.measuring.traced_page import traced_page
-    from bubbleproof.report.page import write_page
-
     write_text(folder / "trace.json", json_module.dumps(told, indent=2, default=str) + "\n")
     write_table(folder / "schedule.csv", report.times.job.program)
     text = report.problem_file()

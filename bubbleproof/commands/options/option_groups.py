@@ -5,7 +5,8 @@ parameters are, and a ``bool`` is a flag. ``@runs`` lets a command take whole gr
 and typer see their fields, which typer does not do by itself (nor does a library on top of it:
 pydantic-typer writes ``--group.field``). ``HeadedCommand`` prints the options of each group under
 its ``HEADING``, which typer does in boxes only. An option that names what its command writes is
-marked with a ``Target``; whether that can be written is asked before the command begins.
+marked with a ``Target``; whether that can be written is asked before the command begins. Wherever
+a file is read, ``-`` is the standard input.
 """
 
 from __future__ import annotations
@@ -23,7 +24,14 @@ from typer import Context
 from typer.core import TyperCommand
 from typer.models import ParameterInfo
 
-from bubbleproof.commands.options.target_marks import Target, target_of
+from bubbleproof.commands.options.targets import (
+    Ends,
+    Target,
+    copy_of_standard_input,
+    require_targets,
+)
+
+STANDARD_INPUT = "-"
 
 
 class OptionGroup:
@@ -74,6 +82,10 @@ def runs(work: str) -> Callable[[Callable[..., None]], Callable[..., int]]:
 
         @wraps(command)
         def run(**given: object) -> int:
+            given = {
+                name: value if name in marks else _from_standard_input(value)
+                for name, value in given.items()
+            }
             _require_targets(marks, given)
             values = {name: _value(name, hints[name], given) for name in own_names}
             found = getattr(import_module(f"bubbleproof.{module}"), function)
@@ -81,7 +93,7 @@ def runs(work: str) -> Callable[[Callable[..., None]], Callable[..., int]]:
             return status
 
         own_names = list(inspect.signature(command).parameters)
-        marks = {p.name: mark for p in parameters if (mark := target_of(p.annotation)) is not None}
+        marks = {p.name: found for p in parameters if (found := marks_of(p.annotation))}
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         signature = inspect.Signature(parameters)
         run.__signature__ = signature  # type: ignore[attr-defined]  # what inspect looks for
@@ -90,20 +102,37 @@ def runs(work: str) -> Callable[[Callable[..., None]], Callable[..., int]]:
     return made
 
 
-def _require_targets(marks: Mapping[str, Target], given: Mapping[str, object]) -> None:
+def marks_of(hint: object) -> tuple[Target | Ends, ...]:
+    """The marks of an annotated option."""
+    return tuple(each for each in get_args(hint) if isinstance(each, Target | Ends))
+
+
+def _from_standard_input(value: object) -> object:
+    """What was given, the path of a copy of the standard input in place of each ``-``."""
+    if value == STANDARD_INPUT:
+        return copy_of_standard_input()
+    return [*map(_from_standard_input, value)] if isinstance(value, list) else value
+
+
+def _require_targets(
+    marks: Mapping[str, tuple[Target | Ends, ...]], given: Mapping[str, object]
+) -> None:
     """Raise ``ValueError`` where what is given to a marked option cannot be written.
 
     Of processes that torchrun has started the first alone writes, and asks by itself.
     """
-    targets = [
+    asked = [
         (mark, str(each))
-        for name, mark in marks.items()
+        for name, found in marks.items()
         for each in (given[name] if isinstance(given[name], list) else [given[name]])  # type: ignore[attr-defined]  # a list
+        for mark in found
         if each is not None
     ]
+    for mark, target in asked:
+        if isinstance(mark, Ends):
+            mark.require(target)
+    targets = [(mark, target) for mark, target in asked if isinstance(mark, Target)]
     if targets and not given.get("torchrun"):
-        from bubbleproof.commands.options.targets import require_targets
-
         require_targets(targets)
 
 

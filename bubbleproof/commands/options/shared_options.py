@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Annotated, ClassVar
@@ -9,8 +10,8 @@ from typing import Annotated, ClassVar
 from typer import Argument, Option
 
 from bubbleproof.commands.options.option_groups import OptionGroup
-from bubbleproof.commands.options.target_marks import Target
-from bubbleproof.commands.options.worker_options import WorkersElsewhere
+from bubbleproof.commands.options.targets import Ends, Target
+from bubbleproof.formats.format_table import Holds, endings, files_named
 
 DEFAULT_TIME_LIMIT = 60.0  # seconds
 
@@ -22,15 +23,19 @@ def complete_family(incomplete: str) -> list[str]:
     return [name for name in families() if name.startswith(incomplete)]
 
 
+SCHEDULES = files_named(endings(Holds.SCHEDULE))  # FILE.json, FILE.csv
+IN_ONE_WORD = f"{SCHEDULES} or 'FAMILY key=value …'."
 Words = Annotated[
     list[str],
     Argument(
         metavar="SCHEDULE",
-        help="FILE.json, FILE.csv, or FAMILY key=value…",
+        help=f"{SCHEDULES}, or FAMILY key=value…",
         autocompletion=complete_family,
     ),
 ]
-ProblemPath = Annotated[str, Argument(metavar="PROBLEM", help="FILE.toml or FILE.json")]
+ProblemPath = Annotated[
+    str, Argument(metavar="PROBLEM", help="FILE.toml, FILE.json or 'FAMILY key=value …'.")
+]
 Json = Annotated[bool, Option("--json", help="One JSON object on standard output.")]
 Dialect = Annotated[str | None, Option(help="Dialect of a PyTorch table: new or old.")]
 TIME_LIMIT = "Seconds in all (default: the file's, or 60; beside --work none)."
@@ -38,7 +43,13 @@ WORK = "Units of work in all, about a second each: repeats exactly. The first li
 TimeLimit = Annotated[float | None, Option(help=TIME_LIMIT)]
 Work = Annotated[float | None, Option(help=WORK)]
 Memory = Annotated[str | None, Option(help='What an engine may take, such as "4 GiB".')]
-NewSchedule = Annotated[str | None, Option("-o", help="Write the schedule (.json)."), Target.FILE]
+NewSchedule = Annotated[
+    str | None,
+    Option("-o", help="Write the schedule (.json)."),
+    Target.FILE,
+    Ends("the schedule's file", (".json",)),
+]
+PROOFS = Ends("the certificate's file", (".json",))
 
 
 def seconds_of(asked: float | None, in_file: int | None, work: float | None = None) -> float:
@@ -116,7 +127,7 @@ class SolveOutput(OptionGroup):
 
     output: NewSchedule = None
     certificate: Annotated[
-        str | None, Option(help="Write the bound's certificate (.json)."), Target.FILE
+        str | None, Option(help="Write the bound's certificate (.json)."), Target.FILE, PROOFS
     ] = None
     json: Json = False
 
@@ -133,6 +144,32 @@ class SearchLimits(OptionGroup):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WorkersElsewhere(OptionGroup):
+    """Whose workers do it, where not this machine's: those of a ``dask.distributed`` scheduler.
+
+    ``--scheduler`` was called ``--cluster`` until 0.3, where a cluster is nothing but cards. The
+    old name is still taken, and says so on standard error. Raises ``ValueError`` for both names.
+    """
+
+    scheduler: Annotated[str | None, Option(help="Address of a dask.distributed scheduler.")] = None
+    cluster: Annotated[str | None, Option(hidden=True)] = None
+
+    def __post_init__(self) -> None:
+        if self.cluster is None:
+            return
+        if self.scheduler is not None:
+            raise ValueError("--cluster is the old name of --scheduler: give --scheduler alone")
+        from bubbleproof.commands.output import say
+
+        say("--cluster is called --scheduler now, and will go: a cluster is of cards")
+
+    @property
+    def address(self) -> str | None:
+        """The scheduler's address, by either name."""
+        return self.cluster if self.scheduler is None else self.scheduler
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRequest(OptionGroup):
     """How a plan is made, and where it goes."""
 
@@ -140,7 +177,7 @@ class PlanRequest(OptionGroup):
     workers: Annotated[int, Option(help="Processes that look at candidates.")] = 1
     elsewhere: WorkersElsewhere = field(default_factory=WorkersElsewhere)
     certificate: Annotated[
-        str | None, Option(help="Write the proofs of all candidates (.json)."), Target.FILE
+        str | None, Option(help="Write the proofs of all candidates (.json)."), Target.FILE, PROOFS
     ] = None
     paper: Annotated[
         str | None, Option(help="bpipe, mepipe, pipemesh or tpipe: show its own choice beside.")
@@ -191,3 +228,77 @@ class VerifyRequest(OptionGroup):
         str | None, Option(help="Write SARIF, which marks rows and cells."), Target.FILE
     ] = None
     json: Json = False
+
+
+# Whole command lines below the help of each command, that can be copied.
+EXAMPLES = {
+    "run": (
+        "bubbleproof run problem.toml",
+        "bubbleproof run problem.toml --backend virtual -o runs/problem",
+    ),
+    "solve": (
+        "bubbleproof solve problem.toml -o best.json --certificate proof.json",
+        "bubbleproof solve problem.toml --objective makespan-then-peak --time-limit 10",
+        "bubbleproof solve problem.toml --work 2 --require '0F1<0B0'",
+    ),
+    "repair": ("bubbleproof repair schedule.csv --problem problem.toml -o repaired.json",),
+    "pareto": ("bubbleproof pareto problem.toml -o front.svg --schedules runs/front",),
+    "plan": (
+        "bubbleproof plan plan.toml -o runs/plan --certificate proofs.json",
+        "bubbleproof plan cluster.toml --yours 'tensor=4 pipeline=4 chunks=5'",
+    ),
+    "hand-over": (
+        "bubbleproof hand-over runs/plan --to torchtitan -o runs/handed",
+        "bubbleproof hand-over 1f1b p=2 m=4 --to torch-2.13 -o runs/handed --check",
+    ),
+    "bench": ("bubbleproof bench problem.toml --engine cpsat --engine sat --time-limit 5",),
+    "verify": (
+        "bubbleproof verify 1f1b p=4 m=8",
+        "bubbleproof verify schedule.csv --runtime torch-2.13",
+        "bubbleproof verify schedules/ --workers 8 --sarif verify.sarif",
+    ),
+    "measure": (
+        "bubbleproof measure zb-h1 p=4 m=8",
+        "bubbleproof measure 1f1b p=4 m=8 tF=3 tB=5 --why",
+    ),
+    "diff": ("bubbleproof diff '1f1b p=4 m=8' 'zb-h1 p=4 m=8'",),
+    "costs": (
+        "bubbleproof costs llama-2-13b tensor=2 pipeline=4 data=8 zero=1",
+        "bubbleproof costs cluster.toml tensor=4 pipeline=4 data=4 -o one.toml",
+    ),
+    "calibrate": ("bubbleproof calibrate rows.csv -o hardware.toml",),
+    "estimate": ("bubbleproof estimate rows.csv --hardware h100",),
+    "replay": (
+        "bubbleproof replay 1f1b p=2 m=4",
+        "bubbleproof replay schedule.csv --backend gloo --steps 3",
+        "bubbleproof replay zb-h1 p=2 m=4 --model my_model.py:build",
+    ),
+    "profile": ("bubbleproof profile --ranks 2 --microbatches 4 -o measured.toml",),
+    "hang": (
+        "bubbleproof hang dumps/",
+        "bubbleproof hang dumps/ --schedule schedule.csv",
+    ),
+    "trace": ("bubbleproof trace traces/ -o runs/trace",),
+    "show": (
+        "bubbleproof show 1f1b p=4 m=8",
+        "bubbleproof show zb-v p=4 m=8 -o zb-v.svg",
+    ),
+    "serve": (
+        "bubbleproof serve",
+        "bubbleproof serve zb-h1 p=4 m=8 --port 9001",
+    ),
+    "convert": (
+        "bubbleproof convert zb-h1 p=4 m=8 table.csv --communication --torch 2.13",
+        "bubbleproof convert schedule.csv schedule.json",
+    ),
+}
+
+
+def examples(command: str) -> str:
+    """The examples of a command of the core."""
+    return below_help(EXAMPLES[command])
+
+
+def below_help(lines: Sequence[str]) -> str:
+    """Examples as a help shows them, each on a line of its own that is not broken (``\\b``)."""
+    return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])

@@ -1,24 +1,51 @@
 """What a command writes when its work is done: whether it can be, beforehand, and all or nothing.
 
-Options that name it are marked (``target_marks``), and the door of every command asks
+Options that name it are marked, and the door of every command asks
 ``require_targets`` before the command begins. What is written comes together at the end
 (``written_together``), missing folders included.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bubbleproof.commands.options.target_marks import Target
 from bubbleproof.formats.errors import UnusableInput, about
-from bubbleproof.formats.files import keep_mode, os_reason, write_bytes
+from bubbleproof.formats.files import MEBIBYTE, decode, keep_mode, os_reason, write_bytes
+from bubbleproof.formats.format_table import ending_of, listed
 from bubbleproof.parallel import postponed
 from bubbleproof.platforms import sync_folder
+
+LARGEST_INPUT = 256 * MEBIBYTE
+
+
+class Target(Enum):
+    """What an option names that its command writes: the mark beside its ``Option``."""
+
+    FILE = "file"
+    FOLDER = "folder"
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """How the name of what is written ends, another mark; ``what`` it is, as in "the page"."""
+
+    what: str
+    endings: tuple[str, ...]
+
+    def require(self, target: str) -> None:
+        """Raise ``ValueError`` for a name that ends otherwise."""
+        if not target.endswith(self.endings):
+            raise ValueError(f"{self.what} must end in {listed(self.endings)}, got {target!r}")
 
 
 def require_targets(targets: Iterable[tuple[Target, str]]) -> None:
@@ -67,6 +94,23 @@ def _require(kind: Target, target: str) -> None:
         raise UnusableInput("", f"{what} that can be written", f"{there} is read-only")
     with suppress(FileNotFoundError):
         os.lstat(there / path.name)  # a name that is too long says so
+
+
+@cache
+def copy_of_standard_input() -> str:
+    """A file with what comes on the standard input, named by its format until the program ends.
+
+    Raises ``UnusableInput`` for what is no text, or more than any format takes.
+    """
+    with about("standard input"):
+        text = decode(sys.stdin.buffer.read(LARGEST_INPUT + 1))
+        if len(text) > LARGEST_INPUT:
+            raise UnusableInput("", f"at most {LARGEST_INPUT // MEBIBYTE} MiB", "more")
+    folder = TemporaryDirectory(prefix="bubbleproof-")
+    atexit.register(folder.cleanup)
+    path = Path(folder.name) / f"standard-input{ending_of(text)}"
+    path.write_text(text, encoding="utf-8", newline="")
+    return str(path)
 
 
 @contextmanager

@@ -31,6 +31,8 @@ from time import perf_counter
 from bubbleproof.commands.output import say
 from bubbleproof.commands.planning.cluster_results import (
     COLUMNS,
+    PARTS_EXPLAINED,
+    TIME_COLUMNS,
     UNIT,
     AnyClusterPlan,
     cluster_plan_to_json,
@@ -38,28 +40,18 @@ from bubbleproof.commands.planning.cluster_results import (
     corners_of,
     iteration_rows,
     no_plan_to_json,
-)
-from bubbleproof.commands.planning.other_plans import OtherChoice, paper_planners
-from bubbleproof.commands.planning.own_run import NotLegalRun, OwnRun, own_run
-from bubbleproof.commands.planning.plan_answer import PlanAnswer, PlanTable
-from bubbleproof.commands.planning.plan_report import plan_report
-from bubbleproof.commands.planning.plan_results import Timed, deployed_rows, timed_candidates
-from bubbleproof.commands.planning.restriction import (
-    SHARE,
-    Restriction,
-    restriction_of,
-)
-from bubbleproof.commands.planning.time_table import (
-    PARTS_EXPLAINED,
-    TIME_COLUMNS,
-    DeploymentTimes,
-    deployment_times,
     own_rows,
     own_to_json,
     refused_rows,
+    restriction_rows,
+    restriction_to_json,
     time_rows,
     times_to_json,
 )
+from bubbleproof.commands.planning.other_plans import OtherChoice, paper_planners
+from bubbleproof.commands.planning.plan_answer import PlanAnswer, PlanTable
+from bubbleproof.commands.planning.plan_report import plan_report
+from bubbleproof.commands.planning.plan_results import deployed_rows
 from bubbleproof.costs.combinations import AnyCount, legal
 from bubbleproof.costs.utilisation import utilisation
 from bubbleproof.formats.clusters.cluster_toml import (
@@ -75,8 +67,12 @@ from bubbleproof.formats.plans.plan_folder import planned_file, write_plan_folde
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners import PlanOptions
 from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
+from bubbleproof.planners.deployment_times import DeploymentTimes, deployment_times
+from bubbleproof.planners.jitter import Timed, timed_candidates
 from bubbleproof.planners.outcome import Outcome
+from bubbleproof.planners.own_run import NotLegalRun, OwnRun, own_run
 from bubbleproof.planners.planning import plan_cluster
+from bubbleproof.planners.restriction import SHARE, Restriction, restriction_of
 from bubbleproof.report.html import paragraph, section
 from bubbleproof.report.html import table as table_of
 from bubbleproof.report.page import ReportPage
@@ -164,7 +160,7 @@ class ClusterQuestion:
             return _answer(file, found, (), rows, to_json)
         found, shown = self._joined(counts, found, options)
         deployed = deployed_file(file, found.winner)
-        timed = timed_candidates(found.plan, deployed, options.time_limit)
+        timed = timed_candidates(found.plan, deployed.spread, options.time_limit)
         times = deployment_times(file, counts, found)
         left = options.time_limit - (perf_counter() - began)
         left = max(0.0, min(SHARE * options.time_limit, left))
@@ -230,7 +226,7 @@ def _rows(of: _Told) -> list[tuple[str, str]]:
         *deployed_rows(of.deployed, of.found.plan, of.timed),
         ("time", f"{of.found.seconds:.2f} s"),
         *_paper_rows(of),
-        *([] if of.restriction is None else of.restriction.rows(of.found.value)),
+        *restriction_rows(of.restriction, of.found.value),
         *_own_rows(of.file, of.found, of.yours),
     ]
 
@@ -261,7 +257,7 @@ def _to_json(of: _Told) -> dict[str, object]:
             of.yours, of.found, utilisation(of.file.training, of.yours.iteration)
         )
     if of.restriction is not None:
-        found["framework"] = of.restriction.to_json()
+        found["framework"] = restriction_to_json(of.restriction)
     if of.shown is not None:
         found["paper"] = of.shown.to_json(of.found.plan, of.found.value)
     return found

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from bubbleproof.commands.planning.plan_results import (
-    Timed,
     bound_text,
     front_to_json,
     plan_to_json,
@@ -21,7 +21,11 @@ from bubbleproof.planners.cluster_planned import (
     NoClusterPlan,
     SolvedDeployment,
 )
+from bubbleproof.planners.deployment_times import DeploymentTimes
+from bubbleproof.planners.jitter import Timed
 from bubbleproof.planners.outcome import Outcome
+from bubbleproof.planners.own_run import NotLegalRun, OwnRun, changed
+from bubbleproof.planners.restriction import Restriction
 from bubbleproof.report.amounts import Scale, ticks
 from bubbleproof.report.plan_page import Corner
 from bubbleproof.solvers import Status
@@ -30,6 +34,22 @@ COLUMNS = ("deployment", "iteration (us)", "bound (us)", "MFU", "peak", "status"
 NUMBERS = re.compile(r"[0-9][0-9.,]*")
 MOST_SHOWN = 12
 UNIT = "us"
+TIME_COLUMNS = (
+    "deployment",
+    "iteration (ms)",
+    "compute",
+    "tensor",
+    "exchange",
+    "bubble",
+    "gradients",
+    "optimizer",
+    "to be the plan",
+)
+PARTS_EXPLAINED = (
+    "milliseconds: compute, the products of the rank that computes longest; tensor and exchange, "
+    "what waits for\ntensor groups, and for context, experts and ZeRO 2 and 3, add; bubble, the "
+    "rest of the pipeline's makespan;\ngradients and optimizer, the step's end."
+)
 OF_DEPLOYMENT = "any order of this deployment's pipelines that were open"
 AnyClusterPlan = ClusterPlan | NoClusterPlan
 
@@ -179,4 +199,97 @@ def _to_json(row: DeploymentRow) -> dict[str, object]:
         "lower_bound_of": OF_DEPLOYMENT,
         "peak_memory": row.peak_memory if isinstance(row, SolvedDeployment) else None,
         "reason": row.reason,
+    }
+
+
+def time_rows(times: Sequence[DeploymentTimes]) -> list[tuple[str, ...]]:
+    """A row of each, in milliseconds."""
+    best = times[0].parts
+    return [
+        (
+            each.name,
+            _ms(each.parts.iteration),
+            *(_ms(took) for took in each.parts.named.values()),
+            "it is" if each.parts is best else each.parts.to_beat(best),
+        )
+        for each in times
+    ]
+
+
+def _ms(microseconds: int) -> str:
+    return f"{microseconds / 1000:,.1f}"
+
+
+def times_to_json(times: Sequence[DeploymentTimes]) -> list[dict[str, object]]:
+    """The same for programs, in microseconds."""
+    return [
+        {"deployment": each.name, "iteration": each.parts.iteration, **each.parts.named}
+        for each in times
+    ]
+
+
+def own_rows(own: OwnRun, found: ClusterPlan | NoClusterPlan, mfu: float) -> list[tuple[str, str]]:
+    """What one's own configuration takes beside the plan, and what to change.
+
+    One that is no candidate may be shorter than the plan: nothing is to change then.
+    """
+    outside = f" (outside of what was planned: {own.reason})" if own.reason else ""
+    rows = [
+        ("yours", f"{own.combination}, {own.candidate}{outside}"),
+        ("its iteration", f"{own.iteration:,} us, {100 * mfu:.1f} % MFU"),
+    ]
+    if not isinstance(found, ClusterPlan) or found.value > own.iteration:
+        return rows
+    less = 100 * (1 - found.value / own.iteration)
+    return [
+        *rows,
+        ("the plan takes", f"{less:.1f} % less" if less else "as much"),
+        ("to change", ", ".join(_changes(own, found)) or "nothing: it is the plan"),
+    ]
+
+
+def refused_rows(why: NotLegalRun) -> list[tuple[str, str]]:
+    """That one's own configuration is none."""
+    return [("yours", f"not legal: {str(why).removeprefix('yours ')}")]
+
+
+def own_to_json(own: OwnRun, found: ClusterPlan, mfu: float) -> dict[str, object]:
+    """The same for programs."""
+    change = _changes(own, found) if found.value <= own.iteration else []
+    return {**own.to_json(), "mfu": round(mfu, 4), "change": change}
+
+
+def _changes(own: OwnRun, found: ClusterPlan) -> list[str]:
+    return changed(own, found.winner.combination, found.plan.winner.candidate)
+
+
+def _less(best: int, other: int) -> str:
+    return f"{100 * (best - other) / best:.2g} %"
+
+
+def restriction_rows(of: Restriction | None, best: int) -> list[tuple[str, str]]:
+    """What it costs that the plan is for one framework; ``best`` is the plan's iteration."""
+    if of is None:
+        return []
+    told = f"{of.framework}; {of.left_out:,} deployments that it does not run are left out"
+    cost = "nothing that was found"
+    if of.value is not None and of.value < best:
+        cost = f"{_less(best, of.value)}: {of.value:,} us as {of.run}"
+    most = f"at most {_less(best, of.bound)} less without it"
+    return [
+        ("planned for", told),
+        ("cost of this restriction", f"{cost}; {most}"),
+        ("lower bound without it", f"{ticks(of.bound, UNIT)} ({of.bounded})"),
+    ]
+
+
+def restriction_to_json(of: Restriction) -> dict[str, object]:
+    """The same for programs."""
+    return {
+        "name": of.framework,
+        "left_out": of.left_out,
+        "unrestricted": of.value,
+        "run": of.run,
+        "lower_bound": of.bound,
+        "lower_bound_of": of.bounded,
     }

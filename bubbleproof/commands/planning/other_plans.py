@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol, cast
 
-from bubbleproof.commands.planning.plan_results import AnyPlan
 from bubbleproof.costs.combinations import AnyCount
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners import Plan, PlanOptions
 from bubbleproof.planners.cluster_planned import ClusterPlan
+from bubbleproof.planners.jitter import AnyPlan
 from bubbleproof.planners.known_schedules import KnownSchedule
 from bubbleproof.report.page import ScheduleSection
 from bubbleproof.wings import PLANNERS, given

@@ -8,11 +8,13 @@ reads. With ``--paper`` what a paper's planner would run is among the candidates
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from threading import Event, Thread
 
-from bubbleproof.commands.heartbeat import heartbeat
-from bubbleproof.commands.inputs import require_problem_file
 from bubbleproof.commands.options.shared_options import (
     PlanRequest,
     SearchLimits,
@@ -25,15 +27,13 @@ from bubbleproof.commands.planning.cluster_answer import ClusterQuestion
 from bubbleproof.commands.planning.plan_answer import AskedPlan, FoundAnswer, PlanAnswer
 from bubbleproof.commands.planning.problem_answer import ProblemQuestion
 from bubbleproof.formats.clusters.cluster_toml import is_cluster_file
+from bubbleproof.formats.inputs import require_problem_file
 from bubbleproof.parallel import open_executor
 from bubbleproof.planners import PlanOptions
 
 
 def run_plan(problem: str, request: PlanRequest) -> int:
     """Plan one file, print the answer, and write what is asked for."""
-    certificate = request.certificate
-    if certificate is not None and not certificate.endswith(".json"):
-        raise ValueError(f"the certificate's file must end in .json, got {certificate!r}")
     asked = _question(problem, request)
     options = options_of(request.limits, asked, quiet=request.json)
     with _workers_of(request) as executor, heartbeat(options) as telling:
@@ -90,3 +90,39 @@ def _workers_of(request: PlanRequest) -> AbstractContextManager[Executor | None]
     if address is not None:
         request.leave_out("the workers of a scheduler", "workers")
     return open_executor(request.workers if address is None else None, address=address)
+
+
+SILENCE = 10.0  # seconds without a line, after which one is due
+
+
+@contextmanager
+def heartbeat(options: PlanOptions, silence: float = SILENCE) -> Iterator[PlanOptions]:
+    """The options with a ``tell`` that also says that a search goes on, after ``silence`` seconds
+    without a line; as they are where nothing is told."""
+    tell = options.tell
+    if tell is None:
+        yield options
+        return
+    limit = f"{options.time_limit:g} s" if options.work is None else f"{options.work:g} of work"
+    begun, told, ended = time.monotonic(), Event(), Event()
+
+    def tell_and_note(line: str) -> None:
+        told.set()
+        tell(line)
+
+    def watch() -> None:
+        while not ended.is_set():
+            if told.wait(silence):
+                told.clear()
+            elif not ended.is_set():
+                seconds = time.monotonic() - begun
+                tell(f"{seconds:7.2f} s  searching on, limit {limit}")
+
+    watcher = Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield replace(options, tell=tell_and_note)
+    finally:
+        ended.set()
+        told.set()
+        watcher.join()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Mapping
-from math import inf
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -12,7 +10,7 @@ from bubbleproof.formats.plans.bundle_json import candidate_to_json
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners import CandidateResult, NoPlanFound, Plan, SolvedCandidate
 from bubbleproof.planners.case_proofs import NEVER
-from bubbleproof.planners.jitter import Jitter, jitter, jitter_seconds
+from bubbleproof.planners.jitter import AnyPlan, Jitter, Timed, jitter_seconds
 from bubbleproof.planners.planned import TicksAndMemory, front_of
 from bubbleproof.report.amounts import Scale, ticks
 from bubbleproof.theory.model.actions import Kind
@@ -21,34 +19,9 @@ from bubbleproof.theory.pipelines.choices import Choices
 from bubbleproof.theory.pipelines.choices_aloud import listed_choices
 from bubbleproof.theory.pipelines.shapes.space_scope import scope_of, scope_text
 
-AnyPlan = Plan | NoPlanFound
-Timed = Mapping[str, Jitter]  # by the candidate's text
 COLUMNS = ("candidate", "makespan", "bound", "peak", "expected", "95 %", "status", "why")
-MOST_TIMED = 24  # candidates, the shortest schedules first
-SHARE_TIMED = 0.05  # of the plan's time limit, at least
-MOST_COUNTED = 60.0  # seconds, by their estimate, where no clock is to decide
 MOST_SHOWN = 40  # candidates in a table for people
 WITH_HOSTS = "takes, hosts and NICs included"
-
-
-def timed_candidates(found: AnyPlan, file: ProblemFile, limit: float = inf) -> Timed:
-    """How long the best candidates' schedules take where durations spread as the file says.
-
-    A cost that has more than the makespan is not sampled. Those that a part of the plan's time
-    limit (seconds), or what is left of it, does not suffice for are left out; without a limit the
-    estimates decide.
-    """
-    timed: dict[str, Jitter] = {}
-    estimated = 0.0 if limit == inf else -inf
-    deadline = time.perf_counter() + max(SHARE_TIMED * limit, limit - found.seconds)
-    for one in found.ranked()[:MOST_TIMED]:
-        if isinstance(one, SolvedCandidate) and not one.has_more:
-            needed = jitter_seconds(len(one.schedule), file.spread)
-            estimated += needed
-            if estimated <= MOST_COUNTED and time.perf_counter() + needed <= deadline:
-                problem = one.pipeline.problem()
-                timed[str(one.candidate)] = jitter(problem, one.schedule, file.spread)
-    return timed
 
 
 def ranked(file: ProblemFile, found: AnyPlan, timed: Timed) -> tuple[CandidateResult, ...]:

@@ -17,12 +17,9 @@ from bubbleproof.commands.planning.plan_answer import PlanAnswer, PlanTable
 from bubbleproof.commands.planning.plan_report import plan_report
 from bubbleproof.commands.planning.plan_results import (
     COLUMNS,
-    AnyPlan,
-    Timed,
     candidate_rows,
     plan_to_json,
     summary_rows,
-    timed_candidates,
     value_of,
 )
 from bubbleproof.formats import UnusableInput
@@ -30,6 +27,7 @@ from bubbleproof.formats.plans.bundle_json import write_bundle
 from bubbleproof.formats.plans.plan_folder import planned_file, write_plan_folder
 from bubbleproof.formats.problem_toml import ProblemFile, read_problem
 from bubbleproof.planners import Plan, PlanOptions, plan
+from bubbleproof.planners.jitter import AnyPlan, Timed, timed_candidates
 from bubbleproof.planners.known_schedules import KnownSchedule
 from bubbleproof.planners.outcome import Outcome
 from bubbleproof.solvers import Status
@@ -76,7 +74,7 @@ class ProblemQuestion:
         return self._told(*beside(self.paper, self.file, options, search), options.time_limit)
 
     def _told(self, found: AnyPlan, shown: OtherChoice | None, limit: float) -> PlanAnswer:
-        file, timed = self.file, timed_candidates(found, self.file, limit)
+        file, timed = self.file, timed_candidates(found, self.file.spread, limit)
         candidates = candidate_rows(file, found, timed)
         beside = [] if shown is None else shown.rows(value_of(found), file.pipeline.unit)
         proofs = partial(write_bundle, space=found.space, bundle=found.bundle, name=file.name)

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from bubbleproof.commands.options.shared_options import VerifyRequest
 from bubbleproof.commands.output import HOLDS, UNDECIDED
-from bubbleproof.commands.verify import asked_semantics, print_verdict
-from bubbleproof.formats.plans.plan_folder import read_plan_at
-from bubbleproof.formats.plans.plan_json import PlanFile, is_plan_file
+from bubbleproof.commands.verdicts import asked_semantics, print_verdict
+from bubbleproof.formats.inputs import read_plan_input
+from bubbleproof.formats.plans.plan_json import PlanFile
 from bubbleproof.formats.plans.plan_scope import bound_of_file, plan_question
 from bubbleproof.verify.candidates.plan_verdict import (
     DeploymentsScope,
@@ -32,18 +32,15 @@ from bubbleproof.verify.candidates.plan_verdict import (
 from bubbleproof.verify.every_rule import check_every_rule
 
 
-def is_plan(name: str, certificate: str | None) -> bool:
-    """Whether this names a plan: its file, its folder, or a problem file with a bundle."""
-    return is_plan_file(name) or (Path(name).suffix == ".toml" and certificate is not None)
-
-
 def run_verify_plan(name: str, request: VerifyRequest) -> int:
-    """Verify a plan and perhaps the bundle of its proofs, and print the verdict."""
-    path = Path(name)
+    """Verify a plan and perhaps the bundle of its proofs, and print the verdict.
+
+    ``name`` is its file or its folder; or a problem file, where a bundle is given.
+    """
     request.leave_out("a plan", "coq", "dialect", "workers")
-    if path.suffix == ".toml" and request.certificate is not None:
-        return _verify_bound(path, request.certificate, request)
-    return _verify_file(read_plan_at(path), request)
+    if (plan := read_plan_input([name])) is not None:
+        return _verify_file(plan, request)
+    return _verify_bound(Path(name), request.certificate or "", request)
 
 
 def _verify_bound(path: Path, certificate: str, request: VerifyRequest) -> int:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.replaying.replay_options import ReplayRequest
 from bubbleproof.formats import ScheduleFile
+from bubbleproof.formats.inputs import read_schedule_input
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.theory.families import families, family, parse_parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh

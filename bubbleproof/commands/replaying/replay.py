@@ -20,8 +20,6 @@ from contextlib import contextmanager
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
-from bubbleproof.commands.inputs import read_schedule_input
-from bubbleproof.commands.named_plan import plan_file, planned_of
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, say
 from bubbleproof.commands.replaying.read_sharded import known_pipeline, read_to_replay
 from bubbleproof.commands.replaying.replay_files import (
@@ -34,8 +32,8 @@ from bubbleproof.commands.replaying.replay_options import ModelOptions, ReplayRe
 from bubbleproof.commands.replaying.torch_limits import room_needed, torch_needed
 from bubbleproof.facts import rows
 from bubbleproof.formats import ScheduleFile
-from bubbleproof.formats.plans.plan_folder import read_plan_at
-from bubbleproof.hand_over.handed import PlannedModel
+from bubbleproof.formats.inputs import read_plan_input, read_schedule_input
+from bubbleproof.hand_over.handed import PlannedModel, planned_of
 from bubbleproof.reference_exec.drivers.gloo_server import (
     FIRST_OPTIMIZER,
     start_server,
@@ -53,11 +51,11 @@ _SIZES = ("model", "hidden", "layers", "heads", "kv_heads", "vocabulary", "tied"
 
 def with_planned_model(request: ReplayRequest) -> ReplayRequest:
     """The request with the plan's model, where it names a plan of one and asks for no other."""
-    path = plan_file(request.schedule)
+    plan = read_plan_input(request.schedule)
     usual = ModelOptions()
-    if path is None or any(getattr(request.model, n) != getattr(usual, n) for n in _SIZES):
+    if plan is None or any(getattr(request.model, n) != getattr(usual, n) for n in _SIZES):
         return request
-    planned = planned_of(read_plan_at(path))
+    planned = planned_of(plan)
     if planned is None:
         return request
     small = scaled(planned, request.model)

@@ -13,7 +13,7 @@ from typer import Option
 
 from bubbleproof.commands.options.option_groups import OptionGroup
 from bubbleproof.commands.options.shared_options import Dialect, Json, Words
-from bubbleproof.commands.options.target_marks import Target
+from bubbleproof.commands.options.targets import Target
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.models.model_spec import ModelSpec

@@ -17,7 +17,8 @@ from bubbleproof.commands.serving.offered_schedules import OfferedSchedule, reti
 from bubbleproof.commands.serving.pipeline_changes import ChangesLayout, require_shown
 from bubbleproof.commands.serving.view_request import CapacityLayout, ViewRequest
 from bubbleproof.commands.show import page_of, standstill_of
-from bubbleproof.formats import ScheduleFile, write_schedule, write_table, write_trace
+from bubbleproof.formats import ScheduleFile, write_table
+from bubbleproof.formats.format_table import written
 from bubbleproof.formats.held.held_orders import orders_file
 from bubbleproof.report.headline import headline
 from bubbleproof.report.page import ComparisonRow, render
@@ -56,13 +57,12 @@ class JudgedView:
             return render(report).encode()
         with TemporaryDirectory() as folder:
             path = Path(folder) / name
-            if name == "schedule.json":
-                write_schedule(path, self.given)
-            elif name == "schedule.csv":
+            known = written()[name.removeprefix("schedule")]
+            if known.dialects:
                 program = self.given.compute
                 write_table(path, program, problem=self.given.problem, communication=False)
             else:
-                write_trace(path, self.given.problem, self.given.timed())
+                known.write(path, self.given)
             return path.read_bytes()
 
 

@@ -9,13 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import ClassVar, Self
 
-from bubbleproof.commands.inputs import read_schedule_input
-from bubbleproof.commands.serving.pipeline_changes import ChangesLayout, changed
+from bubbleproof.commands.serving.pipeline_changes import ChangesLayout, changed, numbers
+from bubbleproof.commands.serving.view_request import FileRequest
 from bubbleproof.formats import ScheduleFile, read_problem
+from bubbleproof.formats.format_table import Holds, endings
+from bubbleproof.formats.inputs import read_schedule_input
+from bubbleproof.formats.printable import on_one_line
 from bubbleproof.formats.timed_table import timed
-from bubbleproof.theory.families import families, family
+from bubbleproof.theory.families import (
+    Family,
+    FamilyParameters,
+    families,
+    family,
+    parse_parameters,
+)
+from bubbleproof.theory.families.parameters import SEQUENCES
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.programs.messages_in_programs import with_messages_in_order
@@ -99,7 +111,7 @@ def offered_schedules(words: Sequence[str], dialect: str | None = None) -> list[
 
     Raises ``ValueError`` in one line for words that name none.
     """
-    if not words[0].lower().endswith(".toml"):
+    if not words[0].lower().endswith(endings(Holds.PROBLEM)):
         return [OfferedFile(given=read_schedule_input(words, dialect=dialect))]
     if len(words) > 1:
         raise ValueError(f"expected nothing after the problem {words[0]}, got {words[1]!r}")
@@ -121,3 +133,67 @@ def _badness(given: ScheduleFile) -> tuple[bool, int]:
         return True, 0
     is_right = check_every_rule(given.to_judge).ok
     return not is_right, measure(given.problem, given.schedule).makespan
+
+
+def opened_schedules(asked: FileRequest) -> list[OfferedSchedule]:
+    """What the file offers, under the name that the reader gave it.
+
+    Raises ``ValueError`` in one line that names the file for what is no schedule and no problem.
+    """
+    name = on_one_line(asked.name)
+    ending = Path(name).suffix.lower()
+    if ending not in (known := endings(Holds.SCHEDULE, Holds.PROBLEM)):
+        raise ValueError(f"{name}: expected a file ending in {' '.join(known)}")
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"opened{ending}"
+        path.write_text(asked.text, encoding="utf-8", newline="")
+        try:
+            found = offered_schedules([str(path)])
+        except ValueError as error:
+            raise ValueError(str(error).replace(str(path), name)) from None
+    stem = Path(name).stem
+    return [one.renamed(stem if one.name == "opened" else f"{stem}: {one.name}") for one in found]
+
+
+_SHORT = ("v", "s", "f", "R", *SEQUENCES)  # in the order in which a page shows them
+
+
+def controls(words: Sequence[str], offered: Sequence[OfferedSchedule]) -> dict[str, object]:
+    """What the page may be asked for, and what it begins with (JSON)."""
+    is_family = words[0] in families()
+    first = parse_parameters(words[1:]) if is_family else FamilyParameters(p=4, m=8)
+    return {
+        "families": {
+            name: {"fields": _fields(family), "values": _values(family, first)}
+            for name, family in families().items()
+        },
+        "family": words[0] if is_family else None,
+        "given": [] if is_family else [offer(each) for each in offered],
+    }
+
+
+def offer(each: OfferedSchedule) -> dict[str, object]:
+    """A schedule that may be asked for: its name, and the numbers that may be changed."""
+    pipeline = each.pipeline
+    shown = {} if pipeline is None else numbers(pipeline, with_shape=each.has_shape)
+    return {"name": each.name, "numbers": shown}
+
+
+def _fields(family: Family) -> list[str]:
+    ticks = ("tF", "tI", "tW") if family.is_split else ("tF", "tB")
+    return ["p", "m", *(name for name in _SHORT if name in family.options), *ticks]
+
+
+def _values(family: Family, first: FamilyParameters) -> dict[str, str]:
+    """The first parameters as far as the family takes them; what is left out is its own."""
+    found = {"p": first.p, "m": first.m, "tF": first.tF}
+    if family.is_split:
+        found["tI"], found["tW"] = first.split_ticks if first.tB is None else (1, 1)
+    else:
+        found["tB"] = first.full_ticks
+    words = {name: str(value) for name, value in found.items()}
+    for name in family.options:
+        value = getattr(first, name)
+        if value is not None:
+            words[name] = ",".join(map(str, value)) if name in SEQUENCES else str(value)
+    return words

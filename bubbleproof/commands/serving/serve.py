@@ -12,9 +12,8 @@ from urllib.parse import quote
 
 from bubbleproof.commands.output import refuse
 from bubbleproof.commands.serving.local_server import LocalServer
-from bubbleproof.commands.serving.offered_schedules import offered_schedules
+from bubbleproof.commands.serving.offered_schedules import controls, offered_schedules
 from bubbleproof.commands.serving.request_guard import RequestGuard
-from bubbleproof.commands.serving.served_controls import controls
 from bubbleproof.commands.serving.served_views import ServedViews
 from bubbleproof.commands.serving.server_answers import PERFETTO, ServerAnswers
 from bubbleproof.report.served.served_page import framed_page, served_page

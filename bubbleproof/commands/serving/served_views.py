@@ -6,20 +6,27 @@ while its files may still be fetched: the last ``KEPT``. What is opened is offer
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from threading import Lock
+from threading import Event, Lock, Thread
 
-from bubbleproof.commands.serving.judged_view import JudgedView, asked_schedule, judged_view
-from bubbleproof.commands.serving.offered_schedules import OfferedSchedule
-from bubbleproof.commands.serving.opened_file import opened_schedules
-from bubbleproof.commands.serving.served_controls import offer
-from bubbleproof.commands.serving.solving_job import SolvingJob
+from bubbleproof.commands.serving.judged_view import (
+    JudgedView,
+    asked_schedule,
+    judged_view,
+    order_texts,
+)
+from bubbleproof.commands.serving.offered_schedules import OfferedSchedule, offer, opened_schedules
 from bubbleproof.commands.serving.view_request import (
     FileRequest,
     SolveRequest,
     ViewRequest,
     read_request,
 )
+from bubbleproof.formats import ScheduleFile
+from bubbleproof.solvers.options import SolveOptions
+from bubbleproof.solvers.result import Result
+from bubbleproof.solvers.solving import solve
 
 KEPT = 16
 MOST_OFFERED = 200
@@ -82,3 +89,52 @@ class ServedViews:
             return {}
         self._job.stop()
         return self._job.told()
+
+
+class SolvingJob:
+    """One search: begun when it is made, ended by its limit or by ``stop``."""
+
+    def __init__(self, given: ScheduleFile, seconds: int) -> None:
+        self._given, self._began = given, time.monotonic()
+        self._stop = Event()
+        self._told: dict[str, object] = {"best": None, "bound": 0}
+        options = SolveOptions(time_limit=seconds, progress=self._note, stop=self._stop)
+        self._thread = Thread(target=self._run, args=(options,), daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the search with what it has."""
+        self._stop.set()
+
+    def told(self) -> dict[str, object]:
+        """How far it is: ``running``, seconds, best makespan and bound; at the end its orders."""
+        running = self._thread.is_alive()  # before what it says last
+        return {"seconds": self._seconds(), **self._told, "running": running}
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Until it has ended."""
+        self._thread.join(seconds)
+
+    def _seconds(self) -> float:
+        return round(time.monotonic() - self._began, 1)
+
+    def _note(self, who: str, best: int | None, bound: int, seconds: float) -> None:
+        self._told = {"who": who, "best": best, "bound": bound, "since": round(seconds, 1)}
+
+    def _run(self, options: SolveOptions) -> None:
+        given = self._given
+        try:
+            found = solve(given.problem, options, [("these orders", given.compute)])
+        except (ValueError, OverflowError, MemoryError) as error:
+            line = " ".join(str(error).split()) or "more than the memory here"
+            self._told = {**self._told, "said": line, "orders": None}
+            return
+        self._told = self._ended(found)
+
+    def _ended(self, found: Result) -> dict[str, object]:
+        ends = {"best": found.makespan, "bound": found.best_bound, "seconds": self._seconds()}
+        said = f"{found.statement}. {found.reason}".rstrip(". ")
+        if found.schedule is None:
+            return {**ends, "said": said, "orders": None}
+        made = ScheduleFile.of(self._given.problem, found.schedule, pipeline=self._given.pipeline)
+        return {**ends, "said": said, "orders": order_texts(made)}

@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from bubbleproof.commands.inputs import DIALECTS, read_schedule_input
 from bubbleproof.commands.output import status_of, verdict_to_json
-from bubbleproof.commands.verifying.table_places import TablePlace, place_at, table_places
 from bubbleproof.formats.errors import UnusableInput
+from bubbleproof.formats.format_table import format_of
+from bubbleproof.formats.inputs import read_schedule_input
+from bubbleproof.formats.table_places import TablePlace, place_at
 from bubbleproof.verify import Semantics, Verdict
 from bubbleproof.verify.every_rule import check_every_rule
 
@@ -112,9 +113,8 @@ def _troubles(verdict: Verdict, places: dict[str, TablePlace]) -> tuple[Trouble,
 
 def _places(asked: FileQuestion) -> dict[str, TablePlace]:
     """Where the actions of a table stand; nothing of what is none."""
-    if not asked.words[0].lower().endswith(".csv"):
-        return {}
-    return table_places(asked.words[0], DIALECTS[asked.dialect])
+    known = format_of(asked.words[0]) if len(asked.words) == 1 else None
+    return {} if known is None else known.placed(asked.words[0], asked.dialect)
 
 
 def _named(asked: FileQuestion, error: Exception) -> TablePlace | None:

@@ -9,17 +9,19 @@ schedule too; with ``--json`` ``ok`` is of all, and ``schedules`` holds the obje
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from bubbleproof.commands.options.shared_options import VerifyRequest
 from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import print_json, print_table, print_text
-from bubbleproof.commands.verify import asked_semantics
+from bubbleproof.commands.verdicts import asked_semantics
 from bubbleproof.commands.verifying.judged_file import FileQuestion, JudgedFile, judge
-from bubbleproof.commands.verifying.junit_xml import junit
-from bubbleproof.commands.verifying.sarif import sarif
-from bubbleproof.commands.verifying.schedule_words import schedules_of
+from bubbleproof.commands.verifying.verdict_files import junit, sarif
+from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.files import write_text
+from bubbleproof.formats.format_table import Holds, endings, file_within, format_of, has_dialects
+from bubbleproof.formats.inputs import is_schedule_file
 from bubbleproof.parallel import open_executor, run_all
 from bubbleproof.version import package_version
 
@@ -36,7 +38,7 @@ def run_verify_many(words: Sequence[str], request: VerifyRequest) -> int:
             words=tuple(each), semantics=semantics, problem=request.problem, dialect=dialect
         )
         for each in schedules_of(words)
-        for dialect in [request.dialect if each[0].lower().endswith(".csv") else None]
+        for dialect in [request.dialect if has_dialects(each[0]) else None]
     ]
     if all(each.dialect is None for each in questions):
         request.leave_out("schedules of which none is a table (.csv)", "dialect")
@@ -49,6 +51,31 @@ def run_verify_many(words: Sequence[str], request: VerifyRequest) -> int:
     else:
         _print(judged)
     return status
+
+
+def schedules_of(words: Sequence[str]) -> list[list[str]]:
+    """The words of each schedule: a file each, those of folders, or one family's.
+
+    Raises ``UnusableInput`` for a folder without any.
+    """
+    if not is_schedule_file(words[0]):
+        return [list(words)]
+    found = [[name] for word in words for name in _files_of(word)]
+    if not found:
+        expected = "a table (.csv) or a schedule (.json) in it or below"
+        raise UnusableInput("", expected, "none", words[0])
+    return found
+
+
+def _files_of(word: str) -> Iterator[str]:
+    if not file_within(word).is_dir():
+        yield word
+        return
+    for path in sorted(Path(word).rglob("*")):
+        if path.is_file() and path.name.lower().endswith(endings(Holds.SCHEDULE)):
+            known = format_of(path, is_sure=True)
+            if known is not None and known.holds is Holds.SCHEDULE:
+                yield str(path)
 
 
 def _write(judged: Sequence[JudgedFile], request: VerifyRequest) -> None:

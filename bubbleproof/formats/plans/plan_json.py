@@ -23,7 +23,6 @@ candidate with nothing open.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -108,17 +107,6 @@ def write_plan(path: FilePath, plan: PlanFile) -> None:
         if plan.others:
             content["others"] = {each: pipeline_to_json(other) for each, other in plan.others}
         write_text(path, render_json(content, table_keys=TABLES))
-
-
-def is_plan_file(path: FilePath) -> bool:
-    """Whether this is a folder, taken for a plan's, or a JSON file that says to be a plan."""
-    where = Path(path)
-    if where.is_dir():
-        return True
-    if where.suffix != ".json" or not where.is_file():
-        return False
-    with where.open(encoding="utf-8", errors="replace") as file:
-        return f'"{FORMAT}"' in file.read(200)
 
 
 def read_plan(path: FilePath) -> PlanFile:

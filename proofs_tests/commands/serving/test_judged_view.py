@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.serving.judged_view import FILES, JudgedView, judged_view
-from bubbleproof.commands.serving.offered_schedules import OfferedFile, offered_schedules
-from bubbleproof.commands.serving.served_controls import controls
+from bubbleproof.commands.serving.offered_schedules import OfferedFile, controls, offered_schedules
 from bubbleproof.commands.serving.view_request import SolveRequest, ViewRequest, read_request
+from bubbleproof.formats.inputs import read_schedule_input
 from bubbleproof.theory.families import families
 from bubbleproof.verify.every_rule import check_every_rule
 

@@ -1,4 +1,4 @@
-"""``plan`` at the door (``import bubbleproof as bp``)."""
+"""The searches at the door (``import bubbleproof as bp``): ``solve``, ``pareto`` and ``plan``."""
 
 from __future__ import annotations
 
@@ -8,16 +8,137 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from bubbleproof.arguments import path_text, seconds_and_work, size, whole, wrong
-from bubbleproof.door_calls import door_function
+from bubbleproof.arguments import (
+    door_function,
+    number,
+    path_text,
+    seconds_and_work,
+    size,
+    whole,
+    wrong,
+)
+from bubbleproof.door_given import stated
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 if TYPE_CHECKING:
+    from bubbleproof.door_given import GivenProblem
     from bubbleproof.planners import NoPlanFound, Plan, PlanOptions
     from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
     from bubbleproof.planners.planned import PlanSource
+    from bubbleproof.solvers.pareto_front import Front
+    from bubbleproof.solvers.result import Result
+    from bubbleproof.theory.model.schedule import Program
 
 PlanItem = TypeVar("PlanItem")
+
+
+@door_function
+def solve(
+    problem: GivenProblem,
+    *,
+    objective: str = "makespan",
+    within: int | None = None,
+    time_limit: float | None = None,
+    work: float | None = None,
+    engine: str = "auto",
+    certified: bool = False,
+    threads: int = 2,
+    seed: int = 1,
+    memory: int | str | None = None,
+) -> Result:
+    """The best schedule of a problem, and how good it is.
+
+    Parameters
+    ----------
+    problem
+        A ``Pipeline``, whose published orders are tried first, or a ``Problem``; or the path of a
+        problem file (.toml), or what ``read`` gives for it.
+    objective
+        ``makespan``, ``span_idle``, ``makespan-then-peak`` or ``peak``.
+    within
+        The largest value wanted, in ticks (for ``peak``: the largest makespan).
+    time_limit
+        Seconds, by default 60, and no limit beside ``work``; a time-out is never called infeasible.
+    work
+        Units of work of about a second each, in place of seconds: the result repeats exactly.
+    engine
+        ``auto``, ``cpsat``, ``pulp``, ``z3`` or ``sat``.
+    certified
+        Spend the time limit on a certificate where an engine's word is all there is.
+    threads, seed
+        Of the engine.
+    memory
+        What an engine may take: bytes, or a text such as ``"4 GiB"``. One that needs more is lost,
+        which ``losses`` of the result tell.
+
+    Returns
+    -------
+    Result
+        Status, schedule, lower bound (ticks) and what proves it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what is no problem, or for an option of another type or out of range.
+    """
+    from bubbleproof.formats.values import bytes_of
+    from bubbleproof.solvers import SolveOptions
+    from bubbleproof.solvers import solve as search
+    from bubbleproof.solvers.options import goal
+
+    given, pipeline = stated(problem, asker="solve")
+    if not isinstance(certified, bool):
+        raise wrong(certified, "certified", "true or false", asker="solve")
+    seconds, units = seconds_and_work(time_limit, work, asker="solve")
+    options = SolveOptions(
+        engine=engine,
+        objective=goal(objective),
+        within=None if within is None else whole(within, "within", asker="solve"),
+        time_limit=seconds,
+        work=units,
+        seed=whole(seed, "seed", asker="solve"),
+        threads=whole(threads, "threads", asker="solve"),
+        certified=certified,
+        memory=size(memory, "memory", bytes_of, asker="solve"),
+    )
+    return search(given, options, _published(pipeline))
+
+
+@door_function
+def pareto(problem: GivenProblem, *, time_limit: float = 60.0) -> Front:
+    """Every trade of makespan against peak memory that no other beats in both.
+
+    Parameters
+    ----------
+    problem
+        As ``solve`` takes it.
+    time_limit
+        Seconds for each point.
+
+    Returns
+    -------
+    Front
+        ``points`` from the least peak (memory units) to the least makespan (ticks), a ``Result``
+        each, and whether the front is proved to be whole.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what is no problem, or for a time limit that is none.
+    """
+    from bubbleproof.solvers import SolveOptions
+    from bubbleproof.solvers.pareto_front import pareto as search
+
+    given, pipeline = stated(problem, asker="pareto")
+    options = SolveOptions(time_limit=number(time_limit, "time_limit", asker="pareto"))
+    return search(given, options, _published(pipeline))
+
+
+def _published(pipeline: Pipeline | None) -> list[tuple[str, Program]]:
+    """The published orders to begin from; none for a problem built by hand."""
+    from bubbleproof.solvers.shortening.known_orders import known_orders
+
+    return [] if pipeline is None else known_orders(pipeline)
 
 
 @door_function

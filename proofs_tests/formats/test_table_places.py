@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bubbleproof.commands.verifying.table_places import TablePlace, place_at, table_places
+from bubbleproof.formats.table_places import TablePlace, place_at, table_places
 
 # Row 1 has an idle second cell and a blank before 0B0; row 2 a collective in its first cell.
 TABLE = "0F0,, 0B0\n1UNSHARD,1F0,1B0\n"

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bubbleproof.commands.planning.own_run import OwnRun, own_run
 from bubbleproof.costs.combinations import CombinationCosts, combinations, legal
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
 from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
@@ -19,9 +18,9 @@ from bubbleproof.formats.clusters.framework_choices import ANY
 from bubbleproof.planners.cluster_planned import ClusterPlan
 from bubbleproof.planners.deployment_search import DeploymentSearch, floor_of
 from bubbleproof.planners.deployment_standing import DeploymentStanding
+from bubbleproof.planners.own_run import OwnRun, own_run
 from bubbleproof.planners.planned import PlanOptions
 from bubbleproof.planners.search_budget import SearchBudget
-from bubbleproof.report.amounts import ticks
 from bubbleproof.theory.families import families
 
 SHARE = 0.15  # of the plan's time, or work
@@ -48,34 +47,6 @@ class Restriction:
     def bounded(self) -> str:
         """What the bound is of, in words."""
         return f"any framework: any order and any cut of these {self.deployments:,} deployments"
-
-    def rows(self, best: int) -> list[tuple[str, str]]:
-        """The lines of an answer; ``best`` is the plan's iteration."""
-        told = f"{self.framework}; {self.left_out:,} deployments that it does not run are left out"
-        cost = "nothing that was found"
-        if self.value is not None and self.value < best:
-            cost = f"{_less(best, self.value)}: {self.value:,} us as {self.run}"
-        most = f"at most {_less(best, self.bound)} less without it"
-        return [
-            ("planned for", told),
-            ("cost of this restriction", f"{cost}; {most}"),
-            ("lower bound without it", f"{ticks(self.bound, 'us')} ({self.bounded})"),
-        ]
-
-    def to_json(self) -> dict[str, object]:
-        """The same for programs."""
-        return {
-            "name": self.framework,
-            "left_out": self.left_out,
-            "unrestricted": self.value,
-            "run": self.run,
-            "lower_bound": self.bound,
-            "lower_bound_of": self.bounded,
-        }
-
-
-def _less(best: int, other: int) -> str:
-    return f"{100 * (best - other) / best:.2g} %"
 
 
 def restriction_of(
