@@ -168,7 +168,7 @@ def test_a_checkout_that_nobody_installed_says_how_wings_are_found(
         ("door_papers", "papers.door_papers"),
         ("commands.papers", "papers.commands"),
         ("commands.papers.claims", "papers.commands"),
-        ("papers.bpipe.node_places", "papers.bpipe.node_places"),
+        ("theory.pipelines.shapes.node_places", "papers.bpipe.node_places"),
     ],
 )
 def test_a_former_name_says_where_the_module_is(old: str, new: str) -> None:
