@@ -37,6 +37,7 @@ MEANT: tuple[str, ...] = (
     "measure of adapipe, hanayo, svpp, svpp-w --json: a note says what is not their source's",
     "claims --paper field --json: readings of V-Half, V-Min and ZB-V are of the published orders",
     "claims of MEPipe 7.5, PipeMesh IV-B and Algorithm 1, T-Pipe Appendix C, Figure 11: readings",
+    "claims of BPipe and MEPipe: those alone that our code computes; of the field: their cases",
     "plan --paper tpipe --json: the note has the two sides of Equation 6",
     "solve with choices: a bound by cases no longer says 'whatever is chosen', its scope does",
 )

@@ -15,9 +15,9 @@ from bubbleproof.papers.claims.any_order import least_idle_ratio
 from bubbleproof.papers.claims.claim import PaperClaim, read_as, reading, stated
 from bubbleproof.papers.claims.domain import (
     RANKS,
+    SMALL_RANKS,
     Choice,
     Domain,
-    Params,
     Ratios,
     domain,
     ratios_text,
@@ -33,7 +33,7 @@ from bubbleproof.papers.claims.reading import EQUAL_TICKS, TWICE, Premise
 
 CHIMERA = "Chimera (SC 2021) section 3"
 DEEPSEEK = "DeepSeek-V3 technical report section 3.2.1"
-FEW_EVEN, EVERY_EVEN = (2, 4, 6, 8, 12, 16), range(2, 17, 2)
+FEW_EVEN, EVERY_EVEN = (2, 4, 6, 8), range(2, 17, 2)
 EQUAL, DOUBLE = ((1, 1),), ((1, 2),)
 
 
@@ -41,8 +41,7 @@ def _units(ratios: Ratios, every: str = "", **rank: Choice) -> Domain:
     """Even p and the m <= 4p that p divides, ticks of the ratios; every rank r where asked for."""
     rest = f"m a multiple of p up to 4p; {ratios_text(ratios)}{every}"
     columns: dict[str, Choice] = {"p": FEW_EVEN, "m": "(p, 2*p, 3*p, 4*p)", **rank, "tF_tB": ratios}
-    few = domain(f"even p <= 8, 12, 16; {rest}", columns)
-    return few.widened(f"even p <= 16; {rest}", p=EVERY_EVEN)
+    return domain(f"even p <= 8; {rest}", columns).widened(f"even p <= 16; {rest}", p=EVERY_EVEN)
 
 
 ORDERS = domain(
@@ -91,25 +90,14 @@ _CHIMERA: tuple[PaperClaim, ...] = (
 
 def _dual(name: str, relation: str, where: str) -> Domain:
     """The durations that ``where`` accepts on the p and m that the family takes, m <= 4p."""
-    if name == "dualpipe":
-        few, every, of_p, even, step = FEW_EVEN[:5], EVERY_EVEN, "even p", ", even m", 2
-    else:
-        few, every, of_p, even, step = (2, 3, 4, 5, 8), RANKS, "2 <= p", "", 1
-    ticks = f"tF in 1 2 3, tI in 1 2 3, tW in 0 1 3; {relation}"
-
-    def near(at: Params) -> list[int]:
-        p = at["p"]
-        return [m for m in range(2 * p, 4 * p + 1, step) if p <= 4 or m % p <= 2]
-
+    is_two = name == "dualpipe"
+    few, every, step = (FEW_EVEN, EVERY_EVEN, 2) if is_two else (SMALL_RANKS, RANKS, 1)
+    rest = f"2p <= m <= 4p{', even m' if is_two else ''}; tF in 1 2 3, tI in 1 2 3, tW in 0 1 3; "
     return domain(
-        f"p in {' '.join(map(str, few))}; 2p <= m <= 4p{even} (from p = 5 on only m within 2 "
-        f"above a multiple of p); {ticks}",
-        p=few, m=near, tF=(1, 2, 3), tI=(1, 2, 3), tW=(0, 1, 3), where=where,
-    ).widened(
-        f"{of_p} <= 16; 2p <= m <= 4p{even}, which is all that the schedule takes of m <= 4p; "
-        f"{ticks}",
-        p=every, m=f"range(2*p, 4*p + 1, {step})",
-    )  # fmt: skip
+        f"{'even p' if is_two else 'p'} <= {few[-1]}; {rest}{relation}",
+        p=few, m=f"range(2*p, 4*p + 1, {step})", tF=(1, 2, 3), tI=(1, 2, 3), tW=(0, 1, 3),
+        where=where,
+    ).widened(f"{'even p' if is_two else 'p'} <= 16; {rest}{relation}", p=every)  # fmt: skip
 
 
 def _dual_claims(

@@ -9,15 +9,10 @@ With m < p the last stage, p v - 1, waits for p v - 1 forwards, runs m forwards 
 p v - 1 backwards follow: no order takes less than (pv + m-1)(tF + tB), an idle_over_work of
 (pv + m-1 - mv)/(mv), and both take no more.
 
-``shapes`` makes the cases of these and of the zero-bubble family's claims: up to ``EVERY_M`` ranks
-every m <= 4p is looked at, beyond it those around the multiples of p; an audit looks at every m on
-every p up to 16.
+``shapes`` makes the cases of these and of the zero-bubble family's claims.
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from itertools import product
 
 from bubbleproof.papers.claims.any_order import least, least_idle_over_work
 from bubbleproof.papers.claims.claim import PaperClaim, read_as, reading, stated
@@ -26,15 +21,12 @@ from bubbleproof.papers.claims.domain import (
     EVERY,
     RANKS,
     RATIOS,
-    CaseValues,
-    Condition,
     Counts,
     Domain,
-    Words,
+    Ranges,
+    Ratios,
     domain,
-    is_any,
     scope,
-    worded,
 )
 from bubbleproof.papers.claims.measured_pipelines import (
     idle_over_work,
@@ -46,88 +38,42 @@ from bubbleproof.papers.claims.measured_pipelines import (
 )
 from bubbleproof.papers.claims.reading import UP_TO, Premise
 
-SOME_RANKS = (2, 3, 4, 5, 6, 7, 8, 11, 16)
-FEWER_RANKS = (2, 3, 4, 5, 6, 7, 8, 16)
-SEVERAL_CHUNKS = (2, 3, 4)
-EVERY_M = 5
-FULL = ("tF", "tB")
-FULL_TICKS = ((1, 1), (1, 2), (2, 1), (3, 5))
-
-
-def is_looked_at(p: int, m: int) -> bool:
-    """m <= 4p; beyond ``EVERY_M`` ranks only m within 1 of a multiple of p, and m <= 2."""
-    return m <= 4 * p and (p <= EVERY_M or m <= 2 or m % p in (0, 1, p - 1))
-
-
-NEAR = Counts(
-    text="m <= 4p (from p = 6 on only m <= 2 and m within 1 of a multiple of p)",
-    of=lambda p: (m for m in range(1, 4 * p + 1) if is_looked_at(p, m)),
-)
+CHUNKED_BY = ((2, 3, 4), (2, 3, 4))
+FEW_RANKS = (range(2, 9), RANKS)
 
 
 def shapes(
     condition: str = "any durations",
-    where: Condition | str = is_any,
-    *,
-    ranks: Sequence[int] = SOME_RANKS,
-    names: Sequence[str] = FULL,
-    ticks: Sequence[CaseValues] = FULL_TICKS,
-    wide_ticks: Sequence[CaseValues] = RATIOS,
-    **others: Sequence[int],
+    where: str = "True",
+    ratios: Ratios = RATIOS,
+    ranks: Ranges = FEW_RANKS,
+    **others: Ranges,
 ) -> Domain:
-    """The m looked at on the given ranks, and every m on up to 16, where ``where`` holds.
+    """Every m <= 4p on up to 8 ranks, and in an audit on up to 16, where ``where`` holds.
 
-    Both with all durations and other parameters. The text names all of it and ends with
-    ``condition``, which says in words what ``where`` does.
+    The text ends with ``condition``, which says in words what ``where`` does.
     """
-
-    def parts(ranks: Words, looked_at: Counts, ticks: Sequence[CaseValues]) -> dict[str, Words]:
-        return {
-            "p": ranks,
-            "m": (looked_at.text, lambda at: looked_at.of(at["p"])),
-            **{name: (f"{name} in {_spelled(values)}", values) for name, values in others.items()},
-            "_".join(names): (_spelled_ticks(names, ticks), ticks),
-        }
-
-    few = parts((f"p in {_spelled(ranks)}", ranks), NEAR, ticks)
-    return worded(few, condition, where, parts(("2 <= p <= 16", RANKS), EVERY, wide_ticks))
-
-
-def _spelled_ticks(names: Sequence[str], ticks: Sequence[CaseValues]) -> str:
-    """Each row of ticks, or that each of them runs through the same range."""
-    most = max(map(max, ticks))
-    if len(ticks) > 1 and list(ticks) == list(product(range(1, most + 1), repeat=len(names))):
-        return f"{' '.join(names)} each in 1 to {most}"
-    return f"{' '.join(names)} in {', '.join(map(_spelled, ticks))}"
-
-
-def _spelled(values: Sequence[int]) -> str:
-    return " ".join(map(str, values))
+    return scope(condition, where, ranks=ranks, looked_at=EVERY, ratios=ratios, **others)
 
 
 ANY = shapes()
 OF_RANKS = domain(
-    f"p in {_spelled(SOME_RANKS)}; {NEAR.text}; every rank r",
-    p=SOME_RANKS,
-    m=lambda at: NEAR.of(at["p"]),
-    r="range(p)",
-).widened("2 <= p <= 16; m <= 4p; every rank r", p=RANKS, m="range(1, 4*p + 1)")
+    "2 <= p <= 8; m <= 4p; every rank r", p=range(2, 9), m="range(1, 4*p + 1)", r="range(p)"
+).widened("2 <= p <= 16; m <= 4p; every rank r", p=RANKS)
 
 
 MEGATRON = "Narayanan et al., Megatron-LM (SC 2021)"
 GPIPE = "Huang et al., GPipe (NeurIPS 2019) section 2.3"
 BREADTH = "Lamy-Poirier, Breadth-First Pipeline Parallelism (MLSys 2023)"
 
-CHUNKED = shapes("any m", ranks=FEWER_RANKS, v=SEVERAL_CHUNKS)
-FILLED = shapes("m >= p", "m >= p", ranks=FEWER_RANKS, v=SEVERAL_CHUNKS)
+CHUNKED = shapes("any m", v=CHUNKED_BY)
+FILLED = shapes("m >= p", "m >= p", v=CHUNKED_BY)
 PLAIN_FILLED = shapes("m >= p", "m >= p")
-TWO_GROUPS = shapes(
-    "p divides m, m > p", "m % p == 0 and m > p", ranks=FEWER_RANKS, v=SEVERAL_CHUNKS
-)
+TWO_GROUPS = shapes("p divides m, m > p", "m % p == 0 and m > p", v=CHUNKED_BY)
 FULL_PIPE = Premise(text="m >= p", cases="m >= p")
 GROUPED = Premise(text="p divides m", cases="m % p == 0")
 SEVERAL = Premise(text="p divides m, m > p", cases="m % p == 0 and m > p")
-DIVIDED = shapes("p divides m", "m % p == 0", ranks=FEWER_RANKS, v=SEVERAL_CHUNKS)
+DIVIDED = shapes("p divides m", "m % p == 0", v=CHUNKED_BY)
 ORDERS = domain(
     "p = 2; m <= 3; v in 2 3; tF and tB in 1 2, every order",
     p=(2,), m=(1, 2, 3), v=(2, 3), tF=(1, 2), tB=(1, 2),

@@ -13,33 +13,35 @@ Qi et al., "Pipeline Parallelism with Controllable Memory" (NeurIPS 2024).
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import product
 
 from bubbleproof.papers.claims.claim import PaperClaim, read_as, reading, stated
-from bubbleproof.papers.claims.domain import SMALL_RANKS, CaseValues, Domain, Params
+from bubbleproof.papers.claims.domain import RANKS, SMALL_RANKS, CaseValues, Domain, Params
 from bubbleproof.papers.claims.measured_pipelines import measures, peak, span_idle
 from bubbleproof.papers.claims.reading import LARGE, UP_TO, Exact, NumberOf, Premise
-from bubbleproof.papers.field.field_first import FULL_PIPE, SOME_RANKS, shapes
+from bubbleproof.papers.field.field_first import FULL_PIPE, shapes
 
 ZERO_BUBBLE = "Zero Bubble Pipeline Parallelism (ICLR 2024) section 2.3"
 ZB_V = "Zero Bubble Pipeline Parallelism (extended version), ZB-V"
 CONTROLLABLE = "Pipeline Parallelism with Controllable Memory (NeurIPS 2024) section 3"
-TICKS = list(product((1, 2, 3), repeat=3))
-UNIT = TICKS[:1]
+TICKS, THREE = ("tF", "tI", "tW"), (1, 2, 3)
 
 
-def _split(condition: str, where: str, ticks: list[CaseValues] = TICKS) -> Domain:
-    """Split backwards; unit ticks on more ranks, and an audit of those alone."""
-    ranks, wide = (SOME_RANKS, UNIT) if ticks is UNIT else (SMALL_RANKS, TICKS)
-    names = ("tF", "tI", "tW")
-    return shapes(condition, where, ranks=ranks, names=names, ticks=ticks, wide_ticks=wide)
+def _split(condition: str, where: str, *ticks: CaseValues) -> Domain:
+    """Split backwards: the values of tF, tI and tW, 1 to 3 in an audit and where none are given."""
+    of_each = {name: (few, THREE) for name, few in zip(TICKS, ticks or (THREE,) * 3, strict=True)}
+    return shapes(condition, where, (), (SMALL_RANKS, RANKS), **of_each)
+
+
+def _unit(condition: str, where: str) -> Domain:
+    """The same at tF = tI = tW = 1, on more ranks."""
+    return shapes(condition, where, (), **dict.fromkeys(TICKS, ((1,), (1,))))
 
 
 ANY = _split("any m", "True")
-UNIT_FILLED = _split("m >= p", "m >= p", UNIT)
-UNIT_FULL = _split("m >= 2p-1", "m >= 2*p-1", UNIT)
-UNIT_LONG = _split("m >= 2p", "m >= 2*p", UNIT)
-V_ANY = _split("m >= p", "m >= p", TICKS[:6])
+UNIT_FILLED = _unit("m >= p", "m >= p")
+UNIT_FULL = _unit("m >= 2p-1", "m >= 2*p-1")
+UNIT_LONG = _unit("m >= 2p", "m >= 2*p")
+V_ANY = _split("m >= p", "m >= p", (1,), (1, 2), THREE)
 EVEN = Premise(text="tF = tI = tW", cases="tF == tI == tW")
 TWICE_PIPE = Premise(text="m >= 2p", cases="m >= 2*p")
 LONG_PIPE = Premise(text="m >= 2p-1", cases="m >= 2*p - 1")

@@ -12,7 +12,7 @@ from bubbleproof.papers.claims.claim import PaperClaim
 from bubbleproof.papers.claims.decision import ClaimDecision, ClaimVerdict, decide, decide_reading
 from bubbleproof.papers.claims.measured_pipelines import made, measures
 from bubbleproof.papers.claims.reading import NumberOf
-from bubbleproof.papers.field.field_first import SOME_RANKS, is_looked_at, shapes
+from bubbleproof.papers.field.field_first import shapes
 from bubbleproof.papers.registry import claims
 from bubbleproof.solvers.result import Status
 from bubbleproof.solvers.solving import solve
@@ -137,13 +137,14 @@ def test_zb_h2s_bubble_is_there_without_its_microbatches() -> None:
 
 
 def test_domains_hold_odd_ranks_few_microbatches_and_remainders() -> None:
-    points = shapes().points
-    assert {at["p"] for at in points} == set(SOME_RANKS)
-    assert any(at["m"] < at["p"] and at["p"] % 2 for at in points)
-    assert any(at["m"] > at["p"] > 5 and at["m"] % at["p"] for at in points)
-    assert all(is_looked_at(at["p"], at["m"]) for at in points)
-    assert not is_looked_at(8, 12)
-    assert max(at["m"] for at in points) == 4 * 16
+    found = shapes()
+    for cases, most in ((found, 8), (found.wide, 16)):
+        assert cases is not None
+        points = cases.points
+        assert {at["p"] for at in points} == set(range(2, most + 1))
+        assert any(at["m"] < at["p"] and at["p"] % 2 for at in points)
+        assert any(at["m"] > at["p"] > 5 and at["m"] % at["p"] for at in points)
+        assert max(at["m"] for at in points) == 4 * most
 
 
 @pytest.mark.parametrize("name", ["v-half", "dualpipe", "chimera"])
