@@ -40,6 +40,7 @@ MEANT: tuple[str, ...] = (
     "claims of BPipe and MEPipe: those alone that our code computes; of the field: their cases",
     "plan --paper tpipe --json: the note has the two sides of Equation 6",
     "solve with choices: a bound by cases no longer says 'whatever is chosen', its scope does",
+    "claims --paper pipemesh, tpipe --json: those that are arithmetic on printed numbers went",
 )
 _VOLATILE = {"seconds", "versions", "machine", "elapsed", "cores"}
 # with the spaces around: a column is as wide as the seconds in it

@@ -4,6 +4,14 @@ What becomes of each reading, its smallest counterexample and the number of case
 of ``decide``, however many workers there are and whoever is first: of all failing cases the
 smallest wins. A reading that holds and that a theorem implies is proved once the theorem is proved
 anew.
+
+A *shard* holds cases of some readings of one paper's claims, for one call of a worker. It travels
+to another process, so it names claims by id, readings by name and cases by numbers (readings hold
+functions, which do not travel); workers look claims up by the shard's ``library``, a function that
+is imported by name. A *head* holds the smallest cases of one reading: most of those that fail do so
+there, and are done. The *cells* hold the rest: all cases of a paper that agree in their first two
+parameters (ranks and microbatches for schedules), so that claims that measure the same schedule
+meet in one worker and its caches.
 """
 
 from __future__ import annotations
@@ -12,34 +20,109 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 
-from bubbleproof.papers.audit.shards import (
-    HEAD,
-    LOAD,
-    Failure,
-    Library,
-    ReadingKey,
-    Shard,
-    Slice,
-    SliceOutcome,
-    by_first_two,
-    decide_shard,
-    loads,
-    packed,
-)
 from bubbleproof.papers.claims.claim import PaperClaim
-from bubbleproof.papers.claims.decision import ClaimDecision, ReadingFinding, cases_of
-from bubbleproof.papers.claims.domain import Domain
-from bubbleproof.papers.claims.reading import Reading
-from bubbleproof.papers.claims.standing import EvidenceKind
+from bubbleproof.papers.claims.decision import (
+    CaseOutcome,
+    ClaimDecision,
+    ReadingFinding,
+    cases_of,
+    finding_of,
+    outcome_of,
+)
+from bubbleproof.papers.claims.domain import CaseTable, Domain
 from bubbleproof.papers.theorems import ProofVerdict
 from bubbleproof.papers.theorems.theorem_library import theorems
 from bubbleproof.parallel import run_all
 
+Library = Callable[[], Mapping[str, PaperClaim]]
+ReadingKey = tuple[str, str]  # the id of a claim and the name of one of its readings
+Integers = np.ndarray[tuple[int], np.dtype[np.int64]]
+HEAD = 96  # cases of a head, fewer where their schedules are large
+LOAD = 30_000  # about how many actions the schedules of a shard have in sum
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Slice:
+    """Cases of one reading: ``place[i]`` is where ``rows[i]`` is in the domain, smallest first."""
+
+    key: ReadingKey
+    names: tuple[str, ...]
+    rows: CaseTable
+    place: Integers
+
+    def of(self, places: Integers | slice) -> Slice:
+        """Some of the cases."""
+        return replace(self, rows=self.rows[places], place=self.place[places])
+
+    @property
+    def loads(self) -> Integers:
+        """Estimates: a case costs what p m v s actions cost, or 1 where it has no schedule."""
+        if not {"p", "m"} <= {*self.names}:
+            return np.ones(len(self.rows), dtype=np.int64)
+        sizes = [self.rows[:, self.names.index(name)] for name in "pmvs" if name in self.names]
+        found: Integers = np.prod(np.maximum(sizes, 1), axis=0)
+        return found
+
+    def cells(self) -> Iterator[tuple[tuple[int, ...], Slice]]:
+        """The slice cut by the values of its first two parameters, each part in the same order."""
+        if not len(self.rows):
+            return
+        keys, owner = np.unique(self.rows[:, :2], axis=0, return_inverse=True)
+        order = np.argsort(owner.ravel(), kind="stable")
+        ends = np.cumsum(np.bincount(owner.ravel()))
+        for key, places in zip(keys.tolist(), np.split(order, ends[:-1]), strict=True):
+            yield tuple(key), self.of(places)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Shard:
+    """Work for one call of a worker; ``load`` estimates it, in actions."""
+
+    paper: str
+    library: Library
+    slices: tuple[Slice, ...]
+    load: int
+
+    @property
+    def claims(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(part.key[0] for part in self.slices))
+
+    @property
+    def keys(self) -> tuple[ReadingKey, ...]:
+        return tuple(dict.fromkeys(part.key for part in self.slices))
+
+    def joined(self, other: Shard) -> Shard:
+        """Both of one paper."""
+        return replace(self, slices=self.slices + other.slices, load=self.load + other.load)
+
+
 Advance = Callable[[Shard, int], None]  # a shard that is done, and how many claims are left
 Begin = Callable[[str, int], Advance]  # a stage begins: its name and its load
+Outcomes = Sequence[tuple[ReadingKey, CaseOutcome]]
+
+
+def decide_shard(shard: Shard) -> Outcomes:
+    """What came of every slice, for a worker; an error names the claim and the case.
+
+    Cases are decided in the order of their values, so that those of one shape stand together.
+    """
+    known = _known(shard.library)
+    found = []
+    for part in shard.slices:
+        claim, name = part.key
+        rows = sorted(zip(part.rows.tolist(), part.place.tolist(), strict=True))
+        cases = ((place, dict(zip(part.names, row, strict=True))) for row, place in rows)
+        found.append((part.key, outcome_of(claim, known[claim].reading(name), cases)))
+    return found
+
+
+@cache
+def _known(library: Library) -> Mapping[str, PaperClaim]:
+    return library()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -56,55 +139,58 @@ class Audit:
     is_wide: bool
     limit: int | None = None
     _left: Counter[ReadingKey] | None = None
-    _found: dict[ReadingKey, Failure] = field(default_factory=dict)
-    _refuted: dict[ReadingKey, frozenset[int]] = field(default_factory=dict)
-    _standing: dict[ReadingKey, EvidenceKind] = field(default_factory=dict)
+    _found: dict[ReadingKey, CaseOutcome] = field(default_factory=dict)
 
     def heads(self) -> list[Shard]:
         """One shard per reading, with its smallest cases.
 
         Raises ``ValueError`` when the domain of one has no case.
         """
-        shards = []
-        for claim, key, domain in self._measurable():
-            cases_of(domain, claim.id)
-            head = self._slice(key, domain, slice(0, self._head(key, domain)))
-            shards.append(Shard.of(claim.paper, self.library, [head]))
-        return shards
+        return [self._shard(paper, [head]) for paper, head, _ in self._parts()]
 
     def cells(self) -> list[Shard]:
-        """The cases beyond the heads of the readings that have not failed, the largest first."""
+        """The cases beyond the heads of the readings that have not failed, the largest first.
+
+        Neighbours of one paper are joined up to ``LOAD``, so that none is tiny.
+        """
         cells: dict[tuple[str, tuple[int, ...]], list[Slice]] = defaultdict(list)
-        for claim, key, domain in self._measurable():
-            if key in self._found:
-                continue
-            rest = self._slice(key, domain, slice(self._head(key, domain), None))
-            for cell, part in by_first_two(rest):
-                cells[claim.paper, cell].append(part)
+        for paper, _, rest in self._parts():
+            if not self._has_failed(rest.key):
+                for cell, part in rest.cells():
+                    cells[paper, cell].append(part)
         papers = list(dict.fromkeys(claim.paper for claim in self.chosen.values()))
-        cut = [Shard.of(paper, self.library, parts) for (paper, _), parts in cells.items()]
-        cut.sort(key=lambda shard: (papers.index(shard.paper), -shard.load))
-        shards = list(packed(cut))
+        cut = [self._shard(paper, parts) for (paper, _), parts in cells.items()]
+        shards: list[Shard] = []
+        for shard in sorted(cut, key=lambda each: (papers.index(each.paper), -each.load)):
+            last = shards[-1] if shards else None
+            if last and last.paper == shard.paper and last.load + shard.load <= LOAD:
+                shards[-1] = last.joined(shard)
+            else:
+                shards.append(shard)
         self._left = Counter(key for shard in shards for key in shard.keys)
         return shards
 
-    def note(self, shard: Shard, outcomes: Iterable[SliceOutcome]) -> None:
+    def note(self, shard: Shard, outcomes: Outcomes) -> None:
         """Keep the smallest failure of each reading, whoever comes first, and what else is told."""
         if self._left is not None:
             self._left.subtract(shard.keys)
-        for outcome in outcomes:
-            key, known, failing = outcome.key, self._found.get(outcome.key), outcome.failure
-            if failing is not None and (known is None or failing.place < known.place):
-                self._found[key] = failing
-            self._refuted[key] = self._refuted.get(key, frozenset()) | outcome.refuted_mutants
-            if outcome.standing is not None:
-                self._standing[key] = outcome.standing
+        for key, outcome in outcomes:
+            self._found[key] = self._found.get(key, CaseOutcome()).joined(outcome)
 
     def decisions(self) -> dict[str, ClaimDecision]:
         """What became of each claim once its shards are noted, in the order of the claims."""
         return {
             name: ClaimDecision(
-                claim=claim, findings=tuple(self._finding(claim, each) for each in claim.readings)
+                claim=claim,
+                findings=tuple(
+                    finding_of(
+                        each,
+                        each.domain_for(is_wide=self.is_wide),
+                        self.limit,
+                        self._found[name, each.name],
+                    )
+                    for each in claim.readings
+                ),
             )
             for name, claim in self.chosen.items()
             if self._is_decided(claim)
@@ -114,41 +200,32 @@ class Audit:
         """How many claims are not decided yet: all that have not failed before ``cells()``."""
         return sum(not self._is_decided(claim) for claim in self.chosen.values())
 
+    def _has_failed(self, key: ReadingKey) -> bool:
+        return key in self._found and self._found[key].failing is not None
+
     def _is_decided(self, claim: PaperClaim) -> bool:
-        keys = [(claim.id, each.name) for each in claim.readings]
-        if self._left is None:
-            return bool(keys) and all(key in self._found for key in keys)
-        return all(key in self._found or self._left[key] <= 0 for key in keys)
+        left, keys = self._left, [(claim.id, each.name) for each in claim.readings]
+        if left is None:
+            return bool(keys) and all(map(self._has_failed, keys))
+        return all(self._has_failed(key) or left[key] <= 0 for key in keys)
 
-    def _finding(self, claim: PaperClaim, reading: Reading) -> ReadingFinding:
-        key, domain = (claim.id, reading.name), reading.domain_for(is_wide=self.is_wide)
-        total, failing = len(domain.points), self._found.get(key)
-        looked_at = total if self.limit is None else min(total, self.limit)
-        return ReadingFinding(
-            reading=reading,
-            domain=domain,
-            checked=looked_at if failing is None else failing.place + 1,
-            total=total,
-            standing=self._standing[key],
-            counterexample=None if failing is None else failing.counterexample,
-            surviving=frozenset() if failing else reading.mutants - self._refuted[key],
-        )
-
-    def _measurable(self) -> Iterator[tuple[PaperClaim, ReadingKey, Domain]]:
+    def _parts(self) -> Iterator[tuple[str, Slice, Slice]]:
+        """Of each reading: the paper, its smallest cases, up to HEAD and LOAD or one, the rest."""
         for claim in self.chosen.values():
             for reading in claim.readings:
-                yield claim, (claim.id, reading.name), reading.domain_for(is_wide=self.is_wide)
+                domain: Domain = reading.domain_for(is_wide=self.is_wide)
+                cases_of(domain, claim.id)
+                rows = domain.table[: self.limit]
+                key, place = (claim.id, reading.name), np.arange(len(rows))
+                whole = Slice(key=key, names=domain.names, rows=rows, place=place)
+                sizes = whole.of(slice(0, HEAD)).loads
+                head = max(1, int((np.cumsum(sizes) <= LOAD).sum()))
+                yield claim.paper, whole.of(slice(0, head)), whole.of(slice(head, None))
 
-    def _head(self, key: ReadingKey, domain: Domain) -> int:
-        """How many of the smallest cases make the head: up to HEAD, and LOAD in sum; or one."""
-        sizes = loads(self._slice(key, domain, slice(0, HEAD)))
-        return max(1, int((np.cumsum(sizes) <= LOAD).sum()))
-
-    def _slice(self, key: ReadingKey, domain: Domain, places: slice) -> Slice:
-        table = domain.table[: self.limit]
-        return Slice(
-            key=key, names=domain.names, rows=table[places], place=np.arange(len(table))[places]
-        )
+    def _shard(self, paper: str, slices: Iterable[Slice]) -> Shard:
+        parts = tuple(slices)
+        load = sum(int(part.loads.sum()) for part in parts)
+        return Shard(paper=paper, library=self.library, slices=parts, load=load)
 
 
 def run(audit: Audit, executor: Executor | None, begin: Begin) -> dict[str, ClaimDecision]:
@@ -163,7 +240,8 @@ def run(audit: Audit, executor: Executor | None, begin: Begin) -> dict[str, Clai
             _run_stage(audit, executor, shards, begin(stage, sum(shard.load for shard in shards)))
         proved: dict[str, bool] = {}
         for name, found in audit.decisions().items():
-            decided[name] = _with_proof(found, proved)
+            findings = (replace(f, is_proved=_is_proved(f, proved)) for f in found.findings)
+            decided[name] = replace(found, findings=tuple(findings))
     except KeyboardInterrupt:
         return decided if not audit.num_left() else audit.decisions()
     return decided
@@ -172,19 +250,11 @@ def run(audit: Audit, executor: Executor | None, begin: Begin) -> dict[str, Clai
 def _run_stage(
     audit: Audit, executor: Executor | None, shards: Sequence[Shard], advance: Advance
 ) -> None:
-    def done(index: int, outcomes: Sequence[SliceOutcome]) -> None:
+    def done(index: int, outcomes: Outcomes) -> None:
         audit.note(shards[index], outcomes)
         advance(shards[index], audit.num_left())
 
     run_all(executor, decide_shard, shards, on_done=done)
-
-
-def _with_proof(decision: ClaimDecision, proved: dict[str, bool]) -> ClaimDecision:
-    """The decision, each finding proved where its theorem proves anew."""
-    findings = tuple(
-        replace(each, is_proved=_is_proved(each, proved)) for each in decision.findings
-    )
-    return replace(decision, findings=findings)
 
 
 def _is_proved(finding: ReadingFinding, proved: dict[str, bool]) -> bool:

@@ -12,16 +12,24 @@ an input for a measurement is not given.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import cast
 
 from bubbleproof.papers.claims.domain import Domain
 from bubbleproof.papers.claims.reading import Number, NumberOf, Premise, Reading, Relation
 from bubbleproof.papers.formula import Formula
+from bubbleproof.papers.pipemesh import pipemesh_formulas
+from bubbleproof.papers.tpipe import tpipe_formulas
 
 TITLES = {"bpipe": "BPipe", "mepipe": "MEPipe", "pipemesh": "PipeMesh", "tpipe": "T-Pipe"}
+_FORMULAS = {
+    name: each
+    for formulas in (pipemesh_formulas, tpipe_formulas)
+    for name, each in vars(formulas).items()
+    if isinstance(each, FunctionType)
+}
 AS_STATED = "as stated"
 
 
@@ -95,9 +103,9 @@ def reading(
     """One reading of a claim: ``name`` in a few words, ``support`` the place and what it says.
 
     ``relation`` is a sign of ``Relation``; ``~2`` is about, at two decimals. Either value may be a
-    number or a formula of the cases' parameters, as text or of a paper's own functions
-    (``of_functions``). ``is_contrast`` marks what the paper cannot mean. Raises ``ValueError`` for
-    a formula, or a premise, with other names.
+    number or a formula of the cases' parameters, which may call the functions of
+    ``papers.tpipe.tpipe_formulas`` and ``papers.pipemesh.pipemesh_formulas``. ``is_contrast`` marks
+    what the paper cannot mean. Raises ``ValueError`` for a formula, or a premise, with other names.
     """
     premises = tuple(premises)
     for premise in premises:
@@ -208,16 +216,10 @@ def missing(
     )
 
 
-def of_functions(module: ModuleType) -> Callable[[str], NumberOf]:
-    """What makes formulas of texts that may call the functions of a module."""
-    known = {name: one for name, one in vars(module).items() if isinstance(one, FunctionType)}
-    return lambda text: cast("NumberOf", Formula(text, known))
-
-
 def _value(name: str, given: NumberOf | Number | str, cases: Domain) -> NumberOf:
-    if callable(given) and not isinstance(given, Formula):
+    if callable(given):
         return given
-    formula = given if isinstance(given, Formula) else Formula(str(given))
+    formula = Formula(str(given), _FORMULAS)
     if unknown := formula.parameters.difference(cases.names):
         raise ValueError(f"{name}: {formula.text} names {', '.join(sorted(unknown))}, no parameter")
     return cast("NumberOf", formula)

@@ -1,7 +1,7 @@
 """Decisions: what becomes of a claim when every case of every reading is measured.
 
-``decide_reading`` is the only place where a reading holds or fails, and ``ClaimDecision.verdict``
-the only one where readings become a verdict; nothing of either is typed in. Beside the verdict a
+``outcome_of`` is the only place where a reading holds or fails, and ``ClaimDecision.verdict`` the
+only one where readings become a verdict; nothing of either is typed in. Beside the verdict a
 finding has a standing (``papers.claims.standing``): whether ``measured`` built a schedule at all,
 or both sides are arithmetic.
 
@@ -13,9 +13,11 @@ nothing is known. What the paper cannot mean is measured and decides nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
+from itertools import islice
 
 from bubbleproof.papers.claims.claim import PaperClaim
 from bubbleproof.papers.claims.domain import Domain, Params, Points
@@ -116,6 +118,77 @@ class ClaimDecision:
         return all(each.is_complete for each in self.findings)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseOutcome:
+    """What came of some cases of a reading, each at its place in the domain, smallest first.
+
+    ``failing`` is the first that fails, with its place; ``refuted`` are the mutants that cases
+    refute; ``standing`` is told by the domain's first case alone.
+    """
+
+    failing: tuple[int, Counterexample] | None = None
+    refuted: frozenset[int] = frozenset()
+    standing: EvidenceKind | None = None
+
+    def joined(self, other: CaseOutcome) -> CaseOutcome:
+        """What came of both: the smallest failure, whoever was first."""
+        failing = [each.failing for each in (self, other) if each.failing is not None]
+        return CaseOutcome(
+            failing=min(failing, key=lambda each: each[0], default=None),
+            refuted=self.refuted | other.refuted,
+            standing=self.standing or other.standing,
+        )
+
+
+def outcome_of(claim: str, reading: Reading, cases: Iterable[tuple[int, Params]]) -> CaseOutcome:
+    """What comes of cases with their places, in any order; an error names claim and case.
+
+    What comes after a failing case in the domain is not looked at.
+    """
+    first: tuple[int, Counterexample] | None = None
+    refuted: frozenset[int] = frozenset()
+    standing: EvidenceKind | None = None
+    for place, params in cases:
+        if first is not None and first[0] < place:
+            continue
+        try:
+            if place == 0:
+                standing = watched(reading.measured, params)
+            predicted, measured = reading.values(params)
+        except Exception as error:
+            error.add_note(f"while measuring {claim} ({reading.name}) at {params}")
+            raise
+        if reading.accepts(predicted, measured):
+            refuted |= reading.refuted_mutants(predicted, measured)
+        else:
+            first = place, Counterexample(params=params, predicted=predicted, measured=measured)
+    return CaseOutcome(failing=first, refuted=refuted, standing=standing)
+
+
+def finding_of(
+    reading: Reading, domain: Domain, limit: int | None, outcome: CaseOutcome
+) -> ReadingFinding:
+    """What became of a reading by what came of the cases up to the limit."""
+    total, failing = len(domain.points), outcome.failing
+    assert outcome.standing is not None
+    return ReadingFinding(
+        reading=reading,
+        domain=domain,
+        checked=min(total, limit or total) if failing is None else failing[0] + 1,
+        total=total,
+        standing=outcome.standing,
+        counterexample=None if failing is None else failing[1],
+        surviving=frozenset() if failing else reading.mutants - outcome.refuted,
+    )
+
+
+def cases_of(domain: Domain, claim: str) -> Points:
+    """The cases of a domain. Raises ``ValueError``, naming the claim, where there is none."""
+    if not len(domain.points):
+        raise ValueError(f"{claim}: the domain ({domain.text}) has no case")
+    return domain.points
+
+
 def decide(claim: PaperClaim, *, limit: int | None = None, is_wide: bool = False) -> ClaimDecision:
     """Decide each reading of a claim, looking at the ``limit`` smallest cases at most.
 
@@ -128,34 +201,10 @@ def decide(claim: PaperClaim, *, limit: int | None = None, is_wide: bool = False
     return ClaimDecision(claim=claim, findings=tuple(findings))
 
 
-def cases_of(domain: Domain, claim: str) -> Points:
-    """The cases of a domain. Raises ``ValueError``, naming the claim, where there is none."""
-    if not len(domain.points):
-        raise ValueError(f"{claim}: the domain ({domain.text}) has no case")
-    return domain.points
-
-
 def decide_reading(
     reading: Reading, *, limit: int | None = None, is_wide: bool = False, claim: str = ""
 ) -> ReadingFinding:
     """Measure the cases of a reading, at most ``limit``, smallest first, up to one that fails."""
     domain = reading.domain_for(is_wide=is_wide)
-    points = cases_of(domain, claim or reading.name)
-    standing = watched(reading.measured, points[0])
-    checked, found, surviving = 0, None, reading.mutants
-    for params in points[:limit]:
-        checked += 1
-        predicted, measured = reading.values(params)
-        if not reading.accepts(predicted, measured):
-            found = Counterexample(params=params, predicted=predicted, measured=measured)
-            break
-        surviving -= reading.refuted_mutants(predicted, measured)
-    return ReadingFinding(
-        reading=reading,
-        domain=domain,
-        checked=checked,
-        total=len(points),
-        standing=standing,
-        counterexample=found,
-        surviving=surviving if found is None else frozenset(),
-    )
+    cases = islice(enumerate(cases_of(domain, claim or reading.name)), limit)
+    return finding_of(reading, domain, limit, outcome_of(claim, reading, cases))

@@ -29,8 +29,7 @@ from bubbleproof.commands.output import (
     print_text,
     say,
 )
-from bubbleproof.papers.audit.audit import Advance, Audit, run
-from bubbleproof.papers.audit.shards import Shard
+from bubbleproof.papers.audit.audit import Advance, Audit, Shard, run
 from bubbleproof.papers.claims import ClaimDecision, ClaimVerdict, PaperClaim
 from bubbleproof.papers.commands.claims_case import claim_named, run_case
 from bubbleproof.papers.commands.claims_engine import run_engine

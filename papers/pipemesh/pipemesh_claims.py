@@ -26,7 +26,6 @@ from fractions import Fraction
 from bubbleproof.papers.claims.claim import (
     PaperClaim,
     contradicting,
-    of_functions,
     read_as,
     reading,
     stated,
@@ -38,9 +37,8 @@ from bubbleproof.papers.pipemesh import pipemesh_formulas as forms
 from bubbleproof.papers.pipemesh import pipemesh_schedules as on
 from bubbleproof.theory.model.actions import Kind
 
-_by = of_functions(forms)
-_BUBBLE, _MORE = _by("bubble_ticks(p, tF+tB)"), _by("bubble_ticks(p, 3) + 1")
-_FORWARDS, _MESSAGES = _by("warm_up_forwards(p, v, e, r) + 1"), _by("message_ticks(p, c)")
+_BUBBLE, _MORE = "bubble_ticks(p, tF+tB)", "bubble_ticks(p, 3) + 1"
+_FORWARDS, _MESSAGES = "warm_up_forwards(p, v, e, r) + 1", "message_ticks(p, c)"
 
 
 def _optimizer(at: Params, forward: int = 0, backward: int = 0) -> int:
@@ -141,9 +139,8 @@ _ORDER = (
         "Where it ends, stage i performs up to e_1(M-1) + 2(P-i) + 1 consecutive forwards.",
         "forwards before the first backward", on.printed_forwards, "<=", _FORWARDS, cases.PRINTED,
         premises=[UP_TO]),
-    stated("pipemesh.sec4A.forwards-repaired",
-        "ours, for PipeMesh §IV-A, of Algorithm 1 repaired: e_1 is too few where dequeues run "
-        "ahead of enqueues, and there are no more than M B",
+    stated("pipemesh.sec4A.forwards-repaired", "ours, for PipeMesh §IV-A, of Algorithm 1 repaired: "
+        "e_1 is too few where dequeues run ahead of enqueues, and there are no more than M B",
         "Stage i performs min(q(M-1) + 2(P-i) + 1, M B) consecutive forwards, where q is the most "
         "microbatches in the queue when a dequeue begins.", "forwards before the first backward",
         lambda at: on.consecutive(on.mesh(at), at), "==", on.expected_forwards, cases.STAGES),
@@ -151,21 +148,21 @@ _ORDER = (
         "Where it ends, M_a is the activations of e_1(M-1) + 2(P-i) + 1 forwards.",
         "peak activations of a chunk", [
             reading("up to that many", "§IV-A: up to so many consecutive forwards",
-                lambda at: on.printed(at).peak_activations[at["r"]], "<=", _FORWARDS,
-                cases.PRINTED, [UP_TO]),
+                lambda at: on.printed(at).peak_activations[at["r"]], "<=", _FORWARDS, cases.PRINTED,
+                [UP_TO]),
             reading("just that many, however few there are", "§IV-A without its up to",
-                lambda at: on.printed(at).peak_activations[at["r"]], "==", _FORWARDS,
-                cases.PRINTED, is_contrast=True),
+                lambda at: on.printed(at).peak_activations[at["r"]], "==", _FORWARDS, cases.PRINTED,
+                is_contrast=True),
         ]),
     stated("pipemesh.sec4A.peak-all",
         "ours, for PipeMesh §IV-A, of Algorithm 1 as printed: there are no more than M B",
         "Where it ends, the activations of stage i peak at min(e_1(M-1) + 2(P-i) + 1, M B).",
         "peak activations of a chunk", lambda at: on.printed(at).peak_activations[at["r"]], "==",
-        _by("min(warm_up_forwards(p, v, e, r) + 1, v*m)"), cases.PRINTED),
+        "min(warm_up_forwards(p, v, e, r) + 1, v*m)", cases.PRINTED),
     stated("pipemesh.sec4A.peak-halves", "§IV-A; of Algorithm 1 repaired",
         "With two halves the activations of the first stage peak at e_1(M-1) + 2(P-1) + 1.",
         "peak activations of a chunk", lambda at: on.peak_on({**at, "r": 0}), "==",
-        _by("warm_up_forwards(p, v, e, 0) + 1"), cases.HALVES),
+        "warm_up_forwards(p, v, e, 0) + 1", cases.HALVES),
     stated("pipemesh.sec4A.peak-repaired",
         "ours, for PipeMesh §IV-A, of Algorithm 1 repaired, as the forwards are",
         "The activations of stage i peak at min(q(M-1) + 2(P-i) + 1, M B).",
@@ -200,9 +197,8 @@ PLANNER = (
             reading("for every queue size", "§IV-B: for each q", on.runs_literally, "==", 1,
                 cases.PLANNED),
         ], "alg1.planned-ships"),
-    stated("pipemesh.alg1.planned-ships",
-        "ours, for PipeMesh Algorithm 1 repaired: n_fwd = min((M-1) q + 2(P-i), M B), q the most "
-        "microbatches that a dequeue needs",
+    stated("pipemesh.alg1.planned-ships", "ours, for PipeMesh Algorithm 1 repaired: n_fwd = "
+        "min((M-1) q + 2(P-i), M B), q the most microbatches that a dequeue needs",
         "On the planner's sequences the program ends.", "1 where it ends", on.runs, "==", 1,
         cases.PLANNED),
     stated("pipemesh.alg1.ends-planned", "ours, for PipeMesh Algorithm 1 with §IV-B",
@@ -215,15 +211,14 @@ PLANNER = (
         "where (M-1) q + 2(P-1) <= M B.", "1 where it ends", on.runs_literally, "==",
         lambda at: int(on.has_enough(at)), cases.PLANNED_EVENLY, premises=[cases.EQUAL]),
     stated("pipemesh.sec4B.passes", "§IV-B: B_Z3^fwd = ceil(C_DP^p / C_fwd); §III-C, Figure 9: the "
-        "forwards of the chunk before",
-        "Each enqueue but the first has the B_Z3^fwd forwards before it that the planner's gathers "
-        "overlap with.", "forwards of one chunk of one enqueue",
-        lambda at: min(on.queue(at).enqueue), ">=", lambda at: on.queue(at).buckets[1],
-        cases.GATHERED, "sec4B.passes-all"),
+        "forwards of the chunk before", "Each enqueue but the first has the B_Z3^fwd forwards "
+        "before it that the planner's gathers overlap with.",
+        "forwards of one chunk of one enqueue", lambda at: min(on.queue(at).enqueue), ">=",
+        lambda at: on.queue(at).buckets[1], cases.GATHERED, "sec4B.passes-all"),
     stated("pipemesh.sec4B.passes-all", "ours, for PipeMesh §IV-B, with the passes that occur "
-        "before the switch (§III-C) read as those of all chunks",
-        "Before each enqueue but the first come the B_Z3^fwd forwards that the planner's gathers "
-        "overlap with, of whichever chunk.", "forwards before it", on.forwards_before, ">=",
+        "before the switch (§III-C) read as those of all chunks", "Before each enqueue but the "
+        "first come the B_Z3^fwd forwards that the planner's gathers overlap with, of whichever "
+        "chunk.", "forwards before it", on.forwards_before, ">=",
         lambda at: on.queue(at).buckets[1], cases.GATHERED,
         slack="all M chunks of the first enqueue come before the second"),
     stated("pipemesh.sec6A.two", "§VI-A", "The enqueue sequences of Table IV contain two elements.",
@@ -295,17 +290,17 @@ _COMMUNICATION = (
     stated("pipemesh.eq3.count", "§IV-A Eq. 3; of Algorithm 1 repaired",
         "Gradients are reduced (S-1)M times before the last dequeue.",
         "changes of chunk of the backwards before it",
-        lambda at: len(on.chunk_runs(at, Kind.B)) - at["v"], "==", _by("reductions(v, S)"),
-        cases.VISITS, premises=[cases.CHUNKED]),
+        lambda at: len(on.chunk_runs(at, Kind.B)) - at["v"], "==", "reductions(v, S)", cases.VISITS,
+        premises=[cases.CHUNKED]),
     stated("pipemesh.eq4.count", "§IV-A Eq. 4; of Algorithm 1 repaired",
         "Parameters are gathered (R-1)M times for forwards after the first enqueue.",
         "changes of chunk of the forwards after it",
-        lambda at: len(on.chunk_runs(at, Kind.F)) - at["v"], "==", _by("forward_gathers(v, R)"),
+        lambda at: len(on.chunk_runs(at, Kind.F)) - at["v"], "==", "forward_gathers(v, R)",
         cases.VISITS, premises=[cases.CHUNKED]),
     stated("pipemesh.eq5.count", "§IV-A Eq. 5; of Algorithm 1 repaired",
-        "Parameters are gathered S M - 1 times for backwards.",
-        "changes of chunk of the backwards", lambda at: len(on.chunk_runs(at, Kind.B)) - 1, "==",
-        _by("backward_gathers(v, S)"), cases.VISITS, premises=[cases.CHUNKED]),
+        "Parameters are gathered S M - 1 times for backwards.", "changes of chunk of the backwards",
+        lambda at: len(on.chunk_runs(at, Kind.B)) - 1, "==", "backward_gathers(v, S)", cases.VISITS,
+        premises=[cases.CHUNKED]),
     read_as("pipemesh.eq5", "§IV-A Eq. 3 to 5; of Algorithm 1 repaired",
         "Parameter sharding adds nothing where passes hide it.", "ticks added", [
             reading("the three kinds of collectives share the passes",
@@ -316,12 +311,12 @@ _COMMUNICATION = (
         ]),
     stated("pipemesh.sec4A.bound", "§IV-A; of Algorithm 1 repaired",
         "T_iter is at least (M B + P - 1) C_comp + T_PP + 2 C_DP.", "T_iter with ZeRO-1",
-        lambda at: on.iteration(at, 1), ">=", _by("least_iteration(p, v, m, 3, 0, C)"),
+        lambda at: on.iteration(at, 1), ">=", "least_iteration(p, v, m, 3, 0, C)",
         cases.COLLECTIVES, premises=[AT_LEAST]),
     stated("pipemesh.sec4A.bound-3", "§IV-A; of Algorithm 1 repaired",
         "T_iter is at least (M B + P - 1) C_comp + T_PP + 2 C_DP.",
         "T_iter with ZeRO-3 and messages of 2 ticks", lambda at: on.iteration(at, 3), ">=",
-        _by("least_iteration(p, v, m, 3, c, C)"), cases.LATE, premises=[AT_LEAST]),
+        "least_iteration(p, v, m, 3, c, C)", cases.LATE, premises=[AT_LEAST]),
     stated("pipemesh.sec4A.gradient-buffers", "§IV-A; of Algorithm 1 repaired",
         "Full gradients of up to two chunks lie on a rank (4/M psi_g bytes).", "chunks",
         lambda at: on.sharded_peak(at, 2), "<=", 2, cases.COLLECTIVES, premises=[UP_TO]),
@@ -359,10 +354,10 @@ GROWTH = (
 _BYTES = (
     stated("pipemesh.sec4A.gradients", "§IV-A",
         "M_g is up to 2(psi - psi_g) + (2/D + 4/M) psi_g bytes.", "bytes per parameter", _held(2),
-        "<=", _by("gradient_bytes(M, D, share/36)"), cases.SHARES, premises=[UP_TO]),
+        "<=", "gradient_bytes(M, D, share/36)", cases.SHARES, premises=[UP_TO]),
     stated("pipemesh.sec4A.parameters", "§IV-A",
         "M_p is up to 2(psi - psi_p) + (2/D + 8/M) psi_p bytes.", "bytes per parameter", _held(3),
-        "<=", _by("parameter_bytes(M, D, share/36)"), cases.SHARES, premises=[UP_TO]),
+        "<=", "parameter_bytes(M, D, share/36)", cases.SHARES, premises=[UP_TO]),
     read_as("pipemesh.sec4A.few-chunks", "§IV-A",
         "M_p is no smaller than 2 psi up to M = 4, so ZeRO-3 begins above it.",
         "1 where ZeRO-3 saves parameter memory", [

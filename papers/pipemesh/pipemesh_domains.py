@@ -155,10 +155,6 @@ def _has_chunks(at: Params) -> bool:
     return is_filled(at) and at["v"] >= 2
 
 
-def _has_many(at: Params) -> bool:
-    return _has_chunks(at) and at["m"] >= 2 * at["p"]
-
-
 def _is_printed(at: Params) -> bool:
     return is_filled(at) and ends_as_printed(at)
 
@@ -171,7 +167,9 @@ MANY = Premise(text="B >> P, here B >= 2P", cases="m >= 2*p")
 SEVERAL = Premise(text="several chunks on a stage, M >= 2", cases="v >= 2")
 CHUNKED = Premise(text="M >= 2", cases="v >= 2")
 SHORTER = Premise(text="C_PP < C_fwd", cases="c < tF")
-MANY_FILLED = mesh_scope("filled, M >= 2, B >= 2P", _has_many)
+MANY_FILLED = mesh_scope(
+    "filled, M >= 2, B >= 2P", lambda at: _has_chunks(at) and at["m"] >= 2 * at["p"]
+)
 STAGES = mesh_scope(f"filled, {_ALL_RANKS}", is_filled, r=_ranks)
 PRINTED = mesh_scope(f"{_PRINTED}; {_ALL_RANKS}", _is_printed, r=_ranks)
 VISITS = mesh_scope("filled, M >= 2", _has_chunks)

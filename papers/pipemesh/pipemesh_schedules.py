@@ -242,15 +242,13 @@ def planned_late(at: Params) -> int:
     return with_collectives(at, sharding) - measured(at).makespan
 
 
-def growth(
-    at: Params, *, whole: int = 0, gradients: int = 0, parameters: int = 0, zero: int = 3
-) -> int:
-    """Ticks of T_iter that one tick more of each collective named adds, all beyond computation."""
+def growth(at: Params, *, whole: int = 0, gradients: int = 0, parameters: int = 0) -> int:
+    """Ticks of T_iter with ZeRO-3 that so many more of each add, all beyond computation."""
     slow = 3 * (at["v"] * at["m"] + at["p"])
 
     def taken(whole: int, gradients: int, parameters: int) -> int:
         sharding = Sharding(
-            zero=zero, gather=whole, reduce=whole, regather=parameters, rereduce=gradients
+            zero=3, gather=whole, reduce=whole, regather=parameters, rereduce=gradients
         )
         return with_collectives(at, sharding)
 

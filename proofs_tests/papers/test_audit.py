@@ -9,9 +9,8 @@ from random import Random
 
 import pytest
 
-from bubbleproof.papers.audit import shards
-from bubbleproof.papers.audit.audit import Audit
-from bubbleproof.papers.audit.shards import HEAD, Shard, decide_shard
+from bubbleproof.papers.audit import audit as auditing
+from bubbleproof.papers.audit.audit import HEAD, Audit, Shard, decide_shard
 from bubbleproof.papers.claims import (
     ClaimDecision,
     ClaimVerdict,
@@ -135,7 +134,7 @@ def test_every_case_is_in_one_shard() -> None:
 
 
 def test_claims_that_share_a_schedule_meet_in_a_shard(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shards, "LOAD", 0)  # nothing is joined
+    monkeypatch.setattr(auditing, "LOAD", 0)  # nothing is joined
 
     def cells(shard: Shard) -> set[tuple[int, ...]]:
         return {tuple(row[:2]) for part in shard.slices for row in part.rows.tolist()}
