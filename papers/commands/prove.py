@@ -14,8 +14,9 @@ from bubbleproof.commands.output import (
     print_text,
     say,
 )
-from bubbleproof.papers.theorems import ProofVerdict, TheoremProof
+from bubbleproof.papers.theorems import Obligation, ProofVerdict, TheoremProof
 from bubbleproof.papers.theorems.second_prover import require_cvc5, with_second_answers
+from bubbleproof.papers.theorems.theorem import ObligationProof
 from bubbleproof.papers.theorems.theorem_library import theorems as known_theorems
 
 LONGEST = 1_000_000  # seconds: Z3 counts milliseconds in 32 bits
@@ -37,11 +38,11 @@ def run_prove(theorems: Sequence[str] | None, timeout: float, cvc5: bool, json: 
         require_cvc5()
     from bubbleproof.papers.theorems.prover import prove  # loads Z3
 
-    proofs: list[TheoremProof] = []
+    proofs, asked = list[TheoremProof](), dict[Obligation, ObligationProof]()
     names, is_whole = list(theorems or known), True
     try:
         for name in names:
-            proof = prove(known[name], int(timeout * 1000))
+            proof = prove(known[name], int(timeout * 1000), asked)
             proofs.append(with_second_answers(proof, int(timeout * 1000)) if cvc5 else proof)
             if not json:
                 _report(proofs[-1])

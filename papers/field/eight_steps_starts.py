@@ -33,8 +33,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bubbleproof.papers.theorems.closed_form import M, P
-from bubbleproof.papers.theorems.halved_index import HalvedIndex
+from bubbleproof.papers.theorems.closed_form import HalvedIndex, M, P
 from bubbleproof.papers.theorems.terms import LogicFormula, Term, choose
 
 

@@ -131,8 +131,3 @@ def _theorem(
         argument=_ARGUMENT,
         obligations=proved,
     )
-
-
-def theorems() -> tuple[Theorem, ...]:
-    """The three of this module."""
-    return (theorem(), terapipe(), breadth_first())

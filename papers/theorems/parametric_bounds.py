@@ -167,8 +167,3 @@ def memory_theorem(bound: Callable[[Term | int], Term] = memory_bound) -> Theore
             ),
         ),
     )
-
-
-def theorems() -> tuple[Theorem, ...]:
-    """The two of this module."""
-    return (makespan_theorem(), memory_theorem())

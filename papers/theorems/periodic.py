@@ -93,7 +93,7 @@ class ClassStretch:
     @property
     def neighbours(self) -> Iterator[tuple[TaskClass, Neighbour]]:
         """The classes of the rank, and where they stand."""
-        numbers = self.schedule.on_rank(self.task.rank)
+        numbers = self.schedule.by_rank[self.task.rank]
         for number, near in zip(numbers, self.around.neighbours, strict=True):
             yield self.schedule.classes[number], near
 
@@ -118,10 +118,18 @@ def obligations(schedule: PeriodicSchedule) -> Iterator[Obligation]:
             if goals or name not in ("order", "memory"):
                 yield _obligation(f"{shape}, rank {rank}: {name}", goals)
         if rank < len(schedule.peaks):
-            reached = _reached(stretches, schedule.peaks[rank])
-            yield _obligation(f"{shape}, rank {rank}: the peak is reached", (reached,))
-    yield _obligation(f"{shape}: no task ends after the makespan", _ends(schedule))
-    yield _obligation(f"{shape}: the makespan is reached", _last_end(schedule))
+            full = _reached(stretches, schedule.peaks[rank])
+            yield _obligation(f"{shape}, rank {rank}: the peak is reached", (full,))
+    ends = [
+        task.pieces[-1].start.along(task.count.plus(-1)).plus(task.ticks)
+        for task in schedule.classes
+    ]
+    late = (at_least(schedule.makespan, end) for end in ends)
+    yield _obligation(f"{shape}: no task ends after the makespan", late)
+    latest = max(ends, key=lambda end: (end.per_period, end.base))
+    first = min((task.pieces[0].start for task in schedule.classes), key=lambda line: line.base)
+    reached = (equal(latest, schedule.makespan), equal(first.along(LinearForm(0)), 0))
+    yield _obligation(f"{shape}: the makespan is reached", reached)
 
 
 def _obligation(name: str, goals: Iterable[LogicFormula]) -> Obligation:
@@ -243,21 +251,3 @@ def _reached(stretches: list[ClassStretch], peak: int) -> LogicFormula:
     loads = [(at.around, at.load.along(at.around.first)) for at in taking]
     around, load = max(loads, key=lambda pair: (pair[1].base, -pair[1].per_period))
     return all_of(at_least(around.last, around.first), equal(load, peak))
-
-
-def _last_ends(schedule: PeriodicSchedule) -> Iterator[LinearForm]:
-    for task in schedule.classes:
-        yield task.pieces[-1].start.along(task.count.plus(-1)).plus(task.ticks)
-
-
-def _ends(schedule: PeriodicSchedule) -> Iterator[LogicFormula]:
-    for end in _last_ends(schedule):
-        yield at_least(schedule.makespan, end)
-
-
-def _last_end(schedule: PeriodicSchedule) -> Iterator[LogicFormula]:
-    """The latest end is the makespan, and the earliest start is 0."""
-    latest = max(_last_ends(schedule), key=lambda end: (end.per_period, end.base))
-    first = min((task.pieces[0].start.base, k) for k, task in enumerate(schedule.classes))[1]
-    yield equal(latest, schedule.makespan)
-    yield equal(schedule.classes[first].pieces[0].start.along(LinearForm(0)), 0)

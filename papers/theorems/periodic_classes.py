@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import TypeVar
 
 from bubbleproof.theory.families.base import FamilyMember
 from bubbleproof.theory.model.actions import NONE, Kind
-from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.placement import num_downward
 
 Value = TypeVar("Value")
@@ -50,15 +51,12 @@ def class_keys(found: FamilyMember, repeats: int) -> list[tuple[ClassKey, int]]:
 def _places(numbered: list[tuple[BareKey, int]]) -> dict[tuple[BareKey, int], tuple[int, int]]:
     """(run, place in it) of every number of a class."""
     found: dict[tuple[BareKey, int], tuple[int, int]] = {}
-    before: tuple[BareKey, int] | None = None
-    run = first = 0
-    for key, number in sorted(numbered):
-        if before is None or before[0] != key:
-            run, first = 0, number
-        elif before[1] != number - 1:
-            run, first = run + 1, number
-        found[key, number] = run, number - first
-        before = key, number
+    for key, group in groupby(sorted(numbered), itemgetter(0)):
+        counted = enumerate(number for _, number in group)
+        runs = groupby(counted, lambda pair: pair[1] - pair[0])  # which grows where one is missing
+        for run, (_, pairs) in enumerate(runs):
+            for place, (_, number) in enumerate(pairs):
+                found[key, number] = run, place
     return found
 
 
@@ -100,9 +98,14 @@ class Rules:
 
 
 def rules_of(found: FamilyMember, repeats: int) -> Rules:
-    """The rules by class. Raises ``ValueError`` where they differ between places."""
+    """The rules by class.
+
+    Raises ``ValueError`` where they differ between places, and for a task on several resources.
+    """
     problem, keys = found.problem, class_keys(found, repeats)
-    ranks = resource_of(problem)
+    if len(problem.occupancy.task) != problem.num_tasks:
+        raise ValueError("every task must run on one resource")
+    ranks: list[int] = problem.occupancy.resource.tolist()
     at_start, at_end = [0] * len(keys), [0] * len(keys)
     events, edges = problem.events, problem.edges
     columns = (events.task, events.at_end, events.store, events.delta)
@@ -127,14 +130,6 @@ def rules_of(found: FamilyMember, repeats: int) -> Rules:
         acquired=_by_class(keys, at_start),
         released=_by_class(keys, [-delta for delta in at_end]),
     )
-
-
-def resource_of(problem: Problem) -> list[int]:
-    """The resource of every task. Raises ``ValueError`` for a task on several."""
-    if len(problem.occupancy.task) != problem.num_tasks:
-        raise ValueError("every task must run on one resource")
-    resources: list[int] = problem.occupancy.resource.tolist()
-    return resources
 
 
 def _by_class(keys: list[tuple[ClassKey, int]], values: Sequence[Value]) -> dict[ClassKey, Value]:

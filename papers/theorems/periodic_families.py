@@ -3,7 +3,8 @@
 Each names a family, its ticks and its shapes. The numbers of the closed form are read off the
 family's schedule (``periodic_fit``) when the theorem is asked for, and proved by ``periodic``.
 Where the family's order is published as a formula (*keys*: tasks run in the order of
-base + period * place), the closed form's order is proved to be that order. Otherwise that the
+base + period * place; T-Recomp gives them as the starts of its rounds, Chimera's full units as
+starts at unit ticks), the closed form's order is proved to be that order. Otherwise that the
 family orders longer steps in the same way is no part of the proof; tests compare many sizes. What
 a task waits for is read off with the rest: the class and, but for T-Offload and DualPipe, the place
 are the same for all tasks of a class.
@@ -19,10 +20,13 @@ from typing import cast
 from bubbleproof.papers.formula import Formula
 from bubbleproof.papers.theorems.periodic import equal, obligations
 from bubbleproof.papers.theorems.periodic_fit import fitted
-from bubbleproof.papers.theorems.periodic_keys import keys_of
-from bubbleproof.papers.theorems.periodic_schedule import LinearForm, PeriodicSchedule
+from bubbleproof.papers.theorems.periodic_schedule import Keys, LinearForm, PeriodicSchedule
 from bubbleproof.papers.theorems.theorem import Obligation, Theorem
 from bubbleproof.theory.families import FamilyMember, member
+from bubbleproof.theory.families.t_pipe.rounds import round_starts
+from bubbleproof.theory.families.t_pipe.trecomp import recomputed_chunks
+from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,23 +57,54 @@ class PeriodicShape:
         """
         return _read_off(self)
 
-    def read_off(self) -> PeriodicSchedule:
-        """The closed form, read off now."""
-        step = self.repeats * (2 if self.member(self.size).pipeline.is_bidirectional else 1)
-        rest = self.size % step
-        title = f"{self.title} m%{step}={rest}" if step > 1 else self.title
-        return fitted(
-            self.member,
-            shape=title,
-            size=self.size,
-            repeats=self.repeats,
-            keys=keys_of(self.family, dict(self.params), self.repeats, rest),
-        )
-
 
 @cache
-def _read_off(shape: PeriodicShape) -> PeriodicSchedule:
-    return shape.read_off()
+def _read_off(about: PeriodicShape) -> PeriodicSchedule:
+    size, repeats = about.size, about.repeats
+    step = repeats * (2 if about.member(size).pipeline.is_bidirectional else 1)
+    rest = size % step
+    title = f"{about.title} m%{step}={rest}" if step > 1 else about.title
+    keys = keys_of(about.family, dict(about.params), repeats, rest)
+    return fitted(about.member, shape=title, size=size, repeats=repeats, keys=keys)
+
+
+def keys_of(family: str, params: Mapping[str, int], repeats: int, rest: int) -> Keys | None:
+    """The keys of a family at its parameters, or None where its order is no such formula.
+
+    ``rest`` is the remainder of m by the microbatches of a period.
+    """
+    p = params["p"]
+    if family == "trecomp":
+        return _rounds(member(family, **{**params, "m": 1}).pipeline)
+    if family == "chimera" and 2 * repeats == p and not rest:
+        return _waves(2 * p)
+    return None
+
+
+def _require_first(remainder: int) -> None:
+    if remainder:
+        raise ValueError(f"a round is one microbatch, got number {remainder} of it")
+
+
+def _rounds(pipeline: Pipeline) -> Keys:
+    p, v, again = pipeline.num_ranks, pipeline.num_chunks, recomputed_chunks(pipeline)
+
+    def key(kind: Kind, stage: int, remainder: int) -> LinearForm:
+        _require_first(remainder)
+        starts = round_starts(p, stage % p, chunks=v, recomputed=again)
+        return LinearForm(starts[kind, stage // p], 3 * v + again)
+
+    return key
+
+
+def _waves(lifespan: int) -> Keys:
+    """Units one lifespan apart, their microbatches 2 ticks apart; stage g runs g ticks in."""
+
+    def key(kind: Kind, stage: int, remainder: int) -> LinearForm:
+        turn = stage if kind is Kind.F else lifespan - 1 - stage
+        return LinearForm(2 * remainder + turn, lifespan)
+
+    return key
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,20 +9,17 @@ schedule has these starts. What does not repeat in this way raises ``ValueError`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from typing import TypeVar, cast
 
 from bubbleproof.papers.theorems.periodic_classes import ClassKey, name_of, rules_of, starts_of
-from bubbleproof.papers.theorems.periodic_keys import Keys
-from bubbleproof.papers.theorems.periodic_sample import Sample
+from bubbleproof.papers.theorems.periodic_sample import Growth, Sample
 from bubbleproof.papers.theorems.periodic_schedule import (
+    Keys,
     LinearForm,
     PeriodicSchedule,
-    Piece,
-    Surroundings,
 )
-from bubbleproof.papers.theorems.periodic_stretches import Growth
 from bubbleproof.theory.families.base import FamilyMember
 from bubbleproof.theory.model.measures import measure
 
@@ -39,18 +36,12 @@ def fitted(
     found = member_of(size)
     step = repeats * (2 if found.pipeline.is_bidirectional else 1)
     rows, longer = starts_of(found, repeats), starts_of(member_of(size + step), repeats)
-    growth = growths(rows, longer)
-    period = period_of(rows, longer, growth)
+    growth, period = growth_of(rows, longer)
     sample = Sample(rows, period, growth, rules_of(found, repeats))
     classes = sample.classes(keys)
-    pieces: list[Piece | Surroundings] = []
-    for task in classes:
-        pieces += [*task.pieces, *task.surroundings]
-    grown = [
-        piece.last.base - piece.first.base
-        for piece in pieces
-        if piece.last.per_period > piece.first.per_period
-    ]
+    ends = [(part.first, part.last) for task in classes for part in task.pieces]
+    ends += [(part.first, part.last) for task in classes for part in task.surroundings]
+    grown = [last.base - first.base for first, last in ends if last.per_period > first.per_period]
     spare = max(0, min(min(grown) + 1, (size - 1) // step))
     makespan = max(row[-1] + task.ticks for row, task in zip(sample.rows, classes, strict=True))
     schedule = PeriodicSchedule(
@@ -72,21 +63,14 @@ def _least(
     Several families order few microbatches in another way.
     """
     while True:
-        found = {name_of(key): row for key, row in _known_starts(schedule, member_of, repeats)}
+        try:
+            rows = starts_of(member_of(schedule.least), repeats)
+        except ValueError:  # it refuses so few microbatches
+            rows = {}
         told = {task.name: schedule.starts(k, 0) for k, task in enumerate(schedule.classes)}
-        if found == told:
+        if told == {name_of(key): row for key, row in rows.items()}:
             return schedule
         schedule = _from_period(schedule, -1)
-
-
-def _known_starts(
-    schedule: PeriodicSchedule, member_of: Callable[[int], FamilyMember], repeats: int
-) -> Iterable[tuple[ClassKey, list[int]]]:
-    """The family's starts at the least m, none where it refuses so few microbatches."""
-    try:
-        return starts_of(member_of(schedule.least), repeats).items()
-    except ValueError:
-        return ()
 
 
 def _from_period(schedule: PeriodicSchedule, earlier: int) -> PeriodicSchedule:
@@ -99,40 +83,31 @@ def _from_period(schedule: PeriodicSchedule, earlier: int) -> PeriodicSchedule:
     )
 
 
-def growths(
+def growth_of(
     rows: dict[ClassKey, list[int]], longer: dict[ClassKey, list[int]]
-) -> dict[ClassKey, Growth]:
-    """How each class grows. Raises ``ValueError`` for one that grows otherwise."""
-    found = {}
+) -> tuple[dict[ClassKey, Growth], int]:
+    """How each class grows, and the ticks of a period, the same for all of them.
+
+    Raises ``ValueError`` for a class that grows otherwise.
+    """
+    found, periods = dict[ClassKey, Growth](), set[int]()
     if rows.keys() != longer.keys():
         raise ValueError("m + step has other classes of tasks than m")
     for key, row in rows.items():
         late, middle = longer[key], len(row) // 2
-        if len(late) == len(row):
-            found[key] = Growth.FRONT if late == row else Growth.BACK
+        if late == row:
+            found[key] = Growth.FRONT
+        elif len(late) == len(row):
+            found[key] = Growth.BACK
+            periods |= {b - a for a, b in zip(row, late, strict=True)}
         elif len(late) == len(row) + 1 and late[: middle + 1] == row[: middle + 1]:
             found[key] = Growth.MIDDLE
+            periods |= {b - a for a, b in zip(row[middle:], late[middle + 1 :], strict=True)}
         else:
             raise ValueError(f"{name_of(key)} starts otherwise at the front when m grows")
-    return found
-
-
-def period_of(
-    rows: dict[ClassKey, list[int]],
-    longer: dict[ClassKey, list[int]],
-    growth: dict[ClassKey, Growth],
-) -> int:
-    """Ticks per period, the same for all classes. Raises ``ValueError`` where there are none."""
-    periods = set()
-    for key, row in rows.items():
-        if growth[key] is Growth.MIDDLE:
-            middle = len(row) // 2
-            periods |= {b - a for a, b in zip(row[middle:], longer[key][middle + 1 :], strict=True)}
-        if growth[key] is Growth.BACK:
-            periods |= {b - a for a, b in zip(row, longer[key], strict=True)}
     if len(periods) != 1:
         raise ValueError(f"the back moves by {sorted(periods)[:5]} ticks, not by one period")
-    return periods.pop()
+    return found, periods.pop()
 
 
 FittedValue = TypeVar("FittedValue")

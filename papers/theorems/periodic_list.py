@@ -8,10 +8,8 @@ with the closed form.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import cast
+from collections.abc import Iterable
 
-from bubbleproof.papers.formula import Formula
 from bubbleproof.papers.theorems.periodic_families import PeriodicShape, PeriodicTheorem
 
 FULL = "tF = 1, tB = 2"
@@ -28,12 +26,6 @@ def _shape(family: str, size: int, repeats: int = 1, **params: int) -> PeriodicS
     return PeriodicShape(family=family, params=tuple(params.items()), size=size, repeats=repeats)
 
 
-def _each(family: str, ranks: Iterable[int], size: str, **params: int) -> tuple[PeriodicShape, ...]:
-    """One shape per number of ranks p, read off at m = ``size``, a formula of p."""
-    sizes = cast("Callable[[dict[str, int]], int]", Formula(size))
-    return tuple(_shape(family, sizes({"p": p}), p=p, **params) for p in ranks)
-
-
 def _remainders(
     family: str, ranks: Iterable[int], directions: int, **params: int
 ) -> tuple[PeriodicShape, ...]:
@@ -45,13 +37,12 @@ def _remainders(
     )
 
 
-def _svpp(p: int, s: int, *, repeats: int = 1, **params: int) -> PeriodicShape:
-    return _shape("svpp", 14 * repeats, repeats, p=p, s=s, **params)
-
-
 _CHRONOS = (
     PeriodicTheorem(
-        "trecomp", "T-Pipe with T-Recomp", RECOMPUTED, _each("trecomp", range(2, 9), "7*p + 4")
+        "trecomp",
+        "T-Pipe with T-Recomp",
+        RECOMPUTED,
+        tuple(_shape("trecomp", 7 * p + 4, p=p) for p in range(2, 9)),
     ),
     PeriodicTheorem(
         "trecomp-interleaved",
@@ -65,7 +56,7 @@ _ZERO_BUBBLE = (
         "v-half",
         "V-Half",
         SPLIT,
-        _each("v-half", range(3, 8), "7*p + 2"),
+        tuple(_shape("v-half", 7 * p + 2, p=p) for p in range(3, 8)),
         "makespan 6m+3p-4, 6m+3p-7 for even p, and peak 2((p+2) div 2) on every rank",
         "6*m + 3*p - (4 if p % 2 else 7)",
         "(p+2)//2 * 2",
@@ -74,7 +65,7 @@ _ZERO_BUBBLE = (
         "v-min",
         "V-Min",
         SPLIT,
-        _each("v-min", range(2, 8), "7*p + 2"),
+        tuple(_shape("v-min", 7 * p + 2, p=p) for p in range(2, 8)),
         "makespan 6m+4p-5, 2 less where 3 divides p",
         "6*m + 4*p - 5 - (0 if p % 3 else 2)",
     ),
@@ -103,9 +94,10 @@ _SLICES = (
         "SVPP with one chunk and every f below the largest",
         FULL,
         tuple(
-            _svpp(p, s, f=f, repeats=1 + ((p, s, f) == (4, 2, 4)))
+            _shape("svpp", 14 * repeats, repeats, p=p, s=s, f=f)
             for p, s in ((2, 2), (3, 2), (3, 3), (4, 2), (4, 4))
             for f in range(s, p + s - 1)
+            for repeats in [1 + ((p, s, f) == (4, 2, 4))]
         ),
     ),
     PeriodicTheorem(

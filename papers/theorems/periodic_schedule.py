@@ -19,7 +19,10 @@ Nothing here is trusted: ``periodic`` proves what these numbers claim, for all n
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+
+from bubbleproof.theory.model.actions import Kind
 
 Holder = tuple[str, int] | None  # why a task starts no sooner; see ``Surroundings``
 
@@ -62,6 +65,10 @@ class LinearForm:
         return text
 
 
+# (kind, stage, remainder of the microbatch) -> where in the published order, by place
+Keys = Callable[[Kind, int, int], LinearForm]
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
     """Places ``first`` to ``last``, both included, whose starts are ``start`` ticks."""
@@ -96,7 +103,7 @@ class Surroundings:
     """What stands around the tasks of a class at places ``first`` to ``last``.
 
     ``piece`` is their own; ``inputs`` are the tasks that they wait for; ``neighbours`` are the
-    classes of the rank, in the order of ``PeriodicSchedule.on_rank``, their own among them.
+    classes of the rank, in the order of ``PeriodicSchedule.by_rank``, their own among them.
     ``held_by`` says why they start no sooner: None at tick 0, ("input", k) for the end of input k,
     ("rank", k) for the end of the task before, which is of the rank's class k.
     """
@@ -134,7 +141,7 @@ class PeriodicSchedule:
     """A schedule of m = ``least`` + ``step`` * n microbatches, for every n >= 0.
 
     ``makespan`` is in ticks, ``peaks`` are the most units that each rank holds; resources beyond
-    the ranks hold none.
+    the ranks hold none. ``by_rank`` are the numbers of the classes that run on each.
     """
 
     shape: str
@@ -150,10 +157,6 @@ class PeriodicSchedule:
         for number, task in enumerate(self.classes):
             found[task.rank] = (*found.get(task.rank, ()), number)
         object.__setattr__(self, "by_rank", found)
-
-    def on_rank(self, rank: int) -> tuple[int, ...]:
-        """The numbers of the classes that run on a rank."""
-        return self.by_rank[rank]
 
     def starts(self, number: int, periods: int) -> list[int]:
         """The starts of class ``number`` by place, for n = ``periods``."""

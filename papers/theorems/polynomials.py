@@ -39,7 +39,7 @@ class Polynomial:
     def __post_init__(self) -> None:
         degrees = {sum([s.is_time for s in monomial]) for monomial, _ in self.parts}
         if len(degrees) > 1 or max(degrees, default=0) > 1:
-            raise ValueError(f"a polynomial is an index or a time throughout, got {self}")
+            raise ValueError(f"a polynomial is an index or a time throughout, got {self.parts}")
 
     @classmethod
     def of(cls, parts: Mapping[Monomial, int]) -> Polynomial:
@@ -80,18 +80,6 @@ class Polynomial:
                 product *= environment[symbol.name]
             total += product
         return total
-
-    def __str__(self) -> str:
-        text = ""
-        ordered = list(reversed(self.parts))
-        ordered.sort(key=lambda part: part[1] < 0)
-        for monomial, coefficient in ordered:
-            names = "*".join(s.name for s in monomial)
-            size = str(abs(coefficient)) if abs(coefficient) != 1 or not names else ""
-            sign = "-" if coefficient < 0 else "+"
-            lead = f" {sign} " if text else sign.replace("+", "")
-            text += lead + "*".join(x for x in (size, names) if x)
-        return text or "0"
 
 
 # A theorem and its twins are made of few polynomials, again and again.

@@ -72,7 +72,8 @@ class Linearisation:
         self, formulas: Iterable[LogicFormula], hints: Iterable[tuple[Term, Term]]
     ) -> Iterator[str]:
         """The lemmas for the products in the formulas and for the hints."""
-        for e, t in dict.fromkeys([*found_products(formulas), *hinted_products(hints)]):
+        hinted = ((e, t) for a, b in hints for _, e in a.cases for _, t in b.cases)
+        for e, t in dict.fromkeys([*found_products(formulas), *hinted]):
             factor, sign = self.polynomial(e), self.polynomial(t)
             product = self.polynomial(e.times(t))
             one, zero = _numeral(1, as_real=e.is_time), _numeral(0, as_real=t.is_time)
@@ -140,11 +141,3 @@ def found_products(formulas: Iterable[LogicFormula]) -> Iterator[Factors]:
             if symbol.is_time == polynomial.is_time and e.symbols:
                 yield e, Polynomial.of({(symbol,): 1})
                 todo.append(e)
-
-
-def hinted_products(hints: Iterable[tuple[Term, Term]]) -> Iterator[Factors]:
-    """The pairs of the hints' cases."""
-    for left, right in hints:
-        for _, e in left.cases:
-            for _, t in right.cases:
-                yield e, t

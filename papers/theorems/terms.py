@@ -5,8 +5,8 @@ guard holds. A ``LogicFormula`` compares terms. Both can be evaluated at numbers
 ``products`` gives them to Z3 without a product.
 
 >>> p, i, t = index("p"), index("i"), time("t")
->>> str((p - i) * t)
-'p*t - i*t'
+>>> ((p - i) * t).value({"p": 3, "i": 2, "t": 5})
+5
 >>> (p - i >= 1).holds({"p": 3, "i": 2})
 True
 """
@@ -35,9 +35,6 @@ class Comparison:
     def atoms(self) -> Iterator[Comparison]:
         yield self
 
-    def __str__(self) -> str:
-        return f"{self.polynomial} {self.relation} 0"
-
 
 @dataclass(frozen=True, slots=True)
 class Compound:
@@ -56,14 +53,6 @@ class Compound:
         """Every comparison inside."""
         for part in self.parts:
             yield from part.atoms()
-
-    def __str__(self) -> str:
-        if not self.parts:
-            return str(self.how == "all").lower()
-        if self.how == "not":
-            return f"not ({self.parts[0]})"
-        word = " and " if self.how == "all" else " or "
-        return word.join(f"({part})" for part in self.parts)
 
 
 LogicFormula = Comparison | Compound
@@ -154,13 +143,8 @@ class Term:
         """The number of the case that holds."""
         found = [value for guard, value in self.cases if guard.holds(environment)]
         if len(found) != 1:
-            raise ValueError(f"one case of a term must hold, but {len(found)} do: {self}")
+            raise ValueError(f"one case of a term must hold, but {len(found)} do")
         return found[0].value(environment)
-
-    def __str__(self) -> str:
-        if len(self.cases) == 1:
-            return str(self.cases[0][1])
-        return "; ".join(f"{value} if {guard}" for guard, value in self.cases)
 
 
 def _both(left: LogicFormula, right: LogicFormula) -> LogicFormula:

@@ -1,9 +1,9 @@
-"""Every theorem by its id, of all papers: ``theorems`` lists them, ``prove_all`` proves them."""
+"""Every theorem by its id, of all papers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, partial
+from functools import cache
 
 from bubbleproof.papers.bpipe import bpipe_pairs, bpipe_theorem
 from bubbleproof.papers.field import (
@@ -24,31 +24,21 @@ from bubbleproof.papers.field import (
 from bubbleproof.papers.mepipe import svpp_frontier, svpp_theorem
 from bubbleproof.papers.pipemesh import pipemesh_starts, pipemesh_theorem
 from bubbleproof.papers.theorems import parametric_bounds, periodic_list
-from bubbleproof.papers.theorems.theorem import (
-    Obligation,
-    ObligationProof,
-    Theorem,
-    TheoremProof,
-)
+from bubbleproof.papers.theorems.theorem import Theorem
 from bubbleproof.papers.tpipe import tpipe_theorem, trecomp_theorem
-
-TIMEOUT_MS = 10_000
 
 
 class _Library(Mapping[str, Theorem]):
     """Theorems by id, each made when it is first asked for."""
 
     def __init__(self, makers: Mapping[str, Callable[[], Theorem]]) -> None:
-        self._makers = dict(makers)
-        self._made: dict[str, Theorem] = {}
+        self._makers = {name: cache(maker) for name, maker in makers.items()}
 
     def __getitem__(self, name: str) -> Theorem:
-        if name not in self._made:
-            made = self._makers[name]()
-            if made.id != name:
-                raise ValueError(f"theorem {name!r} calls itself {made.id!r}")
-            self._made[name] = made
-        return self._made[name]
+        made = self._makers[name]()
+        if made.id != name:
+            raise ValueError(f"theorem {name!r} calls itself {made.id!r}")
+        return made
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._makers)
@@ -63,17 +53,16 @@ class _Library(Mapping[str, Theorem]):
 @cache
 def theorems() -> Mapping[str, Theorem]:
     """Every theorem by its id, bounds first, since others refer to them."""
-    several = (*parametric_bounds.theorems(), *gpipe_theorem.theorems())
-    known = {one.id: partial(_known, one) for one in several}
     repeating = {about.id: about.theorem for about in periodic_list.listed()}
-    return _Library({**known, **_FOR_ALL_SHAPES, **repeating})
-
-
-def _known(theorem: Theorem) -> Theorem:
-    return theorem
+    return _Library({**_FOR_ALL_SHAPES, **repeating})
 
 
 _FOR_ALL_SHAPES: dict[str, Callable[[], Theorem]] = {
+    "makespan-bound": parametric_bounds.makespan_theorem,
+    "memory-bound": parametric_bounds.memory_theorem,
+    "gpipe": gpipe_theorem.theorem,
+    "terapipe": gpipe_theorem.terapipe,
+    "bfs": gpipe_theorem.breadth_first,
     "1f1b": one_f_one_b_theorem.theorem,
     "frontier": frontier.theorem,
     "interleaved": interleaved_theorem.theorem,
@@ -100,21 +89,3 @@ _FOR_ALL_SHAPES: dict[str, Callable[[], Theorem]] = {
     "bpipe": bpipe_theorem.theorem,
     "bpipe-printed": bpipe_pairs.theorem,
 }
-
-
-def prove_all(
-    progress: Callable[[TheoremProof], None] | None = None, timeout_ms: int = TIMEOUT_MS
-) -> list[TheoremProof]:
-    """Prove every theorem, in order; ``progress`` is called with each proof as it is done.
-
-    ``timeout_ms`` limits each Z3 query; what is not decided in time is UNKNOWN. An obligation that
-    theorems share is asked once.
-    """
-    from bubbleproof.papers.theorems.prover import prove  # loads Z3
-
-    proofs, known = [], dict[Obligation, ObligationProof]()
-    for theorem in theorems().values():
-        proofs.append(prove(theorem, timeout_ms, known))
-        if progress is not None:
-            progress(proofs[-1])
-    return proofs

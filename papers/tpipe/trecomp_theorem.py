@@ -31,8 +31,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bubbleproof.papers.theorems.closed_form import AT_J, I, J, M, P
-from bubbleproof.papers.theorems.halved_index import HalvedIndex
+from bubbleproof.papers.theorems.closed_form import AT_J, HalvedIndex, I, J, M, P
 from bubbleproof.papers.theorems.rank_rows import RowMemory, TaskRow, one_at_a_time, same_order
 from bubbleproof.papers.theorems.terms import LogicFormula, Term, all_of, any_of, choose, index
 from bubbleproof.papers.theorems.theorem import ObligationPart, Theorem, obligations_of

@@ -13,14 +13,13 @@ from bubbleproof.papers.theorems import (
     ProofVerdict,
     Theorem,
     TheoremProof,
-    theorem_library,
 )
 from bubbleproof.papers.theorems.periodic_list import listed
 from bubbleproof.papers.theorems.polynomials import Coefficient
 from bubbleproof.papers.theorems.prover import prove, prove_obligation
 from bubbleproof.papers.theorems.terms import LogicFormula, any_of
 from bubbleproof.papers.theorems.theorem import ObligationProof
-from bubbleproof.papers.theorems.theorem_library import prove_all, theorems
+from bubbleproof.papers.theorems.theorem_library import theorems
 from proofs_tests.papers.theorems.periodic_twins import periodic_twins
 from proofs_tests.papers.theorems.twin import Twin
 from proofs_tests.papers.theorems.twins import twins_for_all_sizes
@@ -60,16 +59,6 @@ def test_the_theorem_is_proved(name: str) -> None:
     assert not undecided
     assert proof.verdict is ProofVerdict.PROVED
     assert [o.name for o in proof.obligations] == [o.name for o in theorem.obligations]
-
-
-def test_all_are_proved_in_order_and_told_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    few = {name: theorems()[name] for name in ("1f1b", "gpipe")}
-    monkeypatch.setattr(theorem_library, "theorems", lambda: few)
-    seen: list[TheoremProof] = []
-    found = prove_all(progress=seen.append)
-    assert seen == found
-    assert [proof.theorem.id for proof in found] == [*few]
-    assert all(proof.verdict is ProofVerdict.PROVED for proof in found)
 
 
 @pytest.mark.parametrize("name", IDS)
