@@ -105,7 +105,10 @@ def rows(facts: Iterable[Fact]) -> list[FactCells]:
 
 
 def tree(facts: Iterable[Fact]) -> dict[str, object]:
-    """Values by key, one object within another at each dot; what is not finite is None."""
+    """Values by key, one object within another at each dot; what is not finite is None.
+
+    Raises ``ValueError`` for a key within the value of another fact.
+    """
     found: dict[str, object] = {}
     for fact in facts:
         if fact.key:
@@ -129,7 +132,8 @@ def _put(found: dict[str, object], key: str, value: object) -> None:
     *places, last = key.split(".")
     for place in places:
         inner = found.setdefault(place, {})
-        assert isinstance(inner, dict), f"{key} is within a value"
+        if not isinstance(inner, dict):
+            raise ValueError(f"the fact {key} lies within the value of another")
         found = inner
     found[last] = _finite(value)
 

@@ -140,7 +140,7 @@ class Spans:
 class Timeline:
     """What a picture of a schedule shows.
 
-    ``rows`` names the rows from top to bottom, ranks first (``num_rank_rows`` of them). ``gaps``
+    ``rows`` names the rows from top to bottom, ranks first. ``gaps``
     are a row's idle stretches between ``window``'s ticks, ``clashes`` those in which two actions
     claim one row (no correct schedule has any). ``waiting`` marks the rows whose next action never
     starts, after ``standstill``. ``measures`` are those of the whole schedule. Where ``bars`` are
@@ -148,7 +148,6 @@ class Timeline:
     """
 
     rows: tuple[str, ...]
-    num_rank_rows: int
     bars: Bars
     gaps: Spans
     clashes: Spans
@@ -185,11 +184,6 @@ class Timeline:
             f"makespan {ticks(self.measures.makespan, self.unit)}, "
             f"idle_ratio {ratio(self.measures.idle_ratio)}"
         )
-
-    @property
-    def is_thinned(self) -> bool:
-        """Whether bars are cells that stand for many actions."""
-        return self.cell_ticks is not None
 
     @property
     def typical_ticks(self) -> float:
@@ -248,7 +242,6 @@ def timeline(
     memory, memory_notes = _memory(problem, profile, chosen, whole[0], max_curves)
     view = Timeline(
         rows=tuple(on_one_line(problem.resources[r].name) for r in shown),
-        num_rank_rows=sum(r < problem.num_ranks for r in shown),
         bars=bars,
         gaps=gaps,
         clashes=clashes,

@@ -43,12 +43,12 @@ class Wire:
     posted: list[tuple[str, int, object]] = field(default_factory=list)
     works: list[FakeWork] = field(default_factory=list)
 
-    def isend(self, tensor: torch.Tensor, peer: int, group: object, tag: int) -> FakeWork:
-        del tensor, tag
+    def isend(self, tensor: torch.Tensor, peer: int, group: object) -> FakeWork:
+        del tensor
         return self._post("send", peer, group)
 
-    def irecv(self, tensor: torch.Tensor, peer: int, group: object, tag: int) -> FakeWork:
-        del tensor, tag
+    def irecv(self, tensor: torch.Tensor, peer: int, group: object) -> FakeWork:
+        del tensor
         return self._post("receive", peer, group)
 
     def _post(self, what: str, peer: int, group: object) -> FakeWork:

@@ -11,7 +11,14 @@ ends before F1 starts, so the load stays 1; 0 from 7.
 
 from __future__ import annotations
 
+import zlib
+from base64 import b64decode
+
+import numpy as np
+
+from bubbleproof.report.viewer.schedule_data import ColumnPlace
 from bubbleproof.theory.families import FamilyMember, member
+from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -45,3 +52,16 @@ def sliced_bytes() -> tuple[Problem, Schedule]:
     ).problem()
     program = Program.from_orders([["0F0", "0F0.1", "0B0.1", "0B0"]])
     return problem, left_shift(problem, program)
+
+
+def unpacked(text: str, place: ColumnPlace) -> Ints:
+    """One column as it was: what a page's script reads."""
+    content = zlib.decompress(b64decode(text))
+    kept = np.frombuffer(content, f"<{place.type}", place.length, place.first).astype(np.int64)
+    return np.cumsum(kept) if place.steps else kept
+
+
+def unpacked_lines(text: str) -> list[str]:
+    """The lines as they were."""
+    content = zlib.decompress(b64decode(text)).decode()
+    return content.split("\n") if content else []

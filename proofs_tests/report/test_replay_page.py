@@ -17,8 +17,9 @@ from bubbleproof.report.replay_page import (
     render,
     write_replay_page,
 )
-from bubbleproof.report.viewer.schedule_data import ColumnPlace, unpacked
+from bubbleproof.report.viewer.schedule_data import ColumnPlace
 from bubbleproof.theory.model.actions import Action
+from proofs_tests.report.small import unpacked
 from proofs_tests.report.test_replay_json import REPORT as SMALL
 from proofs_tests.report.test_replay_json import account
 

@@ -12,14 +12,12 @@ from bubbleproof.report.viewer.schedule_data import (
     ColumnBlob,
     ColumnPlace,
     Json,
-    unpacked,
-    unpacked_lines,
 )
 from bubbleproof.report.viewer.viewer_parts import ViewedSchedule
 from bubbleproof.theory.families import FamilyMember, member
 from bubbleproof.theory.idle import idle_stretches
 from bubbleproof.theory.model.actions import Ints
-from proofs_tests.report.small import LOADS, small
+from proofs_tests.report.small import LOADS, small, unpacked, unpacked_lines
 
 Content = dict[str, Json]
 SHAPES: list[tuple[str, dict[str, int]]] = [

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import cache
-from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +33,8 @@ from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own import description, own_batch, source_digest
 
-BESIDE = ("theory", "verify", "solvers", "reference_exec")  # the package's folder in a checkout
+# beside the package's folder in a checkout; papers need not be there
+BESIDE = ("theory", "verify", "solvers", "reference_exec", "papers")
 SHOWN_DIGITS = 12  # of a digest, for people
 
 
@@ -113,7 +114,8 @@ def versions() -> Parts:
 @cache
 def own_files() -> Parts:
     """The files of this package: a checkout in work changes without its version."""
-    homes = {room: Path(*import_module(f"bubbleproof.{room}").__path__) for room in BESIDE}
+    specs = ((room, find_spec(f"bubbleproof.{room}")) for room in BESIDE)
+    homes = {room: Path(*(spec.submodule_search_locations or ())) for room, spec in specs if spec}
     homes[""] = Path(bubbleproof.__file__).resolve().parent
     files = {
         (Path(room) / path.relative_to(home)).as_posix(): path

@@ -59,8 +59,7 @@ class PendingWork(Protocol):
 class GroupTransfer:
     """A posted send or receive, with the buffer that must live until it ends.
 
-    The host does not wait for one that ``is_queued``, unless it ``is_awaited``. ``beside`` it a
-    header may be under way.
+    The host does not wait for one that ``is_queued``, unless it ``is_awaited``.
     """
 
     tag: Action
@@ -70,7 +69,6 @@ class GroupTransfer:
     is_queued: bool
     is_awaited: bool = False
     waited: bool = False
-    beside: tuple[torch.Tensor, ...] = ()
 
     def is_done(self) -> bool:
         return self.waited or (self.is_queued and self.work.is_completed())
@@ -78,7 +76,7 @@ class GroupTransfer:
     def buffers(self) -> tuple[torch.Tensor, ...]:
         if self.waited or (self.is_queued and self.is_done()):
             return ()
-        return (self.tensor, *self.beside)
+        return (self.tensor,)
 
     def get(self) -> torch.Tensor:
         return self.device.use(self.tensor)
@@ -186,18 +184,23 @@ class GroupTransport:
         )
 
     def post(self, tag: Action, end: torch.Tensor, peer: int, *, is_send: bool) -> GroupTransfer:
-        return self._post(tag, end, peer, is_send=is_send)
-
-    def _post(
-        self, tag: Action, end: torch.Tensor, peer: int, number: int = 0, *, is_send: bool
-    ) -> GroupTransfer:
-        """Post one end of a message; ``number`` is gloo's tag, where messages have one."""
         end, process = end.contiguous() if is_send else end, self._process(peer)
         lane, group = self._way(tag, process, is_send=is_send)
         start = torch.distributed.isend if is_send else torch.distributed.irecv
         with self.device.on(lane), connected(tag, peer):
-            work = start(end, process, group=group, tag=number)
-        return self._transfer(tag, require_work(work, process), end)
+            work = start(end, process, group=group)
+        transfer = GroupTransfer(
+            tag=tag,
+            work=require_work(work, process),
+            tensor=end,
+            device=self.device,
+            is_queued=self.is_queued,
+            is_awaited=self.is_awaited,
+        )
+        if self.is_queued:
+            self._posted[:] = [t for t in self._posted if not t.work.is_completed()]
+            self._posted.append(transfer)
+        return transfer
 
     def finished(self, seconds: float) -> str | None:
         """Wait until the device has run all that was queued; what has not ended, or None."""
@@ -214,20 +217,6 @@ class GroupTransport:
         if tag.kind in TRANSFER_KINDS:
             return DeviceLane.TRANSFERS, self.links.get(ends)
         return DeviceLane.SENDS if is_send else self.receives, self.messages.get(ends)
-
-    def _transfer(self, tag: Action, work: PendingWork, tensor: torch.Tensor) -> GroupTransfer:
-        transfer = GroupTransfer(
-            tag=tag,
-            work=work,
-            tensor=tensor,
-            device=self.device,
-            is_queued=self.is_queued,
-            is_awaited=self.is_awaited,
-        )
-        if self.is_queued:
-            self._posted[:] = [t for t in self._posted if not t.work.is_completed()]
-            self._posted.append(transfer)
-        return transfer
 
 
 @contextmanager

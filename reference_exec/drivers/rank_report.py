@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from bubbleproof.reference_exec.broken import MessageMismatch, one_line
+from bubbleproof.reference_exec.broken import one_line
 from bubbleproof.reference_exec.drivers.group_transport import (
     ConnectionClosed,
     GroupTransfer,
@@ -143,8 +143,6 @@ def _wait(blocked: BlockedAction, deadline: float) -> str | None:
         raise TypeError(f"{blocked}: expected a transfer of a process group")
     try:
         transfer.wait(deadline - time.monotonic())
-    except MessageMismatch:
-        raise
     except RuntimeError as error:
         return reason(error)
     return None

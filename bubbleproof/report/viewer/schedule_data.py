@@ -27,7 +27,7 @@ they are rounded to the nearest that has.
 from __future__ import annotations
 
 import zlib
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -92,21 +92,8 @@ def packed_lines(lines: Sequence[str]) -> str:
     return _packed("\n".join(lines).encode())
 
 
-def unpacked_lines(text: str) -> list[str]:
-    """The lines as they were."""
-    content = zlib.decompress(b64decode(text)).decode()
-    return content.split("\n") if content else []
-
-
 def _packed(content: bytes) -> str:
     return b64encode(zlib.compress(content, _LEVEL)).decode()
-
-
-def unpacked(text: str, place: ColumnPlace) -> Ints:
-    """One column as it was: what a page's script does, for tests and other readers."""
-    content = zlib.decompress(b64decode(text))
-    kept = np.frombuffer(content, f"<{place.type}", place.length, place.first).astype(np.int64)
-    return np.cumsum(kept) if place.steps else kept
 
 
 def _narrowest(column: Ints) -> str:

@@ -81,12 +81,10 @@ class Net:
         key = tuple(ranks), self._opened[self.here]
         return self._groups.setdefault(key, Group(ranks=ranks))
 
-    def isend(self, tensor: torch.Tensor, peer: int, group: Group, tag: int = 0) -> Work:
-        del tag  # NCCL has none
+    def isend(self, tensor: torch.Tensor, peer: int, group: Group) -> Work:
         return self._post(tensor, peer, group, is_send=True)
 
-    def irecv(self, tensor: torch.Tensor, peer: int, group: Group, tag: int = 0) -> Work:
-        del tag
+    def irecv(self, tensor: torch.Tensor, peer: int, group: Group) -> Work:
         return self._post(tensor, peer, group, is_send=False)
 
     def send(self, tensor: torch.Tensor, peer: int, group: Group) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
-from bubbleproof.reference_exec.broken import MessageMismatch
 from bubbleproof.reference_exec.drivers.group_transport import GroupTransfer, GroupTransport
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.runtime import rank as rank_module
@@ -85,7 +84,6 @@ def _take_turns(ranks: list[Rank], net: Net, choice: random.Random) -> None:
     while running:
         able = [r for r in running if r not in waiting or _can_go_on(waiting[r])]
         if not able:
-            _look_at_headers(waiting.values())
             raise Stalled("; ".join(f"rank {r}: {waiting[r]}" for r in sorted(waiting)))
         process = choice.choice(able)
         net.turn_to(process)
@@ -104,34 +102,11 @@ def _take_turns(ranks: list[Rank], net: Net, choice: random.Random) -> None:
             waiting[process] = event
 
 
-def _look_at_headers(waiting: Iterable[BlockedAction]) -> None:
-    """Give all the time to see what has come in another's place."""
-    for blocked in waiting:
-        transfer = blocked.transfer
-        assert isinstance(transfer, GroupTransfer)
-        if not isinstance(transfer.work, Work):
-            try:
-                transfer.wait(0.0)
-            except MessageMismatch:
-                raise
-            except RuntimeError:
-                continue  # no header came, nor any in another's place
-
-
 def _can_go_on(blocked: BlockedAction) -> bool:
     """On NCCL any host can; here what is received has to be there, as operations run at once."""
     transfer = blocked.transfer
     assert isinstance(transfer, GroupTransfer)
-    ends = _ends(transfer.work)
-    is_send = all(end.is_send for end in ends)
-    return (is_send and not transfer.is_awaited) or all(
-        end.has_passed or end.is_stuck for end in ends
-    )
-
-
-def _ends(work: object) -> list[Work]:
-    """What was posted for a transfer: the message, and its header where there is one."""
-    if isinstance(work, Work):
-        return [work]
-    header, message = work.header, work.message  # type: ignore[attr-defined]  # of ``headers``
-    return [*_ends(header), *_ends(message)]
+    work = transfer.work
+    assert isinstance(work, Work)
+    is_free = work.is_send and not transfer.is_awaited
+    return is_free or work.has_passed or work.is_stuck
