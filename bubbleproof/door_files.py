@@ -36,9 +36,9 @@ def read(path: FilePath) -> ProblemFile | ScheduleFile | PlanFile:
         In one line, for content that is not usable.
     """
     from bubbleproof.formats import read_problem, read_schedule
+    from bubbleproof.formats.inference import read_timed_table
     from bubbleproof.formats.plans.plan_folder import read_plan_at
     from bubbleproof.formats.plans.plan_json import is_plan_file
-    from bubbleproof.formats.timed_table import read_timed_table
 
     name = path_text(path, asker="read")
     if is_plan_file(name):

@@ -104,8 +104,12 @@ def _file(
     if isinstance(given, str | PathLike):
         text = fspath(given)
         return _named(text, problem, pipeline, asker=asker) if isinstance(text, str) else None
-    from bubbleproof.formats.held.held_orders import is_orders, orders_file
-    from bubbleproof.formats.held.torch_objects import is_torch_schedule, torch_schedule_file
+    from bubbleproof.formats.held_orders import (
+        is_orders,
+        is_torch_schedule,
+        orders_file,
+        torch_schedule_file,
+    )
 
     if is_torch_schedule(given):
         return torch_schedule_file(given, problem=problem, pipeline=pipeline)
@@ -120,7 +124,7 @@ def _named(
     """The schedule of a path, or of a family's words; on a problem where one is given."""
     from bubbleproof.commands.inputs import SUFFIXES, read_schedule_input
     from bubbleproof.formats.errors import UnusableInput
-    from bubbleproof.formats.held.held_orders import orders_file
+    from bubbleproof.formats.held_orders import orders_file
 
     is_path = text.lower().endswith(SUFFIXES) or Path(text).exists()
     words = [text] if is_path else text.split() or [text]

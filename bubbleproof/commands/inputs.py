@@ -16,8 +16,8 @@ import numpy as np
 
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.files import PLAN_NAME, SCHEDULE_NAME
+from bubbleproof.formats.inference import read_timed_table, timed
 from bubbleproof.formats.schedule_file import ScheduleFile
-from bubbleproof.formats.timed_table import read_timed_table, timed
 from bubbleproof.suggestions import did_you_mean
 from bubbleproof.theory.families import families, family, parse_parameters
 from bubbleproof.theory.model.problem import Problem

@@ -18,7 +18,7 @@ from bubbleproof.commands.serving.pipeline_changes import ChangesLayout, require
 from bubbleproof.commands.serving.view_request import CapacityLayout, ViewRequest
 from bubbleproof.commands.show import page_of, standstill_of
 from bubbleproof.formats import ScheduleFile, write_schedule, write_table, write_trace
-from bubbleproof.formats.held.held_orders import orders_file
+from bubbleproof.formats.held_orders import orders_file
 from bubbleproof.report.headline import headline
 from bubbleproof.report.page import ComparisonRow, render
 from bubbleproof.report.viewer.schedule_data import Json

@@ -14,7 +14,7 @@ from typing import ClassVar, Self
 from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.serving.pipeline_changes import ChangesLayout, changed
 from bubbleproof.formats import ScheduleFile, read_problem
-from bubbleproof.formats.timed_table import timed
+from bubbleproof.formats.inference import timed
 from bubbleproof.theory.families import families, family
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
