@@ -33,11 +33,11 @@ from bubbleproof.formats.clusters.cluster_toml import read_cluster_file
 from bubbleproof.formats.clusters.hardware_toml import CALIBRATED, read_hardware, read_rows
 from bubbleproof.formats.clusters.model_toml import read_model
 from bubbleproof.formats.flight_recorder import read_dump
+from bubbleproof.formats.inference import read_timed_table
 from bubbleproof.formats.inputs import read_schedule_input
 from bubbleproof.formats.plans.bundle_json import read_bundle
 from bubbleproof.formats.plans.plan_json import read_plan
 from bubbleproof.formats.pytorch_csv import Dialect, read_table
-from bubbleproof.formats.timed_table import read_timed_table
 from bubbleproof.report.page import ReportPage, ScheduleSection, render
 from bubbleproof.report.replay_json import read_replay
 from bubbleproof.theory.families import member

@@ -112,8 +112,12 @@ def _file(
     if isinstance(given, str | PathLike):
         text = fspath(given)
         return _named(text, problem, pipeline, asker=asker) if isinstance(text, str) else None
-    from bubbleproof.formats.held.held_orders import is_orders, orders_file
-    from bubbleproof.formats.held.torch_objects import is_torch_schedule, torch_schedule_file
+    from bubbleproof.formats.held_orders import (
+        is_orders,
+        is_torch_schedule,
+        orders_file,
+        torch_schedule_file,
+    )
 
     if is_torch_schedule(given):
         return torch_schedule_file(given, problem=problem, pipeline=pipeline)
@@ -126,7 +130,7 @@ def _named(
     text: str, problem: Problem | None, pipeline: Pipeline | None, *, asker: str
 ) -> ScheduleFile:
     """The schedule of a path, or of a family's words; on a problem where one is given."""
-    from bubbleproof.formats.held.held_orders import orders_file
+    from bubbleproof.formats.held_orders import orders_file
     from bubbleproof.formats.inputs import read_schedule_input
 
     with _asked_by(asker):

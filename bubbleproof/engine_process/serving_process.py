@@ -9,9 +9,8 @@ from contextlib import suppress
 from threading import Thread
 from typing import IO, cast
 
-from bubbleproof.engine_process.frames import packed, read_begin, read_frame, write_all
 from bubbleproof.engine_process.loss import EngineLoss, LossKind, loss_of
-from bubbleproof.engine_process.served import EngineCall
+from bubbleproof.engine_process.served import EngineCall, packed, read_begin, read_frame, write_all
 
 SERVER = "from bubbleproof.engine_process.served import main; main()"
 ERRORS_READ = 4_000  # the last bytes of standard error

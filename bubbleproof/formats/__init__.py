@@ -11,102 +11,45 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bubbleproof.formats.certificate_json import (
-        certificate_schema,
-        read_certificate,
-        write_certificate,
-    )
-    from bubbleproof.formats.comparison import (
-        ComparedFamily,
-        comparison_pipeline,
-    )
-    from bubbleproof.formats.errors import (
-        UnusableInput,
-    )
-    from bubbleproof.formats.inference import (
-        infer_pipeline,
-    )
-    from bubbleproof.formats.layouts.problem_file_layout import (
-        problem_schema,
-    )
-    from bubbleproof.formats.layouts.replay_layout import (
-        replay_schema,
-    )
-    from bubbleproof.formats.perfetto import (
-        trace,
-        write_trace,
-    )
-    from bubbleproof.formats.problem_toml import (
-        ProblemFile,
-        read_problem,
-    )
-    from bubbleproof.formats.pytorch_csv import (
-        CollectiveCell,
-        TableFile,
-        read_table,
-        refuse_cut_off,
-    )
-    from bubbleproof.formats.pytorch_writer import (
-        write_table,
-    )
-    from bubbleproof.formats.schedule_file import (
-        ScheduleFile,
-    )
-    from bubbleproof.formats.schedule_json import (
-        read_schedule,
-        schedule_schema,
-        write_schedule,
-    )
+    from bubbleproof.formats.certificate_json import certificate_schema as certificate_schema
+    from bubbleproof.formats.certificate_json import read_certificate as read_certificate
+    from bubbleproof.formats.certificate_json import write_certificate as write_certificate
+    from bubbleproof.formats.comparison import ComparedFamily as ComparedFamily
+    from bubbleproof.formats.comparison import comparison_pipeline as comparison_pipeline
+    from bubbleproof.formats.errors import UnusableInput as UnusableInput
+    from bubbleproof.formats.inference import infer_pipeline as infer_pipeline
+    from bubbleproof.formats.layouts.problem_file_layout import problem_schema as problem_schema
+    from bubbleproof.formats.layouts.replay_layout import replay_schema as replay_schema
+    from bubbleproof.formats.perfetto import trace as trace
+    from bubbleproof.formats.perfetto import write_trace as write_trace
+    from bubbleproof.formats.problem_toml import ProblemFile as ProblemFile
+    from bubbleproof.formats.problem_toml import read_problem as read_problem
+    from bubbleproof.formats.pytorch_csv import CollectiveCell as CollectiveCell
+    from bubbleproof.formats.pytorch_csv import TableFile as TableFile
+    from bubbleproof.formats.pytorch_csv import read_table as read_table
+    from bubbleproof.formats.pytorch_csv import refuse_cut_off as refuse_cut_off
+    from bubbleproof.formats.pytorch_writer import write_table as write_table
+    from bubbleproof.formats.schedule_file import ScheduleFile as ScheduleFile
+    from bubbleproof.formats.schedule_json import read_schedule as read_schedule
+    from bubbleproof.formats.schedule_json import schedule_schema as schedule_schema
+    from bubbleproof.formats.schedule_json import write_schedule as write_schedule
 
-__all__ = [
-    "CollectiveCell",
-    "ComparedFamily",
-    "ProblemFile",
-    "ScheduleFile",
-    "TableFile",
-    "UnusableInput",
-    "certificate_schema",
-    "comparison_pipeline",
-    "infer_pipeline",
-    "problem_schema",
-    "read_certificate",
-    "read_problem",
-    "read_schedule",
-    "read_table",
-    "refuse_cut_off",
-    "replay_schema",
-    "schedule_schema",
-    "trace",
-    "write_certificate",
-    "write_schedule",
-    "write_table",
-    "write_trace",
-]
-
-_HOMES = {
-    "CollectiveCell": "pytorch_csv",
-    "ComparedFamily": "comparison",
-    "ProblemFile": "problem_toml",
-    "ScheduleFile": "schedule_file",
-    "TableFile": "pytorch_csv",
-    "UnusableInput": "errors",
-    "certificate_schema": "certificate_json",
-    "comparison_pipeline": "comparison",
-    "infer_pipeline": "inference",
-    "problem_schema": "layouts.problem_file_layout",
-    "read_certificate": "certificate_json",
-    "read_problem": "problem_toml",
-    "read_schedule": "schedule_json",
-    "read_table": "pytorch_csv",
-    "refuse_cut_off": "pytorch_csv",
-    "replay_schema": "layouts.replay_layout",
-    "schedule_schema": "schedule_json",
-    "trace": "perfetto",
-    "write_certificate": "certificate_json",
-    "write_schedule": "schedule_json",
-    "write_table": "pytorch_writer",
-    "write_trace": "perfetto",
+_NAMES = {
+    "certificate_json": "certificate_schema read_certificate write_certificate",
+    "comparison": "ComparedFamily comparison_pipeline",
+    "errors": "UnusableInput",
+    "inference": "infer_pipeline",
+    "layouts.problem_file_layout": "problem_schema",
+    "layouts.replay_layout": "replay_schema",
+    "perfetto": "trace write_trace",
+    "problem_toml": "ProblemFile read_problem",
+    "pytorch_csv": "CollectiveCell TableFile read_table refuse_cut_off",
+    "pytorch_writer": "write_table",
+    "schedule_file": "ScheduleFile",
+    "schedule_json": "read_schedule schedule_schema write_schedule",
 }
+_HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
+__all__ = [*_HOMES]
 
 
 def __getattr__(name: str) -> object:

@@ -28,7 +28,10 @@ in the file: it is that of the schedule beside it. Tasks and resources go by the
   where a store is full at the start of 0F3. ``suppose 0B1<0F3`` opens a supposition, ``absurd``
   ends it. ``rank`` anchors span_idle. A text of more than 64 KiB is ``packed`` instead: its lines,
   compressed by zlib, in base64.
-- ``windows``: see ``formats.certificates.window_json``.
+- ``windows``: ``first`` and ``store`` name a lifecycle, and of each of the ``windows`` ``count``,
+  ``ranks`` (names of resources), ``times`` and ``proof`` are as in
+  ``verify.certificates.microbatch_windows``. A proof is a certificate of another kind, as a file of
+  its own holds it; tasks go by their names in the excerpt, the clock by ``clock``.
 - ``cases``: see ``formats.plans.cases_json``.
 
 Whether the proof holds is not asked here: ``verify.certificates.certificate_rule`` decides that.
@@ -40,21 +43,17 @@ import base64
 import binascii
 import re
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import fields
+from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter
 
 from bubbleproof.formats.action_text import action_texts
-from bubbleproof.formats.certificates.certificate_layouts import (
-    DIRECT,
+from bubbleproof.formats.certificate_layouts import (
     FORMAT,
     LAYOUTS,
-    VERSION,
     CasesLayout,
-    CertificateHead,
-    CertificateLayout,
-    DirectLayout,
     DrupLayout,
     OneMachineLayout,
     OneStoreLayout,
@@ -62,23 +61,35 @@ from bubbleproof.formats.certificates.certificate_layouts import (
     TariffLayout,
     VolumeLayout,
     WindowsLayout,
-    objective_name,
+    head_content,
 )
-from bubbleproof.formats.certificates.window_json import window_layouts, windows_of
-from bubbleproof.formats.errors import UnusableInput, about, quoted
+from bubbleproof.formats.errors import UnusableInput, about, inside, quoted
 from bubbleproof.formats.files import MEBIBYTE, FilePath, write_text
 from bubbleproof.formats.json_text import read_json, render_json
-from bubbleproof.formats.sizes import LARGEST
 from bubbleproof.formats.validation import Names, validate, where
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
-from bubbleproof.verify.certificates.certificate_rule import Certificate, DirectCertificate
-from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindows
+from bubbleproof.verify.certificates.certificate_rule import Certificate, without_deadlines
+from bubbleproof.verify.certificates.microbatch_windows import (
+    Excerpts,
+    MicrobatchWindow,
+    MicrobatchWindows,
+)
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
 from bubbleproof.verify.certificates.tick_prices import Tariff, TickPrices
 from bubbleproof.verify.certificates.volume import Volume
 
+# What a layout of each kind is read as: the same fields, with numbers for names.
+KINDS: dict[str, type[Certificate]] = {
+    "one-machine": OneMachine,
+    "one-store": OneStore,
+    "volume": Volume,
+    "prices": TickPrices,
+    "drup": Drup,
+    "windows": MicrobatchWindows,
+}
+DIRECT = [kind for kind in KINDS if kind != "windows"]  # what a window may be proved by
 SIZE_LIMIT = 64 * MEBIBYTE
 UNPACKED_LIMIT = 256 * MEBIBYTE
 LONGEST_PLAIN = 1 << 16
@@ -90,10 +101,8 @@ _TICKS = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 
 def certificate_schema() -> dict[str, object]:
     """The JSON schema of a certificate file."""
-    either = Annotated[
-        DirectLayout | WindowsLayout | CasesLayout,
-        Field(discriminator="kind"),
-    ]
+    direct = OneMachineLayout | OneStoreLayout | VolumeLayout | PricesLayout | DrupLayout
+    either = Annotated[direct | WindowsLayout | CasesLayout, Field(discriminator="kind")]
     adapter: TypeAdapter[object] = TypeAdapter(either)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -111,40 +120,21 @@ def read_certificate(path: FilePath, problem: Problem) -> Certificate:
         return certificate_of(read_json(path, FORMAT, limit=SIZE_LIMIT), problem)
 
 
-def certificate_of(data: Mapping[str, object], problem: Problem) -> Certificate:
-    """The certificate that a file of this content holds. Raises as ``read_certificate``."""
-    if data.get("kind") != "windows":
-        return _direct_certificate_of(data, problem, LAYOUTS)
-    layout, names = validate(WindowsLayout, data), _Names(problem)
-    first, store, windows = windows_of(
-        layout, problem, (names.starts, names.resources, names.stores), _proof_of
-    )
-    return MicrobatchWindows(
-        first=first, store=store, windows=windows, bound=layout.bound, objective=layout.objective
-    )
+def certificate_of(
+    data: Mapping[str, object], problem: Problem, kinds: Collection[str] = tuple(KINDS)
+) -> Certificate:
+    """The certificate that a file of this content holds; ``kinds`` are those expected here.
 
-
-def _proof_of(data: Mapping[str, object], problem: Problem) -> DirectCertificate:
-    return _direct_certificate_of(data, problem, DIRECT)
-
-
-def _direct_certificate_of(
-    data: Mapping[str, object], problem: Problem, kinds: Iterable[str]
-) -> DirectCertificate:
-    """The same; ``kinds`` are those that are expected here."""
+    Raises as ``read_certificate``.
+    """
     kind = data.get("kind")
-    if not isinstance(kind, str) or kind not in DIRECT:
+    if not isinstance(kind, str) or kind not in kinds:
         raise UnusableInput("kind", f"one of {', '.join(kinds)}", quoted(kind))
-    layout, names = validate(DIRECT[kind], data), _Names(problem)
-    if isinstance(layout, OneMachineLayout):
-        return names.one_machine(layout)
-    if isinstance(layout, OneStoreLayout):
-        return names.one_store(layout)
-    if isinstance(layout, VolumeLayout):
-        return names.volume(layout)
-    if isinstance(layout, PricesLayout):
-        return names.prices(layout)
-    return names.drup(layout, _lemma_lines(layout))
+    layout, names = validate(LAYOUTS[kind], data), _Names(problem)
+    values: dict[str, Any] = {
+        each.name: names.read(each.name, layout) for each in fields(KINDS[kind])
+    }
+    return KINDS[kind](**values)
 
 
 def write_certificate(
@@ -168,85 +158,17 @@ def certificate_content(
     problem: Problem, certificate: Certificate, *, name: str = ""
 ) -> dict[str, object]:
     """What a certificate's file holds. Raises ``UnusableInput`` likewise."""
-    if abs(certificate.bound) > LARGEST:
-        raise UnusableInput("bound", f"at most {LARGEST}", str(certificate.bound))
-    return _layout_of(problem, certificate, name).content()
+    kind = next(kind for kind, made in KINDS.items() if isinstance(certificate, made))
+    content = head_content(kind, certificate.objective, certificate.bound, name)
+    names = _Names(problem)
+    for key in LAYOUTS[kind].model_fields:
+        if key not in content and hasattr(certificate, key):
+            content |= names.written(key, certificate)
+    return content
 
 
-def _layout_of(problem: Problem, certificate: Certificate, name: str) -> CertificateLayout:
-    texts = _texts(problem)
-    head = CertificateHead(
-        format=FORMAT,
-        version=VERSION,
-        name=name,
-        objective=objective_name(certificate.objective),
-        bound=certificate.bound,
-    )
-    match certificate:
-        case OneMachine():
-            return OneMachineLayout(
-                **head,
-                kind="one-machine",
-                resource=problem.resources[certificate.resource].name,
-                tasks=[texts[task] for task in certificate.tasks],
-            )
-        case OneStore():
-            return OneStoreLayout(
-                **head,
-                kind="one-store",
-                resource=problem.resources[certificate.resource].name,
-                store=problem.stores[certificate.store].name,
-                begin=certificate.begin,
-                end=certificate.end,
-            )
-        case Volume():
-            store = problem.stores[certificate.store].name
-            return VolumeLayout(**head, kind="volume", store=store)
-        case TickPrices():
-            resources = [
-                _tariff(problem.resources[row.of].name, row) for row in certificate.resources
-            ]
-            stores = [_tariff(problem.stores[row.of].name, row) for row in certificate.stores]
-            return PricesLayout(**head, kind="prices", resources=resources, stores=stores)
-        case MicrobatchWindows():
-            return WindowsLayout(
-                **head,
-                kind="windows",
-                first=texts[certificate.first],
-                store=problem.stores[certificate.store].name,
-                windows=window_layouts(problem, certificate, certificate_content),
-            )
-        case Drup():
-            text = "\n".join(lines := [_lemma_text(lemma, texts) for lemma in certificate.lemmas])
-            if len(text) <= LONGEST_PLAIN or not text.isascii():
-                return DrupLayout(**head, kind="drup", rank=certificate.rank, lemmas=lines)
-            return DrupLayout(**head, kind="drup", rank=certificate.rank, packed=_packed(text))
-
-
-def _tariff(name: str, tariff: Tariff) -> TariffLayout:
-    return TariffLayout(of=name, steps=list(tariff.steps))
-
-
-def _texts(problem: Problem) -> list[str]:
-    """The names of all starts: tasks, then the spans of the ranks."""
-    return action_texts(problem.actions) + [f"rank{rank}" for rank in range(problem.num_ranks)]
-
-
-def _lemma_text(lemma: Lemma, texts: Sequence[str]) -> str:
-    words = [] if lemma.rule == PLAIN else [lemma.rule]
-    words += [
-        f"{texts[first]}{relation}{texts[second] if relation == '<' else second}"
-        for relation, first, second in lemma.literals
-    ]
-    words += [f"+{texts[task]}" for task in lemma.crowd]
-    return " ".join(words + ([] if lemma.full is None else [f"@{texts[lemma.full]}"]))
-
-
-def _packed(text: str) -> str:
-    return base64.b64encode(zlib.compress(text.encode("ascii"), 9)).decode("ascii")
-
-
-def _lemma_lines(layout: DrupLayout) -> list[str]:
+def _lines(layout: DrupLayout) -> list[str]:
+    """The text of each lemma."""
     if (layout.lemmas is None) == (layout.packed is None):
         found = "both" if layout.packed is not None else "neither"
         raise UnusableInput("", "either the key lemmas or the key packed", found)
@@ -268,57 +190,117 @@ def _lemma_lines(layout: DrupLayout) -> list[str]:
 
 
 class _Names:
-    """A problem's names, refused with their place where there is no such thing."""
+    """A problem's names, and the keys of certificates that hold them.
+
+    Names that the problem does not have are refused with their place.
+    """
 
     def __init__(self, problem: Problem) -> None:
         resources = [resource.name for resource in problem.resources]
-        self.resources = Names(resources, f"a resource such as {', '.join(resources[:8])}")
         stores = [store.name for store in problem.stores]
-        self.stores = Names(stores, f"a store such as {', '.join(stores[:8])}")
-        self.starts = Names(_texts(problem), "a task of the schedule's problem")
+        # The names of all starts: tasks, then the spans of the ranks.
+        starts = action_texts(problem.actions)
+        starts += [f"rank{rank}" for rank in range(problem.num_ranks)]
+        of_resources = Names(resources, f"a resource such as {', '.join(resources[:8])}")
+        of_stores = Names(stores, f"a store such as {', '.join(stores[:8])}")
+        self.problem = problem
+        self.starts, self.texts = Names(starts, "a task of the schedule's problem"), starts
+        self.named: dict[str, tuple[Names, list[str]]] = {
+            **dict.fromkeys(("resource", "resources", "ranks"), (of_resources, resources)),
+            **dict.fromkeys(("store", "stores"), (of_stores, stores)),
+            **dict.fromkeys(("first", "tasks"), (self.starts, starts)),
+        }
 
-    def one_machine(self, layout: OneMachineLayout) -> OneMachine:
-        tasks = enumerate(layout.tasks)
-        return OneMachine(
-            resource=self.resources.number(layout.resource, "resource"),
-            tasks=tuple(self.starts.number(text, "tasks", row) for row, text in tasks),
-            bound=layout.bound,
-            objective=layout.objective,
+    def read(self, key: str, layout: Any) -> Any:
+        """What a certificate has for a key of its layout."""
+        if isinstance(layout, DrupLayout) and key == "lemmas":
+            return tuple(self._lemma(line, row) for row, line in enumerate(_lines(layout)))
+        if isinstance(layout, WindowsLayout) and key == "windows":
+            return self._windows(layout)
+        value = getattr(layout, key)
+        return self._numbers(key, value) if key in self.named else value
+
+    def _numbers(self, key: str, value: str | Sequence[str | TariffLayout], *place: Any) -> Any:
+        names, _ = self.named[key]
+        place = place or (key,)
+        if isinstance(value, str):
+            return names.number(value, *place)
+        return tuple(
+            Tariff(of=names.number(item.of, *place, row), steps=tuple(item.steps))
+            if isinstance(item, TariffLayout)
+            else names.number(item, *place, row)
+            for row, item in enumerate(value)
         )
 
-    def one_store(self, layout: OneStoreLayout) -> OneStore:
-        return OneStore(
-            resource=self.resources.number(layout.resource, "resource"),
-            store=self.stores.number(layout.store, "store"),
-            begin=layout.begin,
-            end=layout.end,
-            bound=layout.bound,
-            objective=layout.objective,
-        )
+    def written(self, key: str, certificate: Any) -> dict[str, object]:
+        """What a file holds of a certificate under a key, which may go by another name."""
+        value = getattr(certificate, key)
+        if isinstance(certificate, Drup) and key == "lemmas":
+            text = "\n".join(lines := [self._lemma_text(lemma) for lemma in value])
+            if len(text) <= LONGEST_PLAIN or not text.isascii():
+                return {key: lines}
+            packed = base64.b64encode(zlib.compress(text.encode("ascii"), 9))
+            return {"packed": packed.decode("ascii")}
+        if isinstance(certificate, MicrobatchWindows) and key == "windows":
+            return {key: self._window_rows(certificate)}
+        return {key: self._texts(key, value) if key in self.named else value}
 
-    def volume(self, layout: VolumeLayout) -> Volume:
-        store = self.stores.number(layout.store, "store")
-        return Volume(store=store, bound=layout.bound, objective=layout.objective)
+    def _texts(self, key: str, value: int | Sequence[int | Tariff]) -> object:
+        _, texts = self.named[key]
+        if isinstance(value, int):
+            return texts[value]
+        return [
+            {"of": texts[item.of], "steps": list(item.steps)}
+            if isinstance(item, Tariff)
+            else texts[item]
+            for item in value
+        ]
 
-    def prices(self, layout: PricesLayout) -> TickPrices:
-        rows = (
-            ("resources", layout.resources, self.resources),
-            ("stores", layout.stores, self.stores),
-        )
-        resources, stores = (
-            tuple(
-                Tariff(of=names.number(row.of, key, number), steps=tuple(row.steps))
-                for number, row in enumerate(given)
-            )
-            for key, given, names in rows
-        )
-        return TickPrices(
-            resources=resources, stores=stores, bound=layout.bound, objective=layout.objective
-        )
+    def _windows(self, layout: WindowsLayout) -> tuple[MicrobatchWindow, ...]:
+        first, store = self.read("first", layout), self.read("store", layout)
+        excerpt, found = self._excerpts(first, store), []
+        for row, each in enumerate(layout.windows):
+            ranks = self._numbers("ranks", each.ranks, "windows", row, "ranks")
+            short = excerpt(row, each.count, ranks)
+            with inside(f"windows[{row}].proof"):
+                proof = certificate_of(each.proof, short, DIRECT)
+            assert not isinstance(proof, MicrobatchWindows)  # which is not among DIRECT
+            one = MicrobatchWindow(count=each.count, ranks=ranks, proof=proof, times=each.times)
+            found.append(one)
+        return tuple(found)
 
-    def drup(self, layout: DrupLayout, lines: list[str]) -> Drup:
-        lemmas = tuple(self._lemma(line, row) for row, line in enumerate(lines))
-        return Drup(bound=layout.bound, lemmas=lemmas, objective=layout.objective, rank=layout.rank)
+    def _window_rows(self, certificate: MicrobatchWindows) -> list[dict[str, object]]:
+        excerpt = self._excerpts(certificate.first, certificate.store)
+        return [
+            {
+                "count": each.count,
+                "ranks": self._texts("ranks", each.ranks),
+                "times": each.times,
+                "proof": certificate_content(excerpt(row, each.count, each.ranks), each.proof),
+            }
+            for row, each in enumerate(certificate.windows)
+        ]
+
+    def _excerpts(self, first: int, store: int) -> Callable[[int, int, tuple[int, ...]], Problem]:
+        """The problem of a window, by its place; ``UnusableInput`` where it is no excerpt."""
+        excerpts = Excerpts(without_deadlines(self.problem), first, store)
+
+        def excerpt(row: int, count: int, ranks: tuple[int, ...]) -> Problem:
+            if isinstance(short := excerpts.of(count, ranks), str):
+                raise UnusableInput(f"windows[{row}]", "an excerpt of the problem", short)
+            return short
+
+        return excerpt
+
+    def _lemma_text(self, lemma: Lemma) -> str:
+        texts = self.texts
+        words = [] if lemma.rule == PLAIN else [lemma.rule]
+        words += [
+            f"{texts[first]}{relation}{texts[second] if relation == '<' else second}"
+            for relation, first, second in lemma.literals
+        ]
+        words += [f"+{texts[task]}" for task in lemma.crowd]
+        return " ".join(words + ([] if lemma.full is None else [f"@{texts[lemma.full]}"]))
 
     def _lemma(self, line: str, row: int) -> Lemma:
         words, full, crowd = line.split(), None, list[int]()

@@ -3,20 +3,29 @@
 A table of actions tells its own shape: a rank per resource, stages and microbatches up to the
 highest index, each stage on the rank where its actions stand. Durations are unknown and taken as
 one tick (two for a full backward); links take none. Whether the program then does every task of
-that pipeline exactly once, in an order that works, is for ``verify`` to say.
+that pipeline exactly once, in an order that works, is for ``verify`` to say. A PyTorch table is
+read as a schedule with that pipeline, its starts the earliest.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
 import numpy as np
 
 from bubbleproof.formats.errors import UnusableInput, about
+from bubbleproof.formats.pytorch_csv import read_table, refuse_cut_off
+from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.formats.sizes import refuse_oversize
 from bubbleproof.theory.model.actions import NONE, ActionTable, Bools, Ints, Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.overlaps import Overlap
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.placement import BIDIRECTIONAL, num_downward
+from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
+from bubbleproof.verify.communication.matching import compute_part
 
 SUBJECT = "the program"
 
@@ -142,3 +151,32 @@ def _overlaps(program: Program) -> tuple[Overlap, ...]:
             backwards.add((b, j))
             pairs.append(((f, i), (b, j)))
     return tuple(pairs)
+
+
+def read_timed_table(path: str, dialect: Literal["new", "old"] | None = None) -> ScheduleFile:
+    """The schedule of a table, left-shifted, with the pipeline that it seems to be of."""
+    table = read_table(path, dialect=dialect)
+    compute = compute_part(table.program) if table.has_communication else table.program
+    pipeline = infer_pipeline(compute, subject=path)
+    problem = pipeline.problem()
+    with about(path):
+        refuse_cut_off(table, problem)
+    name = Path(path).stem
+    return timed(
+        ScheduleFile(
+            problem=problem,
+            program=table.program,
+            pipeline=pipeline,
+            name=name,
+            collectives=table.collectives,
+        )
+    )
+
+
+def timed(given: ScheduleFile) -> ScheduleFile:
+    """The file with left-shifted starts, or without any where its program has none."""
+    try:
+        schedule = left_shift(given.problem, given.compute)
+    except UntimedProgram:
+        return replace(given, schedule=None)
+    return replace(given, schedule=schedule, claims=schedule.claims)

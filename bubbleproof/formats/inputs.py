@@ -24,8 +24,8 @@ from bubbleproof.formats.format_table import (
     file_within,
     format_of,
 )
+from bubbleproof.formats.inference import timed
 from bubbleproof.formats.schedule_file import ScheduleFile
-from bubbleproof.formats.timed_table import timed
 from bubbleproof.theory.families import families, family, parse_parameters
 from bubbleproof.theory.near_names import did_you_mean
 from bubbleproof.verify.candidates.chosen import foreign_choice

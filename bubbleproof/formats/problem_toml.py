@@ -113,7 +113,6 @@ from bubbleproof.formats.layouts.problem_file_layout import (
     problem_layout,
 )
 from bubbleproof.formats.plans.listed_shapes import refuse_strangers, stage_values
-from bubbleproof.formats.plans.listed_spread import spread_of
 from bubbleproof.formats.plans.plan_shapes import has_split_ticks, layers_of, plan_space
 from bubbleproof.formats.printable import spelled_out
 from bubbleproof.formats.sizes import refuse_overflow, refuse_oversize
@@ -241,7 +240,7 @@ def problem_of(content: Mapping[str, object], *, name: str) -> ProblemFile:
         allowed=allowed,
         plan=space,
         rank_by=plan.rank_by,
-        spread=spread_of(plan),
+        spread=described(plan.jitter, "plan.jitter"),
         paper=layout.model_dump(include={PAPER}, exclude_none=True)[PAPER],
     )
 

@@ -15,7 +15,7 @@ The file is one object, its layout fixed by ``docs/reference/schemas/schedule-2.
     }
 
 Where a solver made choices, ``allowed`` tells what was free to choose
-(``formats.layouts.allowed_layout``): an optimum is one over these choices.
+(``theory.pipelines.allowed``): an optimum is one over these choices.
 
 The problem is either a ``pipeline`` (every field of ``Pipeline``, its choices included) or, for one
 built by hand, a ``problem`` (see ``formats.layouts.problem_layout``). ``orders`` gives each
@@ -38,11 +38,8 @@ from pydantic import Field
 from bubbleproof.formats.errors import UnusableInput, about, quoted, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text, write_text
 from bubbleproof.formats.json_text import parse_json, render_json
-from bubbleproof.formats.layouts.allowed_layout import (
-    AllowedLayout,
-    allowed_to_json,
-)
 from bubbleproof.formats.layouts.choices_layout import refuse_foreign
+from bubbleproof.formats.layouts.derived_layout import layout_of, plain
 from bubbleproof.formats.layouts.orders_layout import (
     ClaimLayout,
     claims_from_layout,
@@ -91,6 +88,10 @@ class AnyScheduleLayout(Layout):
     orders: dict[str, list[TimedAction]] | None = None
     program: dict[str, list[str]] | None = None
     claims: dict[str, ClaimLayout] = Field(default_factory=dict)
+
+
+class AllowedLayout(layout_of(AllowedChoices)):  # type: ignore[misc]  # made from its fields
+    """What was free to choose; an absent table allowed nothing of its kind."""
 
 
 class ScheduleLayout(AnyScheduleLayout):
@@ -205,7 +206,10 @@ def schedule_content(file: ScheduleFile) -> dict[str, object]:
             raise UnusableInput("problem", expected, "another one; leave out the pipeline")
         content["pipeline"] = pipeline_to_json(file.pipeline)
     if file.allowed is not None:
-        content["allowed"] = allowed_to_json(file.allowed)
+        tables = {
+            each.name: plain(getattr(file.allowed, each.name)) for each in fields(AllowedChoices)
+        }
+        content["allowed"] = {name: table for name, table in tables.items() if table is not None}
     content |= orders_to_json(file.problem, file.program, file.schedule)
     content["claims"] = claims_to_json(file.claims)
     return content

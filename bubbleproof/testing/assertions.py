@@ -11,7 +11,7 @@ from os import PathLike, fspath
 
 from bubbleproof.arguments import problem_of, wrong
 from bubbleproof.door_given import held, pair
-from bubbleproof.formats.held.torch_objects import is_torch_schedule
+from bubbleproof.formats.held_orders import is_torch_schedule
 from bubbleproof.formats.inputs import read_schedule_input
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline

@@ -23,8 +23,8 @@ from bubbleproof.papers.theorems.periodic_fit import fitted
 from bubbleproof.papers.theorems.periodic_schedule import Keys, LinearForm, PeriodicSchedule
 from bubbleproof.papers.theorems.theorem import Obligation, Theorem
 from bubbleproof.theory.families import FamilyMember, member
-from bubbleproof.theory.families.t_pipe.rounds import round_starts
-from bubbleproof.theory.families.t_pipe.trecomp import recomputed_chunks
+from bubbleproof.theory.families.rounds import round_starts
+from bubbleproof.theory.families.trecomp import recomputed_chunks
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 

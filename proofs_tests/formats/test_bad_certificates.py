@@ -10,7 +10,7 @@ import pytest
 
 from bubbleproof.formats import UnusableInput, read_certificate
 from bubbleproof.formats.certificate_json import certificate_content
-from bubbleproof.formats.certificates.certificate_layouts import LAYOUTS
+from bubbleproof.formats.certificate_layouts import LAYOUTS
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
 from bubbleproof.verify.certificates.certificate_rule import Certificate, refusal

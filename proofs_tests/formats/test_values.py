@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bubbleproof.formats.clusters.cluster_toml import cluster_file_of_text
 from bubbleproof.formats.errors import UnusableInput
+from bubbleproof.formats.problem_toml import problem_file_of_text
 from bubbleproof.formats.values import (
     RATE,
     SIZE,
@@ -31,6 +33,7 @@ from proofs_tests.formats.problem_texts import read, refusal
 
 QUANTITIES = (TIME, SIZE, RATE, SPEED)
 SHAPE = "ranks = 2\nmicrobatches = 3\n"
+FEW = st.fractions(min_value=0, max_value=1000, max_denominator=1000)
 TIMES = "[durations]\nforward = 4\nbackward = 8\n"
 
 
@@ -144,7 +147,7 @@ def test_the_name_of_a_tick_says_how_long_it_is(seconds: Fraction) -> None:
     assert tick_unit(seconds).removeprefix("ticks of ") in (time_text(seconds), unit)
 
 
-@given(values=st.lists(st.fractions(min_value=0, max_value=10**6), min_size=1).filter(any))
+@given(values=st.lists(FEW, min_size=1, max_size=9).filter(any))
 def test_the_common_divisor_divides_all_and_nothing_larger_does(values: list[Fraction]) -> None:
     found = common_divisor(values)
     counts = [value / found for value in values]
@@ -282,3 +285,38 @@ def test_the_tick_that_is_chosen_and_times_of_nothing_are_told_once(
         "one: times are counted in ticks of 500 us, in which all are whole",
         "none: all durations are 0",
     ]
+
+
+@given(
+    times=st.lists(
+        st.tuples(st.integers(0, 10**6), st.sampled_from(["us", "ms", "s"])),
+        min_size=2,
+        max_size=2,
+    ),
+    latency=st.integers(0, 10**4),
+)
+def test_a_file_keeps_every_time_exactly(times: list[tuple[int, str]], latency: int) -> None:
+    """Thousandths of any unit, beside plain tenths of ``unit``: nothing is rounded."""
+    listed = ", ".join(f'"{count}e-3 {unit}"' for count, unit in times)
+    text = f'unit = "us"\n{SHAPE}[durations]\nforward = [{listed}]\nbackward = 1\n'
+    text += f"[links]\nlatency = {latency // 10}.{latency % 10}\n"
+    found = problem_file_of_text(text, name="exact").pipeline
+    number = found.unit.removeprefix("ticks of ")
+    tick = TIME.read(number if number[0].isdigit() else f"1 {number}")
+    wanted = [Fraction(count, 1000) * TIME.units[unit] for count, unit in times]
+    assert [ticks * tick for ticks in found.ticks.forward[:, 0].tolist()] == wanted
+    assert found.latency * tick == Fraction(latency, 10**7)
+    assert tick <= TIME.units["us"]
+
+
+def test_the_numbers_of_a_card_may_have_units() -> None:
+    own = (
+        '{0}memory = "80 GiB"\nmemory_bandwidth = "2 TB/s"\nnode_link = "300 GB/s"\n'
+        'network = "800 Gbit/s"\n'
+    )
+    head = '[model]\nname = "llama-2-7b"\n[batch]\nsamples = 64\n[cluster]\ncards = 8\n'
+    plain = cluster_file_of_text(head + own.format("flops = 312e12\n"), name="a")
+    told = cluster_file_of_text(head + own.format('flops = "312 TFLOP/s"\n'), name="a")
+    card = told.training.cluster.card
+    assert card == plain.training.cluster.card
+    assert (card.half_tflops, card.memory_gib, card.network_gbs) == (312, 80, 100)

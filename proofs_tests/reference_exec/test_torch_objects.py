@@ -8,7 +8,7 @@ pytest.importorskip("torch")
 
 import bubbleproof as bp
 from benchmarks.torch_tables import StandInStage, schedule_classes
-from bubbleproof.formats.held.torch_objects import is_torch_schedule
+from bubbleproof.formats.held_orders import is_torch_schedule
 
 pytestmark = pytest.mark.torch
 WITH_ONE_STAGE = ("GPipe", "1F1B", "_ScheduleForwardOnly")

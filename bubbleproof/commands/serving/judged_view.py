@@ -19,7 +19,7 @@ from bubbleproof.commands.serving.view_request import CapacityLayout, ViewReques
 from bubbleproof.commands.show import page_of, standstill_of
 from bubbleproof.formats import ScheduleFile, write_table
 from bubbleproof.formats.format_table import written
-from bubbleproof.formats.held.held_orders import orders_file
+from bubbleproof.formats.held_orders import orders_file
 from bubbleproof.report.headline import headline
 from bubbleproof.report.page import ComparisonRow, render
 from bubbleproof.report.viewer.schedule_data import Json

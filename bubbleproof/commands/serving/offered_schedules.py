@@ -17,9 +17,9 @@ from bubbleproof.commands.serving.pipeline_changes import ChangesLayout, changed
 from bubbleproof.commands.serving.view_request import FileRequest
 from bubbleproof.formats import ScheduleFile, read_problem
 from bubbleproof.formats.format_table import Holds, endings
+from bubbleproof.formats.inference import timed
 from bubbleproof.formats.inputs import read_schedule_input
 from bubbleproof.formats.printable import on_one_line
-from bubbleproof.formats.timed_table import timed
 from bubbleproof.theory.families import (
     Family,
     FamilyParameters,

@@ -42,8 +42,8 @@ from bubbleproof.formats.layouts.cluster_layout import (
     ClusterLayout,
     ClusterPlanLayout,
 )
-from bubbleproof.formats.plans.listed_spread import spread_of
 from bubbleproof.formats.toml_text import parse_toml
+from bubbleproof.formats.validation import described
 from bubbleproof.formats.values import MeasuredUnits, validate_measured
 from bubbleproof.theory.pipelines.programs.target_runtimes import RUNTIMES
 from bubbleproof.theory.pipelines.shapes.layer_cuts import BALANCED, EVEN
@@ -184,7 +184,7 @@ def cluster_file_of_text(text: str, *, name: str, framework: str | None = None) 
             accounting=layout.plan.accounting or cluster.runs.accounting,
             precision=layout.plan.precision or cluster.runs.precision,
         )
-    spread_of(layout.plan)  # refuses numbers that say no spread
+    described(layout.plan.jitter, "plan.jitter")  # refuses numbers that say no spread
     lists, opened = _lists(layout.plan), None
     if is_open:
         with values_at("plan.framework"):

@@ -21,21 +21,22 @@ The keys are the fields of ``costs.transformer.Transformer``.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, create_model
 
 from bubbleproof.costs import FAMILIES, Transformer, known_model, transformer
 from bubbleproof.formats.errors import UnusableInput, about, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
+from bubbleproof.formats.layouts.derived_layout import forms_of
 from bubbleproof.formats.toml_text import parse_toml
-from bubbleproof.formats.validation import Count, Layout, Natural, validate
+from bubbleproof.formats.validation import Count, Layout, validate
 
 DEFAULT_SEQUENCE = 2048
 
 
-class ModelLayout(Layout):
-    """The shape of a model; see ``costs.transformer``."""
+class NamedModelLayout(Layout):
+    """A published model, or a family, and how long its samples are."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
@@ -45,33 +46,15 @@ class ModelLayout(Layout):
     """What is not told is as in this family."""
     sequence: Count | None = None
     """Tokens of a sample."""
-    layers: Count | None = None
-    hidden: Count | None = None
-    heads: Count | None = None
-    feed_forward: Count | None = None
-    vocabulary: Count | None = None
-    kv_heads: Natural | None = None
-    head_width: Natural | None = None
-    positions: Natural | None = None
-    gated: bool | None = None
-    norm: Literal["layer", "rms"] | None = None
-    norms: Count | None = None
-    embedding_norm: bool | None = None
-    parallel: bool | None = None
-    attention_biases: Literal["none", "inputs", "all"] | None = None
-    feed_forward_bias: bool | None = None
-    head_bias: bool | None = None
-    tied: bool | None = None
-    experts: Natural | None = None
-    experts_per_token: Natural | None = None
-    shared_feed_forward: Natural | None = None
-    dense_layers: Natural | None = None
-    dense_feed_forward: Natural | None = None
-    kv_rank: Natural | None = None
-    query_rank: Natural | None = None
-    rope_width: Natural | None = None
-    value_head_width: Natural | None = None
-    dropout: bool | None = None
+
+
+_SHAPE: dict[str, Any] = {
+    name: (form | None, None) for name, (form, _) in forms_of(Transformer).items() if name != "name"
+}
+
+
+class ModelLayout(create_model("_Model", __base__=NamedModelLayout, **_SHAPE)):  # type: ignore[misc]  # made from Transformer's fields
+    """The shape of a model; see ``costs.transformer``."""
 
 
 def model_of(layout: ModelLayout) -> tuple[Transformer, int]:

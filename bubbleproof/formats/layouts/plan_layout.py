@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field
 
 from bubbleproof.formats.validation import Count, Layout, Natural
 from bubbleproof.formats.values import NaturalSize, Time
+from bubbleproof.theory.pipelines.programs.spread import Spread
 
 Few = Annotated[int, Field(ge=1, le=4096)]
 MOST_LAYERS = 10_000
@@ -17,6 +18,7 @@ class JitterLayout(Layout):
     """How durations spread in life, for the makespans beside the nominal one."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
+    MAKES = Spread
 
     action_percent: Natural = 5
     """Standard deviation of an action's duration, in percent; drawn anew for each."""

@@ -19,7 +19,7 @@ from pydantic import Field
 from bubbleproof.formats.action_text import action_texts, known_action, parse_actions
 from bubbleproof.formats.errors import UnusableInput, quoted, values_at
 from bubbleproof.formats.sizes import LARGEST, LARGEST_TOTAL
-from bubbleproof.formats.validation import Json, Layout, Names, Natural, Whole
+from bubbleproof.formats.validation import Json, Layout, Names, Natural, Whole, described
 from bubbleproof.theory.model.actions import ActionTable, Ints
 from bubbleproof.theory.model.problem import (
     Edges,
@@ -39,12 +39,16 @@ EventRow = Annotated[tuple[str, Literal["start", "end"], str, Whole], Field(stri
 class ResourceLayout(Layout):
     """A resource; ``rank`` stands exactly at a rank's compute stream."""
 
+    MAKES = Resource
+
     name: str
     rank: Natural | None = None
 
 
 class StoreLayout(Layout):
     """A memory, its base load and its capacity (none: unlimited)."""
+
+    MAKES = Store
 
     name: str
     base: Natural = 0
@@ -137,7 +141,7 @@ def problem_from_layout(layout: ProblemLayout) -> Problem:
     _refuse_totals(layout)
     with values_at("problem"):
         return Problem(
-            resources=tuple(Resource(name=r.name, rank=r.rank) for r in layout.resources),
+            resources=described(layout.resources, "problem.resources"),
             actions=ActionTable.from_actions(actions),
             duration=_column(row[1] for row in layout.tasks),
             occupancy=Occupancy(
@@ -149,9 +153,7 @@ def problem_from_layout(layout: ProblemLayout) -> Problem:
                 after=task_column("edges", 1, (row[1] for row in layout.edges)),
                 lag=_column(row[2] for row in layout.edges),
             ),
-            stores=tuple(
-                Store(name=s.name, base=s.base, capacity=s.capacity) for s in layout.stores
-            ),
+            stores=described(layout.stores, "problem.stores"),
             events=MemoryEvents(
                 task=task_column("events", 0, (row[0] for row in layout.events)),
                 at_end=np.array([row[1] == "end" for row in layout.events], dtype=bool),

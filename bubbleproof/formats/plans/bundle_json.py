@@ -33,20 +33,22 @@ bundle of another model, cluster or batch is none of this file.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal, TypeVar
+from dataclasses import fields
+from typing import Annotated, Literal
 
 from bubbleproof.formats.certificate_json import (
     certificate_content,
     certificate_of,
     write_content,
 )
-from bubbleproof.formats.certificates.certificate_layouts import LAYOUTS
+from bubbleproof.formats.certificate_layouts import LAYOUTS
 from bubbleproof.formats.clusters.deployed_content import Deployments
 from bubbleproof.formats.errors import UnusableInput, about, inside, quoted
 from bubbleproof.formats.files import MEBIBYTE, FilePath
 from bubbleproof.formats.json_text import read_json
+from bubbleproof.formats.layouts.derived_layout import layout_of
 from bubbleproof.formats.plans.cases_json import cases_content, cases_of
-from bubbleproof.formats.validation import AS_WHOLE, Layout, Natural, validate
+from bubbleproof.formats.validation import AS_WHOLE, Layout, Natural, described, validate
 from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError, ShapedPipeline, shaped
 from bubbleproof.verify.candidates.bundle import CandidateBound
@@ -56,7 +58,6 @@ from bubbleproof.verify.candidates.relaxation import relaxation
 
 FORMAT = "bubbleproof/plan-certificate"
 VERSION = 1
-Item = TypeVar("Item")
 SIZE_LIMIT = 256 * MEBIBYTE
 RANK_CLAIMS: dict[str, type[RankClaim]] = {
     "rank-work": RankWork,
@@ -65,15 +66,8 @@ RANK_CLAIMS: dict[str, type[RankClaim]] = {
 }
 
 
-class CandidateLayout(Layout):
+class CandidateLayout(layout_of(Candidate)):  # type: ignore[misc]  # made from Candidate's fields
     """A candidate of a plan."""
-
-    chunks: Natural
-    placement: str | list[Natural]
-    backward: str | list[bool]
-    slices: Natural
-    layers: list[Natural] | None = None
-    beside: str = ""
 
 
 class BoundedLayout(CandidateLayout):
@@ -123,18 +117,8 @@ def candidate_to_json(candidate: Candidate) -> dict[str, object]:
 
 def candidate_of(layout: CandidateLayout) -> Candidate:
     """The candidate described."""
-    return Candidate(
-        chunks=layout.chunks,
-        placement=_listed(layout.placement),
-        backward=_listed(layout.backward),
-        slices=layout.slices,
-        layers=None if layout.layers is None else tuple(layout.layers),
-        beside=layout.beside,
-    )
-
-
-def _listed(value: str | list[Item]) -> str | tuple[Item, ...]:
-    return value if isinstance(value, str) else tuple(value)
+    values = {each.name: described(getattr(layout, each.name), "") for each in fields(Candidate)}
+    return Candidate(**values)
 
 
 def write_bundle(

@@ -28,11 +28,10 @@ from bubbleproof.formats.certificate_json import (
     certificate_of,
     write_content,
 )
-from bubbleproof.formats.certificates.certificate_layouts import (
+from bubbleproof.formats.certificate_layouts import (
     FORMAT,
-    VERSION,
     CasesLayout,
-    objective_name,
+    head_content,
 )
 from bubbleproof.formats.errors import UnusableInput, about, inside
 from bubbleproof.formats.files import FilePath
@@ -58,15 +57,8 @@ def write_proof(
     """Write a proof over choices; an existing file is replaced whole or not at all."""
     with about(path):
         if isinstance(proof, Cases):
-            content = CasesLayout(
-                format=FORMAT,
-                version=VERSION,
-                name=name,
-                objective=objective_name(proof.objective),
-                bound=proof.bound,
-                kind="cases",
-                cases=cases_content(pipeline, allowed, proof),
-            ).content()
+            head = head_content("cases", proof.objective, proof.bound, name)
+            content = {**head, "cases": cases_content(pipeline, allowed, proof)}
         else:
             content = certificate_content(relaxation(pipeline, allowed), proof, name=name)
     write_content(path, content)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, TypedDict
+from typing import Annotated, Final, Literal, get_args
 
 from pydantic import Field
 
@@ -12,34 +12,27 @@ from bubbleproof.formats.validation import AS_WHOLE, Layout, Natural, Whole
 
 FORMAT: Final = "bubbleproof/certificate"
 VERSION: Final = 1
-HEAD = ("format", "version", "name", "kind")  # the keys that stand first in a file
 ObjectiveName = Literal["makespan", "span_idle"]
 OneOrMore = Annotated[int, Field(ge=1, le=LARGEST)]
 
 
-def objective_name(text: str) -> ObjectiveName:
-    """The objective of that name. Raises ``UnusableInput`` for one that no file can name.
+def head_content(kind: str, objective: str, bound: int, name: str) -> dict[str, object]:
+    """The keys that stand first in a file.
 
-    Parameters
-    ----------
-    text
-        The name as a certificate has it.
+    Raises ``UnusableInput`` for an objective or a bound that no file can name.
     """
-    known: tuple[ObjectiveName, ...] = ("makespan", "span_idle")
-    for name in known:
-        if name == text:
-            return name
-    raise UnusableInput("objective", f"one of {', '.join(known)}", quoted(text))
-
-
-class CertificateHead(TypedDict):
-    """The values of ``CertificateLayout``."""
-
-    format: Literal["bubbleproof/certificate"]
-    version: Literal[1]
-    name: str
-    objective: ObjectiveName
-    bound: int
+    if abs(bound) > LARGEST:
+        raise UnusableInput("bound", f"at most {LARGEST}", str(bound))
+    if objective not in (known := get_args(ObjectiveName)):
+        raise UnusableInput("objective", f"one of {', '.join(known)}", quoted(objective))
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": name,
+        "kind": kind,
+        "objective": objective,
+        "bound": bound,
+    }
 
 
 class CertificateLayout(Layout):
@@ -50,11 +43,6 @@ class CertificateLayout(Layout):
     name: str = ""
     objective: ObjectiveName
     bound: Whole
-
-    def content(self) -> dict[str, object]:
-        """What a file holds: the keys that were given, those of ``HEAD`` first."""
-        given = self.model_dump(exclude_unset=True)
-        return {**{key: given[key] for key in HEAD}, **given}
 
 
 class OneMachineLayout(CertificateLayout):
@@ -131,12 +119,11 @@ class CasesLayout(CertificateLayout):
     cases: list[dict[str, object] | None]
 
 
-DirectLayout = OneMachineLayout | OneStoreLayout | VolumeLayout | PricesLayout | DrupLayout
-DIRECT: dict[str, type[DirectLayout]] = {
+LAYOUTS: dict[str, type[CertificateLayout]] = {
     "one-machine": OneMachineLayout,
     "one-store": OneStoreLayout,
     "volume": VolumeLayout,
     "prices": PricesLayout,
     "drup": DrupLayout,
+    "windows": WindowsLayout,
 }
-LAYOUTS: dict[str, type[DirectLayout | WindowsLayout]] = {**DIRECT, "windows": WindowsLayout}

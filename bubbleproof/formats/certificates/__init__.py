@@ -1,1 +1,0 @@
-"""Parts of certificate files: layouts, and windows with proofs of their own."""
