@@ -38,6 +38,7 @@ MEANT: tuple[str, ...] = (
     "claims --paper field --json: readings of V-Half, V-Min and ZB-V are of the published orders",
     "claims of MEPipe 7.5, PipeMesh IV-B and Algorithm 1, T-Pipe Appendix C, Figure 11: readings",
     "plan --paper tpipe --json: the note has the two sides of Equation 6",
+    "solve of a table that is not there: that there is no such file",
     "solve with choices: a bound by cases no longer says 'whatever is chosen', its scope does",
 )
 _VOLATILE = {"seconds", "versions", "machine", "elapsed", "cores"}
