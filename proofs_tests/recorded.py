@@ -39,6 +39,7 @@ MEANT: tuple[str, ...] = (
     "claims of MEPipe 7.5, PipeMesh IV-B and Algorithm 1, T-Pipe Appendix C, Figure 11: readings",
     "claims of BPipe and MEPipe: those alone that our code computes; of the field: their cases",
     "plan --paper tpipe --json: the note has the two sides of Equation 6",
+    "solve of a table that is not there: that there is no such file",
     "solve with choices: a bound by cases no longer says 'whatever is chosen', its scope does",
     "claims --paper pipemesh, tpipe --json: those that are arithmetic on printed numbers went",
 )

@@ -84,7 +84,7 @@ def _json(name: str) -> str:
 
 
 def _table(*names: str) -> str:
-    return rf"(?m:^\s*\[\s*(?:{'|'.join(names)})\s*\])"
+    return rf"(?m:^[ \t]*\[[ \t]*(?:{'|'.join(names)})[ \t]*\])"
 
 
 _HERE = "bubbleproof.formats."
