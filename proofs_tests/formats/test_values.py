@@ -304,7 +304,7 @@ def test_a_file_keeps_every_time_exactly(times: list[tuple[int, str]], latency: 
     number = found.unit.removeprefix("ticks of ")
     tick = TIME.read(number if number[0].isdigit() else f"1 {number}")
     wanted = [Fraction(count, 1000) * TIME.units[unit] for count, unit in times]
-    assert [ticks * tick for ticks in found.forward] == wanted
+    assert [ticks * tick for ticks in found.ticks.forward[:, 0].tolist()] == wanted
     assert found.latency * tick == Fraction(latency, 10**7)
     assert tick <= TIME.units["us"]
 
