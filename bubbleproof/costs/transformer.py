@@ -24,8 +24,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from bubbleproof.theory.pipelines.value_types import AtLeast
+
+Positive = Annotated[int, AtLeast(1)]
 Norm = Literal["layer", "rms"]
 Biases = Literal["none", "inputs", "all"]
 MOST = {"layers": 10_000, "heads": 1 << 16, "kv_heads": 1 << 16, "experts": 1 << 16}
@@ -59,17 +62,17 @@ class Transformer:
     Raises ``ValueError`` for numbers that make no model.
     """
 
-    layers: int
-    hidden: int
-    heads: int
-    feed_forward: int | Fraction
-    vocabulary: int
+    layers: Positive
+    hidden: Positive
+    heads: Positive
+    feed_forward: Annotated[int | Fraction, AtLeast(1)]
+    vocabulary: Positive
     kv_heads: int = 0
     head_width: int = 0
     positions: int = 0
     gated: bool = False
     norm: Norm = "layer"
-    norms: int = 2
+    norms: Positive = 2
     embedding_norm: bool = False
     parallel: bool = False
     attention_biases: Biases = "none"

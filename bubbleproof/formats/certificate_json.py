@@ -45,7 +45,7 @@ import re
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from pydantic import Field, TypeAdapter
 
@@ -69,7 +69,11 @@ from bubbleproof.formats.json_text import read_json, render_json
 from bubbleproof.formats.validation import Names, validate, where
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
-from bubbleproof.verify.certificates.certificate_rule import Certificate, without_deadlines
+from bubbleproof.verify.certificates.certificate_rule import (
+    Certificate,
+    DirectCertificate,
+    without_deadlines,
+)
 from bubbleproof.verify.certificates.microbatch_windows import (
     Excerpts,
     MicrobatchWindow,
@@ -263,8 +267,7 @@ class _Names:
             ranks = self._numbers("ranks", each.ranks, "windows", row, "ranks")
             short = excerpt(row, each.count, ranks)
             with inside(f"windows[{row}].proof"):
-                proof = certificate_of(each.proof, short, DIRECT)
-            assert not isinstance(proof, MicrobatchWindows)  # which is not among DIRECT
+                proof = cast(DirectCertificate, certificate_of(each.proof, short, DIRECT))
             one = MicrobatchWindow(count=each.count, ranks=ranks, proof=proof, times=each.times)
             found.append(one)
         return tuple(found)
