@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import bubbleproof as bp
-from bubbleproof.theory.pipelines.pipeline_problem import problem_of
+from bubbleproof.theory.pipelines.pipeline import problem_of
 from bubbleproof.verify.spec import EventRow, plain_problem, plain_schedule
 from proofs_tests.coq import FILES, NAMED, PROOFS, THEOREM, answer, asked, needs_coq, text_of
 from proofs_tests.coq_mutants import MUTANTS

@@ -14,7 +14,7 @@ from bubbleproof.formats.problem_toml import problem_file_of_text
 from bubbleproof.solvers import SolveOptions, solve
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
-from bubbleproof.theory.pipelines.pipeline_problem import problem_of
+from bubbleproof.theory.pipelines.pipeline import problem_of
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
 from bubbleproof.verify.certificates.certificate_rule import refusal
 from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindows

@@ -20,7 +20,7 @@ from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
-from bubbleproof.verify.certificates.certificate_decision import check_certificate
+from bubbleproof.verify.candidates.certified_distance import check_certificate
 from bubbleproof.verify.certificates.certificate_rule import Certificate
 from bubbleproof.verify.certificates.certificate_rule import refusal as certificate_refusal
 from bubbleproof.verify.check import check

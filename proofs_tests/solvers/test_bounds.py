@@ -12,7 +12,7 @@ from bubbleproof.solvers.bounds import Bounds, critical_set, lower_bounds
 from bubbleproof.theory.model.actions import NONE
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.verify.certificates.certificate_decision import check_certificate
+from bubbleproof.verify.candidates.certified_distance import check_certificate
 from proofs_tests.solvers.best_machine import best_machine
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.small import RANK_AND_LINK, by_hand, offloading, prefetch, tiny_pipelines

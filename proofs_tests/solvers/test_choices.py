@@ -28,7 +28,7 @@ from bubbleproof.theory.pipelines.allowed import (
 )
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
-from bubbleproof.verify.certificates.certificate_decision import check_certificate
+from bubbleproof.verify.candidates.certified_distance import check_certificate
 from proofs_tests.patience import PATIENCE, in_time
 from proofs_tests.sized import sized
 from proofs_tests.solvers.brute_force import brute_force

@@ -14,8 +14,8 @@ from bubbleproof.solvers.refutation.propagator import Propagator
 from bubbleproof.solvers.refutation.windows import Windows
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify.candidates.certified_distance import check_certificate
 from bubbleproof.verify.certificates.certificate import Drup, Lemma, take
-from bubbleproof.verify.certificates.certificate_decision import check_certificate
 from bubbleproof.verify.certificates.drup_replay import DrupReplay
 from proofs_tests.patience import in_time
 

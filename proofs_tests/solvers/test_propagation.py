@@ -14,8 +14,8 @@ from bubbleproof.solvers.refutation.propagation import decide, improve, longest,
 from bubbleproof.solvers.starts import schedule_of_starts
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify.candidates.certified_distance import check_certificate
 from bubbleproof.verify.certificates.certificate import Drup
-from bubbleproof.verify.certificates.certificate_decision import check_certificate
 from bubbleproof.verify.certificates.certificate_rule import Certificate
 from proofs_tests.judged import accepted
 from proofs_tests.patience import ended, in_time

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from bubbleproof.solvers.shortening.lengthening import lengthened
+from bubbleproof.solvers.shortening.few_microbatches import lengthened
 from bubbleproof.solvers.shortening.list_schedule import list_starts, mirrored
 from bubbleproof.solvers.shortening.slides import slid_starts
 from bubbleproof.theory.families import FamilyMember, family, member

@@ -30,7 +30,7 @@ from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import check
-from bubbleproof.verify.certificates.certificate_decision import check_certificate
+from bubbleproof.verify.candidates.certified_distance import check_certificate
 from proofs_tests.patience import PATIENCE
 from proofs_tests.sized import sampled, sized
 from proofs_tests.solvers.small import V_SHAPE

@@ -18,7 +18,7 @@ from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.memory_rules import exact_stores
 from bubbleproof.theory.model.problem import Edges, Problem, Resource, Store
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.verify.certificates.certificate_decision import check_certificate
+from bubbleproof.verify.candidates.certified_distance import check_certificate
 from bubbleproof.verify.certificates.index_order import index_order, sure_edges
 from proofs_tests.solvers.differences import with_edges
 from proofs_tests.solvers.exhaustive import Exhaustive

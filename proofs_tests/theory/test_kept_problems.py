@@ -8,8 +8,7 @@ from hypothesis import given
 
 from bubbleproof.testing.strategies import pipelines
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.pipeline_problem import problem_of
+from bubbleproof.theory.pipelines.pipeline import Pipeline, problem_of
 
 
 def columns(problem: Problem) -> list[np.ndarray[tuple[int, ...], np.dtype[np.generic]]]:

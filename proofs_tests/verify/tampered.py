@@ -32,8 +32,8 @@ from bubbleproof.theory.pipelines.allowed import (
     AllowedRecompute,
 )
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify.candidates.certified_distance import check_certificate
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
-from bubbleproof.verify.certificates.certificate_decision import check_certificate
 from bubbleproof.verify.certificates.certificate_rule import Certificate
 from bubbleproof.verify.certificates.index_order import index_order
 from bubbleproof.verify.certificates.microbatch_windows import (

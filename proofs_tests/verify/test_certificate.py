@@ -13,9 +13,9 @@ from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import Rule
+from bubbleproof.verify.candidates.certified_distance import check_certificate
 from bubbleproof.verify.certificates import drup_replay
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
-from bubbleproof.verify.certificates.certificate_decision import check_certificate
 from bubbleproof.verify.certificates.certificate_rule import Certificate
 from bubbleproof.verify.certificates.index_order import index_order
 from bubbleproof.verify.certificates.one_machine import NO_PATH, OneMachine

@@ -13,9 +13,9 @@ from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.refutation.propagation import improve
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify.candidates.certified_distance import check_certificate
 from bubbleproof.verify.certificates import certificate
 from bubbleproof.verify.certificates.certificate import Drup, Lemma, take
-from bubbleproof.verify.certificates.certificate_decision import check_certificate
 from bubbleproof.verify.certificates.drup_replay import DrupReplay
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from proofs_tests.patience import in_time

@@ -16,8 +16,8 @@ from bubbleproof.solvers.encoding import Objective
 from bubbleproof.solvers.refutation.proofs import refute
 from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify.candidates.certified_distance import check_certificate
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
-from bubbleproof.verify.certificates.certificate_decision import check_certificate
 from bubbleproof.verify.certificates.drup_replay import DrupReplay, Literal
 from bubbleproof.verify.certificates.index_order import index_order
 from proofs_tests.patience import in_time

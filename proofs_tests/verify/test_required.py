@@ -19,8 +19,7 @@ from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem, Store
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
 from bubbleproof.theory.pipelines.links import Link
-from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.pipeline_problem import problem_of
+from bubbleproof.theory.pipelines.pipeline import Pipeline, problem_of
 from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.theory.pipelines.state_offload import StateOffload

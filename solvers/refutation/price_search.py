@@ -26,8 +26,12 @@ from bubbleproof.solvers.bounds import Bounds
 from bubbleproof.solvers.engines.apart import apart
 from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.gate import greatest
-from bubbleproof.solvers.refutation.lone_microbatch import LoneMicrobatch, lone_microbatch
-from bubbleproof.solvers.refutation.price_program import Floats, PriceProgram
+from bubbleproof.solvers.refutation.price_program import (
+    Floats,
+    LoneMicrobatch,
+    PriceProgram,
+    lone_microbatch,
+)
 from bubbleproof.solvers.refutation.store_bounds import volumes
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem

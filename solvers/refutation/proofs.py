@@ -31,8 +31,8 @@ from bubbleproof.solvers.refutation.proof_memory import (
 )
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
+from bubbleproof.verify.candidates.certified_distance import check_certificate
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
-from bubbleproof.verify.certificates.certificate_decision import check_certificate
 from bubbleproof.verify.certificates.drup_replay import DrupReplay, Literal
 
 FEW_LEMMAS = 300  # are gone over once more, which costs about what a check does

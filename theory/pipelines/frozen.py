@@ -3,7 +3,7 @@
 A frozen stage passes the gradient on and computes none of its own weights. So its backward is one
 task B that takes the ticks of an I, ``input_backward``, and there is no W:
 
-- precedences: those of any B (``pipeline_problem``);
+- precedences: those of any B (``pipeline``);
 - memory: nothing is kept for a W, so B gives the whole activation back at its end, also where
   ``released_at_input`` says that an I leaves more or less behind; no GEMM of a W runs, so none
   holds its ``weight_workspace``. ``static`` is what the pipeline says it is.

@@ -97,3 +97,9 @@ def _refusal(
     if isinstance(proof, Cases):
         return "the schedule comes without the choices that the cases are about"
     return refusal(problem, proof)
+
+
+def check_certificate(problem: Problem, certificate: Certificate) -> RuleDecision:
+    """Accept the certificate, or say why it does not prove its bound."""
+    why = refusal(problem, certificate)
+    return RuleDecision.of_sentences(Rule.CERTIFICATE, [] if why is None else [why])
