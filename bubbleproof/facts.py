@@ -15,7 +15,7 @@ fact. ``reference_exec.evidence.replay_report`` is the first such result.
 >>> rows(found)
 [('peak bytes', '8 5', '8 4', 'violated')]
 >>> tree(found)
-{'peaks': {'measured': (8, 4), 'predicted': (8, 5), 'allocator': ()}}
+{'peaks': {'measured': [8, 4], 'predicted': [8, 5], 'allocator': ()}}
 >>> broken(found)
 ('rank 1 held 4 bytes, 5 were predicted',)
 """

@@ -14,9 +14,11 @@ this room's modules; none is read from a file or a command line.
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Mapping
 from fractions import Fraction
 from math import ceil, floor
+from types import FunctionType
 
 FUNCTIONS = {
     "Fraction": Fraction,
@@ -27,6 +29,15 @@ FUNCTIONS = {
     "min": min,
     "range": range,
 }
+
+OFFERED: dict[str, object] = {}  # what papers have for the formulas of their claims
+
+
+def offer(module: str) -> None:
+    """Let the formulas of claims call the functions of a paper's module, by its full name."""
+    for name, each in vars(sys.modules[module]).items():
+        if isinstance(each, FunctionType) and each.__module__ == module:
+            OFFERED[name] = each
 
 
 class Formula:

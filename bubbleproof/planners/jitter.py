@@ -83,8 +83,13 @@ def timed_candidates(found: AnyPlan, spread: Spread, limit: float = inf) -> Time
     """How long the best candidates' schedules take where durations spread.
 
     A cost that has more than the makespan is not sampled. Those that a part of the plan's time
-    limit (seconds), or what is left of it, does not suffice for are left out; without a limit the
-    estimates decide.
+    limit, or what is left of it, does not suffice for are left out; without a limit the estimates
+    decide.
+
+    Parameters
+    ----------
+    limit
+        The plan's, in seconds.
     """
     timed: dict[str, Jitter] = {}
     estimated = 0.0 if limit == inf else -inf

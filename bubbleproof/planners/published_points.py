@@ -22,7 +22,13 @@ class PublishedPoint:
     refusal: str | None = None
 
     def above(self, front: Front, capacity: int | None) -> str:
-        """How many ticks the front saves at this peak, or what the point has that it has not."""
+        """How many ticks the front saves at this peak, or what the point has that it has not.
+
+        Parameters
+        ----------
+        capacity
+            Of a rank, in units of memory.
+        """
         spans = [
             other.makespan
             for other in front.points
@@ -38,7 +44,13 @@ class PublishedPoint:
 
 
 def published_point(name: str, family: Family, pipeline: Pipeline) -> PublishedPoint:
-    """A family on the user's work, with no limit on memory."""
+    """A family on the user's work, with no limit on memory.
+
+    Parameters
+    ----------
+    name
+        Of the family, as it is shown.
+    """
     try:
         fitted = comparison_pipeline(pipeline, family).with_changes(capacity=None)
         fitted = family.prepared(fitted)

@@ -52,10 +52,15 @@ class Restriction:
 def restriction_of(
     file: ClusterFile, found: ClusterPlan, own: OwnRun | None, options: PlanOptions, seconds: float
 ) -> Restriction | None:
-    """What the file's framework costs, looked at for so many seconds at most.
+    """What the file's framework costs.
 
     One's own run is a candidate here, though the framework may not have it. None where any order
     may be run, or all is as it is listed.
+
+    Parameters
+    ----------
+    seconds
+        For which is looked at most.
     """
     if file.opened is None or file.opened.framework == ANY:
         return None

@@ -14,22 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from types import FunctionType
 from typing import cast
 
 from bubbleproof.papers.claims.domain import Domain
 from bubbleproof.papers.claims.reading import Number, NumberOf, Premise, Reading, Relation
-from bubbleproof.papers.formula import Formula
-from bubbleproof.papers.pipemesh import pipemesh_formulas
-from bubbleproof.papers.tpipe import tpipe_formulas
+from bubbleproof.papers.formula import OFFERED, Formula
 
 TITLES = {"bpipe": "BPipe", "mepipe": "MEPipe", "pipemesh": "PipeMesh", "tpipe": "T-Pipe"}
-_FORMULAS = {
-    name: each
-    for formulas in (pipemesh_formulas, tpipe_formulas)
-    for name, each in vars(formulas).items()
-    if isinstance(each, FunctionType)
-}
 AS_STATED = "as stated"
 
 
@@ -103,9 +94,9 @@ def reading(
     """One reading of a claim: ``name`` in a few words, ``support`` the place and what it says.
 
     ``relation`` is a sign of ``Relation``; ``~2`` is about, at two decimals. Either value may be a
-    number or a formula of the cases' parameters, which may call the functions of
-    ``papers.tpipe.tpipe_formulas`` and ``papers.pipemesh.pipemesh_formulas``. ``is_contrast`` marks
-    what the paper cannot mean. Raises ``ValueError`` for a formula, or a premise, with other names.
+    number or a formula of the cases' parameters, which may call what papers offer (``offer``).
+    ``is_contrast`` marks what the paper cannot mean. Raises ``ValueError`` for a formula, or a
+    premise, with other names.
     """
     premises = tuple(premises)
     for premise in premises:
@@ -219,7 +210,7 @@ def missing(
 def _value(name: str, given: NumberOf | Number | str, cases: Domain) -> NumberOf:
     if callable(given):
         return given
-    formula = Formula(str(given), _FORMULAS)
+    formula = Formula(str(given), OFFERED)
     if unknown := formula.parameters.difference(cases.names):
         raise ValueError(f"{name}: {formula.text} names {', '.join(sorted(unknown))}, no parameter")
     return cast("NumberOf", formula)

@@ -168,9 +168,10 @@ def outcome_of(claim: str, reading: Reading, cases: Iterable[tuple[int, Params]]
 def finding_of(
     reading: Reading, domain: Domain, limit: int | None, outcome: CaseOutcome
 ) -> ReadingFinding:
-    """What became of a reading by what came of the cases up to the limit."""
+    """What became of a reading by what came of the cases up to the limit, one at least."""
+    if outcome.standing is None:
+        raise ValueError(f"no case of {reading.name} was decided")
     total, failing = len(domain.points), outcome.failing
-    assert outcome.standing is not None
     return ReadingFinding(
         reading=reading,
         domain=domain,

@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate
 
+from bubbleproof.papers.formula import offer
+
 Ticks = tuple[int, int]
 
 
@@ -133,3 +135,6 @@ def equal_parts(total: int, count: int) -> tuple[int, ...]:
     ((3, 3, 2, 2), ())
     """
     return tuple(total // count + (k < total % count) for k in range(count)) if count else ()
+
+
+offer(__name__)

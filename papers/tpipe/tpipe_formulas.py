@@ -15,6 +15,8 @@ from __future__ import annotations
 from fractions import Fraction
 from math import gcd
 
+from bubbleproof.papers.formula import offer
+
 
 def ceil_div(a: int, b: int) -> int:
     """The least integer that is not below a / b, for b > 0."""
@@ -167,3 +169,6 @@ def kept_limit(v: int, k: int = 0) -> Fraction:
 def phases_makespan(p: int, m: int, v: int, k: int = 0) -> int:
     """Appendices A and C for v chunks: v p units of warm-up, 3v + k a round, 2v p of cool-down."""
     return 3 * v * p + (3 * v + k) * (m - 1)
+
+
+offer(__name__)

@@ -46,7 +46,7 @@ def test_the_names_do_what_they_say() -> None:
 @pytest.mark.parametrize("name", ["claim", "claims", "prove"])
 def test_a_name_is_a_documented_door_function_and_listed(name: str) -> None:
     has_sections(name)
-    assert getattr(bp, name).__code__.co_filename.endswith("door_calls.py")
+    assert getattr(bp, name).__code__.co_filename.endswith("arguments.py")
     assert name in dir(bp)
     assert name not in bp.__all__
 

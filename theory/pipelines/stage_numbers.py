@@ -196,7 +196,7 @@ def _rows(name: str, given: Parts, num_stages: int) -> tuple[tuple[int, ...], ..
     if len({isinstance(row, Sequence) for row in given}) > 1:
         raise ValueError(f"{name} must be numbers or rows of numbers, got both")
     has_rows = any(isinstance(row, Sequence) for row in given)
-    listed: Sequence[Sequence[int]] = given if has_rows else [given]  # type: ignore[assignment,list-item]  # checked above
+    listed: Sequence[Sequence[int]] = given if has_rows else [given]  # type: ignore[assignment, list-item]  # checked above
     rows = tuple(map(tuple, listed))
     if len(rows) not in (1, num_stages):
         raise ValueError(

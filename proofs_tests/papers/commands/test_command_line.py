@@ -82,7 +82,7 @@ def test_their_help_is_as_that_of_others(command: Run) -> None:
     shows_each_option_once(app, command)
     assert texts_of(app) == {
         "prove": {"theorems"},
-        "claims": {"names", "at", "paper", "cluster", "scheduler"},
+        "claims": {"names", "at", "paper", "cluster", "scheduler", "engine"},
     }
 
 

@@ -1,4 +1,4 @@
-"""Claims and theorems where an extra is not installed, and an option's former name."""
+"""Claims where an extra is not installed, and an option's former name."""
 
 from __future__ import annotations
 
@@ -13,19 +13,6 @@ from proofs_tests.commands.test_extras import (
 from proofs_tests.commands.test_extras import (
     test_the_old_name_of_a_scheduler_is_taken_and_says_so as old_name,
 )
-from proofs_tests.commands.test_extras import without
-
-
-@pytest.mark.parametrize("words", [("prove", "gpipe"), ("claims", "--audit", "--quick")])
-def test_theorems_are_refused_without_z3_before_any_work(
-    command: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
-) -> None:
-    without(monkeypatch, "z3")
-    answer = command(*words)
-    assert (answer.status, answer.out) == (2, "")
-    install = 'pip install "bubbleproof[z3]"'
-    why = f"theorems need z3-solver, which is not installed; run: {install}"
-    assert answer.err.endswith(f"bubbleproof: {why}\n")
 
 
 def test_a_cluster_without_dask_is_refused(
