@@ -12,9 +12,15 @@ from importlib import import_module
 from types import ModuleType
 
 import bubbleproof
+from bubbleproof.wings import NAMES, present
 from proofs_tests.structure import modules
 
 TESTING = ("assertions", "strategies", "same_step", "plugin")  # modules of bubbleproof.testing
+
+
+def _names() -> list[str]:
+    """The package's own names, and those that wings give it."""
+    return [*bubbleproof.__all__, *present(NAMES)]
 
 
 def faces() -> dict[str, ModuleType]:
@@ -30,7 +36,7 @@ def faces() -> dict[str, ModuleType]:
 
 def api_pages() -> dict[str, str]:
     """The pages by their place in the site, as reStructuredText but for the index."""
-    pages = {f"api/{name}.rst": _page(f"bubbleproof.{name}") for name in bubbleproof.__all__}
+    pages = {f"api/{name}.rst": _page(f"bubbleproof.{name}") for name in _names()}
     pages["api/testing.rst"] = _testing()
     pages |= {f"api/{name.partition('.')[2]}.rst": _face(name, face) for name, face in _faces()}
     pages["api/index.md"] = _index()
@@ -67,7 +73,7 @@ def _face(name: str, face: ModuleType) -> str:
 
 def _offered(face: str, name: str, thing: object) -> str:
     """A name of a face; of one that stands at the door, too, where it is described."""
-    if getattr(bubbleproof, name, None) is not thing or name not in bubbleproof.__all__:
+    if getattr(bubbleproof, name, None) is not thing or name not in _names():
         return _described(f"{face}.{name}", thing)
     return f"``{face}.{name}`` is :py:obj:`bubbleproof.{name}`.\n\n"
 
@@ -83,11 +89,11 @@ def _testing() -> str:
 def _index() -> str:
     """The list of all, with the first line of each docstring."""
     lines = ["# Python API", "", "`import bubbleproof as bp`: every name at the door.", ""]
-    lines += [_entry(name, getattr(bubbleproof, name)) for name in bubbleproof.__all__]
+    lines += [_entry(name, getattr(bubbleproof, name)) for name in _names()]
     lines += ["## For test suites", "", _entry("testing", bubbleproof.testing)]
     lines += ["## The rooms' faces", ""]
     lines += [_entry(name.partition(".")[2], face) for name, face in _faces()]
-    names = [*bubbleproof.__all__, "testing", *(each.partition(".")[2] for each, _ in _faces())]
+    names = [*_names(), "testing", *(each.partition(".")[2] for each, _ in _faces())]
     return "\n".join([*lines, "```{toctree}", ":hidden:", "", *_short(names), "```", ""])
 
 
