@@ -25,13 +25,14 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped]  # it has no types of its own
+    from _typeshed import DataclassInstance
 
 HOLDS, VIOLATED = "holds", "violated"
 UNDECIDABLE, NOT_ASKED = "undecidable", "not asked"
@@ -150,16 +151,21 @@ def _finite(value: object) -> object:
     return [*map(_finite, value)] if type(value) is tuple and value else value
 
 
+def fields_of(value: DataclassInstance) -> dict[str, object]:
+    """The fields of a dataclass by name, as JSON has them."""
+    return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+
+
 def _plain(value: object) -> object:
     """A value as JSON has it."""
     if isinstance(value, Fraction):
-        return ratio_text(value)
+        return ratio(value)
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in value.items()}
     return [*map(_plain, value)] if isinstance(value, list | tuple) else value
 
 
-def ratio_text(value: Fraction) -> str:
+def ratio(value: Fraction) -> str:
     """A ratio as ``a/b``, also when it is whole."""
     return f"{value.numerator}/{value.denominator}"
 
