@@ -264,4 +264,6 @@ def _paths(given: FilePath | Sequence[FilePath], asker: str) -> list[str]:
         return [path_text(given, asker=asker)]
     if not isinstance(given, Sequence) or isinstance(given, bytes):
         raise wrong(given, "files", "a path or a list of paths", asker=asker)
+    if not given:
+        raise ValueError(f"{asker}: expected a path or more, got none")
     return [path_text(each, asker=asker) for each in given]

@@ -17,7 +17,7 @@ HEAVY = ("torch", "ortools", "z3", "cvc5", "pulp", "highspy", "pysat", "matplotl
 
 # Each room may import itself and these.
 MAY_IMPORT: dict[str, set[str]] = {
-    "theory": set(),
+    "theory": {"facts"},
     # Papers: claims may rest on an optimum, an audit is spread over workers, planners are compared.
     "papers": {
         "theory", "verify", "solvers", "parallel", "faults", "costs", "planners", "suggestions",

@@ -84,10 +84,6 @@ def test_what_a_plan_rests_on_is_told_apart() -> None:
     assert rooms == {"theory", "verify"}
     found = {name.partition(".")[0] for name in deployments}
     assert found == rooms | {"costs", "formats", "error_base"}
-        "costs",
-        "formats",
-        "error_base",
-    }
     read = {name for name in deployments if name.endswith(("_layout", "_toml", "_json"))}
     assert read == set()
     assert "verify.candidates.bundle" in choices
