@@ -21,6 +21,7 @@ import bubbleproof as bp
 from bubbleproof import door_types
 from bubbleproof.facts import FactSource
 from bubbleproof.faults import WrongType, WrongValue
+from bubbleproof.formats import ScheduleFile
 from bubbleproof.formats.files import MissingFile
 from bubbleproof.wings import NAMES, present
 
@@ -127,6 +128,7 @@ def test_a_result_is_a_dictionary_a_table_and_a_page(name: str) -> None:
     assert isinstance(result, FactSource)
     assert json.loads(json.dumps(result.to_dict(), allow_nan=False))
     frame = result.to_frame()
+    assert frame.columns.is_unique
     assert len(frame) == sum(bool(fact.label) for fact in result.facts()) > 0
     assert result._repr_html_().count("<tr>") == len(frame) + 1
 
@@ -154,8 +156,9 @@ def test_a_schedule_gives_action_rank_start_and_end(tmp_path: Path) -> None:
     rows = [("0F0", 0, 0, 1), ("0B0", 0, 4, 6), ("1F0", 1, 1, 2), ("1B0", 1, 2, 4)]
     schedule = bp.family("gpipe")(p=2, m=1).schedule
     bp.write(tmp_path / "s.json", bp.family("gpipe")(p=2, m=1))
-    read = bp.read(tmp_path / "s.json").schedule  # type: ignore[union-attr]  # a schedule's file
-    for each in (schedule, read, pickle.loads(pickle.dumps(schedule))):
+    read = bp.read(tmp_path / "s.json")
+    assert isinstance(read, ScheduleFile)
+    for each in (schedule, read.timed(), pickle.loads(pickle.dumps(schedule))):
         assert [(str(action), *row) for action, *row in each] == rows
     untimed = bp.Schedule(program=schedule.program, start=schedule.start)
     with pytest.raises(ValueError, match="the ends of this schedule are not known"):

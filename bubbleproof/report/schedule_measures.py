@@ -20,7 +20,7 @@ from bubbleproof.theory.model.schedule import Schedule
 class ScheduleMeasures(Measures, FactSource):
     """What a schedule costs, as ``theory.model.measures`` defines it."""
 
-    columns: ClassVar[FactCells] = ("measure", "expected", "value", "verdict")
+    columns: ClassVar[FactCells] = ("measure", "expected", "found", "verdict")
 
     @property
     def idle_ratio_float(self) -> float:

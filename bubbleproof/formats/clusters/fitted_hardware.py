@@ -33,7 +33,7 @@ class FittedHardware(FactSource):
     mean_error: float
     fitting: int
     is_told: bool
-    columns: ClassVar[FactCells] = ("constant", "meaning", "value", "from")
+    columns: ClassVar[FactCells] = ("constant", "meaning", "found", "from")
 
     def facts(self) -> list[Fact]:
         """The card, how well its rows are met, and every constant."""
