@@ -15,17 +15,26 @@ Problem       tasks on resources with precedences and memory events: what a Pipe
 Schedule      an order per resource and a start per task
 family        a published family of schedules by its name; ``families`` lists them all
 register      a family of your own, known to every command from then on
-read, write   problem files, schedules, PyTorch tables
+read, write   problem files, schedules, PyTorch tables; ``convert`` from one form to another
 plan          the best pipeline over shapes and choices, and why the others lost
+Model         the shape of a model, and ``Cluster``: cards and what joins them
+costs         what a model costs: parameters, FLOPs, saved bytes and state bytes
+calibrate     the constants of a card from measured iterations
 estimate      time and memory of iterations of a model on cards, before they are run
 solve         the best schedule and how good it is, as a ``Result``
+repair        the valid schedule that moves the fewest tasks of a broken one
 check         every rule decided for a schedule: a ``Verdict`` with each ``Violation``
 measure       makespan, bubbles and peak memory
 idle          why each rank is idle: a cause for every tick, and the critical path
+diff          what differs between two schedules, and what it is worth
 show          a picture, which a notebook displays
-replay        the schedule on torch, its gradients and bytes compared
+replay        the schedule on torch, its gradients and bytes compared; ``OwnModel`` is one of yours
+profile       the stages of a model measured on a device, as a problem
+hand_over     what starts a training in another framework
+trace, hang   where the time of a run went, and why one stands still
 pareto        every trade of makespan against peak memory
 testing       assertions for the test suite of a generator
+Error         the base of all errors that are raised on purpose
 ============  ====================================================================================
 
 And, where the wing of the papers is installed:
@@ -42,6 +51,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from bubbleproof.former_names import FormerNames
@@ -51,6 +61,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from bubbleproof import testing as testing
+    from bubbleproof.costs.transformer import Transformer as Model
     from bubbleproof.door import (
         check,
         families,
@@ -61,8 +72,12 @@ if TYPE_CHECKING:
         replay,
         show,
     )
-    from bubbleproof.door_files import estimate, read, write
-    from bubbleproof.door_search import pareto, plan, solve
+    from bubbleproof.door_files import calibrate, convert, costs, estimate, read, write
+    from bubbleproof.door_runs import diff, hand_over, hang, profile, trace
+    from bubbleproof.door_search import pareto, plan, repair, solve
+    from bubbleproof.error_base import Error
+    from bubbleproof.formats.layouts.cluster_layout import ClusterLayout as Cluster
+    from bubbleproof.reference_exec.models.own_model import OwnModel
     from bubbleproof.solvers.result import Result
     from bubbleproof.theory.model.problem import Problem
     from bubbleproof.theory.model.schedule import Schedule
@@ -83,42 +98,73 @@ if FormerNames not in sys.meta_path:
     sys.meta_path.append(FormerNames)
 
 __all__ = [
+    "Cluster",
+    "Error",
+    "Model",
+    "OwnModel",
     "Pipeline",
     "Problem",
     "Result",
     "Schedule",
     "Verdict",
     "Violation",
+    "calibrate",
     "check",
+    "convert",
+    "costs",
+    "diff",
     "estimate",
     "families",
     "family",
+    "hand_over",
+    "hang",
     "idle",
     "measure",
     "pareto",
     "plan",
+    "profile",
     "read",
     "register",
+    "repair",
     "replay",
     "show",
     "solve",
+    "trace",
     "write",
 ]
 
+# The module of each name, and what it is called there where that is another name.
 _HOMES = {
-    "Pipeline": "bubbleproof.theory.pipelines.pipeline",
-    "Problem": "bubbleproof.theory.model.problem",
-    "Result": "bubbleproof.solvers.result",
-    "Schedule": "bubbleproof.theory.model.schedule",
-    "Verdict": "bubbleproof.verify.verdict",
-    "Violation": "bubbleproof.verify.verdict",
-    "estimate": "bubbleproof.door_files",
-    "pareto": "bubbleproof.door_search",
-    "plan": "bubbleproof.door_search",
-    "read": "bubbleproof.door_files",
-    "solve": "bubbleproof.door_search",
-    "write": "bubbleproof.door_files",
+    "Cluster": "formats.layouts.cluster_layout ClusterLayout",
+    "Error": "error_base",
+    "Model": "costs.transformer Transformer",
+    "OwnModel": "reference_exec.models.own_model",
+    "Pipeline": "theory.pipelines.pipeline",
+    "Problem": "theory.model.problem",
+    "Result": "solvers.result",
+    "Schedule": "theory.model.schedule",
+    "Verdict": "verify.verdict",
+    "Violation": "verify.verdict",
+    **dict.fromkeys(("check", "families", "family", "idle", "measure"), "door"),
+    **dict.fromkeys(("register", "replay", "show"), "door"),
+    **dict.fromkeys(("calibrate", "convert", "costs", "estimate", "read", "write"), "door_files"),
+    **dict.fromkeys(("diff", "hand_over", "hang", "profile", "trace"), "door_runs"),
+    **dict.fromkeys(("pareto", "plan", "repair", "solve"), "door_search"),
 }
+
+
+class _Door(ModuleType):
+    """The package, in which a room that is imported hides no function of its name.
+
+    ``from bubbleproof.costs import ...`` is of the room, ``bp.costs`` the function.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Door
 
 
 def __getattr__(name: str) -> object:
@@ -129,7 +175,8 @@ def __getattr__(name: str) -> object:
     if name == "testing":  # for a test suite: ``bp.testing.assert_valid``
         return import_module("bubbleproof.testing")
     if name in __all__:
-        found: object = getattr(import_module(_HOMES.get(name, "bubbleproof.door")), name)
+        module, _, own = _HOMES[name].partition(" ")
+        found: object = getattr(import_module(f"bubbleproof.{module}"), own or name)
     else:
         found = _of_wings(name)
     globals()[name] = found
@@ -155,6 +202,7 @@ def _of_wings(name: str) -> object:
 
 
 def __dir__() -> list[str]:
+    """The door and nothing else: no module, and nothing that is imported here."""
     from bubbleproof.wings import NAMES, present
 
-    return sorted({*globals(), *__all__, *present(NAMES)})
+    return sorted({*__all__, *present(NAMES)})

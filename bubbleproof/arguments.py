@@ -12,10 +12,11 @@ was found.
 from __future__ import annotations
 
 import inspect
+import logging
 import operator
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from math import inf
@@ -24,14 +25,18 @@ from os import PathLike, fspath
 from types import FrameType
 from typing import ParamSpec, TypeVar
 
+from bubbleproof.error_base import Error
+from bubbleproof.faults import WrongType, WrongValue
 from bubbleproof.suggestions import did_you_mean, with_suggestion
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 FilePath = str | PathLike[str]
+Progress = Callable[[str], None]  # hears of long work, a line at a time
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
+PlanItem = TypeVar("PlanItem")
 
 
 def problem_of(given: object, *, asker: str) -> Problem:
@@ -46,7 +51,7 @@ def problem_of(given: object, *, asker: str) -> Problem:
             raise ValueError(f"{asker}: the file leaves choices open, which plan decides")
         return inner.problem()
     expected = "a Pipeline, a Problem or the path of a problem file (.toml)"
-    raise TypeError(f"{asker}: expected {expected}, got {told(given)}")
+    raise WrongType(f"{asker}: expected {expected}, got {told(given)}")
 
 
 def pair_of(
@@ -60,7 +65,7 @@ def pair_of(
         problem, schedule = getattr(given, "problem", None), getattr(given, "schedule", None)
         pipeline = getattr(given, "pipeline", None)
         if not isinstance(problem, Problem):
-            raise TypeError(
+            raise WrongType(
                 f"{asker}: expected a problem and a schedule, or a family's member or a schedule "
                 f"file, which hold both, got {told(given)}"
             )
@@ -74,7 +79,7 @@ def pair_of(
         return problem, inner, pipeline
     if schedule is None or hasattr(schedule, "schedule"):
         raise ValueError(f"{asker}: {told(schedule or given)} holds no schedule")
-    raise TypeError(f"{asker}: expected a Schedule or a Result, got {told(schedule)}")
+    raise WrongType(f"{asker}: expected a Schedule or a Result, got {told(schedule)}")
 
 
 def whole(value: object, name: str, *, asker: str) -> int:
@@ -113,6 +118,27 @@ def size(value: object, name: str, read: Callable[[str], int], *, asker: str) ->
     return read(value) if isinstance(value, str) else whole(value, name, asker=asker)
 
 
+def yes(value: object, name: str, *, asker: str) -> bool:
+    """A flag."""
+    if isinstance(value, bool):
+        return value
+    raise wrong(value, name, "true or false", asker=asker)
+
+
+def hears(progress: Progress | None, *, asker: str) -> Progress:
+    """Who hears of long work: the logger ``bubbleproof`` (level INFO), and ``progress``."""
+    if progress is not None and not callable(progress):
+        raise wrong(progress, "progress", "a function of a line of text", asker=asker)
+    log = logging.getLogger("bubbleproof")
+
+    def hear(line: str) -> None:
+        log.info("%s: %s", asker, line)
+        if progress is not None:
+            progress(line)
+
+    return hear
+
+
 def text(value: object, name: str, *, asker: str) -> str:
     """A text."""
     if isinstance(value, str):
@@ -139,9 +165,27 @@ def window_of(value: object, *, asker: str) -> tuple[int, int] | None:
     return first, last
 
 
-def wrong(value: object, name: str, expected: str, *, asker: str) -> TypeError:
+def listed(given: Sequence[PlanItem], name: str, *, asker: str) -> Sequence[PlanItem]:
+    """A list of values."""
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise wrong(given, name, "a list of values", asker=asker)
+    return given
+
+
+def named_or_listed(
+    given: Sequence[str | Sequence[PlanItem]], name: str, words: Sequence[str], *, asker: str
+) -> tuple[str | tuple[PlanItem, ...], ...]:
+    """Values that are one of these words, or a list with an item for each rank or stage."""
+    values = listed(given, name, asker=asker)
+    for value in values:
+        if isinstance(value, str) and value not in words:
+            raise ValueError(f"{asker}: {name} must be one of {', '.join(words)}, got {value!r}")
+    return tuple(value if isinstance(value, str) else tuple(value) for value in values)
+
+
+def wrong(value: object, name: str, expected: str, *, asker: str) -> WrongType:
     """The error for an argument of another type."""
-    return TypeError(f"{asker}: {name} must be {expected}, got {told(value)}")
+    return WrongType(f"{asker}: {name} must be {expected}, got {told(value)}")
 
 
 def told(value: object) -> str:
@@ -171,15 +215,16 @@ def door_function(function: Callable[Parameters, Returned]) -> Callable[Paramete
             if word not in names:
                 asker = function.__name__
                 listed = ", ".join(names)
-                raise TypeError(
+                raise WrongType(
                     f"{asker}: no argument {word!r}{did_you_mean(word, names)}; it takes {listed}"
                 )
         try:
             return _uninterrupted(lambda: function(*args, **kwargs))
-        except ValueError as error:
-            if type(error) is ValueError and len(error.args) == 1:
-                error.args = (with_suggestion(str(error)),)
+        except Error:
             raise
+        except ValueError as error:
+            text = with_suggestion(str(error)) if type(error) is ValueError else str(error)
+            raise WrongValue(text).with_traceback(error.__traceback__) from error.__cause__
 
     return call
 

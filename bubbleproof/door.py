@@ -13,11 +13,11 @@ taken, whatever people hold a schedule in (``door_given``).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, overload
 
 from bubbleproof.arguments import (
     door_function,
+    hears,
     is_plan_like,
     text,
     whole,
@@ -31,27 +31,37 @@ from bubbleproof.theory.families import family as family
 from bubbleproof.theory.families import register as register
 
 if TYPE_CHECKING:
-    from bubbleproof.door_judge import GivenToJudge, Proofs
+    from bubbleproof.door_types import (
+        AnyPlan,
+        GivenFirst,
+        GivenModel,
+        GivenRun,
+        GivenSchedule,
+        Progress,
+        Proofs,
+    )
     from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
     from bubbleproof.reference_exec.models.model_spec import ModelSpec
     from bubbleproof.report.picture import Picture
+    from bubbleproof.report.schedule_measures import ScheduleMeasures
     from bubbleproof.theory.idle import IdleStretches
-    from bubbleproof.theory.model.measures import Measures
     from bubbleproof.verify.candidates.plan_verdict import PlanVerdict
     from bubbleproof.verify.verdict import Verdict
 
 
 @overload
-def check(problem: object, schedule: object = None, *, certificate: None = None) -> Verdict: ...
+def check(
+    problem: GivenFirst, schedule: GivenSchedule | None = None, *, certificate: None = None
+) -> Verdict: ...
 
 
 @overload
-def check(problem: GivenToJudge, schedule: None = None, *, certificate: Proofs) -> PlanVerdict: ...
+def check(problem: AnyPlan, schedule: None = None, *, certificate: Proofs) -> PlanVerdict: ...
 
 
 @door_function
 def check(
-    problem: object, schedule: object = None, *, certificate: Proofs | None = None
+    problem: GivenFirst, schedule: GivenSchedule | None = None, *, certificate: Proofs | None = None
 ) -> Verdict | PlanVerdict:
     """Decide every rule for a schedule: rules 1 to 5, 7 and 8, and 6 once it is lowered.
 
@@ -87,25 +97,25 @@ def check(
         For a result or a file without a schedule, a plan without a winner, and proofs that cannot
         be read.
     """
-    problem, schedule = held(problem, schedule, asker="check")
-    if is_plan_like(problem):
+    whole, more = held(problem, schedule, asker="check")
+    if is_plan_like(whole):
         from bubbleproof.door_judge import check_certified, check_plan
 
-        return check_plan(problem) if certificate is None else check_certified(problem, certificate)
+        return check_plan(whole) if certificate is None else check_certified(whole, certificate)
     if certificate is not None:
-        raise wrong(problem, "plan", "what plan gives, or a plan file that was read", asker="check")
+        raise wrong(whole, "plan", "what plan gives, or a plan file that was read", asker="check")
     from bubbleproof.verify import check_whole
 
-    if schedule is None and hasattr(problem, "to_judge"):  # a file, with all that stands in it
+    if more is None and hasattr(whole, "to_judge"):  # a file, with all that stands in it
         from bubbleproof.verify.every_rule import check_every_rule
 
-        return check_every_rule(problem.to_judge)
-    given, found, _ = pair(problem, schedule, asker="check")
+        return check_every_rule(whole.to_judge)
+    given, found, _ = pair(whole, more, asker="check")
     return check_whole(given, found)
 
 
 @door_function
-def measure(problem: object, schedule: object = None) -> Measures:
+def measure(problem: GivenFirst, schedule: GivenSchedule | None = None) -> ScheduleMeasures:
     """Makespan, bubbles and peaks of a schedule.
 
     Parameters
@@ -115,23 +125,24 @@ def measure(problem: object, schedule: object = None) -> Measures:
 
     Returns
     -------
-    Measures
-        ``makespan`` and ``span_idle`` in ticks, ``idle_ratio`` and ``idle_over_work`` as fractions,
-        ``peak_memory`` in memory units, one number per rank.
+    ScheduleMeasures
+        ``makespan`` and ``span_idle`` in ticks, ``idle_ratio`` and ``idle_over_work`` as fractions
+        and, with ``_float`` behind their names, as floats; ``peak_memory`` in memory units, one
+        number per rank.
 
     Raises
     ------
     TypeError, ValueError
         As ``check`` does; also where the schedule misses tasks.
     """
-    from bubbleproof.theory.model.measures import measure as measured
+    from bubbleproof.report.schedule_measures import measured
 
     given, found, _ = pair(problem, schedule, asker="measure")
     return measured(given, found)
 
 
 @door_function
-def idle(problem: object, schedule: object = None) -> IdleStretches:
+def idle(problem: GivenFirst, schedule: GivenRun | None = None) -> IdleStretches:
     """Why each rank is idle: every idle tick has one cause (docs/guide/design.md §2).
 
     Parameters
@@ -158,7 +169,7 @@ def idle(problem: object, schedule: object = None) -> IdleStretches:
     """
     from bubbleproof.theory.idle import idle_stretches
 
-    if hasattr(schedule, "traces"):  # a replay's report
+    if schedule is not None and hasattr(schedule, "traces"):  # a replay's report
         from bubbleproof.reference_exec.evidence.measured import measured_idle
 
         given, found, _ = pair(problem, None, asker="idle")
@@ -169,8 +180,8 @@ def idle(problem: object, schedule: object = None) -> IdleStretches:
 
 @door_function
 def show(
-    problem: object,
-    schedule: object = None,
+    problem: GivenFirst,
+    schedule: GivenSchedule | None = None,
     *,
     title: str = "",
     window: tuple[int, int] | None = None,
@@ -205,12 +216,13 @@ def show(
 
 @door_function
 def replay(
-    problem: object,
-    schedule: object = None,
+    problem: GivenFirst,
+    schedule: GivenSchedule | None = None,
     *,
-    model: ModelSpec | Callable[[], object] | str | None = None,
+    model: GivenModel | None = None,
     backend: str = "virtual",
     steps: int = 0,
+    progress: Progress | None = None,
 ) -> ReplayReport:
     """Run a verified schedule on torch; compare gradients with an oracle and bytes with the model.
 
@@ -225,6 +237,8 @@ def replay(
         ``virtual`` (all ranks in this process) or ``gloo`` (a process per rank).
     steps
         Optimizer steps (SGD) to take; 0 compares one step's gradients alone.
+    progress
+        Hears of it, a line of text now and then.
 
     Returns
     -------
@@ -244,13 +258,14 @@ def replay(
     _, found, pipeline = pair(problem, schedule, asker="replay")
     if pipeline is None:
         raise wrong(problem, "problem", "a Pipeline", asker="replay")
-    spec = _spec(model)
+    spec = model_spec(model, asker="replay")
     count = whole(steps, "steps", asker="replay")
     training = Training(steps=count) if count else None
-    return run(pipeline, found, spec, ReplayOptions(backend=backend, training=training))
+    options = ReplayOptions(backend=backend, training=training)
+    return run(pipeline, found, spec, options, progress=hears(progress, asker="replay"))
 
 
-def _spec(model: object) -> ModelSpec:
+def model_spec(model: GivenModel | None, *, asker: str) -> ModelSpec:
     """The model to train: the default, a spec, or one of the user's own by its function."""
     from bubbleproof.reference_exec.models.model_spec import ModelSpec, name_of
 
@@ -263,4 +278,4 @@ def _spec(model: object) -> ModelSpec:
     if isinstance(model, ModelSpec):
         return model
     expected = f"a {ModelSpec.__module__}.ModelSpec, or a function that makes a model"
-    raise wrong(model, "model", expected, asker="replay")
+    raise wrong(model, "model", expected, asker=asker)

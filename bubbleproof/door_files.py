@@ -1,15 +1,20 @@
-"""Files at the door (``import bubbleproof as bp``): ``read``, ``write`` and ``estimate``."""
+"""Files at the door (``import bubbleproof as bp``): schedules, and what a model costs on cards."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bubbleproof.arguments import FilePath, door_function, is_plan_like, path_text, text
-from bubbleproof.door_given import pair
+from bubbleproof.arguments import FilePath, door_function, is_plan_like, path_text, text, whole, yes
+from bubbleproof.door_given import pair, schedule_file
 
 if TYPE_CHECKING:
+    from bubbleproof.costs.model_costs import ModelCosts
     from bubbleproof.costs.times.estimation import Estimate
+    from bubbleproof.costs.transformer import Transformer
+    from bubbleproof.door_types import GivenFirst, GivenProblem, GivenSchedule
     from bubbleproof.formats import ProblemFile, ScheduleFile
+    from bubbleproof.formats.clusters.fitted_hardware import FittedHardware
+    from bubbleproof.formats.conversion import WrittenFile
     from bubbleproof.formats.plans.plan_json import PlanFile
 
 
@@ -52,8 +57,8 @@ def read(path: FilePath) -> ProblemFile | ScheduleFile | PlanFile:
 @door_function
 def write(
     path: FilePath,
-    problem: object,
-    schedule: object = None,
+    problem: GivenFirst,
+    schedule: GivenSchedule | None = None,
     *,
     name: str = "",
 ) -> None:
@@ -125,3 +130,139 @@ def estimate(rows: FilePath, hardware: FilePath) -> list[Estimate]:
 
     by = read_hardware(path_text(hardware, asker="estimate"))
     return estimates(read_rows(path_text(rows, asker="estimate"), measured=False), by)
+
+
+@door_function
+def convert(
+    schedule: GivenFirst,
+    path: FilePath,
+    *,
+    communication: bool = False,
+    torch: str | None = None,
+    problem: GivenProblem | None = None,
+) -> WrittenFile:
+    """Write a schedule in another format, as ``bubbleproof convert`` does.
+
+    Parameters
+    ----------
+    schedule
+        Whatever holds one, as ``check`` takes it.
+    path
+        The file to write: .json, .csv or .perfetto.json.
+    communication
+        Write messages and all that PyTorch's runtime needs into the table (.csv).
+    torch
+        For which torch, such as ``"2.13"``; by default the installed one.
+    problem
+        Put it on this problem first.
+
+    Returns
+    -------
+    WrittenFile
+        What of the schedule the format cannot say (``losses``), and which runtime takes the file.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As ``check`` does; also for another ending, and a torch whose tables are not known.
+    """
+    from bubbleproof.formats.conversion import Conversion
+
+    asked = Conversion(
+        target=path_text(path, asker="convert"),
+        communication=yes(communication, "communication", asker="convert"),
+        torch=None if torch is None else text(torch, "torch", asker="convert"),
+    )
+    return asked.write(schedule_file(schedule, asker="convert", problem=problem))
+
+
+@door_function
+def costs(
+    model: Transformer | FilePath,
+    *,
+    tensor: int = 1,
+    pipeline: int = 1,
+    data: int = 1,
+    context: int = 1,
+    expert: int = 1,
+    micro_batch: int = 1,
+    sequence: int | None = None,
+    zero: int = 0,
+    scope: str | None = None,
+    sequence_parallel: bool | None = None,
+    accounting: str | None = None,
+    precision: str | None = None,
+) -> ModelCosts:
+    """What a model costs in a deployment: parameters, FLOPs, saved bytes and state bytes.
+
+    Parameters
+    ----------
+    model
+        A published one by its name, a file with a table ``[model]``, or a ``Model``.
+    tensor, pipeline, data, context, expert
+        How many cards each kind of parallelism takes.
+    micro_batch, sequence
+        Samples of a microbatch, and tokens of a sample (by default the model's longest).
+    zero, scope
+        The ZeRO level, and what is recomputed: ``none``, ``attention`` or ``full``.
+    sequence_parallel, accounting, precision
+        What a framework keeps and how it counts, by name; by default the file's.
+
+    Returns
+    -------
+    ModelCosts
+        ``parameters`` of the whole model; of one device ``flops``, ``saved_bytes`` by scope and
+        ``state_bytes``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a model that is not known, and sizes that do not divide.
+    """
+    from bubbleproof.costs import Deployment, Transformer, model_costs
+    from bubbleproof.formats.clusters.cluster_toml import named_model
+
+    if isinstance(model, Transformer):
+        shape, base = model, Deployment()
+    else:
+        shape, base = named_model(path_text(model, asker="costs"))
+    numbers = {
+        "tensor": tensor, "pipeline": pipeline, "data": data, "context": context,
+        "expert": expert, "micro_batch": micro_batch, "zero": zero,
+        **({} if sequence is None else {"sequence": sequence}),
+    }  # fmt: skip
+    words = {"scope": scope, "accounting": accounting, "precision": precision}
+    told = {name: text(word, name, asker="costs") for name, word in words.items() if word}
+    flag = {} if sequence_parallel is None else {"sequence_parallel": sequence_parallel}
+    sizes = {name: whole(value, name, asker="costs") for name, value in numbers.items()}
+    return model_costs(shape, base.with_changes(**sizes, **told, **flag))
+
+
+@door_function
+def calibrate(rows: FilePath, path: FilePath, *, card: str | None = None) -> FittedHardware:
+    """Fit the constants of the model of times to measured iterations, and write them.
+
+    Parameters
+    ----------
+    rows
+        A CSV file of measured iterations, one a row (``costs.times.job_rows``).
+    path
+        The hardware file (.toml) to write, which ``estimate`` takes.
+    card
+        The card that ran them; by default the nearest by its data sheet.
+
+    Returns
+    -------
+    FittedHardware
+        The constants (``calibration``) and the ``mean_error`` that is left on the rows.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For rows, a card or a file that cannot be used.
+    """
+    from bubbleproof.formats.clusters.fitted_hardware import fitted_hardware
+
+    source, target = (path_text(each, asker="calibrate") for each in (rows, path))
+    told = None if card is None else text(card, "card", asker="calibrate")
+    return fitted_hardware(source, target, told, "calibrate: card")

@@ -14,16 +14,15 @@ from contextlib import contextmanager
 from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
-from bubbleproof.arguments import FilePath, is_plan_like, pair_of, path_text, problem_of, told
-from bubbleproof.theory.families import Family
+from bubbleproof.arguments import is_plan_like, pair_of, path_text, problem_of, told
+from bubbleproof.faults import WrongType
+from bubbleproof.theory.families import Family, FamilyMember
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 if TYPE_CHECKING:
-    from bubbleproof.formats import ProblemFile, ScheduleFile
-
-    GivenProblem = Pipeline | Problem | ProblemFile | FilePath
+    from bubbleproof.formats import ScheduleFile
 
 TAKEN = (
     "a problem and a schedule, or a family's member, a path, lists of actions per rank, a Program, "
@@ -46,6 +45,28 @@ def pair(
         except ValueError as error:
             raise ValueError(f"{asker}: {error}") from None
     return pair_of(given, schedule, asker=asker)
+
+
+def schedule_file(given: object, *, asker: str, problem: object = None) -> ScheduleFile:
+    """What has a schedule in it, as its file has it; on another problem where one is given.
+
+    Raises ``TypeError`` and ``ValueError`` as ``held`` does.
+    """
+    from bubbleproof.formats import ScheduleFile
+
+    found, more = (
+        held(given, None, asker=asker) if problem is None else held(problem, given, asker=asker)
+    )
+    inner = found if isinstance(found, ScheduleFile) else getattr(found, "schedule", None)
+    if more is None and isinstance(inner, ScheduleFile):  # a file, or a plan's
+        return inner
+    name = _words(given) if isinstance(given, FamilyMember) else ""
+    stated_problem, schedule, pipeline = pair_of(found, more, asker=asker)
+    return ScheduleFile.of(stated_problem, schedule, pipeline=pipeline, name=name)
+
+
+def _words(member: FamilyMember) -> str:
+    return " ".join(f"{name}={value}" for name, value in member.params.items())
 
 
 def stated(given: object, *, asker: str) -> tuple[Problem, Pipeline | None]:
@@ -81,13 +102,13 @@ def held(given: object, schedule: object, *, asker: str) -> tuple[object, object
     """
     if isinstance(given, Family):
         called = f"family({given.name!r})(p=4, m=8)"
-        raise TypeError(f"{asker}: a family has a schedule where it has parameters, as {called}")
+        raise WrongType(f"{asker}: a family has a schedule where it has parameters, as {called}")
     if schedule is None:
         if is_plan_like(given) or isinstance(getattr(given, "problem", None), Problem):
             return given, None
         found = _file(given, None, None, asker=asker)
         if found is None:
-            raise TypeError(f"{asker}: expected {TAKEN}, got {told(given)}")
+            raise WrongType(f"{asker}: expected {TAKEN}, got {told(given)}")
         return found, None
     given = _read_where_a_path(given, asker)
     if isinstance(own := getattr(given, "problem", None), Problem):  # of a member, or a file
@@ -96,7 +117,7 @@ def held(given: object, schedule: object, *, asker: str) -> tuple[object, object
         return given, schedule
     found = _file(schedule, problem_of(given, asker=asker), _pipeline(given), asker=asker)
     if found is None:
-        raise TypeError(f"{asker}: expected a Schedule or a Result, got {told(schedule)}")
+        raise WrongType(f"{asker}: expected a Schedule or a Result, got {told(schedule)}")
     return found, None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bubbleproof.arguments import FilePath, path_text, wrong
+from bubbleproof.arguments import path_text, wrong
 from bubbleproof.formats.clusters.cluster_toml import cluster_file_of_text
 from bubbleproof.formats.clusters.deployed_content import deployed_text, deployments
 from bubbleproof.formats.clusters.deployed_space import all_counted
@@ -32,8 +32,11 @@ from bubbleproof.verify.every_rule import check_every_rule
 from bubbleproof.verify.verdict import Verdict
 
 FoundPlan = Plan | ClusterPlan | PlanFile
-GivenToJudge = FoundPlan | NoPlanFound | NoClusterPlan  # the last two are refused
-Proofs = FilePath | tuple[CandidateBound, ...]
+
+
+def plan_file(given: object, *, asker: str) -> PlanFile:
+    """A plan as its file has it. Raises ``ValueError`` where there is none to be had."""
+    return _file(_plan(given, asker), asker)
 
 
 def check_plan(given: object) -> Verdict:

@@ -1,35 +1,44 @@
-"""The searches at the door (``import bubbleproof as bp``): ``solve``, ``pareto`` and ``plan``."""
+"""The searches at the door (``import bubbleproof as bp``): ``solve``, ``plan`` and their like."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from bubbleproof.arguments import (
     door_function,
+    hears,
+    listed,
+    named_or_listed,
     number,
     path_text,
     seconds_and_work,
     size,
+    text,
     whole,
     wrong,
+    yes,
 )
-from bubbleproof.door_given import stated
+from bubbleproof.door_given import schedule_file, stated
+from bubbleproof.faults import WrongType
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 if TYPE_CHECKING:
-    from bubbleproof.door_given import GivenProblem
+    from bubbleproof.arguments import FilePath, Progress
+    from bubbleproof.costs.transformer import Transformer
+    from bubbleproof.door_types import GivenFirst, GivenProblem
+    from bubbleproof.formats.clusters.cluster_toml import ClusterFile
+    from bubbleproof.formats.layouts.cluster_layout import ClusterLayout
     from bubbleproof.planners import NoPlanFound, Plan, PlanOptions
     from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
     from bubbleproof.planners.planned import PlanSource
+    from bubbleproof.solvers.options import Progress as SearchProgress
     from bubbleproof.solvers.pareto_front import Front
+    from bubbleproof.solvers.repair_search import NoRepair, Repair
     from bubbleproof.solvers.result import Result
     from bubbleproof.theory.model.schedule import Program
-
-PlanItem = TypeVar("PlanItem")
 
 
 @door_function
@@ -45,6 +54,7 @@ def solve(
     threads: int = 2,
     seed: int = 1,
     memory: int | str | None = None,
+    progress: Progress | None = None,
 ) -> Result:
     """The best schedule of a problem, and how good it is.
 
@@ -70,6 +80,8 @@ def solve(
     memory
         What an engine may take: bytes, or a text such as ``"4 GiB"``. One that needs more is lost,
         which ``losses`` of the result tell.
+    progress
+        Hears of whatever improves, a line of text each.
 
     Returns
     -------
@@ -87,8 +99,6 @@ def solve(
     from bubbleproof.solvers.options import goal
 
     given, pipeline = stated(problem, asker="solve")
-    if not isinstance(certified, bool):
-        raise wrong(certified, "certified", "true or false", asker="solve")
     seconds, units = seconds_and_work(time_limit, work, asker="solve")
     options = SolveOptions(
         engine=engine,
@@ -98,14 +108,76 @@ def solve(
         work=units,
         seed=whole(seed, "seed", asker="solve"),
         threads=whole(threads, "threads", asker="solve"),
-        certified=certified,
+        certified=yes(certified, "certified", asker="solve"),
         memory=size(memory, "memory", bytes_of, asker="solve"),
+        progress=_improvements(progress, "solve"),
     )
     return search(given, options, _published(pipeline))
 
 
+def _improvements(progress: Progress | None, asker: str) -> SearchProgress:
+    """Who hears of a better schedule or bound."""
+    hear = hears(progress, asker=asker)
+
+    def improved(who: str, best: int | None, bound: int, seconds: float) -> None:
+        have = "no schedule yet" if best is None else f"best {best}"
+        hear(f"{seconds:.1f} s  {have}, lower bound {bound}  ({who})")
+
+    return improved
+
+
 @door_function
-def pareto(problem: GivenProblem, *, time_limit: float = 60.0) -> Front:
+def repair(
+    schedule: GivenFirst,
+    *,
+    problem: GivenProblem | None = None,
+    time_limit: float = 60.0,
+    progress: Progress | None = None,
+) -> Repair | NoRepair:
+    """The valid schedule that moves the fewest tasks of a broken one.
+
+    Parameters
+    ----------
+    schedule
+        Whatever holds one, as ``check`` takes it.
+    problem
+        Repair it on this problem, as ``solve`` takes it.
+    time_limit
+        Seconds.
+    progress
+        Hears of whatever improves, a line of text each.
+
+    Returns
+    -------
+    Repair
+        ``schedule``, what was ``moved`` and ``added``, whether fewer moves suffice, and the
+        ``result``, whose status and bound are about the problem alone.
+    NoRepair
+        That the problem has no schedule, or that none was found in the time (``status``).
+
+    Raises
+    ------
+    TypeError, ValueError
+        As ``check`` does, and for a time limit that is none.
+    """
+    from bubbleproof.solvers import SolveOptions
+    from bubbleproof.solvers import solve as search
+    from bubbleproof.solvers.repair_search import NoRepair
+    from bubbleproof.solvers.repair_search import repair as mend
+
+    given = schedule_file(schedule, asker="repair", problem=problem)
+    options = SolveOptions(
+        time_limit=number(time_limit, "time_limit", asker="repair"),
+        progress=_improvements(progress, "repair"),
+    )
+    found = mend(given.problem, given.compute, options)
+    return NoRepair(plain=search(given.problem, options)) if found is None else found
+
+
+@door_function
+def pareto(
+    problem: GivenProblem, *, time_limit: float = 60.0, progress: Progress | None = None
+) -> Front:
     """Every trade of makespan against peak memory that no other beats in both.
 
     Parameters
@@ -114,6 +186,8 @@ def pareto(problem: GivenProblem, *, time_limit: float = 60.0) -> Front:
         As ``solve`` takes it.
     time_limit
         Seconds for each point.
+    progress
+        Hears of each point, a line of text.
 
     Returns
     -------
@@ -131,7 +205,12 @@ def pareto(problem: GivenProblem, *, time_limit: float = 60.0) -> Front:
 
     given, pipeline = stated(problem, asker="pareto")
     options = SolveOptions(time_limit=number(time_limit, "time_limit", asker="pareto"))
-    return search(given, options, _published(pipeline))
+    hear = hears(progress, asker="pareto")
+
+    def solved(cap: int, point: Result) -> None:
+        hear(f"at most {cap}: {point!r}")
+
+    return search(given, options, _published(pipeline), on_point=solved)
 
 
 def _published(pipeline: Pipeline | None) -> list[tuple[str, Program]]:
@@ -143,8 +222,14 @@ def _published(pipeline: Pipeline | None) -> list[tuple[str, Program]]:
 
 @door_function
 def plan(
-    problem: Pipeline | str | PathLike[str],
+    problem: Pipeline | FilePath | None = None,
     *,
+    model: Transformer | str | None = None,
+    card: str | None = None,
+    cards: int | None = None,
+    cluster: ClusterLayout | None = None,
+    samples: int | None = None,
+    sequence: int | None = None,
     chunks: Sequence[int] = (1,),
     placements: Sequence[str | Sequence[int]] = ("loop",),
     backward: Sequence[str | Sequence[bool]] = ("whole",),
@@ -154,6 +239,7 @@ def plan(
     threads: int = 2,
     seed: int = 1,
     memory: int | str | None = None,
+    progress: Progress | None = None,
 ) -> Plan | NoPlanFound | ClusterPlan | NoClusterPlan:
     """The best pipeline over shapes and choices, and how good it is.
 
@@ -162,7 +248,16 @@ def plan(
     problem
         A problem file with a table ``[plan]``, which then tells the shapes, or with ``[model]``,
         ``[cluster]`` and ``[batch]``; or a ``Pipeline`` of one chunk and one slice in a loop, with
-        the ticks, activation and static memory of a rank.
+        the ticks, activation and static memory of a rank. None: a model on a cluster, told by:
+    model
+        A published one by its name (``"llama-2-13b"``), or a ``Model``.
+    card, cards
+        Which card, by its name (``"h100"``), and how many.
+    cluster
+        A ``Cluster``, in place of both.
+    samples, sequence
+        Of one training step over all replicas, and the tokens of each; by default the model's
+        longest.
     chunks, slices
         Chunks per rank, and pieces of a sample along the sequence, to try. Each takes its share of
         the rank's ticks and activation.
@@ -178,6 +273,8 @@ def plan(
         Of an engine.
     memory
         What an engine may take: bytes, or a text such as ``"4 GiB"``.
+    progress
+        Hears of each candidate that was looked at, a line of text.
 
     Returns
     -------
@@ -214,14 +311,20 @@ def plan(
         threads=whole(threads, "threads", asker="plan"),
         seed=whole(seed, "seed", asker="plan"),
         memory=size(memory, "memory", bytes_of, asker="plan"),
+        tell=hears(progress, asker="plan"),
     )
+    if problem is None:
+        return _of_job(_job(model, card, cards, cluster, samples, sequence), options)
+    job = {"model": model, "card": card, "cards": cards, "cluster": cluster, "samples": samples}
+    if told := [name for name, value in {**job, "sequence": sequence}.items() if value is not None]:
+        raise WrongType(f"plan: {', '.join(told)} go without a problem, which tells its own")
     if isinstance(problem, Pipeline):
         space = PlanSpace(
             pipeline=problem,
-            chunks=tuple(whole(value, "chunks", asker="plan") for value in _list(chunks, "chunks")),
-            placements=_named_or_listed(placements, "placements", PLACEMENTS),
-            backward=_named_or_listed(backward, "backward", (WHOLE, SPLIT, MIXED)),
-            slices=tuple(whole(value, "slices", asker="plan") for value in _list(slices, "slices")),
+            chunks=_wholes(chunks, "chunks"),
+            placements=named_or_listed(placements, "placements", PLACEMENTS, asker="plan"),
+            backward=named_or_listed(backward, "backward", (WHOLE, SPLIT, MIXED), asker="plan"),
+            slices=_wholes(slices, "slices"),
         )
         return search(few(space), options)
     path = path_text(problem, asker="plan")
@@ -235,18 +338,60 @@ def plan(
 
 def _of_cluster(path: str, options: PlanOptions) -> ClusterPlan | NoClusterPlan:
     from bubbleproof.formats.clusters.cluster_toml import read_cluster_file
+
+    return replace(_searched(read_cluster_file(path), options), source=_source(path))
+
+
+def _of_job(text: str, options: PlanOptions) -> ClusterPlan | NoClusterPlan:
+    """Of the text of a file that nobody wrote."""
+    from bubbleproof.formats.clusters.cluster_toml import cluster_file_of_text
+    from bubbleproof.planners.planned import PlanSource
+
+    file = cluster_file_of_text(text, name="job")
+    return replace(_searched(file, options), source=PlanSource(name=file.name, text=text))
+
+
+def _job(
+    model: Transformer | str | None,
+    card: str | None,
+    cards: int | None,
+    cluster: ClusterLayout | None,
+    samples: int | None,
+    sequence: int | None,
+) -> str:
+    """The text of the file of a model on a cluster."""
+    from bubbleproof.costs import Transformer
+    from bubbleproof.formats.clusters.job_text import job_text
+    from bubbleproof.formats.layouts.cluster_layout import ClusterLayout
+
+    one = 'a problem, or model="llama-2-13b", card="h100", cards=64, samples=512'
+    if model is None or samples is None or (cluster is None and (card is None or cards is None)):
+        raise WrongType(f"plan: expected {one}")
+    if cluster is not None and (card, cards) != (None, None):
+        raise WrongType("plan: card and cards go without a cluster, which tells its own")
+    if not isinstance(model, str | Transformer):
+        raise wrong(model, "model", "a name or a Model", asker="plan")
+    if cluster is None:
+        named = text(card, "card", asker="plan")
+        cluster = ClusterLayout(card=named, cards=whole(cards, "cards", asker="plan"))
+    if not isinstance(cluster, ClusterLayout):
+        raise wrong(cluster, "cluster", "a Cluster", asker="plan")
+    tokens = None if sequence is None else whole(sequence, "sequence", asker="plan")
+    return job_text(model, cluster, whole(samples, "samples", asker="plan"), tokens)
+
+
+def _searched(file: ClusterFile, options: PlanOptions) -> ClusterPlan | NoClusterPlan:
+    """The best of all deployments."""
     from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
     from bubbleproof.planners.planning import plan_cluster
 
-    file = read_cluster_file(path)
-    found = plan_cluster(
+    return plan_cluster(
         all_counted(file),
         lambda one: deployed_space(file, one),
         replace(options, orders=file.orders),
         is_lazy=file.is_open,
         bounded=file.bounded,
     )
-    return replace(found, source=_source(path))
 
 
 def _source(path: str) -> PlanSource:
@@ -256,18 +401,5 @@ def _source(path: str) -> PlanSource:
     return PlanSource(name=Path(path).stem, text=Path(path).read_text(encoding="utf-8"))
 
 
-def _list(given: Sequence[PlanItem], name: str) -> Sequence[PlanItem]:
-    if isinstance(given, str) or not isinstance(given, Sequence):
-        raise wrong(given, name, "a list of values", asker="plan")
-    return given
-
-
-def _named_or_listed(
-    given: Sequence[str | Sequence[PlanItem]], name: str, words: Sequence[str]
-) -> tuple[str | tuple[PlanItem, ...], ...]:
-    """Values that are one of these words, or a list with an item for each rank or stage."""
-    values = _list(given, name)
-    for value in values:
-        if isinstance(value, str) and value not in words:
-            raise ValueError(f"plan: {name} must be one of {', '.join(words)}, got {value!r}")
-    return tuple(value if isinstance(value, str) else tuple(value) for value in values)
+def _wholes(given: Sequence[int], name: str) -> tuple[int, ...]:
+    return tuple(whole(value, name, asker="plan") for value in listed(given, name, asker="plan"))

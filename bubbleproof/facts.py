@@ -24,13 +24,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped]  # it has no types of its own
+    from _typeshed import DataclassInstance
 
 HOLDS, VIOLATED = "holds", "violated"
 UNDECIDABLE, NOT_ASKED = "undecidable", "not asked"
@@ -78,6 +80,10 @@ class FactSource(ABC):
     @abstractmethod
     def facts(self) -> Sequence[Fact]:
         """All that it says."""
+
+    def to_dict(self) -> dict[str, object]:
+        """The object that ``--json`` prints; exact ratios are texts such as ``"1/3"``."""
+        return {key: _plain(value) for key, value in tree(self.facts()).items()}
 
     def to_frame(self) -> pandas.DataFrame:
         """A row for each fact with a label, by key and with the exact value."""
@@ -143,6 +149,25 @@ def _finite(value: object) -> object:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return [*map(_finite, value)] if type(value) is tuple and value else value
+
+
+def fields_of(value: DataclassInstance) -> dict[str, object]:
+    """The fields of a dataclass by name, as JSON has them."""
+    return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+
+
+def _plain(value: object) -> object:
+    """A value as JSON has it."""
+    if isinstance(value, Fraction):
+        return ratio(value)
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    return [*map(_plain, value)] if isinstance(value, list | tuple) else value
+
+
+def ratio(value: Fraction) -> str:
+    """A ratio as ``a/b``, also when it is whole."""
+    return f"{value.numerator}/{value.denominator}"
 
 
 def _text(value: object) -> str:

@@ -1,10 +1,16 @@
-"""Modules that moved: importing one by its old name says where it is, in one line."""
+"""Modules that moved: importing one by its old name gives it, and warns, until the next release.
+
+The policy for all that is renamed stands in ``docs/reference/compatibility.md``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from warnings import warn
 
 # What begins with an old name, after ``bubbleproof.``, and what it begins with now.
 MOVED = {
@@ -21,15 +27,41 @@ MOVED = {
 
 
 class FormerNames:
-    """The last of ``sys.meta_path``: it finds nothing, and says of an old name where to look."""
+    """The last of ``sys.meta_path``: it finds what moved, for one release and with a warning."""
 
     @staticmethod
     def find_spec(
         name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Raises ``ModuleNotFoundError`` for a module that moved."""
+        """The new module. Raises ``ModuleNotFoundError`` where that is not there."""
         del path, target
         own, _, rest = name.partition(".")
-        if own == "bubbleproof" and rest in MOVED:
-            raise ModuleNotFoundError(f"{name} is bubbleproof.{MOVED[rest]} now", name=name)
-        return None
+        if own != "bubbleproof" or rest not in MOVED:
+            return None
+        new = f"bubbleproof.{MOVED[rest]}"
+        try:
+            module = import_module(new)
+        except ModuleNotFoundError:
+            raise ModuleNotFoundError(f"{name} is {new} now", name=name) from None
+        warn(f"{name} is {new} now; the old name goes with the next release", FormerNameWarning, 2)
+        return ModuleSpec(name, _SameModule(module))
+
+
+class FormerNameWarning(DeprecationWarning):
+    """A name that has another one now."""
+
+
+class _SameModule(Loader):
+    """Gives a module that is loaded by its own name."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self.module, self.spec = module, module.__spec__
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """The module itself."""
+        del spec
+        return self.module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """It has run; its spec stays its own."""
+        module.__spec__ = self.spec

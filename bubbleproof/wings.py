@@ -19,12 +19,14 @@ from functools import cache
 from importlib.metadata import EntryPoint, PackageNotFoundError, distribution
 from importlib.util import find_spec
 
+from bubbleproof.error_base import Error
+
 NAMES, COMMANDS = "bubbleproof.names", "bubbleproof.commands"
 PLANNERS, FILE_TABLES = "bubbleproof.planners", "bubbleproof.tables"
 INSTALL = "pip install . (or -e .) in a checkout"
 
 
-class AbsentWingError(ValueError):
+class AbsentWingError(Error, ValueError):
     """What was asked for is of a wing that is not there; the text says which, in one line."""
 
 

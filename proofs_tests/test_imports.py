@@ -17,7 +17,7 @@ HEAVY = ("torch", "ortools", "z3", "cvc5", "pulp", "highspy", "pysat", "matplotl
 
 # Each room may import itself and these.
 MAY_IMPORT: dict[str, set[str]] = {
-    "theory": set(),
+    "theory": {"facts"},
     # Papers: claims may rest on an optimum, an audit is spread over workers, planners are compared.
     "papers": {
         "theory", "verify", "solvers", "parallel", "faults", "costs", "planners", "suggestions",
@@ -27,23 +27,33 @@ MAY_IMPORT: dict[str, set[str]] = {
     "verify": {"theory"},
     "platforms": set(),
     "parallel": {"platforms"},
-    "faults": set(),
+    "faults": {"error_base"},
     "facts": set(),
+    "error_base": set(),
     "engine_process": {"platforms"},
-    "solvers": {"theory", "verify", "parallel", "platforms", "faults", "engine_process"},
-    "costs": {"theory"},
-    "planners": {"theory", "verify", "solvers", "parallel", "costs", "formats"},
-    "reference_exec": {"theory", "verify", "platforms", "facts"},
-    "wings": set(),  # loads by entry points what it does not name
+    "solvers": {
+        "theory", "verify", "parallel", "platforms", "faults", "engine_process", "facts",
+    },
+    "costs": {"theory", "facts"},
+    "planners": {
+        "theory", "verify", "solvers", "parallel", "costs", "formats", "error_base",
+    },
+    "reference_exec": {"theory", "verify", "platforms", "facts", "error_base"},
+    "wings": {"error_base"},  # loads by entry points what it does not name
     "former_names": set(),
-    "formats": {"theory", "verify", "solvers", "costs", "wings"},
-    "report": {"theory", "verify", "solvers", "reference_exec", "formats", "facts"},
-    "hand_over": {"theory", "costs", "formats"},
-    "traces": {"theory", "formats"},
+    "formats": {
+        "theory", "verify", "solvers", "costs", "wings", "facts", "error_base",
+        "parallel", "platforms",
+    },
+    "report": {
+        "theory", "verify", "solvers", "reference_exec", "formats", "facts", "torch_limits",
+    },
+    "hand_over": {"theory", "costs", "formats", "facts", "torch_limits"},
+    "traces": {"theory", "verify", "formats", "report", "facts"},
     "commands": {
         "theory", "verify", "solvers", "planners", "reference_exec", "formats", "report",
         "parallel", "platforms", "faults", "costs", "hand_over", "traces", "version", "suggestions",
-        "engine_process", "facts", "wings",
+        "engine_process", "facts", "wings", "torch_limits",
     },
     "version": set(),
     "reference_exec.__main__": {"__main__"},  # the command as torchrun starts it
@@ -51,20 +61,34 @@ MAY_IMPORT: dict[str, set[str]] = {
         "theory", "verify", "reference_exec", "formats", "arguments", "door_given",
     },
     "suggestions": {"theory"},
-    "arguments": {"suggestions", "theory"},
+    "arguments": {"suggestions", "theory", "error_base", "faults"},
     "door": {
         "arguments", "theory", "verify", "reference_exec", "report", "door_judge", "door_given",
+        "door_types",
     },
-    "door_given": {"arguments", "theory", "formats"},
+    "door_given": {"arguments", "theory", "formats", "faults"},
     "door_judge": {
         "arguments", "theory", "verify", "planners", "formats",
     },
     "door_search": {
         "arguments", "theory", "costs", "solvers", "planners", "formats", "door_given",
+        "door_types", "faults",
     },
-    "door_files": {"arguments", "theory", "costs", "formats", "door_judge", "door_given"},
+    "door_files": {
+        "arguments", "theory", "costs", "formats", "door_judge", "door_given", "door_types",
+    },
+    "door_runs": {
+        "arguments", "formats", "hand_over", "report", "traces", "door", "door_judge",
+        "door_given", "door_types",
+    },
+    "door_types": {
+        "arguments", "theory", "verify", "solvers", "planners", "formats", "reference_exec",
+        "door_judge",
+    },
+    "torch_limits": set(),
     "__init__": {
-        "door", "door_files", "door_search", "theory", "solvers", "verify",
+        "door", "door_files", "door_runs", "door_search", "theory", "solvers", "verify", "costs",
+        "formats", "reference_exec", "error_base",
         "version", "suggestions", "testing", "wings", "former_names",
     },
     "cli": {"commands", "formats", "reference_exec", "version"},

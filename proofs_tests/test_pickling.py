@@ -21,6 +21,7 @@ import pytest
 from bubbleproof.engine_process.loss import EngineLoss, EngineLostError, LossKind
 from bubbleproof.faults import FaultError
 from bubbleproof.formats import UnusableInput, read_schedule, write_schedule
+from bubbleproof.formats.files import MissingFile
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.parallel import open_executor
 from bubbleproof.solvers import SolveOptions, solve
@@ -38,6 +39,7 @@ LATE = Pipeline(num_ranks=2, num_microbatches=2)
 WRONG = Schedule(program=SMALL.schedule.program, start=SMALL.schedule.start * 0)
 ERRORS = (
     UnusableInput("orders[1]", "an action", "'x'", "a.json"),
+    MissingFile(subject="a.json"),
     Deadlock(["0F0", "1B0"]),
     InvalidSchedule(check_whole(SMALL.problem, WRONG)),
     FaultError("z3", "the bound 12", "the checker accepts a schedule of 11"),

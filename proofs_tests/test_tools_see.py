@@ -16,6 +16,7 @@ from zipfile import ZipFile
 
 import pytest
 
+import bubbleproof as bp
 from proofs_tests.patience import PATIENCE
 from proofs_tests.sized import sized
 from proofs_tests.structure import BESIDE, ROOT
@@ -32,6 +33,51 @@ reveal_type(result)
 reveal_type(bp.Problem)
 wrong: Problem = verdict
 bp.Pipeline(num_rank=4, num_microbatches=6)
+"""
+# What a user may write with each name of the door; a type checker finds nothing wrong in it.
+EVERY_NAME = """\
+import bubbleproof as bp
+
+
+def loss_of(name: str) -> float:
+    cluster, model = bp.Cluster(card="h100", cards=8), bp.Model(
+        layers=2, hidden=64, heads=4, feed_forward=256, vocabulary=1000
+    )
+    planned = bp.plan(model=model, cluster=cluster, samples=8, sequence=64, progress=print)
+    bp.write("P", planned)
+    print(bp.plan(model="llama-3-70b", card="h100", cards=64, samples=128, sequence=8192))
+    weights: int = bp.costs(model, tensor=2).state_bytes
+    ms = [each.iteration_ms for each in bp.estimate("rows.csv", "h100")]
+    error = bp.calibrate("rows.csv", "mine.toml", card="h100").mean_error
+    return error + sum(ms) + weights
+
+
+def searched(problem: bp.Problem) -> tuple[bp.Result, bp.Schedule | None]:
+    pipeline = bp.Pipeline(num_ranks=2, num_microbatches=3)
+    result: bp.Result = bp.solve(pipeline, progress=print)
+    points = [point.makespan for point in bp.pareto(problem, progress=print).points]
+    mended = bp.repair("1f1b p=2 m=3", problem=pipeline)
+    verdict: bp.Verdict = bp.check(pipeline, result)
+    first: list[bp.Violation] = list(verdict.violations)
+    share: float = bp.measure(pipeline, result).idle_ratio_float
+    rows = [(str(action), rank, end - start) for action, rank, start, end in result.schedule or ()]
+    print(points, mended, first, share, rows, bp.idle(pipeline, result).ticks_by_cause())
+    return result, result.schedule
+
+
+def ran(build: bp.OwnModel) -> None:
+    member = bp.family(bp.families().popitem()[0])(p=2, m=3)
+    bp.register(bp.family("1f1b"))
+    bp.convert(member, "x.csv", communication=True)
+    print(bp.diff(member, [["0F0", "0B0"]]).same, bp.hang("dumps").sentence)
+    print(bp.trace(["a.json", "b.json"], schedule=member, progress=print).to_frame())
+    print(bp.hand_over(member, "folder", to="torch-2.13").start)
+    try:
+        print(bp.replay(member, model=lambda: build, progress=print).ok, bp.read("s.json"))
+    except bp.Error as error:
+        print(error)
+    bp.profile(None, "p.toml", ranks=2, microbatches=4).to_frame()
+    bp.show(member, window=(0, 5)).save("x.svg")
 """
 # Lines 8 and 9 ask; 10 gives what is no Problem; 11 misspells a parameter, and so lacks one.
 SEEN = (
@@ -123,9 +169,9 @@ def test_the_links_of_a_checkout_are_these() -> None:
     assert {name: (ROOT / name).readlink().as_posix() for name in names} == LINKS
 
 
-def told(python: Path, here: Path, *words: str) -> list[str]:
-    """What mypy says of the user's program, whatever it finds right."""
-    (here / "program.py").write_text(USER, encoding="utf-8")
+def told(python: Path, here: Path, *words: str, program: str = USER) -> list[str]:
+    """What mypy says of a user's program, whatever it finds right."""
+    (here / "program.py").write_text(program, encoding="utf-8")
     done = subprocess.run(
         (str(python), "-m", "mypy", "--strict", "--config-file=", *words, "program.py"),
         cwd=here, capture_output=True, text=True, check=False, timeout=sized(1, full=4) * PATIENCE,
@@ -153,12 +199,18 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> str:
     return f"--cache-dir={tmp_path_factory.mktemp('cache')}"
 
 
+def test_the_program_with_every_name_has_them_all() -> None:
+    assert [name for name in bp.__all__ if f"bp.{name}" not in EVERY_NAME] == []
+
+
 @pytest.mark.sweep
 @pytest.mark.parametrize("install", sized((), full=INSTALLS))
 def test_a_type_checker_types_the_rooms(
     install: str, linked: Path, tmp_path: Path, cache: str
 ) -> None:
-    lines = told(*program(install, linked, tmp_path), cache)
+    where = program(install, linked, tmp_path)
+    assert told(*where, cache, program=EVERY_NAME) == []
+    lines = told(*where, cache)
     assert [begin for begin in SEEN if not any(line.startswith(begin) for line in lines)] == []
     assert {line.split(":")[1] for line in lines if ": error:" in line} == {"10", "11"}
 

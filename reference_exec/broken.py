@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from bubbleproof.error_base import Error
 
-class BrokenProgram(RuntimeError):  # noqa: N818 - the name says what is wrong
+
+class BrokenProgram(Error, RuntimeError):  # noqa: N818 - the name says what is wrong
     """An action uses what is not there, or a program leaves something over; the message says what.
 
     A verified program never raises it. It is no ``assert``: a test runner that rewrites those would
@@ -24,11 +26,11 @@ def require(is_so: object, otherwise: str) -> None:
         raise BrokenProgram(otherwise)
 
 
-class MessageMismatch(RuntimeError):  # noqa: N818 - what happened to the message
+class MessageMismatch(Error, RuntimeError):  # noqa: N818 - what happened to the message
     """A send that met the receive of another message."""
 
 
-class ModelFailed(RuntimeError):  # noqa: N818 - the model did
+class ModelFailed(Error, RuntimeError):  # noqa: N818 - the model did
     """A user's model raised; the message says its stage, in what, and how."""
 
 

@@ -18,7 +18,9 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from typing import ClassVar
 
+from bubbleproof.facts import Fact, FactCells, FactSource
 from bubbleproof.faults import FaultError
 from bubbleproof.parallel import run_all
 from bubbleproof.solvers.objectives import below
@@ -34,7 +36,7 @@ FrontStarts = tuple[tuple[str, Program], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Front:
+class Front(FactSource):
     """``points``: results by rising peak and falling makespan.
 
     ``is_exact`` when every makespan is optimal and every gap between two peaks was closed;
@@ -44,6 +46,37 @@ class Front:
     points: tuple[Result, ...]
     is_exact: bool
     refusal: str | None
+    columns: ClassVar[FactCells] = ("peak", "bound", "makespan", "status")
+
+    def facts(self) -> list[Fact]:
+        """Whether it is whole, and each point."""
+        return [
+            Fact(key="is_exact", value=self.is_exact),
+            Fact(key="refusal", value=self.refusal),
+            Fact(key="front", value=[*map(_point, self.points)]),
+            *(
+                Fact(
+                    label=f"{point.peak}",
+                    value=point.makespan,
+                    wanted=f"{point.lower_bound}",
+                    verdict=point.status.name.lower(),
+                )
+                for point in self.points
+            ),
+        ]
+
+
+def _point(found: Result) -> dict[str, object]:
+    return {
+        "peak": found.peak,
+        "makespan": found.makespan,
+        "lower_bound": found.lower_bound,
+        "lower_bound_of": f"any schedule of this problem with a peak of {found.peak} or less",
+        "engine_bound": found.engine_bound,
+        "status": found.status.name,
+        "proof": None if found.proof is None else found.proof.name,
+        "origin": found.origin,
+    }
 
 
 def pareto(

@@ -15,13 +15,14 @@ the places kept contradict it, the repair ends with ``FaultError``. The status a
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 from ortools.sat.python import cp_model
 
+from bubbleproof.facts import Fact, FactSource
 from bubbleproof.faults import FaultError
 from bubbleproof.solvers.bounds import Bounds, lower_bounds
 from bubbleproof.solvers.demands import Demands
@@ -34,7 +35,7 @@ from bubbleproof.solvers.engines.interruption import run_interruptibly
 from bubbleproof.solvers.gate import BoundClaim, schedule_from
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.refutation.contradictions import overfull
-from bubbleproof.solvers.result import Result, Status
+from bubbleproof.solvers.result import ProofOrigin, Result, Status
 from bubbleproof.solvers.search import Search
 from bubbleproof.solvers.search_state import Incumbent, SearchState
 from bubbleproof.solvers.solving import solve
@@ -43,6 +44,7 @@ from bubbleproof.theory.model.actions import NONE, Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.timing import earliest_starts
+from bubbleproof.theory.pipelines.units import counted
 from bubbleproof.verify.certificates.certificate_rule import without_deadlines
 from bubbleproof.verify.certificates.index_order import IndexOrder
 from bubbleproof.verify.check import check
@@ -53,8 +55,12 @@ ENGINE = "cpsat (repair)"
 FEWEST, PLAIN, ORDERED = 0.5, 0.3, 0.5  # shares of the time left, one after the other
 
 
+SCOPE = "status and bound are about all schedules of the problem, whatever they move"
+SHOWN = 12
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Repair:
+class Repair(FactSource):
     """What was moved, and the schedule.
 
     ``moved``: (task, resource) rows that stand elsewhere in the order now; ``added``: missing
@@ -65,6 +71,7 @@ class Repair:
     shorter. ``result`` holds the schedule; its status and bound are about the problem alone.
     """
 
+    problem: Problem
     moved: tuple[RepairedRow, ...]
     added: tuple[RepairedRow, ...]
     num_dropped: int
@@ -76,6 +83,78 @@ class Repair:
     @property
     def num_moves(self) -> int:
         return len(self.moved) + len(self.added) + self.num_dropped
+
+    @property
+    def schedule(self) -> Schedule | None:
+        """The repaired one."""
+        return self.result.schedule
+
+    def facts(self) -> list[Fact]:
+        """What was moved; the result states its own."""
+        fewest = "no fewer suffice, by the engine's word" if self.is_fewest else "fewer may suffice"
+        moved, added = (self._labels(task for task, _ in rows) for rows in (self.moved, self.added))
+        kept = ["<".join(self._labels(pair)) for pair in self.kept_orders]  # as --require takes it
+        repeated = f"{counted(self.num_dropped, 'row')}: a repetition, or no task of the resource"
+        dropped = repeated if self.num_dropped else ""
+        return [
+            Fact(
+                key="moves",
+                label="moves",
+                value=self.num_moves,
+                told=f"{self.num_moves} ({fewest})",
+            ),
+            Fact(key="is_fewest", value=self.is_fewest),
+            Fact(key="is_shortest", value=self.is_shortest),
+            Fact(key="moved", label="moved" if moved else "", value=moved, told=_shown(moved)),
+            Fact(key="added", label="added" if added else "", value=added, told=_shown(added)),
+            Fact(
+                key="dropped",
+                label="dropped" if dropped else "",
+                value=self.num_dropped,
+                told=dropped,
+            ),
+            Fact(key="kept_orders", label="kept orders", value=kept, told=_shown(kept)),
+            Fact(label="shortest", value=self.is_shortest, told=self._shortest()),
+            Fact(key="scope", label="scope", value=SCOPE),
+        ]
+
+    def _labels(self, tasks: Iterable[int]) -> list[str]:
+        return [self.problem.label(task) for task in tasks]
+
+    def _shortest(self) -> str:
+        """How good the schedule is among the repairs of as few moves."""
+        if self.result.proof is ProofOrigin.CERTIFICATE:
+            return "no schedule of the problem is shorter"
+        if self.is_shortest:
+            return "no repair of as few moves is shorter, by the engine's word"
+        return "a repair of as few moves may be shorter"
+
+
+def _shown(words: Sequence[str]) -> str:
+    shown = " ".join(words[:SHOWN])
+    return shown if len(words) <= SHOWN else f"{shown} and {len(words) - SHOWN} more"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoRepair(FactSource):
+    """No repair was found; ``plain`` is what a search says that moves whatever it likes."""
+
+    plain: Result
+
+    @property
+    def status(self) -> Status:
+        """That the problem has no schedule, or that none was found in the time."""
+        is_impossible = self.plain.status is Status.INFEASIBLE
+        return Status.INFEASIBLE if is_impossible else Status.UNKNOWN
+
+    def facts(self) -> list[Fact]:
+        """The status, and why there is no schedule where there is none."""
+        reason = self.plain.reason if self.status is Status.INFEASIBLE else ""
+        return [
+            Fact(key="status", label="status", value=self.status.name),
+            Fact(key="statement", value=self.status.value),
+            Fact(key="reason", label="reason" if reason else "", value=reason),
+        ]
 
 
 def repair(
@@ -216,6 +295,7 @@ class _Repairing(SearchState):
         num_repeated = sum(map(len, self.given)) - len(rows)
         is_best = self.makespan <= plain.best_bound
         return Repair(
+            problem=self.problem,
             moved=tuple(sorted(rows - kept)),
             added=tuple(row for row in _homes(self.problem) if row not in rows),
             num_dropped=self.num_foreign + num_repeated,

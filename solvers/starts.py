@@ -33,7 +33,7 @@ def schedule_of_starts(problem: Problem, start: Ints) -> Schedule:
     rows = np.lexsort((end, begin, occupancy.resource))
     task = occupancy.task[rows]
     program = Program(actions=problem.actions.take(task), resource=occupancy.resource[rows])
-    return Schedule(program=program, start=start[task])
+    return Schedule(program=program, start=start[task], duration=problem.duration[task])
 
 
 def rows(edges: Edges) -> Iterator[tuple[int, int, int]]:

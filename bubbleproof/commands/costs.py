@@ -22,18 +22,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
-from fractions import Fraction
+from dataclasses import replace
 from typing import Any
 
 from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, say
-from bubbleproof.costs import Deployment, Flops, ModelCosts, Transformer, known_model, model_costs
+from bubbleproof.costs import Deployment, ModelCosts, model_costs
 from bubbleproof.costs.combinations import Combination, CombinationCosts, counted
 from bubbleproof.costs.deployment import COUNTS
-from bubbleproof.formats.clusters.cluster_toml import SIZES, has_cluster, read_cluster_file
+from bubbleproof.facts import rows
+from bubbleproof.formats.clusters.cluster_toml import SIZES, named_model, read_cluster_file
 from bubbleproof.formats.clusters.deployed_content import deployed_text
-from bubbleproof.formats.clusters.model_toml import read_model
 from bubbleproof.formats.errors import about, one_line, quoted
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.problem_toml import problem_file_of_text
@@ -42,6 +41,7 @@ from bubbleproof.theory.near_names import nearest_name
 WORDS = ("scope", "accounting", "precision")
 NAMES = (*COUNTS, "zero", "sequence_parallel", *WORDS)
 FLAGS = {"true": True, "false": False}
+WEIGHTS = 5  # rows of facts that are numbers of weights
 
 
 def run_costs(model: str, parameters: Sequence[str] | None, output: str | None, json: bool) -> int:
@@ -51,7 +51,7 @@ def run_costs(model: str, parameters: Sequence[str] | None, output: str | None, 
     found = model_costs(shape, at)
     reason = "" if output is None else _write(model, output, at)
     if json:
-        print_json({**costs_to_json(found), "reason": reason})
+        print_json({**found.to_dict(), "reason": reason})
     elif not reason:
         _print(found)
     if reason:
@@ -82,21 +82,6 @@ def _write(model: str, output: str, at: Deployment) -> str:
         with written_together(None, output) as (_, target):
             write_text(target, text)
     return one.reason
-
-
-def named_model(text: str) -> tuple[Transformer, Deployment]:
-    """A published model or that of a file, and what of a deployment follows from it.
-
-    The tokens of a sample; with a cluster, what its framework keeps and how it counts.
-    """
-    if not text.endswith(".toml"):
-        known = known_model(text)
-        return known.model, Deployment(sequence=known.sequence)
-    if has_cluster(text):
-        training = read_cluster_file(text).training
-        return training.model, training.deployment
-    model, sequence = read_model(text)
-    return model, Deployment(sequence=sequence)
 
 
 def parsed(words: Iterable[str]) -> dict[str, Any]:
@@ -135,72 +120,13 @@ def _value(key: str, text: str) -> object:
     return int(text)
 
 
-def costs_to_json(found: ModelCosts) -> dict[str, object]:
-    """The answer; see the module's text."""
-    return {
-        "model": found.model.name,
-        "parameters": asdict(found.parameters),
-        "flops": _flops(found.flops),
-        "saved_bytes": found.saved_bytes,
-        "state_bytes": found.state_bytes,
-        "embedding_saved_bytes": found.embedding_saved,
-        "head_saved_bytes": found.head_saved,
-        "message_bytes": found.message_bytes,
-        "layer_flops": _flops(found.layer),
-        "head_flops": _flops(found.head),
-        "stages": [{**asdict(stage), "flops": _flops(stage.flops)} for stage in found.stages],
-        "deployment": asdict(found.deployment),
-    }
-
-
-def _flops(flops: Flops) -> dict[str, int | Fraction]:
-    return {
-        "F": flops.forward,
-        "I": flops.input_backward,
-        "W": flops.weight_backward,
-        "R": flops.again,
-    }
-
-
 def _print(found: ModelCosts) -> None:
-    weights, at = found.parameters, found.deployment
-    print_table(
-        f"{found.model.name or 'model'}: parameters",
-        ("of", "number"),
-        [
-            ("one layer", f"{weights.layer:,}"),
-            (
-                f"{found.model.layers} layers",
-                f"{weights.total - weights.embedding - weights.head:,}",
-            ),
-            ("embedding", f"{weights.embedding:,}"),
-            ("head", f"{weights.head:,}"),
-            ("the model", f"{weights.total:,}"),
-        ],
-    )
+    at, name = found.deployment, found.model.name or "model"
+    told = [(label, value) for label, _, value, _ in rows(found.facts())]
+    print_table(f"{name}: parameters", ("of", "number"), told[:WEIGHTS])
     where = (
         f"tensor {at.tensor}, pipeline {at.pipeline}, data {at.data}, micro-batch {at.micro_batch} "
         f"of {at.sequence} tokens, ZeRO {at.zero}, recompute scope {at.scope}, {at.accounting}"
     )
-    print_table(
-        f"one microbatch on one device ({where})",
-        ("quantity", "value"),
-        [
-            *((f"FLOPs {name}", _tera(value)) for name, value in _flops(found.flops).items()),
-            *((f"saved bytes, scope {s}", _gib(b)) for s, b in found.saved_bytes.items()),
-            (
-                "saved before and behind the layers",
-                f"{_gib(found.embedding_saved)} and {_gib(found.head_saved)}",
-            ),
-            ("message to the next stage", _gib(found.message_bytes)),
-            ("state bytes (weights, gradients, optimizer)", _gib(found.state_bytes)),
-        ],
-    )
-
-
-def _tera(value: int | Fraction) -> str:
-    return f"{float(value) / 1e12:,.3f} T"
-
-
-def _gib(value: int | Fraction) -> str:
-    return f"{float(value) / 2**30:,.3f} GiB ({float(value):,.0f} bytes)"
+    title = f"one microbatch on one device ({where})"
+    print_table(title, ("quantity", "value"), told[WEIGHTS:])

@@ -30,10 +30,8 @@ def run_estimate(rows: str, hardware: str, json: bool) -> int:
 
 def _to_json(found: Estimate, memory_bytes: int) -> Mapping[str, object]:
     return {
-        "iteration_ms": found.iteration_ms,
-        "allocated_gib": found.allocated_gib,
+        **found.to_dict(),
         "fits": found.allocated_bytes <= memory_bytes,
-        "stages": list(found.stages),
     }
 
 

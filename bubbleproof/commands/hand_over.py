@@ -9,23 +9,12 @@ back what there is a reader for; status 1 where something differs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 
-from bubbleproof.commands.options.targets import written_together
-from bubbleproof.commands.output import print_json, print_table, say
-from bubbleproof.commands.replaying.torch_limits import MISSING
-from bubbleproof.formats.files import write_text
+from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, say
+from bubbleproof.facts import rows
 from bubbleproof.formats.inputs import read_plan_input, read_schedule_input
-from bubbleproof.formats.plans.plan_json import PlanFile
-from bubbleproof.hand_over.handed import HandedSchedule, planned_of
-from bubbleproof.hand_over.targets_list import (
-    LOSES,
-    handed_to,
-    page_of_losses,
-    require_target,
-)
-
-HOLDS, BROKEN = 0, 1
+from bubbleproof.hand_over.handed_over import handed_over
+from bubbleproof.hand_over.targets_list import require_target
 
 
 def run_hand_over(
@@ -33,73 +22,11 @@ def run_hand_over(
 ) -> int:
     """Write what starts the training, and say what is lost."""
     require_target(target)
-    if check and find_spec("torch") is None:
-        raise ValueError(MISSING.replace("replay", "hand-over --check"))
-    handed = _handed(schedule)
-    made = handed_to(target, handed)
-    files = {**made.files, LOSES: page_of_losses(target, handed, made)}
-    with written_together(output) as (folder,):
-        for name, text in files.items():
-            write_text(folder / name, text)
-    checks = [(what, "") for what in made.checked] if check else []
-    if check and made.has_table:
-        from bubbleproof.hand_over.trained_check import trained_check
-
-        say("training ten steps by PyTorch's runtime, twice")
-        found = trained_check(handed)
-        checks.append((found.what, found.difference))
-    _tell(target, handed.name, output, files, made.start, made.losses, checks, json)
-    return BROKEN if any(difference for _, difference in checks) else HOLDS
-
-
-def _tell(
-    target: str,
-    name: str,
-    output: str,
-    files: dict[str, str],
-    start: str,
-    losses: Sequence[str],
-    checks: Sequence[tuple[str, str]],
-    json: bool,
-) -> None:
+    given = read_plan_input(schedule) or read_schedule_input(schedule)
+    found = handed_over(given, target, output, check=check, say=say)
     if json:
-        print_json(
-            {
-                "target": target,
-                "name": name,
-                "folder": output,
-                "files": list(files),
-                "start": start,
-                "losses": list(losses),
-                "checks": [
-                    {"what": what, "holds": not why, "difference": why} for what, why in checks
-                ],
-            }
-        )
-        return
-    rows = [("file", f"{output}/{each}") for each in files]
-    rows += [("start", start), *(("lost", loss) for loss in losses)]
-    rows += [("holds" if not why else "differs", why or what) for what, why in checks]
-    print_table(f"{name}, handed to {target}", ("what", "value"), rows)
-
-
-def _handed(words: Sequence[str]) -> HandedSchedule:
-    """The plan or schedule that the words name."""
-    plan = read_plan_input(words)
-    if plan is not None:
-        return _of_plan(plan)
-    given = read_schedule_input(words)
-    if given.pipeline is None:
-        raise ValueError(
-            f"hand-over: {given.name} is a problem built by hand, which has no stages to hand over"
-        )
-    return HandedSchedule(name=given.name, given=given, pipeline=given.pipeline)
-
-
-def _of_plan(plan: PlanFile) -> HandedSchedule:
-    pipeline = plan.schedule.pipeline
-    if pipeline is None:
-        raise ValueError(f"hand-over: the schedule of plan {plan.name} tells no pipeline")
-    return HandedSchedule(
-        name=plan.name, given=plan.schedule, pipeline=pipeline, planned=planned_of(plan)
-    )
+        print_json(found.to_dict())
+    else:
+        told = [(label, value) for label, _, value, _ in rows(found.facts())]
+        print_table(f"{found.name}, handed to {target}", ("what", "value"), told)
+    return HOLDS if found.ok else BROKEN

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
 from fractions import Fraction
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from bubbleproof.facts import fields_of as fields_of
+from bubbleproof.facts import ratio as ratio
 from bubbleproof.formats.printable import harmless, on_one_line
-from bubbleproof.theory.model.measures import Measures
 from bubbleproof.verify.finding import Rule
 from bubbleproof.verify.verdict import Verdict
 
@@ -56,11 +56,6 @@ def _plain(value: object) -> object:
     raise TypeError(f"{type(value).__name__} does not belong in our JSON")
 
 
-def ratio(value: Fraction) -> str:
-    """A ratio as ``a/b``, also when it is whole."""
-    return f"{value.numerator}/{value.denominator}"
-
-
 def counted(number: int, noun: str) -> str:
     """``1 task``, ``2 tasks``."""
     return f"{number} {noun}" + ("" if number == 1 else "s")
@@ -92,12 +87,6 @@ def _style(cell: str) -> str:
     return "green" if word in _GOOD else "red" if word in _BAD else ""
 
 
-def measures_to_json(measured: Measures) -> dict[str, object]:
-    """All measures by name; ratios as ``a/b``, lists in rank order."""
-    values = ((field.name, getattr(measured, field.name)) for field in fields(measured))
-    return {name: ratio(v) if isinstance(v, Fraction) else v for name, v in values}
-
-
 def verdict_to_json(verdict: Verdict) -> dict[str, object]:
     """A verdict with what it decides, counterexamples (grids included) and measures."""
     return {
@@ -119,7 +108,7 @@ def verdict_to_json(verdict: Verdict) -> dict[str, object]:
             | {name: getattr(v, name) for name in ("tasks", "at", "message", "picture")}
             for v in verdict.violations
         ],
-        "measured": None if verdict.measured is None else measures_to_json(verdict.measured),
+        "measured": None if verdict.measured is None else fields_of(verdict.measured),
     }
 
 

@@ -174,21 +174,7 @@ def _to_json(
 ) -> dict[str, object]:
     return {
         "name": source.name,
-        "is_exact": front.is_exact,
-        "refusal": front.refusal,
-        "front": [
-            {
-                "peak": p.peak,
-                "makespan": p.makespan,
-                "lower_bound": p.lower_bound,
-                "lower_bound_of": f"any schedule of this problem with a peak of {p.peak} or less",
-                "engine_bound": p.engine_bound,
-                "status": p.status.name,
-                "proof": None if p.proof is None else p.proof.name,
-                "origin": p.origin,
-            }
-            for p in front.points
-        ],
+        **front.to_dict(),
         "published": [
             {"name": p.name, "peak": p.peak, "makespan": p.makespan}
             if p.refusal is None

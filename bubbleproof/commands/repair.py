@@ -14,21 +14,20 @@ from bubbleproof.commands.output import (
     BROKEN,
     HOLDS,
     UNDECIDED,
-    counted,
     print_json,
     print_table,
     say,
 )
 from bubbleproof.commands.results import ProblemInput, bounded, result_rows, result_to_json
 from bubbleproof.commands.solve import schedule_file
-from bubbleproof.formats import ScheduleFile, write_schedule
+from bubbleproof.facts import rows
+from bubbleproof.formats import write_schedule
 from bubbleproof.formats.inputs import read_schedule_input
-from bubbleproof.solvers import ProofOrigin, SolveOptions, Status
+from bubbleproof.solvers import SolveOptions, Status
 from bubbleproof.solvers.demands import Demands
-from bubbleproof.solvers.repair_search import Repair, RepairedRow, repair
+from bubbleproof.solvers.repair_search import SCOPE, repair
 from bubbleproof.solvers.solving import solve
 
-SHOWN = 12
 KEYS = (  # of the JSON object; null where nothing was found
     "moves",
     "is_fewest",
@@ -58,7 +57,6 @@ KEYS = (  # of the JSON object; null where nothing was found
     "measured",
     "seconds",
 )
-SCOPE = "status and bound are about all schedules of the problem, whatever they move"
 
 
 def run_repair(
@@ -84,22 +82,11 @@ def run_repair(
         if not json:
             say(f"wrote {output}")
     if json:
-        print_json(
-            {
-                "moves": found.num_moves,
-                "is_fewest": found.is_fewest,
-                "is_shortest": found.is_shortest,
-                "moved": [given.problem.label(task) for task, _ in found.moved],
-                "added": [given.problem.label(task) for task, _ in found.added],
-                "dropped": found.num_dropped,
-                "kept_orders": [_order(given, pair) for pair in found.kept_orders],
-                "scope": SCOPE,
-                **result_to_json(source, found.result),
-            }
-        )
+        print_json({**found.to_dict(), **result_to_json(source, found.result)})
     else:
-        rows = [*_rows(given, found), *result_rows(source, found.result)]
-        print_table(f"{given.name}, repaired", ("quantity", "value"), rows)
+        moves = [(label, value) for label, _, value, _ in rows(found.facts())]
+        told = [*moves, *result_rows(source, found.result)]
+        print_table(f"{given.name}, repaired", ("quantity", "value"), told)
     return HOLDS if found.is_fewest else UNDECIDED
 
 
@@ -110,49 +97,13 @@ def _refuse(source: ProblemInput, options: SolveOptions, json: bool) -> int:
     causes = why_not(source.problem, options, Demands()) if is_impossible else ()
     if json:
         status = plain.status if is_impossible else Status.UNKNOWN
-        told = {"name": source.name, "status": status.name, "statement": status.value}
-        told["lower_bound_of"] = bounded(source)
-        told |= {"reason": plain.reason} if is_impossible else {}
-        print_json({**dict.fromkeys(KEYS), **told, "scope": SCOPE, "causes": list(causes)})
+        refused = {"name": source.name, "status": status.name, "statement": status.value}
+        refused["lower_bound_of"] = bounded(source)
+        refused |= {"reason": plain.reason} if is_impossible else {}
+        print_json({**dict.fromkeys(KEYS), **refused, "scope": SCOPE, "causes": list(causes)})
     elif is_impossible:
-        rows = [*result_rows(source, plain), *(("because", cause) for cause in causes)]
-        print_table(source.name, ("quantity", "value"), rows)
+        told = [*result_rows(source, plain), *(("because", cause) for cause in causes)]
+        print_table(source.name, ("quantity", "value"), told)
     else:
         say(f"no repair of {source.name} was found in {options.time_limit:g} s")
     return BROKEN if is_impossible else UNDECIDED
-
-
-def _rows(given: ScheduleFile, found: Repair) -> list[tuple[str, str]]:
-    proof = "no fewer suffice, by the engine's word" if found.is_fewest else "fewer may suffice"
-    rows = [("moves", f"{found.num_moves} ({proof})")]
-    for name, tasks in (("moved", found.moved), ("added", found.added)):
-        if tasks:
-            rows.append((name, _named(given, tasks)))
-    if found.num_dropped:
-        text = f"{counted(found.num_dropped, 'row')}: a repetition, or no task of the resource"
-        rows.append(("dropped", text))
-    rows.append(("kept orders", _shortened([_order(given, pair) for pair in found.kept_orders])))
-    return [*rows, ("shortest", _shortest(found)), ("scope", SCOPE)]
-
-
-def _shortest(found: Repair) -> str:
-    """How good the schedule is among the repairs of as few moves."""
-    if found.result.proof is ProofOrigin.CERTIFICATE:
-        return "no schedule of the problem is shorter"
-    if found.is_shortest:
-        return "no repair of as few moves is shorter, by the engine's word"
-    return "a repair of as few moves may be shorter"
-
-
-def _named(given: ScheduleFile, tasks: Sequence[RepairedRow]) -> str:
-    return _shortened([given.problem.label(task) for task, _ in tasks])
-
-
-def _order(given: ScheduleFile, pair: tuple[int, int]) -> str:
-    """As ``--require`` takes it."""
-    return "<".join(given.problem.label(task) for task in pair)
-
-
-def _shortened(words: Sequence[str]) -> str:
-    shown = " ".join(words[:SHOWN])
-    return shown if len(words) <= SHOWN else f"{shown} and {len(words) - SHOWN} more"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bubbleproof.commands.output import counted, measures_to_json
+from bubbleproof.commands.output import counted, fields_of
 from bubbleproof.engine_process.loss import EngineLoss
 from bubbleproof.formats.inputs import read_problem_input as read_stated
 from bubbleproof.formats.schedule_file import ScheduleFile
@@ -202,7 +202,7 @@ def result_to_json(source: ProblemInput, result: Result) -> dict[str, object]:
         "origin": result.origin,
         "certificate": _certificate_to_json(*certified(source, result)),
         "chosen": None if source.choices is None else list(source.choices.chosen),
-        "measured": None if result.measured is None else measures_to_json(result.measured),
+        "measured": None if result.measured is None else fields_of(result.measured),
         "seconds": round(result.seconds, 3),
         **({"losses": [_loss_to_json(loss) for loss in result.losses]} if result.losses else {}),
     }

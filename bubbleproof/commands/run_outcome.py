@@ -28,7 +28,6 @@ from bubbleproof.commands.output import (
 from bubbleproof.commands.replaying.replay import OWN_BACKENDS, replay_given
 from bubbleproof.commands.replaying.replay_files import write_files
 from bubbleproof.commands.replaying.replay_options import ReplayOutput, ReplayRequest, RunOptions
-from bubbleproof.commands.replaying.torch_limits import MISSING
 from bubbleproof.commands.verdicts import section_of
 from bubbleproof.formats import (
     ComparedFamily,
@@ -45,6 +44,7 @@ from bubbleproof.report.extras import INSTALL, absent
 from bubbleproof.report.gantt import draw
 from bubbleproof.report.page import ComparisonRow, ReportPage, ScheduleSection, write_page
 from bubbleproof.theory.families import family
+from bubbleproof.torch_limits import MISSING
 from bubbleproof.verify import Verdict, check
 
 COLUMNS = ("schedule", "fits the memory", "makespan", "idle_ratio", "peak per rank", "proof")

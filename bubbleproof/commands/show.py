@@ -14,16 +14,14 @@ from typing import TYPE_CHECKING
 from bubbleproof.commands.options.option_groups import require_meaning
 from bubbleproof.commands.options.targets import require_writable, written_together
 from bubbleproof.commands.output import BROKEN, HOLDS, print_text, say
-from bubbleproof.commands.pytorch_words import chosen_version, handed_to
-from bubbleproof.formats import ScheduleFile, write_table
-from bubbleproof.formats.format_table import written, written_as
+from bubbleproof.formats import ScheduleFile
+from bubbleproof.formats.conversion import Conversion
+from bubbleproof.formats.format_table import written_as
 from bubbleproof.formats.inputs import read_schedule_input
 from bubbleproof.report.amounts import SECONDS
 from bubbleproof.report.extras import require_drawing
 from bubbleproof.report.timeline import Window
 from bubbleproof.theory.model.schedule import MAX_START, Schedule
-from bubbleproof.theory.pipelines.programs.lowering import lower
-from bubbleproof.theory.pipelines.programs.pytorch_runtime import Version
 from bubbleproof.theory.pipelines.programs.standstill import Standstill, standstill
 from bubbleproof.theory.pipelines.timing import UntimedProgram
 from bubbleproof.verify.every_rule import check_every_rule
@@ -198,55 +196,14 @@ def run_convert(
     """Read the schedule that all words but the last name, and write it to the last."""
     if len(schedule) < 2:
         raise ValueError("expected two things: convert SCHEDULE TARGET")
-    target = schedule[-1]
-    if (known := written_as(target)) is None:
-        raise ValueError(
-            f"convert SCHEDULE TARGET: the target must end in {' '.join(written())}, got "
-            f"{target!r}; it is the last word"
-        )
-    version, is_table = chosen_version(torch), bool(known.dialects)
+    *words, target = schedule
+    asked = Conversion(target=target, communication=communication, torch=torch)
     require_writable([target])
-    if torch is not None and not (communication and is_table):
-        raise ValueError(
-            "--torch is for a table with messages: convert SCHEDULE x.csv --communication"
-        )
-    require_meaning("--communication", "what is no table (.csv)", is_given=communication > is_table)
-    given = read_schedule_input(schedule[:-1], dialect=dialect, problem=problem)
-    with written_together(None, target) as (_, new):
-        if is_table:
-            for loss in _write_table(given, new, version, communication=communication):
-                say(f"lost: {loss}")
-            say(handed_to(version, communication=communication))
-        else:
-            known.write(new, _as_file(given))
-            if given.collectives and known.reader:
-                say("lost: the collectives of the table: a schedule has none of their own")
+    is_idle = communication and not asked.is_table
+    require_meaning("--communication", "what is no table (.csv)", is_given=is_idle)
+    found = asked.write(read_schedule_input(words, dialect=dialect, problem=problem))
+    for line in (*(f"lost: {loss}" for loss in found.losses), found.runtime):
+        if line:
+            say(line)
     say(f"wrote {target}")
     return HOLDS
-
-
-def _write_table(
-    given: ScheduleFile, target: Path, version: Version, *, communication: bool
-) -> tuple[str, ...]:
-    """Write a PyTorch table; what is lost. A table's own messages and collectives are kept."""
-    if not communication:
-        return write_table(target, given.compute, problem=given.problem, communication=False)
-    program = given.lowered or lower(given.problem, given.timed())
-    return write_table(
-        target,
-        program,
-        problem=given.problem,
-        collectives=given.collectives or () if given.lowered else (),
-        torch=version,
-        communication=True,
-    )
-
-
-def _as_file(given: ScheduleFile) -> ScheduleFile:
-    if given.schedule is not None and not given.has_communication:
-        return ScheduleFile.of(
-            given.problem, given.schedule, pipeline=given.pipeline, name=given.name
-        )
-    return ScheduleFile(
-        problem=given.problem, program=given.program, pipeline=given.pipeline, name=given.name
-    )

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from bubbleproof.commands.options.shared_options import VerifyRequest
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, ratio, say
-from bubbleproof.commands.pytorch_words import told_of
 from bubbleproof.commands.verdicts import asked_semantics, print_verdict
 from bubbleproof.formats.format_table import Holds, endings, file_within
 from bubbleproof.formats.inputs import is_plan, read_schedule_input
+from bubbleproof.formats.pytorch_words import told_of
 from bubbleproof.verify import Verdict, join
 from bubbleproof.verify.every_rule import check_every_rule
 from bubbleproof.verify.finding import Finding, Rule

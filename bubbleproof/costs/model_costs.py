@@ -7,7 +7,7 @@ microbatch in the layers of a stage, by recompute scope; state of the stage that
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 
 from bubbleproof.costs.deployment import SCOPES, Deployment
@@ -29,6 +29,7 @@ from bubbleproof.costs.weights import (
     whole,
     words,
 )
+from bubbleproof.facts import Fact, FactSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +87,7 @@ class StageCosts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelCosts:
+class ModelCosts(FactSource):
     """FLOPs, bytes and numbers of weights; see the module's text.
 
     ``layer`` and ``head`` are FLOPs of one layer and of the head on a device, ``saved_bytes`` by
@@ -113,6 +114,70 @@ class ModelCosts:
     def state_bytes(self) -> int:
         """Of the stage that holds most."""
         return max(stage.state_bytes for stage in self.stages)
+
+    def facts(self) -> list[Fact]:
+        """All of it: numbers of weights, FLOPs, and bytes in GiB."""
+        weights, flops = self.parameters, _by_letter(self.flops)
+        ends = f"{_gib(self.embedding_saved)} and {_gib(self.head_saved)}"
+        stages = [{**asdict(stage), "flops": _by_letter(stage.flops)} for stage in self.stages]
+        told = [
+            ("one layer", weights.layer),
+            (f"{self.model.layers} layers", weights.total - weights.embedding - weights.head),
+            ("embedding", weights.embedding),
+            ("head", weights.head),
+            ("the model", weights.total),
+        ]
+        return [
+            Fact(key="model", value=self.model.name),
+            Fact(key="parameters", value=asdict(weights)),
+            *(Fact(label=name, value=value, told=f"{value:,}") for name, value in told),
+            Fact(key="flops", value=flops),
+            *(
+                Fact(label=f"FLOPs {name}", value=value, told=f"{float(value) / 1e12:,.3f} T")
+                for name, value in flops.items()
+            ),
+            Fact(key="saved_bytes", value=self.saved_bytes),
+            *(
+                Fact(label=f"saved bytes, scope {scope}", value=value, told=_gib(value))
+                for scope, value in self.saved_bytes.items()
+            ),
+            Fact(
+                label="saved before and behind the layers",
+                value=(self.embedding_saved, self.head_saved),
+                told=ends,
+            ),
+            Fact(
+                label="message to the next stage",
+                value=self.message_bytes,
+                told=_gib(self.message_bytes),
+            ),
+            Fact(
+                key="state_bytes",
+                label="state bytes (weights, gradients, optimizer)",
+                value=self.state_bytes,
+                told=_gib(self.state_bytes),
+            ),
+            Fact(key="embedding_saved_bytes", value=self.embedding_saved),
+            Fact(key="head_saved_bytes", value=self.head_saved),
+            Fact(key="message_bytes", value=self.message_bytes),
+            Fact(key="layer_flops", value=_by_letter(self.layer)),
+            Fact(key="head_flops", value=_by_letter(self.head)),
+            Fact(key="stages", value=stages),
+            Fact(key="deployment", value=asdict(self.deployment)),
+        ]
+
+
+def _by_letter(flops: Flops) -> dict[str, Number]:
+    return {
+        "F": flops.forward,
+        "I": flops.input_backward,
+        "W": flops.weight_backward,
+        "R": flops.again,
+    }
+
+
+def _gib(value: Number) -> str:
+    return f"{float(value) / 2**30:,.3f} GiB ({float(value):,.0f} bytes)"
 
 
 def model_costs(

@@ -17,10 +17,12 @@ from contextlib import contextmanager
 from datetime import date
 from typing import Self
 
+from bubbleproof.error_base import Error
+
 LONGEST_QUOTE = 60
 
 
-class UnusableInput(ValueError):  # noqa: N818 - the name says what is wrong
+class UnusableInput(Error, ValueError):  # noqa: N818 - the name says what is wrong
     """Content that a reader cannot take, or that a writer cannot say in its format.
 
     ``where`` is the row, column or key, empty for the whole. ``expected`` and ``found`` are
@@ -33,11 +35,8 @@ class UnusableInput(ValueError):  # noqa: N818 - the name says what is wrong
         self, where: str, expected: str, found: str, subject: str = "", sentence: str = ""
     ) -> None:
         super().__init__(where, expected, found, subject, sentence)
-        self.where = where
-        self.expected = expected
-        self.found = found
-        self.subject = subject
-        self.sentence = sentence
+        self.where, self.expected, self.found = where, expected, found
+        self.subject, self.sentence = subject, sentence
 
     @classmethod
     def of_values(cls, where: str, sentence: str) -> Self:

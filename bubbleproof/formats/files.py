@@ -13,6 +13,7 @@ import secrets
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from errno import ENOENT
 from pathlib import Path
 from typing import BinaryIO
 
@@ -25,6 +26,21 @@ MEBIBYTE = 1 << 20
 PLAN_NAME, SCHEDULE_NAME, PROBLEM_NAME = "plan.json", "schedule.json", "problem.toml"
 
 FilePath = str | os.PathLike[str]
+
+
+class MissingFile(UnusableInput, FileNotFoundError):  # noqa: N818 - as its base
+    """A file that was to be read is not there."""
+
+    def __init__(
+        self,
+        where: str = "",
+        expected: str = "a file",
+        found: str = "no such file",
+        subject: str = "",
+        sentence: str = "",
+    ) -> None:
+        super().__init__(where, expected, found, subject, sentence)
+        self.errno = ENOENT
 
 
 def open_input(path: FilePath, *, limit: int) -> BinaryIO:
@@ -43,7 +59,7 @@ def open_input(path: FilePath, *, limit: int) -> BinaryIO:
             raise UnusableInput("", most, f"{status.st_size} bytes")
         return open(path, "rb")
     except FileNotFoundError:
-        raise UnusableInput("", "a file", "no such file") from None
+        raise MissingFile from None
     except OSError as error:
         raise UnusableInput("", "a readable file", os_reason(error)) from None
     except UnusableInput:

@@ -29,7 +29,7 @@ from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.theory.families import family
 from bubbleproof.theory.model.actions import COMMUNICATION_KINDS, NONE, Action, ActionTable, Ints
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.communication.matching import compute_part
 from bubbleproof.verify.communication.runtime_collectives import COLLECTIVES
@@ -41,6 +41,8 @@ def is_orders(value: object) -> bool:
     """Whether this is one of the forms that ``orders_file`` takes."""
     if isinstance(value, Program | TableFile):
         return True
+    if isinstance(value, Schedule):
+        return False
     rows = value.values() if isinstance(value, Mapping) else value
     if isinstance(rows, str) or not isinstance(rows, Iterable) or not _is_sized(rows):
         return False

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from bubbleproof.formats.errors import UnusableInput
-from bubbleproof.formats.files import PLAN_NAME
+from bubbleproof.formats.files import PLAN_NAME, MissingFile
 from bubbleproof.formats.format_table import (
     FORMATS,
     Format,
@@ -110,7 +110,7 @@ def is_schedule_file(word: str) -> bool:
 def other_thing(path: str, known: Format) -> ValueError:
     """What refuses a file that holds another thing: what it is, and what it is good for."""
     if not os.path.exists(path):
-        return UnusableInput("", "a file", "no such file", path)
+        return MissingFile(subject=path)
     use = f": {known.use.replace('FILE', path)}" if known.use else ""
     return ValueError(f"{path} is {known.name}{use}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bubbleproof.formats.pytorch_csv import CollectiveCell, with_cells
 from bubbleproof.theory.model.actions import COMMUNICATION_KINDS
@@ -114,4 +114,4 @@ def with_claims(schedule: Schedule, measured: Measures) -> Schedule:
         "idle_ratio": measured.idle_ratio,
         "peak_memory": measured.peak_memory,
     }
-    return Schedule(program=schedule.program, start=schedule.start, claims=claims)
+    return replace(schedule, claims=claims)

@@ -61,7 +61,7 @@ from bubbleproof.formats.layouts.problem_layout import (
 )
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.formats.validation import AS_WHOLE, Layout, Natural, described, validate
-from bubbleproof.theory.model.actions import ActionTable
+from bubbleproof.theory.model.actions import NONE, ActionTable
 from bubbleproof.theory.model.problem import Edges, MemoryEvents, Occupancy, Problem
 from bubbleproof.theory.model.schedule import ClaimedNumber, Program, Schedule
 from bubbleproof.theory.pipelines.allowed import AllowedChoices
@@ -155,7 +155,11 @@ def _schedule_file(layout: ScheduleLayout | ScheduleLayout1) -> ScheduleFile:
         # Orders may be listed in any resource order; the program's rows are grouped by resource.
         grouped = sorted(starts, key=resources.__getitem__)
         start = np.array([s for name in grouped for s in starts[name]], dtype=np.int64)
-        schedule: Schedule | None = Schedule(program=program, start=start, claims=claims)
+        task = problem.locate(program.actions)
+        duration = None if (task == NONE).any() else problem.duration[task]
+        schedule: Schedule | None = Schedule(
+            program=program, start=start, claims=claims, duration=duration
+        )
     else:
         program = program_from_orders("program", layout.program or {}, resources)
         schedule = _timed(problem, program, claims)

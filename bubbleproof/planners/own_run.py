@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from bubbleproof.costs.cluster_layers import ClusterLayers
 from bubbleproof.costs.combinations import Combination, CombinationCosts, counted
 from bubbleproof.costs.time_parts import TimeParts, time_parts
+from bubbleproof.error_base import Error
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.clusters.deployed_space import space_of_layers
 from bubbleproof.formats.clusters.own_configuration import OwnConfiguration
@@ -71,7 +72,7 @@ class OwnRun:
         }
 
 
-class NotLegalRun(ValueError):  # noqa: N818 - the name says what is wrong
+class NotLegalRun(Error, ValueError):  # noqa: N818 - the name says what is wrong
     """A configuration that a number forbids; the text is one line."""
 
 

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.commands.replaying.profile import measured_content
-from bubbleproof.commands.replaying.replay_options import PipelineOptions
 from bubbleproof.formats.problem_toml import ProblemFile, problem_text, read_problem
 from bubbleproof.formats.values import Tick
 from bubbleproof.reference_exec.evidence.profiling import StageProfile, Times
+from bubbleproof.report.profiled_model import ProfiledPipeline, measured_content
 from proofs_tests.commands.conftest import Run
 
 MODEL = ("--hidden", 8, "--layers", "1,2", "--sequence", 3, "--batch", 1)
@@ -46,7 +45,7 @@ SECOND = StageProfile(
 
 def written(path: Path, *, whole: bool) -> ProblemFile:
     """What a problem file of the two stages says, read back."""
-    shape = PipelineOptions(ranks=2, microbatches=3, whole=whole, latency=4, capacity="1 MiB")
+    shape = ProfiledPipeline(ranks=2, microbatches=3, whole=whole, latency=4, capacity="1 MiB")
     content = measured_content(shape, (FIRST, SECOND), Tick.parsed("10us"), 'two "stages".toml')
     path.write_text(problem_text(content, ("measured by hand\non paper",)), encoding="utf-8")
     return read_problem(path)

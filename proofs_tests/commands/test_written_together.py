@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.commands.options import targets
-from bubbleproof.commands.options.targets import written_together
+from bubbleproof.formats import all_or_nothing
+from bubbleproof.formats.all_or_nothing import written_together
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.files import write_text
 
 NAMES = ("a.json", "b.toml", "c.csv")
-PUT = targets._put
+PUT = all_or_nothing._put
 
 
 def write(folder: Path, proof: Path, text: str) -> None:
@@ -60,7 +60,7 @@ def test_where_one_cannot_be_put_all_is_as_before(
     if was_there:
         write(tmp_path / "plan", tmp_path / "proof.json", "old")
     before = content(tmp_path)
-    monkeypatch.setattr(targets, "_put", at_step(step, full_disk))
+    monkeypatch.setattr(all_or_nothing, "_put", at_step(step, full_disk))
     with pytest.raises(OSError, match="No space left"):
         write(tmp_path / "plan", tmp_path / "proof.json", "new")
     assert content(tmp_path) == before == (all_of("old") if was_there else {})
@@ -72,7 +72,7 @@ def test_an_interruption_between_two_waits_for_the_others(
 ) -> None:
     write(tmp_path / "plan", tmp_path / "proof.json", "old")
     press = at_step(step, lambda: os.kill(os.getpid(), signal.SIGINT))
-    monkeypatch.setattr(targets, "_put", press)
+    monkeypatch.setattr(all_or_nothing, "_put", press)
     with pytest.raises(KeyboardInterrupt):
         write(tmp_path / "plan", tmp_path / "proof.json", "new")
     assert content(tmp_path) == all_of("new")

@@ -138,7 +138,7 @@ def test_a_problem_is_taken_in_every_form(command: Run, tmp_path: Path) -> None:
     for given in (tmp_path / "s.json", tmp_path / "run", "1f1b p=2 m=3"):
         assert '"value": 12' in command("solve", given, "--json").out
         assert bp.solve(given).makespan == 12
-    assert bp.solve(MEMBER).makespan == 12  # type: ignore[arg-type]  # what has a problem
+    assert bp.solve(MEMBER).makespan == 12
     assert isinstance(read_problem_input("1f1b p=2 m=3"), ScheduleFile)
 
 

@@ -37,6 +37,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Self
 
+from bubbleproof.error_base import Error
 from bubbleproof.reference_exec.drivers.agreement import model_parts, versions
 from bubbleproof.reference_exec.drivers.gloo_server import (
     FIRST_OPTIMIZER,
@@ -55,7 +56,7 @@ NOT_STARTED = -1
 LATE_SECONDS = 10.0  # what the report of a rank whose time is over may take on a loaded machine
 
 
-class RankFailed(RuntimeError):  # noqa: N818 - what happened to the rank
+class RankFailed(Error, RuntimeError):  # noqa: N818 - what happened to the rank
     """A rank that died, failed or waited too long; the message names it and its action."""
 
 

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 
 import torch
 
+from bubbleproof.error_base import Error
 from bubbleproof.reference_exec.broken import BrokenProgram, MessageMismatch, require
 from bubbleproof.reference_exec.plans.replay_plan import TRANSFER_KINDS, ReplayPlan
 from bubbleproof.reference_exec.runtime.device import CPU, Device, DeviceLane
@@ -37,7 +38,7 @@ from bubbleproof.verify.communication.semantics import Semantics
 QueueKey = tuple[int, ...]
 
 
-class ReplayStalled(RuntimeError):  # noqa: N818 - what happened to the run
+class ReplayStalled(Error, RuntimeError):  # noqa: N818 - what happened to the run
     """Ranks that wait for each other, or for one that ended; the message lists them all."""
 
 

@@ -11,6 +11,7 @@ ends.
 
 from __future__ import annotations
 
+from bubbleproof.error_base import Error
 from bubbleproof.reference_exec.plans.replay_plan import (
     COLLECTIVE_KINDS,
     HOST_KINDS,
@@ -36,7 +37,7 @@ from bubbleproof.verify.verdict import RuleDecision, Verdict
 REFUSAL = "replay refuses what is not verified"
 
 
-class NotVerified(ValueError):  # noqa: N818 - the schedule's state
+class NotVerified(Error, ValueError):  # noqa: N818 - the schedule's state
     """A schedule or program that does not pass ``verify``; the message is its first violation."""
 
 

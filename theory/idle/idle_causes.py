@@ -21,11 +21,13 @@ input     what runs next           what is computed still, elsewhere     what li
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import Enum
+from typing import ClassVar
 
 import numpy as np
 
+from bubbleproof.facts import Fact, FactCells, FactSource
 from bubbleproof.theory.idle.critical_path import PathStep, critical_path
 from bubbleproof.theory.model.actions import NONE, Ints
 from bubbleproof.theory.model.problem import Problem
@@ -104,7 +106,7 @@ class IdleStretch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class IdleStretches:
+class IdleStretches(FactSource):
     """The idle stretches of a schedule as columns, by rank and time.
 
     Iterating gives each as an ``IdleStretch``, ``at`` the one under a pointer. ``cause`` numbers
@@ -125,8 +127,33 @@ class IdleStretches:
     place: Ints
     source: Ints
 
+    columns: ClassVar[FactCells] = ("rank", "to", "ticks", "why")
+
     def __len__(self) -> int:
         return len(self.rank)
+
+    def facts(self) -> list[Fact]:
+        """Ticks by rank and cause, every stretch, and the critical path."""
+        ranks = range(self.problem.num_ranks)
+        causes = [{c.value: t for c, t in self.ticks_by_cause(rank).items()} for rank in ranks]
+        stretches = [
+            {**asdict(each), "cause": each.cause.value, "sentence": each.sentence} for each in self
+        ]
+        path = [asdict(step) for step in self.critical_path]
+        return [
+            Fact(key="ticks_by_cause", value=causes),
+            Fact(key="idle", value=stretches),
+            Fact(key="critical_path", value=path),
+            *(
+                Fact(
+                    label=f"rank {each.rank}",
+                    value=each.ticks,
+                    wanted=f"{each.from_tick} to {each.to_tick}",
+                    verdict=each.sentence,
+                )
+                for each in self
+            ),
+        ]
 
     def __repr__(self) -> str:
         total = ", ".join(f"{c.value} {t}" for c, t in self.ticks_by_cause().items() if t)

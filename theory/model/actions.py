@@ -292,17 +292,12 @@ _KINDS = tuple(Kind)
 
 
 def _action(
-    kind: int, stage: int, microbatch: int, slice: int, part: int, other: int, backward: int
+    of: int, stage: int, microbatch: int, slice: int, part: int, other: int, backward: int
 ) -> Action:
     """The action of one row; ``other`` and ``backward`` are its partner's stage and microbatch."""
     partner = None
     if other != NONE:
         partner = Action(stage=other, kind=Kind.B, microbatch=backward, slice=slice)
     return Action(
-        stage=stage,
-        kind=_KINDS[kind],
-        microbatch=microbatch,
-        slice=slice,
-        part=part,
-        partner=partner,
+        stage=stage, kind=_KINDS[of], microbatch=microbatch, slice=slice, part=part, partner=partner
     )

@@ -11,7 +11,7 @@ have no duration.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -64,10 +64,9 @@ class Program:
     def from_orders(cls, orders: Sequence[Sequence[Action | str]]) -> Program:
         """The program whose resource r does ``orders[r]``, given as actions or in text form."""
         actions = [Action.parse(a) if isinstance(a, str) else a for order in orders for a in order]
-        sizes = [len(order) for order in orders]
         return cls(
             actions=ActionTable.from_actions(actions),
-            resource=np.repeat(np.arange(len(orders)), sizes),
+            resource=np.repeat(np.arange(len(orders)), [len(order) for order in orders]),
         )
 
     def __len__(self) -> int:
@@ -106,12 +105,14 @@ class Schedule:
     """A program with the start of each row in ticks, and what its author claims of it.
 
     ``claims`` maps a measure's name (``makespan``, ``idle_ratio``, ``peak_memory``, ...) to the
-    claimed value; ``verify`` compares it with the measured one.
+    claimed value; ``verify`` compares it with the measured one. ``duration`` has the ticks of each
+    row where they are known: iterating gives (action, rank or other resource, start, end).
     """
 
     program: Program
     start: Ints
     claims: Mapping[str, ClaimedNumber] = field(default_factory=dict)
+    duration: Ints | None = None
 
     def __post_init__(self) -> None:
         # a copy, as a plain table: a view of one (``MappingProxyType``) travels to no other process
@@ -157,6 +158,12 @@ class Schedule:
 
     def __len__(self) -> int:
         return len(self.start)
+
+    def __iter__(self) -> Iterator[tuple[Action, int, int, int]]:
+        if self.duration is None:
+            raise ValueError("the ends of this schedule are not known: it holds starts alone")
+        columns = self.program.resource, self.start, self.start + self.duration
+        return zip(self.program.actions, *(each.tolist() for each in columns), strict=True)
 
     def __repr__(self) -> str:
         """How many rows on how many resources, and when the first and the last of them start."""

@@ -59,9 +59,9 @@ def left_shift(
     before, after, lag = waiting_edges(problem, program, task)
     start = earliest_starts(problem.duration, before, after, lag)
     if start is None:
-        cycle = find_cycle(problem.num_tasks, before, after)
-        raise Deadlock([problem.label(t) for t in cycle])
-    return Schedule(program=program, start=start[task], claims=claims or {})
+        raise Deadlock([problem.label(t) for t in find_cycle(problem.num_tasks, before, after)])
+    duration = problem.duration[task]
+    return Schedule(program=program, start=start[task], claims=claims or {}, duration=duration)
 
 
 def rough_times(problem: Problem, program: Program) -> Schedule:

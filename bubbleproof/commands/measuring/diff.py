@@ -13,116 +13,37 @@ cannot be measured), ``causes`` (idle ticks by cause, ``{a, b}``), ``broken`` (t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from bubbleproof.commands.options.option_groups import require_meaning
-from bubbleproof.commands.output import (
-    BROKEN,
-    HOLDS,
-    measures_to_json,
-    print_json,
-    print_table,
-    print_text,
-)
-from bubbleproof.formats import ScheduleFile
+from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, print_text
+from bubbleproof.facts import rows
 from bubbleproof.formats.format_table import has_dialects
 from bubbleproof.formats.inputs import read_schedule_input
-from bubbleproof.theory.idle import idle_stretches
-from bubbleproof.theory.orders.difference import ScheduleDifference, difference
-from bubbleproof.verify import Verdict
-from bubbleproof.verify.every_rule import check_every_rule
+from bubbleproof.report.schedule_difference import ComparedSchedules, compared_schedules
+from bubbleproof.theory.orders.difference import ScheduleDifference
 
 MOST_ROWS = 40  # of a table for people; --json has all
-KEYS = (
-    "makespan",
-    "idle_ratio",
-    "span_idle",
-    "idle_ticks",
-    "peak_memory",
-    "peak_activations",
-)
-Pair = tuple[object, object]
 
 
 def run_diff(a: str, b: str, dialect: str | None, json: bool) -> int:
     """Print what differs between two schedules."""
     is_alone = dialect is not None and not any(has_dialects(words) for words in (a, b))
     require_meaning("--dialect", "two schedules of which none is a table (.csv)", is_given=is_alone)
-    given = [
+    one, other = (
         read_schedule_input([words], dialect=dialect if has_dialects(words) else None)
         for words in (a, b)
-    ]
-    verdicts = [check_every_rule(each.to_judge) for each in given]
-    one, other = ((each.problem, each.timed_roughly()) for each in given)
-    found = difference(one, other)
-    measures, causes = _measures(verdicts), _causes(given, verdicts)
-    if json:
-        _print_json(given, verdicts, found, measures, causes)
-    else:
-        _print_tables(given, verdicts, found, {**measures, **causes})
-    is_right = all(verdict.ok for verdict in verdicts)
-    return HOLDS if found.is_none and is_right else BROKEN
-
-
-def _measures(verdicts: Sequence[Verdict]) -> dict[str, Pair]:
-    """Both values of every measure that is compared; None where a schedule has none."""
-    found = [None if v.measured is None else measures_to_json(v.measured) for v in verdicts]
-    one, other = ([None if each is None else each[key] for key in KEYS] for each in found)
-    return dict(zip(KEYS, zip(one, other, strict=True), strict=True))
-
-
-def _causes(given: Sequence[ScheduleFile], verdicts: Sequence[Verdict]) -> dict[str, Pair]:
-    """The idle ticks of each cause in both; None where a rank does two things at once."""
-    found: list[dict[str, int]] = []
-    for each, verdict in zip(given, verdicts, strict=True):
-        try:
-            idle = idle_stretches(each.problem, each.timed_roughly()).ticks_by_cause()
-        except ValueError:
-            found.append({})
-            continue
-        found.append({cause.value: t for cause, t in idle.items() if verdict.measured is not None})
-    words = [word for word in {**found[0], **found[1]} if any(each.get(word) for each in found)]
-    return {word: (found[0].get(word), found[1].get(word)) for word in words}
-
-
-def _broken(verdict: Verdict) -> list[str]:
-    return [rule.name.lower() for rule in verdict.broken]
-
-
-def _print_json(
-    given: Sequence[ScheduleFile],
-    verdicts: Sequence[Verdict],
-    found: ScheduleDifference,
-    measures: dict[str, Pair],
-    causes: dict[str, Pair],
-) -> None:
-    def sides(pairs: dict[str, Pair]) -> dict[str, object]:
-        return {key: {"a": a, "b": b} for key, (a, b) in pairs.items()}
-
-    print_json(
-        {
-            "a": given[0].name,
-            "b": given[1].name,
-            "same": found.is_none,
-            "measures": sides(measures),
-            "causes": sides(causes),
-            "broken": {"a": _broken(verdicts[0]), "b": _broken(verdicts[1])},
-            **asdict(found),
-        }
     )
+    found = compared_schedules(one, other)
+    if json:
+        print_json(found.to_dict())
+    else:
+        _print_tables(found)
+    return HOLDS if found.ok else BROKEN
 
 
-def _print_tables(
-    given: Sequence[ScheduleFile],
-    verdicts: Sequence[Verdict],
-    found: ScheduleDifference,
-    values: dict[str, Pair],
-) -> None:
-    names = given[0].name or "A", given[1].name or "B"
-    rules = [", ".join(_broken(verdict)) or "every rule holds" for verdict in verdicts]
-    rows = [("verdict", *rules, "")]
-    rows += [(key, _text(a), _text(b), _change(a, b)) for key, (a, b) in values.items()]
-    print_table(f"{names[0]} and {names[1]}", ("", *names, "change"), rows)
+def _print_tables(compared: ComparedSchedules) -> None:
+    found, names = compared.actions, (compared.names[0] or "A", compared.names[1] or "B")
+    print_table(f"{names[0]} and {names[1]}", ("", *names, "change"), rows(compared.facts()))
     print_text(_summary(found))
     if found.only_a:
         print_text(f"only in {names[0]}: {_first(found.only_a)}")
@@ -156,15 +77,3 @@ def _summary(found: ScheduleDifference) -> str:
 def _first(actions: Sequence[str]) -> str:
     more = f" and {len(actions) - MOST_ROWS:,} more" if len(actions) > MOST_ROWS else ""
     return " ".join(actions[:MOST_ROWS]) + more
-
-
-def _text(value: object) -> str:
-    if value is None:
-        return "none"
-    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-
-def _change(a: object, b: object) -> str:
-    if isinstance(a, int) and isinstance(b, int):
-        return f"{b - a:+}" if b != a else "0"
-    return "same" if a == b else "differs"

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from bubbleproof.commands.output import (
     console,
-    measures_to_json,
+    fields_of,
     print_json,
     print_table,
     ratio,
@@ -79,7 +79,7 @@ def _tell(
     """Print the measures, or why there are none."""
     measured, peaks = None, None
     if verdict.measured is not None:
-        measured = measures_to_json(verdict.measured)
+        measured = fields_of(verdict.measured)
     if verdict.measured is not None and pipeline is not None:
         parts = pipeline.num_stages * pipeline.num_slices  # actions of a sample's pass
         peaks = [ratio(Fraction(peak, parts)) for peak in verdict.measured.peak_activations]

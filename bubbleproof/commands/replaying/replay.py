@@ -29,7 +29,6 @@ from bubbleproof.commands.replaying.replay_files import (
     write_files,
 )
 from bubbleproof.commands.replaying.replay_options import ModelOptions, ReplayRequest
-from bubbleproof.commands.replaying.torch_limits import room_needed, torch_needed
 from bubbleproof.facts import rows
 from bubbleproof.formats import ScheduleFile
 from bubbleproof.formats.inputs import read_plan_input, read_schedule_input
@@ -40,6 +39,7 @@ from bubbleproof.reference_exec.drivers.gloo_server import (
     stop_server,
 )
 from bubbleproof.reference_exec.plans.replay_limits import require_room, require_size
+from bubbleproof.torch_limits import room_needed, torch_needed
 from bubbleproof.verify.communication.semantics import Semantics
 
 if TYPE_CHECKING:

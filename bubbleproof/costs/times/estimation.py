@@ -9,12 +9,13 @@ from bubbleproof.costs.times.allocated import allocated
 from bubbleproof.costs.times.calibration import Calibration
 from bubbleproof.costs.times.iteration import IterationPlan, iteration_plan
 from bubbleproof.costs.times.job_rows import JobRow
+from bubbleproof.facts import Fact, FactSource
 
 GIB = 2**30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
+class Estimate(FactSource):
     """What a row's iteration takes; ``stages`` tell each stage's milliseconds and GiB."""
 
     row: JobRow
@@ -25,6 +26,26 @@ class Estimate:
     def __repr__(self) -> str:
         took, held = f"{self.iteration_ms:,.1f} ms", f"{self.allocated_gib:.2f} GiB"
         return f"<Estimate: row {self.row.number}, {self.row.model.name}, {took}, {held}>"
+
+    def facts(self) -> list[Fact]:
+        """Time, memory, and both by stage."""
+        return [
+            Fact(
+                key="iteration_ms",
+                label="iteration",
+                value=self.iteration_ms,
+                told=f"{self.iteration_ms:,.1f}",
+                unit="ms",
+            ),
+            Fact(
+                key="allocated_gib",
+                label="allocated",
+                value=self.allocated_gib,
+                told=f"{self.allocated_gib:.2f}",
+                unit="GiB",
+            ),
+            Fact(key="stages", value=[*self.stages]),
+        ]
 
     @property
     def allocated_gib(self) -> float:

@@ -12,7 +12,7 @@ from math import lcm
 from pathlib import Path
 from typing import Any
 
-from bubbleproof.costs import Deployment
+from bubbleproof.costs import Deployment, Transformer, known_model
 from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.combinations import (
     Combination,
@@ -27,7 +27,7 @@ from bubbleproof.costs.times.cards import Card
 from bubbleproof.costs.times.constants import starts
 from bubbleproof.formats.clusters.framework_choices import ANY, framework_of_costs
 from bubbleproof.formats.clusters.hardware_toml import known_hardware, read_hardware
-from bubbleproof.formats.clusters.model_toml import model_of
+from bubbleproof.formats.clusters.model_toml import model_of, read_model
 from bubbleproof.formats.clusters.open_choices import (
     OpenChoices,
     open_choices,
@@ -148,6 +148,21 @@ def has_cluster(path: FilePath) -> bool:
     """Whether a file with a table ``[model]`` has a cluster as well."""
     with about(path):
         return "cluster" in parse_toml(read_text(path, limit=MEBIBYTE))
+
+
+def named_model(text: str) -> tuple[Transformer, Deployment]:
+    """A published model or that of a file, and what of a deployment follows from it.
+
+    The tokens of a sample; with a cluster, what its framework keeps and how it counts.
+    """
+    if not text.endswith(".toml"):
+        known = known_model(text)
+        return known.model, Deployment(sequence=known.sequence)
+    if has_cluster(text):
+        training = read_cluster_file(text).training
+        return training.model, training.deployment
+    model, sequence = read_model(text)
+    return model, Deployment(sequence=sequence)
 
 
 def read_cluster_file(path: FilePath) -> ClusterFile:

@@ -1,12 +1,19 @@
-"""What torch asks of this machine before a command can use it: its package, and memory."""
+"""What torch asks of this machine before it can be used: its package, and memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 MISSING = 'replay needs PyTorch: pip install "bubbleproof[exec]"'
 _NO_ROOM = ("can't allocate memory", "out of memory")  # on the cpu, on a GPU
+
+
+def require_torch(asker: str) -> None:
+    """Raise ``ValueError`` with what to install where torch is missing."""
+    if find_spec("torch") is None:
+        raise ValueError(MISSING.replace("replay", asker))
 
 
 @contextmanager
