@@ -170,7 +170,7 @@ def test_all_errors_have_one_base(tmp_path: Path) -> None:
         (lambda: bp.read(tmp_path / "none.json"), MissingFile, FileNotFoundError),
         (lambda: bp.solve(tmp_path / "none.toml"), MissingFile, ValueError),
         (lambda: bp.solve(SMALL, engine="cpsta"), WrongValue, ValueError),
-        (lambda: bp.solve(SMALL, threads="2"), WrongType, TypeError),  # type: ignore[arg-type]
+        (lambda: bp.solve(SMALL, threads="2"), WrongType, TypeError),  # type: ignore[arg-type]  # on purpose
         (lambda: bp.plan(), WrongType, TypeError),
         (lambda: bp.plan(SMALL, cards=8), WrongType, TypeError),
         (lambda: bp.costs("llama-7"), WrongValue, ValueError),

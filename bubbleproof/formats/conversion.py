@@ -45,22 +45,21 @@ class Conversion:
     torch: str | None = None
 
     def __post_init__(self) -> None:
-        if written_as(self.target) is None:
-            raise ValueError(
-                f"convert SCHEDULE TARGET: the target must end in {' '.join(written())}, got "
-                f"{self.target!r}; it is the last word"
-            )
+        is_of_torch = self.is_table and self.communication
         chosen_version(self.torch)
-        if self.torch is not None and not (self.communication and self.is_table):
+        if self.torch is not None and not is_of_torch:
             raise ValueError(
                 "--torch is for a table with messages: convert SCHEDULE x.csv --communication"
             )
 
     @property
     def form(self) -> Format:
-        """The format of the target."""
-        found = written_as(self.target)
-        assert found is not None
+        """The format of the target. Raises ``ValueError`` for an ending that is not written."""
+        if (found := written_as(self.target)) is None:
+            raise ValueError(
+                f"convert SCHEDULE TARGET: the target must end in {' '.join(written())}, got "
+                f"{self.target!r}; it is the last word"
+            )
         return found
 
     @property
