@@ -30,6 +30,7 @@ from bubbleproof.commands.options.shared_options import (
     SearchLimits,
     SearchOptions,
     SolveOutput,
+    Verbose,
     VerifyRequest,
     Words,
     WorkersElsewhere,
@@ -205,6 +206,7 @@ def measure(
     why: Annotated[
         bool, Option("--why", help="Tell the cause of every idle tick, and the critical path.")
     ] = False,
+    verbose: Verbose = False,
     json: Json = False,
 ) -> None:
     """Measure a published schedule."""

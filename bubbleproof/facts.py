@@ -44,11 +44,12 @@ MEASURED, PREDICTED = "measured", "predicted"  # how keys of a comparison end
 class Fact:
     """One thing that a result says.
 
-    ``key`` is its place in JSON, with dots; one without a key is no part of it. ``label`` says to
-    people what it is; one without a label has no row. ``value`` is exact, in ``unit``, and
-    ``expected`` what it was to be, which JSON has where the key ends in ``measured``; ``told`` and
-    ``wanted`` say both in words, where their digits do not. ``verdict`` is a word such as
-    ``holds``; ``detail`` has a sentence for each way in which the fact is not as it should be.
+    ``key`` is its place in JSON, with dots; one without a key is no part of it, and of facts whose
+    key ends in ``[]`` each is one more in a list. ``label`` says to people what it is; one without
+    a label has no row. ``value`` is exact, in ``unit``, and ``expected`` what it was to be, which
+    JSON has where the key ends in ``measured``; ``told`` and ``wanted`` say both in words, where
+    their digits do not. ``verdict`` is a word such as ``holds``; ``detail`` has a sentence for each
+    way in which the fact is not as it should be.
     """
 
     key: str = ""
@@ -78,7 +79,7 @@ class FactSource(ABC):
     columns: ClassVar[FactCells] = ("evidence", "expected", "found", "verdict")
 
     @abstractmethod
-    def facts(self) -> Sequence[Fact]:
+    def facts(self) -> Iterable[Fact]:
         """All that it says."""
 
     def to_dict(self) -> dict[str, object]:
@@ -119,8 +120,9 @@ def tree(facts: Iterable[Fact]) -> dict[str, object]:
     for fact in facts:
         if fact.key:
             _put(found, fact.key, fact.value)
-        if fact.key.endswith(MEASURED):
-            _put(found, fact.key.removesuffix(MEASURED) + PREDICTED, fact.expected)
+        group = fact.key.removesuffix(MEASURED)
+        if group not in ("", fact.key):  # a group's measured value has its expected one beside it
+            _put(found, group + PREDICTED, fact.expected)
     return found
 
 
@@ -135,19 +137,23 @@ def valued(group: str, **values: object) -> Iterator[Fact]:
 
 
 def _put(found: dict[str, object], key: str, value: object) -> None:
-    *places, last = key.split(".")
+    *places, last = key.removesuffix("[]").split(".")
     for place in places:
         inner = found.setdefault(place, {})
         if not isinstance(inner, dict):
             raise ValueError(f"the fact {key} lies within the value of another")
         found = inner
+    if key.endswith("[]"):
+        value = *found.get(last, ()), value  # type: ignore[misc]  # a list holds what was put there
     found[last] = _finite(value)
 
 
 def _finite(value: object) -> object:
-    """A value as JSON can write it."""
+    """A value as JSON can write it: a fraction as ``a/b``, None for what is not finite."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
+    if isinstance(value, Fraction):
+        return f"{value.numerator}/{value.denominator}"
     return [*map(_finite, value)] if type(value) is tuple and value else value
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 import pytest
 
@@ -46,6 +47,12 @@ def test_programs_read_exact_values_by_key() -> None:
         "weight": {"measured": [8, 4], "predicted": [8, 5], "error": None, "each": [1.5, None]},
         "colour": "red",
     }
+
+
+def test_a_list_has_a_fact_for_each_of_its_rows() -> None:
+    facts = [Fact(key="of.rows", value=()), Fact(key="of.rows[]", value={"share": 1})]
+    assert tree(facts) == {"of": {"rows": [{"share": 1}]}}
+    assert tree([Fact(key="measured", value=Fraction(3, 1))]) == {"measured": "3/1"}
 
 
 def test_what_is_broken_is_said_in_sentences() -> None:

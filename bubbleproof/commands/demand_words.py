@@ -19,6 +19,10 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.units import counted
 
 EXPLAINING = 20.0  # seconds at most
+CLOSINGS = (
+    "without any one of these there are schedules",
+    "some of these may not be needed: the time ran out",
+)
 
 
 def read_demands(problem: Problem, asked: DemandOptions) -> Demands:
@@ -74,11 +78,7 @@ def lines_of(problem: Problem, reason: Reason) -> tuple[str, ...]:
     """The causes as sentences; the last says whether each of them is needed."""
     if not reason.causes:
         return ("the precedences alone allow no schedule",)
-    closing = (
-        "without any one of these there are schedules"
-        if reason.is_irreducible
-        else "some of these may not be needed: the time ran out"
-    )
+    closing = CLOSINGS[not reason.is_irreducible]
     return (*(_line(problem, cause) for cause in reason.causes), closing)
 
 

@@ -4,23 +4,37 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
 from fractions import Fraction
+from textwrap import fill
+from typing import ClassVar
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from bubbleproof.facts import Fact, FactSource, rows, tree
 from bubbleproof.facts import fields_of as fields_of
 from bubbleproof.facts import ratio as ratio
 from bubbleproof.formats.printable import harmless, on_one_line
-from bubbleproof.verify.finding import Rule
-from bubbleproof.verify.verdict import Verdict
+from bubbleproof.report.amounts import Scale, each_load, each_time, percent, time
+from bubbleproof.report.amounts import ratio as ratio_text
+from bubbleproof.theory.model.measures import Measures
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.verify.verdict import Verdict, Violation
 
 HOLDS, BROKEN, UNUSABLE, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
-MIN_WIDTH = 120
-_GOOD = ("holds", "yes", "optimal", "equal")
-_BAD = ("violated", "no", "infeasible", "differ", "failed")
+MIN_WIDTH, LABEL = 120, 11  # characters of a line, and of the label before it
+MOST_RANKS = 16  # of which a line says each
+CLEAR = "\r\x1b[K"  # the line of a terminal
+NO_CAPACITY = 1 << 80  # above all loads
+Progress = Callable[[str, int | None, int, float], None]  # who, best, bound, seconds
+AnswerLine = tuple[str, str]
+_GOOD = ("holds", "valid", "yes", "optimal", "equal")
+_BAD = ("violated", "invalid", "unreadable", "no", "infeasible", "differ", "failed")
 
 
 def console() -> Console:
@@ -32,6 +46,34 @@ def console() -> Console:
 def say(line: str) -> None:
     """A line of progress on standard error, which no script reads."""
     Console(stderr=True, highlight=False).print(Text(harmless(line), style="dim"), soft_wrap=True)
+
+
+def progress_line(unit: str, *, verbose: bool) -> Progress | None:
+    """How a search says what is best so far: a line each, or one in its place on a terminal."""
+    in_place = sys.stderr.isatty() and not verbose
+    if not (in_place or verbose):
+        return None
+
+    def report(who: str, value: int | None, bound: int, seconds: float) -> None:
+        best = "no schedule yet" if value is None else f"best {time(value, unit)}"
+        line = f"{seconds:7.2f} s  {who:<12} {best}, bound {time(bound, unit)}"
+        if in_place:
+            sys.stderr.write(f"{CLEAR}{harmless(line)[: Console(stderr=True).width - 1]}")
+            sys.stderr.flush()
+        else:
+            say(line)
+
+    return report
+
+
+@contextmanager
+def end_progress() -> Iterator[None]:
+    """What the block says in one place is gone when it ends."""
+    try:
+        yield
+    finally:
+        if sys.stderr.isatty():
+            sys.stderr.write(CLEAR)
 
 
 def print_text(text: str, *, style: str = "") -> None:
@@ -87,45 +129,134 @@ def _style(cell: str) -> str:
     return "green" if word in _GOOD else "red" if word in _BAD else ""
 
 
-def verdict_to_json(verdict: Verdict) -> dict[str, object]:
-    """A verdict with what it decides, counterexamples (grids included) and measures."""
-    return {
-        "ok": verdict.ok,
-        "rules": [
-            {
-                "rule": decision.rule.name.lower(),
+class Answer(FactSource):
+    """What a command found: the answer in a few lines, and all the facts."""
+
+    __slots__ = ()
+    more: ClassVar[str]  # what else there is to see
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What it is about."""
+
+    @abstractmethod
+    def lines(self) -> Iterator[AnswerLine]:
+        """The answer, the verdict first: a label, which may be empty, and a text each."""
+
+
+def print_answer(found: Answer, *, json: bool = False, verbose: bool = False) -> None:
+    """The object for programs; or the answer for people, and with ``verbose`` every fact."""
+    if json:
+        print_json(tree(found.facts()))
+        return
+    *lines, (label, text) = found.lines()
+    for line in lines:
+        print_line(line[1], line[0])
+    print_line(text if verbose else f"{text}   (-v: {found.more})", label)
+    if verbose:
+        print_facts(found)
+
+
+def print_line(text: str, label: str = "") -> None:
+    """A line of an answer behind its label; what a terminal has no room for goes on below."""
+    line, screen = on_one_line(f"{label:<10} {text}" if label else text), console()
+    if screen.is_terminal:
+        below = " " * (LABEL if label else 2)
+        width = max(screen.width, 3 * LABEL)
+        line = fill(line, width, subsequent_indent=below, break_on_hyphens=False)
+    print_text(line)
+
+
+def print_facts(found: Answer) -> None:
+    """A row for each fact that has a label, of the columns in which any has something."""
+    cells = [found.columns, *rows(found.facts())]
+    used = [column for column in zip(*cells, strict=True) if any(column[1:])]
+    header, *told = zip(*used, strict=True) if used else [()]
+    print_table(found.title, header, told)
+
+
+def measure_facts(
+    measured: Measures, unit: str, memory_unit: str, within: str = ""
+) -> Iterator[Fact]:
+    """Every measure under its name, ``within`` an object: times and loads in their units."""
+    for field in fields(measured):
+        value = getattr(measured, field.name)
+        if isinstance(value, Fraction):
+            told = ratio_text(value)
+        elif isinstance(value, int):
+            told = time(value, unit)
+        else:
+            is_load = field.name.startswith("peak")
+            told = each_load(value, memory_unit) if is_load else each_time(value, unit)
+        yield Fact(key=within + field.name, label=field.name, value=value, told=told)
+
+
+def measures_to_json(measured: Measures) -> dict[str, object]:
+    """All measures by name; ratios as ``a/b``, lists in rank order."""
+    return tree(measure_facts(measured, "tick", "unit"))
+
+
+def amounts_text(measured: Measures, problem: Problem) -> str:
+    """The makespan, the idle ratio, and the rank whose memory is fullest."""
+    peaks, capacities = measured.peak_memory, [store.capacity for store in problem.stores]
+
+    def fullness(rank: int) -> tuple[Fraction, int]:
+        return Fraction(peaks[rank], capacities[rank] or NO_CAPACITY), peaks[rank]
+
+    parts = [time(measured.makespan, problem.unit), f"idle {percent(measured.idle_ratio)}"]
+    if any(peaks):
+        rank = max(range(problem.num_ranks), key=fullness)
+        room, peak = capacities[rank], peaks[rank]
+        scale = Scale.of(problem.memory_unit, max(peak, room or 0))
+        load = scale.brief(peak) if room is None else f"{scale.brief(peak)} of {scale.brief(room)}"
+        parts.append(f"peak {load} {scale.name} on {problem.resources[rank].name}")
+    return " \N{MIDDLE DOT} ".join(parts)
+
+
+def verdict_facts(verdict: Verdict) -> Iterator[Fact]:
+    """What is decided of each rule with its counterexamples (grids included), and the measures."""
+    yield Fact(key="ok", value=verdict.ok)
+    kinds = {"rules": (), "undecided": verdict.undecided, "inapplicable": verdict.inapplicable}
+    yield from (Fact(key=key, value=()) for key in kinds)
+    for decision in verdict.decisions:
+        name, of = decision.rule.name.lower(), decision.rule.value
+        yield Fact(
+            key="rules[]",
+            label=f"{name} ({decision.detail})" if decision.detail else name,
+            value={
+                "rule": name,
                 "detail": decision.detail,
-                "statement": decision.rule.value,
+                "statement": of,
                 "ok": decision.ok,
                 "count": decision.count,
-            }
-            for decision in verdict.decisions
-        ],
-        "undecided": _reasons(verdict.undecided),
-        "inapplicable": _reasons(verdict.inapplicable),
-        "violations": [
-            {"rule": v.rule.name.lower()}
-            | {name: getattr(v, name) for name in ("tasks", "at", "message", "picture")}
-            for v in verdict.violations
-        ],
-        "measured": None if verdict.measured is None else fields_of(verdict.measured),
-    }
+            },
+            told=of,
+            verdict="holds" if decision.ok else f"violated {decision.count}x",
+            detail=tuple(map(str, decision.violations)),
+        )
+    for key, skipped in kinds.items():
+        for rule, why in skipped:
+            row = {"rule": rule.name.lower(), "reason": why}
+            yield Fact(key=f"{key}[]", label=row["rule"], value=row, told=why, verdict=key)
+    yield Fact(key="violations", value=tuple(map(_violation_to_json, verdict.violations)))
+    measured = None if verdict.measured is None else measures_to_json(verdict.measured)
+    yield Fact(key="measured", value=measured)
 
 
-def _reasons(rules: Iterable[tuple[Rule, str]]) -> list[dict[str, str]]:
-    return [{"rule": rule.name.lower(), "reason": why} for rule, why in rules]
+def _violation_to_json(found: Violation) -> dict[str, object]:
+    told = {name: getattr(found, name) for name in ("tasks", "at", "message", "picture")}
+    return {"rule": found.rule.name.lower(), **told}
+
+
+def verdict_to_json(verdict: Verdict) -> dict[str, object]:
+    """A verdict for programs."""
+    return tree(verdict_facts(verdict))
 
 
 def rule_rows(verdict: Verdict) -> list[tuple[str, str, str]]:
     """(rule, verdict, statement or reason), one row per rule, or case of one."""
-    rows = []
-    for decision in verdict.decisions:
-        detail = f" ({decision.detail})" if decision.detail else ""
-        state = "holds" if decision.ok else f"violated {decision.count}x"
-        rows.append((decision.rule.name.lower() + detail, state, decision.rule.value))
-    rows += [(rule.name.lower(), "undecided", why) for rule, why in verdict.undecided]
-    rows += [(rule.name.lower(), "inapplicable", why) for rule, why in verdict.inapplicable]
-    return rows
+    return [(label, state, told) for label, _, told, state in rows(verdict_facts(verdict))]
 
 
 def status_of(verdict: Verdict) -> int:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bubbleproof.commands.output import counted, fields_of
+from bubbleproof.commands.output import (
+    counted,
+    measure_facts,
+)
 from bubbleproof.engine_process.loss import EngineLoss
+from bubbleproof.facts import Fact, rows, tree
 from bubbleproof.formats.inputs import read_problem_input as read_stated
 from bubbleproof.formats.schedule_file import ScheduleFile
+from bubbleproof.report.amounts import load, time
 from bubbleproof.solvers import ProofOrigin, Result, Status
-from bubbleproof.solvers.result import FOR_SHAPE
+from bubbleproof.solvers.result import FOR_SHAPE, PeakBound
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -27,7 +32,7 @@ if TYPE_CHECKING:  # a solver, and a reader of files, is loaded where one is ask
     from bubbleproof.formats import ProblemFile
     from bubbleproof.solvers.choices.solving_choices import ChoiceResult
 
-OVER_CHOICES = "over these choices"
+FOR_PIPELINE, OVER_CHOICES = "for this pipeline", "over these choices"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -72,30 +77,40 @@ def read_problem_input(given: str) -> ProblemInput:
     return ProblemInput(name=found.name, problem=found.problem, pipeline=found.pipeline, file=None)
 
 
+def scope_of(source: ProblemInput) -> str:
+    """What an optimum is one of."""
+    return FOR_PIPELINE if source.choices is None else OVER_CHOICES
+
+
 def statement(source: ProblemInput, result: Result) -> str:
     """The status in words; an optimum names what it is one of."""
     text = result.statement
     return text if source.choices is None else text.replace(FOR_SHAPE, OVER_CHOICES)
 
 
-def proof_text(source: ProblemInput, result: Result) -> str:
-    """How good the schedule is known to be, in one sentence."""
+def proof_text(source: ProblemInput, result: Result, engine: str = "auto") -> str:
+    """How good the schedule is known to be, in one sentence; a claim names who makes it."""
+    claimed = f"claimed by {solver_name(engine)}, uncertified"
     if result.objective == "peak":
-        return _peak_text(source, result) or "no bound"
-    if result.status is Status.INFEASIBLE and result.proof is not None:
-        return result.proof.value
-    bound, scope = bound_text(source, result), FOR_SHAPE if source.choices is None else OVER_CHOICES
-    optimal = "optimal" if result.peak_bound is None else "optimal makespan"
-    if result.status is Status.OPTIMAL and result.value_proof is ProofOrigin.ENGINE:
-        text = f"{optimal} {scope} {ProofOrigin.ENGINE.value}; {bound}"
-    elif result.status is Status.OPTIMAL:
-        text = f"{optimal} {scope}: {bound}"
-    else:
-        is_claimed = result.best_bound > result.lower_bound
-        claim = f"; engine claims {result.engine_bound}" if is_claimed else ""
-        text = f"gap {result.gap} {source.problem.unit}: {bound}{claim}, of {bounded(source)}"
-    peak = _peak_text(source, result)
+        return _peak_text(source, result.peak_bound, claimed) or "no bound"
+    if result.status is Status.INFEASIBLE:
+        by = {ProofOrigin.CERTIFICATE: "proved, certificate checked", ProofOrigin.ENGINE: claimed}
+        return by.get(result.infeasible_by, "proved by this argument")
+    problem, certificate = certified(source, result)
+    text = "no bound is proved"
+    if certificate is not None:
+        bound = time(result.lower_bound, problem.unit)
+        by_what = certificate_content(problem, certificate)[1].replace("{bound}", bound)
+        text = f"proved: {by_what}; certificate checked"
+    if result.best_bound > result.lower_bound:
+        text = f"not below {time(result.best_bound, problem.unit)}: {claimed}; {text}"
+    peak = _peak_text(source, result.peak_bound, claimed)
     return f"{text}; {peak}" if peak else text
+
+
+def solver_name(engine: str) -> str:
+    """The solver whose claims a result has: CP-SAT where none is named."""
+    return "CP-SAT" if engine in ("auto", "cpsat") else engine
 
 
 def bounded(source: ProblemInput) -> str:
@@ -115,32 +130,6 @@ def engine_text(engine: str, result: Result) -> str:
     return f"{engine} found {found}, and claims that none is below {result.engine_bound}"
 
 
-def bound_text(source: ProblemInput, result: Result) -> str:
-    """The certified bound and what proves it."""
-    problem, certificate = certified(source, result)
-    if certificate is None:
-        return "no bound"
-    by = ""
-    if isinstance(certificate, Cases):
-        by = f" in each of {counted(certificate.num_shown, 'case')}"
-    if isinstance(certificate, OneMachine):
-        where = problem.resources[certificate.resource].name
-        by = f" by {counted(len(certificate.tasks), 'task')} on {where}"
-    if isinstance(certificate, OneStore):
-        where = problem.resources[certificate.resource].name
-        by = f" by what {where} has room for in {problem.stores[certificate.store].name}"
-    if isinstance(certificate, Volume):
-        by = f" by how long {problem.stores[certificate.store].name} is taken"
-    if isinstance(certificate, TickPrices):
-        named = [problem.resources[each.of].name for each in certificate.resources]
-        named += [problem.stores[each.of].name for each in certificate.stores]
-        by = f" by prices of {' and '.join(named)}"
-    if isinstance(certificate, MicrobatchWindows):
-        number = sum(each.times for each in certificate.windows)
-        by = f" by what {counted(number, 'window')} of microbatches need alone"
-    return f"bound {result.lower_bound}{by}, certificate checked"
-
-
 def certified(source: ProblemInput, result: Result) -> tuple[Problem, Certificate | Cases | None]:
     """The certificate, and the problem that it is about; or those of the cases of choices."""
     if source.choices is None:
@@ -148,64 +137,66 @@ def certified(source: ProblemInput, result: Result) -> tuple[Problem, Certificat
     return source.choices.floor, source.choices.cases or source.choices.floor_certificate
 
 
-def _peak_text(source: ProblemInput, result: Result) -> str:
-    bound = result.peak_bound
+def _peak_text(source: ProblemInput, bound: PeakBound | None, claimed: str) -> str:
     if bound is None:
         return ""
-    said = f"no peak below {bound.value} {source.problem.memory_unit} {bound.proof.value}"
-    return f"{said}, in no certificate: {bound.reason}"
+    by = claimed if bound.proof is ProofOrigin.ENGINE else "by argument"
+    return f"peak not below {load(bound.value, source.problem.memory_unit)}, {by}: {bound.reason}"
 
 
 def result_rows(source: ProblemInput, result: Result) -> list[tuple[str, str]]:
     """The result for people."""
-    unit = source.problem.unit
-    rows = [("status", statement(source, result))]
-    if result.reason:
-        rows.append(("reason", result.reason))
-    if result.found is not None:
-        measured = result.found.measured
-        rows += [
-            ("objective", result.objective),
-            ("makespan", f"{measured.makespan} {unit}"),
-            ("found by", result.origin),
-            ("idle_ratio", f"{measured.idle_ratio}"),
-            ("idle_over_work", f"{measured.idle_over_work}"),
-            ("span_idle", f"{measured.span_idle} {unit}"),
-            ("peak_memory", f"{list(measured.peak_memory)} {source.problem.memory_unit}"),
-        ]
-    if source.choices is not None and result.found is not None:
-        rows += [("chosen", line) for line in source.choices.chosen]
-    rows += [("proof", proof_text(source, result)), ("time", f"{result.seconds:.2f} s")]
-    return rows
+    return [(label, told) for label, _, told, _ in rows(result_facts(source, result))]
 
 
 def result_to_json(source: ProblemInput, result: Result) -> dict[str, object]:
     """The result for programs."""
-    peak = result.peak_bound
-    return {
-        "name": source.name,
-        "status": result.status.name,
-        "statement": statement(source, result),
-        "objective": result.objective,
-        "value": result.value,
-        "proof": None if result.proof is None else result.proof.name,
-        "reason": result.reason,
-        "makespan": result.makespan,
-        "peak": result.peak,
-        "lower_bound": result.lower_bound,
-        "lower_bound_of": bounded(source),
-        "engine_bound": result.engine_bound,
-        "peak_bound": None
-        if peak is None
-        else {"value": peak.value, "proof": peak.proof.name, "reason": peak.reason},
-        "gap": result.gap,
-        "origin": result.origin,
-        "certificate": _certificate_to_json(*certified(source, result)),
-        "chosen": None if source.choices is None else list(source.choices.chosen),
-        "measured": None if result.measured is None else fields_of(result.measured),
-        "seconds": round(result.seconds, 3),
-        **({"losses": [_loss_to_json(loss) for loss in result.losses]} if result.losses else {}),
-    }
+    return tree(result_facts(source, result))
+
+
+def result_facts(source: ProblemInput, result: Result, engine: str = "auto") -> Iterator[Fact]:
+    """The result: status, value, bounds and what proves them, measures."""
+    peak, measured, proof = result.peak_bound, result.measured, result.proof
+    problem, certificate = certified(source, result)
+    found = "" if measured is None else "found by"
+    words = statement(source, result)
+    told = words.replace(FOR_SHAPE, FOR_PIPELINE).replace(
+        ProofOrigin.ENGINE.value, f"claimed by {solver_name(engine)}, uncertified"
+    )
+    yield Fact(key="name", value=source.name)
+    yield Fact(key="status", value=result.status.name)
+    yield Fact(key="statement", label="status", value=words, told=told)
+    yield Fact(key="objective", label=found and "objective", value=result.objective)
+    yield Fact(key="value", value=result.value)
+    name = None if proof is None else proof.name
+    yield Fact(key="proof", label="proof", value=name, told=proof_text(source, result, engine))
+    yield Fact(key="reason", label=result.reason and "reason", value=result.reason)
+    yield Fact(key="makespan", value=result.makespan)
+    yield Fact(key="peak", value=result.peak)
+    yield Fact(key="lower_bound", value=result.lower_bound)
+    yield Fact(key="lower_bound_of", value=bounded(source))
+    yield Fact(key="engine_bound", value=result.engine_bound)
+    if peak is None:
+        yield Fact(key="peak_bound")
+    else:
+        proved = {"value": peak.value, "proof": peak.proof.name, "reason": peak.reason}
+        yield Fact(key="peak_bound", value=proved)
+    yield Fact(key="gap", value=result.gap)
+    yield Fact(key="origin", label=found, value=result.origin)
+    named = None if certificate is None else certificate_content(problem, certificate)[0]
+    yield Fact(key="certificate", value=named)
+    chosen = () if source.choices is None else source.choices.chosen
+    yield Fact(key="chosen", value=None if source.choices is None else chosen)
+    yield from (Fact(label="chosen", told=line) for line in chosen if found)
+    if measured is None:
+        yield Fact(key="measured")
+    else:
+        units = source.problem.unit, source.problem.memory_unit
+        yield from measure_facts(measured, *units, within="measured.")
+    seconds = result.seconds
+    yield Fact(key="seconds", label="time", value=round(seconds, 3), told=f"{seconds:.2f} s")
+    for loss in result.losses:
+        yield Fact(key="losses[]", value=_loss_to_json(loss))
 
 
 def _loss_to_json(loss: EngineLoss) -> dict[str, object]:
@@ -213,43 +204,48 @@ def _loss_to_json(loss: EngineLoss) -> dict[str, object]:
     return {"engine": loss.who, "kind": loss.kind.name, "statement": str(loss)}
 
 
-def _certificate_to_json(
-    problem: Problem, certificate: Certificate | Cases | None
-) -> dict[str, object] | None:
-    if certificate is None:
-        return None
-    if isinstance(certificate, OneMachine):
-        return {
-            "kind": "one-machine",
-            "resource": problem.resources[certificate.resource].name,
-            "tasks": [problem.label(task) for task in certificate.tasks],
-            "bound": certificate.bound,
-        }
-    if isinstance(certificate, OneStore):
-        return {
-            "kind": "one-store",
-            "resource": problem.resources[certificate.resource].name,
-            "store": problem.stores[certificate.store].name,
-            "begin": certificate.begin,
-            "end": certificate.end,
-            "bound": certificate.bound,
-        }
-    if isinstance(certificate, Volume):
-        store = problem.stores[certificate.store].name
-        return {"kind": "volume", "store": store, "bound": certificate.bound}
-    if isinstance(certificate, TickPrices):
-        return {
-            "kind": "prices",
-            "resources": [problem.resources[each.of].name for each in certificate.resources],
-            "stores": [problem.stores[each.of].name for each in certificate.stores],
-            "bound": certificate.bound,
-        }
-    if isinstance(certificate, MicrobatchWindows):
-        windows = [
-            {"microbatches": each.count, "bound": each.proof.bound, "times": each.times}
-            for each in certificate.windows
-        ]
-        return {"kind": "windows", "windows": windows, "bound": certificate.bound}
-    if isinstance(certificate, Cases):
-        return {"kind": "cases", "cases": certificate.num_shown, "bound": certificate.bound}
-    return {"kind": type(certificate).__name__.lower(), "bound": certificate.bound}
+def certificate_content(
+    problem: Problem, certificate: Certificate | Cases
+) -> tuple[dict[str, object], str]:
+    """What a certificate is about, for programs; and for people, with a place for the ``bound``."""
+    named, told = _content(problem, certificate)
+    return {**named, "bound": certificate.bound}, told
+
+
+def _content(problem: Problem, certificate: Certificate | Cases) -> tuple[dict[str, object], str]:
+    stores, resources = problem.stores, problem.resources
+    match certificate:
+        case OneMachine(resource=one, tasks=tasks, objective=objective):
+            where = resources[one].name
+            told = f"{where} is busy or unavoidably waiting for {{bound}}"
+            if objective != "makespan":
+                told = f"{where} is unavoidably idle for {{bound}} of its span"
+            labels = [problem.label(task) for task in tasks]
+            return {"kind": "one-machine", "resource": where, "tasks": labels}, told
+        case OneStore(resource=one, store=of, begin=begin, end=end):
+            where, store = resources[one].name, stores[of].name
+            told = f"what {where} has room for in {store} takes {{bound}}"
+            within = {"resource": where, "store": store, "begin": begin, "end": end}
+            return {"kind": "one-store", **within}, told
+        case Volume(store=of):
+            store = stores[of].name
+            return {"kind": "volume", "store": store}, f"{store} is taken for {{bound}}"
+        case TickPrices():
+            by = {
+                "resources": [resources[each.of].name for each in certificate.resources],
+                "stores": [stores[each.of].name for each in certificate.stores],
+            }
+            names = " and ".join([*by["resources"], *by["stores"]])
+            return {"kind": "prices", **by}, f"not below {{bound}}, by dual prices of {names}"
+        case MicrobatchWindows():
+            windows = [
+                {"microbatches": each.count, "bound": each.proof.bound, "times": each.times}
+                for each in certificate.windows
+            ]
+            number = counted(sum(each.times for each in certificate.windows), "window")
+            told = f"{number} of microbatches take {{bound}} alone"
+            return {"kind": "windows", "windows": windows}, told
+        case Cases(num_shown=number):
+            told = f"not below {{bound}} in each of {counted(number, 'case')}"
+            return {"kind": "cases", "cases": number}, told
+    return {"kind": type(certificate).__name__.lower()}, "not below {bound}"

@@ -8,6 +8,7 @@ from typing import cast
 
 from bubbleproof.commands.demand_words import read_demands, why_not
 from bubbleproof.commands.options.shared_options import (
+    WITH_JSON,
     DemandOptions,
     SearchOptions,
     SolveOutput,
@@ -19,18 +20,18 @@ from bubbleproof.commands.output import (
     BROKEN,
     HOLDS,
     UNDECIDED,
-    print_json,
-    print_table,
+    end_progress,
+    print_answer,
+    print_text,
+    progress_line,
     say,
 )
 from bubbleproof.commands.results import (
     ProblemInput,
     certified,
-    engine_text,
     read_problem_input,
-    result_rows,
-    result_to_json,
 )
+from bubbleproof.commands.solved_problem import SolvedProblem
 from bubbleproof.formats import ScheduleFile, write_certificate, write_schedule
 from bubbleproof.formats.plans.cases_json import write_proof
 from bubbleproof.formats.schedule_file import with_claims
@@ -53,44 +54,35 @@ def run_solve(
 ) -> int:
     """Solve one problem, print the result, and write the schedule where asked."""
     require_engine(search.engine)
+    if output.json:
+        output.leave_out(WITH_JSON, "verbose")
     search.leave_out(f"--engine {search.engine}", *UNTOLD.get(search.engine, ()))
     source = read_problem_input(problem)
     demanded = read_demands(source.problem, demands)
-    options = options_for(source, search, quiet=output.json)
+    options = options_for(source, search, quiet=output.json, verbose=output.verbose)
     if options.objective == "peak":
         output.leave_out("the objective peak, whose proof is in no file", "certificate")
     original = source.problem
     is_wanted = output.certificate is not None or search.certified
     source, result = solve_input(source, options, demanded, by_cases=is_wanted)
-    _write_files(output, source, result)
+    written = _write_files(output, source, result)
     causes: tuple[str, ...] = ()
     if result.status is Status.INFEASIBLE and source.choices is None:
         causes = why_not(original, options, demanded)
-    if output.json:
-        print_json(
-            {**result_to_json(source, result), "scope": _scope(demanded), "causes": list(causes)}
-        )
-    else:
-        rows = [*result_rows(source, result), *(("because", cause) for cause in causes)]
-        if search.engine != "auto":
-            rows.insert(1, ("engine", engine_text(search.engine, result)))
-        if demanded:
-            rows.insert(1, ("scope", _scope(demanded)))
-        print_table(source.name, ("quantity", "value"), rows)
+    found = SolvedProblem(
+        source=source, result=result, demands=demanded, causes=causes, engine=search.engine
+    )
+    print_answer(found, json=output.json, verbose=output.verbose)
+    if not output.json:
+        if picture := found.picture():
+            print_text(picture)
+        for line in written:
+            say(line)
     return _status(result, search.certified)
 
 
-def _scope(demands: Demands) -> str:
-    """Which schedules the status and the bound are about."""
-    counts = {"order": len(demands.orders), "start": len(demands.starts)}
-    kept = [f"{n} {what}{'s' if n > 1 else ''}" for what, n in counts.items() if n]
-    if not kept:
-        return "all schedules of the problem"
-    return f"schedules that keep the {' and '.join(kept)} demanded"
-
-
-def _write_files(output: SolveOutput, source: ProblemInput, result: Result) -> None:
-    """Write the schedule and the certificate that are asked for and were found."""
+def _write_files(output: SolveOutput, source: ProblemInput, result: Result) -> list[str]:
+    """Write the schedule and the certificate that are asked for and were found; say which."""
     _, certificate = certified(source, result)
     schedule_target = None if result.schedule is None else output.output
     proof_target = None if certificate is None else output.certificate
@@ -99,9 +91,11 @@ def _write_files(output: SolveOutput, source: ProblemInput, result: Result) -> N
             write_schedule(schedule, schedule_file(source, result))
         if proof_target is not None:
             _write_proof(proof, source, result)
-    for target in (schedule_target, proof_target):
-        if target is not None and not output.json:
-            say(f"wrote {target}")
+    written = [f"wrote {target}" for target in (schedule_target, proof_target) if target]
+    if schedule_target is not None:
+        page = Path(schedule_target).with_suffix(".html")
+        written[0] += f"      next: bubbleproof show {schedule_target} -o {page}"
+    return written
 
 
 def _write_proof(path: Path, source: ProblemInput, result: Result) -> None:
@@ -124,7 +118,7 @@ def _status(result: Result, certified: bool) -> int:
 
 
 def options_for(
-    source: ProblemInput, search: SearchOptions, *, quiet: bool = False
+    source: ProblemInput, search: SearchOptions, *, quiet: bool = False, verbose: bool = False
 ) -> SolveOptions:
     """The options of the command line, else those of the problem file, else the defaults."""
     file = source.file
@@ -139,13 +133,8 @@ def options_for(
         threads=search.threads,
         certified=search.certified,
         memory=memory_of(search.memory, file.memory if file else None),
-        progress=None if quiet else _report,
+        progress=None if quiet else progress_line(source.problem.unit, verbose=verbose),
     )
-
-
-def _report(who: str, value: int | None, bound: int, seconds: float) -> None:
-    best = "no schedule yet" if value is None else f"best {value}"
-    say(f"{seconds:7.2f} s  {who:<12} {best}, bound {bound}")
 
 
 def solve_input(
@@ -161,6 +150,13 @@ def solve_input(
     The problem given back is the one that was solved: with the demands' precedences, and with what
     was chosen where the file leaves choices open. Raises ``ValueError`` for both at once.
     """
+    with end_progress():
+        return _solved(source, options, demands, by_cases)
+
+
+def _solved(
+    source: ProblemInput, options: SolveOptions, demands: Demands | None, by_cases: bool
+) -> tuple[ProblemInput, Result]:
     if source.file is None or source.file.allowed is None:
         result = solve(source.problem, options, source.starts, demands=demands)
         if not demands:

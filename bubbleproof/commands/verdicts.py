@@ -2,47 +2,116 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TYPE_CHECKING, ClassVar
 
 from bubbleproof.commands.options.shared_options import VerifyRequest
 from bubbleproof.commands.output import (
-    print_json,
-    print_table,
+    Answer,
+    AnswerLine,
+    amounts_text,
+    measure_facts,
+    print_answer,
+    print_line,
     print_text,
     rule_rows,
     status_of,
-    verdict_to_json,
+    verdict_facts,
 )
+from bubbleproof.facts import Fact, FactCells
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.programs.standstill import Standstill
 from bubbleproof.theory.pipelines.programs.target_runtimes import runtime_named
 from bubbleproof.verify import USUAL, Semantics, Verdict
+from bubbleproof.verify.finding import Rule
 
 if TYPE_CHECKING:  # pages are loaded where they are asked for
     from bubbleproof.report.document import ReplayRow
     from bubbleproof.report.page import ScheduleSection
 
 
-def print_verdict(
-    name: str,
-    verdict: Verdict,
-    request: VerifyRequest,
-    sentence: str = "",
-    proved: dict[str, object] | None = None,
-) -> int:
-    """The verdict, how good the schedule is proved to be, and the exit status."""
-    if request.json:
-        extra: dict[str, object] = {} if proved is None else {"certificate": proved}
-        extra |= {"statement": sentence} if sentence and proved is None else {}
-        print_json({"name": name, **verdict_to_json(verdict), **extra})
-        return status_of(verdict)
-    print_table(name, ("rule", "verdict", "statement"), rule_rows(verdict))
-    if sentence:
-        print_text(sentence)
-    for violation in verdict.violations:
-        print_text(f"\n{violation}")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedSchedule(Answer):
+    """A verdict on the schedule ``name``, which people know as ``title``.
+
+    ``problem`` has the units of what was measured. ``statement`` says how good the schedule is
+    proved to be, or what else there is to say of it, and ``proved`` has the former for programs.
+    """
+
+    columns: ClassVar[FactCells] = ("rule", "", "statement", "verdict")
+    more: ClassVar[str] = "each rule"
+    name: str
+    title: str
+    verdict: Verdict
+    problem: Problem | None = None
+    statement: str = ""
+    proved: dict[str, object] | None = None
+
+    def facts(self) -> list[Fact]:
+        """Every rule, what was measured, and what is proved."""
+        found = [Fact(key="name", value=self.name), *verdict_facts(self.verdict)]
+        if self.problem is not None and (measured := self.verdict.measured) is not None:
+            units = self.problem.unit, self.problem.memory_unit
+            found += [replace(fact, key="") for fact in measure_facts(measured, *units)]
+        if self.proved is not None:
+            found.append(Fact(key="certificate", value=self.proved))
+        elif self.statement:
+            found.append(Fact(key="statement", value=self.statement))
+        return found
+
+    def lines(self) -> Iterator[AnswerLine]:
+        """Valid or not; no deadlock under what; what is undecided."""
+        verdict, measured = self.verdict, ""
+        if verdict.measured is not None and self.problem is not None:
+            measured = f" \N{MIDDLE DOT} {amounts_text(verdict.measured, self.problem)}"
+        yield "", f"{self.title}: {state_of(verdict)}{measured}"
+        if free := semantics_of(verdict, ok=True):
+            yield "", f"deadlock-free under {free}"
+        for why, rules in groupby(verdict.undecided, key=lambda each: each[1]):
+            yield "", f"not decided: {names_of(rule for rule, _ in rules)} ({why})"
+        if self.statement:
+            yield "", self.statement
+
+
+def semantics_of(verdict: Verdict, *, ok: bool) -> str:
+    """Those of communication under which messages are right, or are not."""
+    return ", ".join(d.detail for d in verdict.decisions if d.ok is ok and d.detail in {*Semantics})
+
+
+def names_of(rules: Iterable[Rule]) -> str:
+    """Rules by their names."""
+    return ", ".join(rule.name.lower() for rule in rules)
+
+
+def state_of(verdict: Verdict) -> str:
+    """Valid or not, and by which rules."""
+    if verdict.broken:
+        name, stopped = Rule.COMMUNICATION.name.lower(), semantics_of(verdict, ok=False)
+        under = f"{name} under {stopped}" if semantics_of(verdict, ok=True) else name
+        return f"INVALID ({names_of(verdict.broken).replace(name, under)})"
+    if verdict.undecided:
+        return "UNDECIDED"
+    left_out = names_of(rule for rule, _ in verdict.inapplicable)
+    return f"VALID (every rule but {left_out})" if left_out else "VALID (every rule)"
+
+
+def print_verdict(found: JudgedSchedule, request: VerifyRequest) -> int:
+    """The answer, each counterexample or the first of each rule, and the exit status."""
+    verdict = found.verdict
+    print_answer(found, json=request.json, verbose=request.verbose)
+    if not request.json:
+        first = {each.rule: each for each in reversed(verdict.violations)}
+        shown = verdict.violations if request.verbose else [first[rule] for rule in verdict.broken]
+        for violation in shown:
+            print_text("")
+            print_line(violation.message)
+            if violation.picture:
+                print_text(violation.picture)
+        if more := sum(decision.count for decision in verdict.decisions) - len(shown):
+            print_text(f"\n{more:,} more violations{'' if request.verbose else '   (-v: more)'}")
     return status_of(verdict)
 
 

@@ -6,13 +6,25 @@ is printed is what ``verify.spec`` finds, and of the other rules no word is said
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
-from bubbleproof.commands.options.shared_options import VerifyRequest
-from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, ratio, say
-from bubbleproof.commands.verdicts import asked_semantics, print_verdict
+from bubbleproof.commands.options.shared_options import WITH_JSON, VerifyRequest
+from bubbleproof.commands.output import (
+    BROKEN,
+    HOLDS,
+    Answer,
+    AnswerLine,
+    print_answer,
+    print_text,
+    ratio,
+)
+from bubbleproof.commands.verdicts import JudgedSchedule, asked_semantics, names_of, print_verdict
+from bubbleproof.facts import Fact, FactCells, broken
 from bubbleproof.formats.format_table import Holds, endings, file_within
 from bubbleproof.formats.inputs import is_plan, read_schedule_input
 from bubbleproof.formats.pytorch_words import told_of
@@ -31,6 +43,8 @@ def run_verify_any(schedule: list[str], request: VerifyRequest) -> int:
 
     Each is loaded when it is asked for: a family's schedule is verified without a reader of files.
     """
+    if request.json:
+        request.leave_out(WITH_JSON, "verbose")
     if _is_many(schedule, request):
         from bubbleproof.commands.verifying.verify_many import run_verify_many
 
@@ -60,14 +74,17 @@ def run_verify(schedule: list[str], request: VerifyRequest) -> int:
     if request.spec:
         rules = "--spec, which decides rules 1 to 5 and 8 alone"
         request.leave_out(rules, "comm", "runtime", "certificate", "coq")
-        return run_spec(schedule, problem=problem, dialect=request.dialect, json=request.json)
+        return run_spec(schedule, request)
     if request.coq is not None and certificate is None:
         raise ValueError("--coq writes a schedule with its certificate: give --certificate too")
     semantics = asked_semantics(request)
     given = read_schedule_input(schedule, dialect=request.dialect, problem=problem)
+    title = title_of(schedule, given.name)
+    judged = partial(JudgedSchedule, name=given.name, title=title, problem=given.problem)
     if certificate is None:
         verdict = check_every_rule(given.to_judge, semantics)
-        return print_verdict(given.name, verdict, request, told_of(given))
+        sentence = told_of(given)
+        return print_verdict(judged(verdict=verdict, statement=sentence), request)
     from bubbleproof.formats import certified_schedule as certified
 
     proof = certified.read_proof_of(certificate, given)
@@ -77,56 +94,64 @@ def run_verify(schedule: list[str], request: VerifyRequest) -> int:
     if request.coq is not None:
         certified.write_theorem(request.coq, given, verdict, proof)
     told = certified.distance_to_json(found)
-    return print_verdict(given.name, verdict, request, found.statement, told)
+    return print_verdict(judged(verdict=verdict, statement=found.statement, proved=told), request)
 
 
-def run_spec(
-    schedule: Sequence[str], *, problem: str | None, dialect: str | None, json: bool
-) -> int:
+def title_of(words: Sequence[str], name: str) -> str:
+    """What people know a schedule by: its file, else its name."""
+    is_file = len(words) == 1 and words[0].lower().endswith(endings(Holds.SCHEDULE))
+    return Path(words[0]).name if is_file else name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainlyJudged(Answer):
+    """What ``verify.spec`` finds of a schedule, and what it ``measured``."""
+
+    columns: ClassVar[FactCells] = ("rule", "", "statement", "verdict")
+    more: ClassVar[str] = "each rule"
+    name: str
+    title: str
+    found: Sequence[Finding]
+    measured: Mapping[str, Number]
+
+    def facts(self) -> Iterator[Fact]:
+        """Each rule, each breach and each measure."""
+        yield Fact(key="name", value=self.name)
+        yield Fact(key="ok", value=not self.found)
+        for rule in Rule:
+            count = None if rule in OTHERS else sum(each.rule is rule for each in self.found)
+            name, state = rule.name.lower(), f"violated {count}x" if count else "holds"
+            state = NOT_DECIDED if count is None else state
+            ok = None if count is None else not count
+            row = {"rule": name, "ok": ok, "count": count, "verdict": state}
+            yield Fact(key="rules[]", label=name, value=row, told=rule.value, verdict=state)
+        yield Fact(key="violations", value=())
+        for each in self.found:
+            breach = {"rule": each.rule.name.lower(), "tasks": each.tasks, "at": each.at}
+            yield Fact(key="violations[]", value=breach, detail=(_line(each),))
+        yield Fact(key="measured", value={n: _plain(v) for n, v in self.measured.items()})
+
+    def lines(self) -> Iterator[AnswerLine]:
+        """Valid or not, and by what."""
+        names = names_of(dict.fromkeys(each.rule for each in self.found))
+        state = f"INVALID ({names})" if names else "VALID (rules 1 to 5 and 8)"
+        yield "", f"{self.title}: {state}, by the definition alone"
+
+
+def run_spec(schedule: Sequence[str], request: VerifyRequest) -> int:
     """Verify one schedule by the definition. Raises ``ValueError`` where it has no times."""
-    given = read_schedule_input(schedule, dialect=dialect, problem=problem)
+    given = read_schedule_input(schedule, dialect=request.dialect, problem=request.problem)
     plain, timed = plain_problem(given.problem), plain_schedule(given.timed())
-    found = breaches(plain, timed)
-    if json:
-        print_json(
-            {
-                "name": given.name,
-                "ok": not found,
-                "rules": [_rule_to_json(rule, found) for rule in Rule],
-                "violations": [
-                    {"rule": f.rule.name.lower(), "tasks": f.tasks, "at": f.at} for f in found
-                ],
-                "measured": {n: _plain(v) for n, v in measures(plain, timed.rows).items()},
-            }
-        )
-    else:
-        rows = [(rule.name.lower(), _state(rule, found), rule.value) for rule in Rule]
-        print_table(f"{given.name}, by the definition", ("rule", "verdict", "statement"), rows)
-        for breach in found:
-            say(_line(breach))
-    return BROKEN if found else HOLDS
-
-
-def _count(rule: Rule, found: Sequence[Finding]) -> int | None:
-    """How often a rule is broken, None where it is not decided."""
-    return None if rule in OTHERS else sum(f.rule is rule for f in found)
-
-
-def _state(rule: Rule, found: Sequence[Finding]) -> str:
-    count = _count(rule, found)
-    if count is None:
-        return NOT_DECIDED
-    return f"violated {count}x" if count else "holds"
-
-
-def _rule_to_json(rule: Rule, found: Sequence[Finding]) -> dict[str, object]:
-    count = _count(rule, found)
-    return {
-        "rule": rule.name.lower(),
-        "ok": None if count is None else not count,
-        "count": count,
-        "verdict": _state(rule, found),
-    }
+    judged = PlainlyJudged(
+        name=given.name,
+        title=title_of(schedule, given.name),
+        found=breaches(plain, timed),
+        measured=measures(plain, timed.rows),
+    )
+    print_answer(judged, json=request.json, verbose=request.verbose)
+    for line in () if request.json else broken(judged.facts()):
+        print_text(line)
+    return BROKEN if judged.found else HOLDS
 
 
 def _line(breach: Finding) -> str:

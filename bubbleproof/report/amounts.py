@@ -2,18 +2,21 @@
 
 >>> ticks(33, "tick"), ticks(1, "tick"), ticks(1234567, "us")
 ('33 ticks', '1 tick', '1,234,567 us')
->>> time(1234567, "us"), time(806, "ms"), time(33, "tick")
-('1.235 s', '806 ms', '33 ticks')
+>>> time(1234567, "us"), time(806, "ms"), time(33, "tick"), time(10**9 + 10**7 + 1, "ms")
+('1.235 s', '806 ms', '33 ticks', '1,010,000 s')
 >>> ratio(Fraction(3, 11))
 '3/11 (27.3 %)'
 >>> Scale.of("byte", 3 << 30).amount(3 << 29)
 '1.5 GiB'
 >>> Scale.of("activation", 4).amount(4)
 '4 activations'
+>>> each_time((9, 0), "ms"), each_load((3 << 30, 5), "bytes"), each_load((4, 2), "activation")
+('9 | 0 ms', '3 | 0 GiB', '4 | 2 activations')
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -52,10 +55,7 @@ class TimeScale:
 
     def number(self, value: int) -> str:
         """The time in this scale without its unit, to four digits or to a whole number."""
-        if value % self.divisor == 0:
-            return f"{value // self.divisor:,}"
-        digits = max(0, 4 - len(str(value // self.divisor)))
-        return f"{value / self.divisor:,.{digits}f}".rstrip("0").rstrip(".")
+        return _digits(value, self.divisor)
 
     def amount(self, value: int) -> str:
         """The time in this scale with its unit."""
@@ -67,6 +67,39 @@ def time(value: int, unit: str) -> str:
     if unit not in SECONDS:
         return ticks(value, unit)
     return TimeScale.of(unit, abs(value)).amount(value)
+
+
+def each_time(values: Sequence[int], unit: str, most: int | None = None) -> str:
+    """Times beside one another, all in the unit that suits the largest; of more their range."""
+    scale = TimeScale.of(unit, max(values, default=0))
+    return f"{_beside(values, scale.number, most)} {scale.name}"
+
+
+def load(value: int, memory_unit: str) -> str:
+    """A load as people read it: bytes in the binary unit that suits it, to four digits."""
+    scale = Scale.of(memory_unit, value)
+    return f"{scale.brief(value)} {scale.name_of(value)}"
+
+
+def each_load(values: Sequence[int], memory_unit: str, most: int | None = None) -> str:
+    """The same of loads."""
+    scale = Scale.of(memory_unit, max(values, default=0))
+    return f"{_beside(values, scale.brief, most)} {scale.name}"
+
+
+def _beside(values: Sequence[int], text: Callable[[int], str], most: int | None) -> str:
+    if most is not None and len(values) > most:
+        return f"{text(min(values))} to {text(max(values))}"
+    return " | ".join(map(text, values))
+
+
+def _digits(value: int, divisor: int) -> str:
+    """A quotient to four digits or to a whole number."""
+    if value % divisor == 0:
+        return f"{value // divisor:,}"
+    digits = max(0, 4 - len(str(value // divisor)))
+    text = f"{value / divisor:,.{digits}f}"
+    return text.rstrip("0").rstrip(".") if digits else text
 
 
 def ratio(value: Fraction) -> str:
@@ -102,9 +135,15 @@ class Scale:
             return f"{load // self.divisor:,}"
         return f"{load / self.divisor:,.3f}".rstrip("0").rstrip(".")
 
+    def brief(self, load: int) -> str:
+        """The same, to four digits."""
+        return _digits(load, self.divisor)
+
     def amount(self, load: int) -> str:
         """The load in this scale with its unit."""
-        name = self.name
-        if load == self.divisor and name == plural(name[:-1]):
-            name = name[:-1]
-        return f"{self.number(load)} {name}"
+        return f"{self.number(load)} {self.name_of(load)}"
+
+    def name_of(self, load: int) -> str:
+        """The unit after that load: of one thing, or of many."""
+        single = self.name[:-1]
+        return single if load == self.divisor and self.name == plural(single) else self.name

@@ -20,7 +20,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from bubbleproof.report.amounts import TimeScale, ticks
+from bubbleproof.report.amounts import TimeScale
+from bubbleproof.report.amounts import time as amount
 from bubbleproof.report.bars import Bars, bars_of
 from bubbleproof.report.timeline import cells_of
 from bubbleproof.theory.model.actions import NONE, Kind
@@ -72,7 +73,7 @@ def grid(
         ruler = _ruler(first, unit, columns, wide)
         lines = [_line(cells.get(r, []), columns, wide) for r in resources]
         if unit > 1 or problem.unit != "tick":
-            notes.insert(0, f"a column is {ticks(unit, problem.unit)}")
+            notes.insert(0, f"a column is {amount(unit, problem.unit)}")
     else:
         scaled = _Scaled(problem, inside, (first, last), max(LEAST, room))
         ruler, lines = scaled.ruler(), [scaled.line(r) for r in resources]
@@ -148,7 +149,7 @@ class _Scaled:
 
     def notes(self) -> list[str]:
         """What a character is, and what is not shown."""
-        told = f"a column is {ticks(self.unit, self.problem.unit)}"
+        told = f"a column is {amount(self.unit, self.problem.unit)}"
         if self.is_dense:
             told += " and shows the kind of action that runs most (lower case: a later chunk)"
         elif self.hidden:

@@ -34,7 +34,7 @@ GIVEN: dict[str, tuple[tuple[str, ...], str]] = {
     "costs": (("gpt2",), "124,439,808"),  # the published number of its weights
     "calibrate": (("rows.csv", "-o", "x.toml"), "12 rows"),
     "estimate": (("rows.csv", "--hardware", "b200"), "66.51 GiB"),  # measured: 66.55
-    "measure": (SMALL, "idle_ratio"),
+    "measure": (SMALL, "9 ticks"),
     "diff": (("1f1b p=2 m=2", "1f1b p=2 m=2"), "The same 8 actions"),  # F and B: 2 p m
     "replay": (SMALL, "gradients"),
     "profile": (("-o", "x.toml", "--ranks", "1", "--microbatches", "1"), "x.toml"),

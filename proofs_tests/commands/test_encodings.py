@@ -62,7 +62,7 @@ def test_names_of_files_are_spelled_where_they_cannot_be_said(
     monkeypatch.chdir(tmp_path)
     Path("größer≤.toml").write_text(PROBLEM, "utf-8")
     for encoding, name in (("utf-8", "größer≤"), ("cp1252", r"größer\u2264")):
-        status, told = printed(monkeypatch, "solve größer≤.toml", encoding)
+        status, told = printed(monkeypatch, "solve größer≤.toml -v", encoding)
         assert (status, name in told) == (0, True)
-    assert r"gr\xf6\xdfer\u2264" in printed(monkeypatch, "solve größer≤.toml", "ascii")[1]
+    assert r"gr\xf6\xdfer\u2264" in printed(monkeypatch, "solve größer≤.toml -v", "ascii")[1]
     assert r"no\u2264.toml: expected a file" in printed(monkeypatch, "solve no≤.toml", "cp1252")[1]

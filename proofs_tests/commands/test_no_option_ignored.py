@@ -82,6 +82,8 @@ refused | solve small.toml | --keep-until 3
 changes | solve small.toml | -o best.json
 changes | solve small.toml | --certificate c.json
 refused | solve small.toml --objective peak | --certificate c.json
+changes | solve small.toml | --verbose
+refused | solve small.toml --json | --verbose
 changes | solve small.toml | --json
 """,
     "repair": """
@@ -149,10 +151,17 @@ refused | verify planned | --workers 3
 refused | verify a.json a.csv | --workers 0
 changes | verify a.json | --junit x.xml
 changes | verify a.json | --sarif x.sarif
+changes | verify a.json | --verbose
+changes | verify a.json --spec | --verbose
+changes | verify a.json s.json | --verbose
+changes | verify planned | --verbose
+refused | verify a.json --json | --verbose
 changes | verify a.json | --json
 """,
     "measure": """
 changes | measure 1f1b p=2 m=3 | --why
+changes | measure 1f1b p=2 m=3 | --verbose
+refused | measure 1f1b p=2 m=3 --json | --verbose
 changes | measure 1f1b p=2 m=3 | --json
 """,
     "diff": """

@@ -92,7 +92,7 @@ def test_the_whole_way_on_virtual(command: Run, tmp_path: Path) -> None:
     assert "gpipe" in page
     assert read_replay(tmp_path / "out" / "replay.json").ok
     assert "as it ran" in (tmp_path / "out" / "replay.html").read_text()
-    assert "optimal for this shape: bound 15" in answer.out
+    assert "is busy or unavoidably waiting for 15 ticks; certificate checked" in page
     assert "replay: gradients (virtual, 2 ranks, mlp float64)" in answer.out
     assert "violated" not in answer.out
     assert str(tmp_path / "out" / "report.html") in answer.out

@@ -44,14 +44,14 @@ def test_the_worst_gives_the_status_and_none_hides_another(command: Run) -> None
     Path("stuck.csv").write_text(STUCK)
     answer = command("verify", "made", "stuck.csv")
     assert answer.status == 1
-    assert "2 of 3 hold" in answer.out
+    assert "2 of 3 valid" in answer.out
     assert (
         "stuck.csv: row 1, column 2: " in answer.out or "stuck.csv: row 1, column 1: " in answer.out
     )
     Path("odd.csv").write_text(NOT_AN_ACTION)
     answer = command("verify", "odd.csv", "stuck.csv", "made/a.csv")
     assert answer.status == 2
-    assert "1 of 3 hold" in answer.out
+    assert "1 of 3 valid" in answer.out
     assert "odd.csv: row 1, column 2: expected a PyTorch action" in answer.out
 
 

@@ -37,6 +37,10 @@ ProblemPath = Annotated[
     str, Argument(metavar="PROBLEM", help="FILE.toml, FILE.json or 'FAMILY key=value …'.")
 ]
 Json = Annotated[bool, Option("--json", help="One JSON object on standard output.")]
+WITH_JSON = "--json, which says everything"
+Verbose = Annotated[
+    bool, Option("--verbose", "-v", "--all", help="Every quantity and each rule, in tables.")
+]
 Dialect = Annotated[str | None, Option(help="Dialect of a PyTorch table: new or old.")]
 TIME_LIMIT = "Seconds in all (default: the file's, or 60; beside --work none)."
 WORK = "Units of work in all, about a second each: repeats exactly. The first limit met ends it."
@@ -129,6 +133,7 @@ class SolveOutput(OptionGroup):
     certificate: Annotated[
         str | None, Option(help="Write the bound's certificate (.json)."), Target.FILE, PROOFS
     ] = None
+    verbose: Verbose = False
     json: Json = False
 
 
@@ -227,6 +232,7 @@ class VerifyRequest(OptionGroup):
     sarif: Annotated[
         str | None, Option(help="Write SARIF, which marks rows and cells."), Target.FILE
     ] = None
+    verbose: Verbose = False
     json: Json = False
 
 

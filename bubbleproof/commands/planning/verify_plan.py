@@ -17,10 +17,11 @@ from pathlib import Path
 
 from bubbleproof.commands.options.shared_options import VerifyRequest
 from bubbleproof.commands.output import HOLDS, UNDECIDED
-from bubbleproof.commands.verdicts import asked_semantics, print_verdict
+from bubbleproof.commands.verdicts import JudgedSchedule, asked_semantics, print_verdict
 from bubbleproof.formats.inputs import read_plan_input
 from bubbleproof.formats.plans.plan_json import PlanFile
 from bubbleproof.formats.plans.plan_scope import bound_of_file, plan_question
+from bubbleproof.verify import Verdict
 from bubbleproof.verify.candidates.plan_verdict import (
     DeploymentsScope,
     PlanDistance,
@@ -57,15 +58,31 @@ def _verify_file(plan: PlanFile, request: VerifyRequest) -> int:
     whole = check_every_rule(plan.schedule.to_judge, asked_semantics(request))
     checked = check_winner(asked.plan, whole, asked.anew)
     if request.certificate is None:
-        return print_verdict(plan.name, checked, request)
+        return print_verdict(_judged_plan(plan.name, checked, plan), request)
     proved = asked.bound.check(request.certificate)
     judged = check_distance(asked.plan, checked, asked.bound.scope, proved)
-    return _print_judged(plan.name, judged, request)
+    return _print_judged(plan.name, judged, request, plan)
 
 
-def _print_judged(title: str, judged: PlanVerdict, request: VerifyRequest) -> int:
+def _judged_plan(
+    name: str, verdict: Verdict, plan: PlanFile | None, found: PlanDistance | None = None
+) -> JudgedSchedule:
+    """The answer about a plan, or about the proofs of its problem alone."""
+    return JudgedSchedule(
+        name=name,
+        title=name,
+        verdict=verdict,
+        problem=None if plan is None else plan.schedule.problem,
+        statement="" if found is None else found.statement,
+        proved=None if found is None else _to_json(found),
+    )
+
+
+def _print_judged(
+    name: str, judged: PlanVerdict, request: VerifyRequest, plan: PlanFile | None = None
+) -> int:
     found = judged.distance
-    status = print_verdict(title, judged.verdict, request, found.statement, _to_json(found))
+    status = print_verdict(_judged_plan(name, judged.verdict, plan, found), request)
     return status if status != HOLDS or found.proved.is_proved else UNDECIDED
 
 

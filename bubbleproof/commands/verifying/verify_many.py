@@ -14,9 +14,9 @@ from pathlib import Path
 
 from bubbleproof.commands.options.shared_options import VerifyRequest
 from bubbleproof.commands.options.targets import written_together
-from bubbleproof.commands.output import print_json, print_table, print_text
+from bubbleproof.commands.output import print_json, print_line, print_table, print_text
 from bubbleproof.commands.verdicts import asked_semantics
-from bubbleproof.commands.verifying.judged_file import FileQuestion, JudgedFile, judge
+from bubbleproof.commands.verifying.judged_file import FileQuestion, JudgedFile, Trouble, judge
 from bubbleproof.commands.verifying.verdict_files import junit, sarif
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.files import write_text
@@ -26,7 +26,7 @@ from bubbleproof.parallel import open_executor, run_all
 from bubbleproof.version import package_version
 
 WORST_FIRST = (2, 1, 3, 0)
-STATES = {0: "holds", 1: "violated", 2: "unusable", 3: "undecided"}
+STATES = {0: "VALID", 1: "INVALID", 2: "UNREADABLE", 3: "UNDECIDED"}
 
 
 def run_verify_many(words: Sequence[str], request: VerifyRequest) -> int:
@@ -49,7 +49,7 @@ def run_verify_many(words: Sequence[str], request: VerifyRequest) -> int:
     if request.json:
         print_json({"ok": status == 0, "schedules": [found.content for found in judged]})
     else:
-        _print(judged)
+        _print(judged, verbose=request.verbose)
     return status
 
 
@@ -86,17 +86,36 @@ def _write(judged: Sequence[JudgedFile], request: VerifyRequest) -> None:
             write_text(for_sarif, sarif(judged, package_version()))
 
 
-def _print(judged: Sequence[JudgedFile]) -> None:
-    rows = [
-        (found.path, STATES[found.status], ", ".join(dict.fromkeys(t.rule for t in found.troubles)))
-        for found in judged
-    ]
-    print_table(f"{len(judged)} schedules", ("schedule", "verdict", "rules"), rows)
+def _print(judged: Sequence[JudgedFile], *, verbose: bool) -> None:
+    """How many are valid; then each that is not, and the first of its troubles, or all."""
+    valid = sum(found.status == 0 for found in judged)
+    more = "" if verbose else "   (-v: each of them)"
+    print_line(f"{valid} of {len(judged)} valid{more}")
+    if verbose:
+        rows = [(found.path, STATES[found.status], _rules(found)) for found in judged]
+        print_table("", ("schedule", "verdict", "rules"), rows)
     for found in judged:
-        for trouble in found.troubles:
+        if found.status and not verbose:
+            print_line(f"{found.path}: {STATES[found.status]} ({_rules(found)})")
+        for trouble in found.troubles if verbose else _first_of_each(found):
             where = f"{found.path}: " if found.status != 2 else ""  # a refusal names its file
             place = f"{trouble.place}: " if trouble.place and found.status != 2 else ""
             state = "" if trouble.is_decided else f"{trouble.rule} undecided: "
-            print_text(f"\n{where}{place}{state}{trouble.message}\n{trouble.picture}".rstrip())
-    holds = sum(found.status == 0 for found in judged)
-    print_text(f"\n{holds} of {len(judged)} hold")
+            print_line(f"{where}{place}{state}{trouble.message}")
+            if trouble.picture:
+                print_text(trouble.picture)
+
+
+def _first_of_each(found: JudgedFile) -> list[Trouble]:
+    """The first trouble of each rule that is broken, whatever the case of it."""
+    decided = [trouble for trouble in reversed(found.troubles) if trouble.is_decided]
+    return [*{_name(trouble): trouble for trouble in decided}.values()][::-1]
+
+
+def _rules(found: JudgedFile) -> str:
+    return ", ".join(dict.fromkeys(map(_name, found.troubles)))
+
+
+def _name(trouble: Trouble) -> str:
+    """The rule, without the case of it."""
+    return trouble.rule.partition(" ")[0]
