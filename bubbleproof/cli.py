@@ -35,6 +35,7 @@ from bubbleproof.commands.options.shared_options import (
     WorkersElsewhere,
     complete_family,
     examples,
+    seconds_option,
 )
 from bubbleproof.commands.options.targets import Ends, Target
 from bubbleproof.commands.options.wing_commands import Commands
@@ -81,7 +82,7 @@ def run(
     problem: Annotated[str, Argument(metavar="PROBLEM.toml")],
     limits: SearchLimits,
     output: Annotated[
-        str | None, Option("-o", help="Folder (default runs/NAME)."), Target.FOLDER
+        str | None, Option("-o", "--output", help="Folder (default runs/NAME)."), Target.FOLDER
     ] = None,
     backend: Annotated[str, Option(help="Replay on virtual or gloo.")] = "gloo",
     json: Json = False,
@@ -103,7 +104,7 @@ def repair(
     schedule: Words,
     problem: Annotated[str | None, Option(help="Repair it on this problem.")] = None,
     dialect: Dialect = None,
-    time_limit: Annotated[float, Option(help="Seconds.")] = 60.0,
+    time_limit: Annotated[float, seconds_option("Time in all")] = 60.0,
     output: NewSchedule = None,
     json: Json = False,
 ) -> None:
@@ -115,10 +116,10 @@ def repair(
 def pareto(
     problem: ProblemPath,
     elsewhere: WorkersElsewhere,
-    time_limit: Annotated[float, Option(help="Seconds for each point.")] = 30.0,
+    time_limit: Annotated[float, seconds_option("Time for each point")] = 30.0,
     workers: Annotated[int | None, Option(help="Processes (default: one per core).")] = None,
     output: Annotated[
-        str | None, Option("-o", help="Draw it (.svg, .png)."), Target.FILE, FRONT
+        str | None, Option("-o", "--output", help="Draw it (.svg, .png)."), Target.FILE, FRONT
     ] = None,
     schedules: Annotated[
         str | None, Option(help="Write each point's schedule to this folder."), Target.FOLDER
@@ -152,7 +153,7 @@ def hand_over(
         str, Option("--to", help="torch-2.13, torch-2.15, torchtitan, automodel or megatron-core.")
     ],
     output: Annotated[
-        str, Option("-o", help="Folder for what starts the training."), Target.FOLDER
+        str, Option("-o", "--output", help="Folder for what starts the training."), Target.FOLDER
     ],
     check: Annotated[bool, Option(help="Train ten steps on gloo; compare bits.")] = False,
     json: Json = False,
@@ -169,7 +170,7 @@ def bench(
     engine: Annotated[
         list[str] | None, Option(help="auto, cpsat, sat, z3, pulp or pulp-cbc; repeatable.")
     ] = None,
-    time_limit: Annotated[float, Option(help="Seconds for each engine and problem.")] = 10.0,
+    time_limit: Annotated[float, seconds_option("Time for each solver and problem")] = 10.0,
     threads: Annotated[int, Option(help="Threads of an engine.")] = 2,
     decide: Annotated[
         bool, Option("--decide", help="Each engine decides alone; what they say is compared.")
@@ -235,7 +236,7 @@ def costs(
     ] = None,
     output: Annotated[
         str | None,
-        Option("-o", help="Write the problem file of MODEL's cluster and batch."),
+        Option("-o", "--output", help="Write the problem file of MODEL's cluster and batch."),
         Target.FILE,
     ] = None,
     json: Json = False,
@@ -247,7 +248,9 @@ def costs(
 @runs("commands.calibrate.run_calibrate")
 def calibrate(
     rows: Annotated[str, Argument(metavar="ROWS.csv", help="Measured iterations.")],
-    output: Annotated[str, Option("-o", help="The hardware file (.toml) to write."), Target.FILE],
+    output: Annotated[
+        str, Option("-o", "--output", help="The hardware file (.toml) to write."), Target.FILE
+    ],
     card: Annotated[
         str | None, Option(help="Their card (default: the nearest by its data sheet).")
     ] = None,
@@ -304,7 +307,7 @@ def trace(
     ] = None,
     output: Annotated[
         str | None,
-        Option("-o", help="Folder for problem.toml, schedule.csv and trace.json."),
+        Option("-o", "--output", help="Folder for problem.toml, schedule.csv and trace.json."),
         Target.FOLDER,
     ] = None,
     json: Json = False,
@@ -317,7 +320,10 @@ def trace(
 def show(
     schedule: Words,
     output: Annotated[
-        str | None, Option("-o", help=f"x{listed(endings(Holds.PICTURE))}"), Target.FILE, PICTURES
+        str | None,
+        Option("-o", "--output", help=f"x{listed(endings(Holds.PICTURE))}"),
+        Target.FILE,
+        PICTURES,
     ] = None,
     window: Annotated[
         str | None, Option(help="FIRST:LAST to draw: 0:100 (ticks), 0.2s:300ms.")

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Annotated, ClassVar
 
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
+from typer.models import ParameterInfo
 
 from bubbleproof.commands.options.option_groups import OptionGroup
 from bubbleproof.commands.options.targets import Ends, Target
@@ -21,6 +22,29 @@ def complete_family(incomplete: str) -> list[str]:
     from bubbleproof.theory.families import families
 
     return [name for name in families() if name.startswith(incomplete)]
+
+
+def seconds_given(given: str | float) -> float:
+    """The seconds of a plain number, or of a text such as ``500ms``, ``10s`` or ``2min``.
+
+    Raises ``BadParameter``, which names the option, for what is neither.
+    """
+    from bubbleproof.formats.errors import UnusableInput
+    from bubbleproof.formats.values import TIME, number
+
+    try:
+        return float(given)
+    except ValueError:
+        pass
+    try:
+        return float(number(given, TIME))
+    except UnusableInput as error:
+        raise BadParameter(str(error)) from None
+
+
+def seconds_option(about: str) -> ParameterInfo:
+    """An option that takes a time."""
+    return Option(parser=seconds_given, metavar="TIME", help=f"{about}: 10s, 2min, or seconds.")  # type: ignore[no-any-return]  # typer says Any
 
 
 SCHEDULES = files_named(endings(Holds.SCHEDULE))  # FILE.json, FILE.csv
@@ -38,14 +62,16 @@ ProblemPath = Annotated[
 ]
 Json = Annotated[bool, Option("--json", help="One JSON object on standard output.")]
 Dialect = Annotated[str | None, Option(help="Dialect of a PyTorch table: new or old.")]
-TIME_LIMIT = "Seconds in all (default: the file's, or 60; beside --work none)."
 WORK = "Units of work in all, about a second each: repeats exactly. The first limit met ends it."
-TimeLimit = Annotated[float | None, Option(help=TIME_LIMIT)]
+TimeLimit = Annotated[
+    float | None,
+    seconds_option("Time in all (default: the file's, or 60 s; with --work none)"),
+]
 Work = Annotated[float | None, Option(help=WORK)]
 Memory = Annotated[str | None, Option(help='What an engine may take, such as "4 GiB".')]
 NewSchedule = Annotated[
     str | None,
-    Option("-o", help="Write the schedule (.json)."),
+    Option("-o", "--output", help="Write the schedule (.json)."),
     Target.FILE,
     Ends("the schedule's file", (".json",)),
 ]
@@ -75,6 +101,29 @@ def memory_of(asked: str | None, in_file: int | None) -> int | None:
     from bubbleproof.formats.values import bytes_of
 
     return bytes_of(asked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detail(OptionGroup):
+    """How much of an answer is printed for people; ``--json`` has all of it.
+
+    Raises ``ValueError`` for little and much at once.
+    """
+
+    HEADING: ClassVar[str] = "Output"
+
+    quiet: Annotated[bool, Option("-q", "--quiet", help="Print the first line alone.")] = False
+    verbose: Annotated[bool, Option("-v", "--verbose", help="Print the details too.")] = False
+    all: Annotated[bool, Option("--all", help="Print every row of every table.")] = False
+
+    def __post_init__(self) -> None:
+        if self.quiet and self.has_tables:
+            raise ValueError("--quiet prints the first line alone; leave out --verbose and --all")
+
+    @property
+    def has_tables(self) -> bool:
+        """Whether tables follow the answer."""
+        return self.verbose or self.all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +236,9 @@ class PlanRequest(OptionGroup):
         Option(help='Your own configuration beside it: "tensor=4 pipeline=4 chunks=5".'),
     ] = None
     output: Annotated[
-        str | None, Option("-o", help="Folder for the plan and its page."), Target.FOLDER
+        str | None,
+        Option("-o", "--output", help="Folder for the plan and its page."),
+        Target.FOLDER,
     ] = None
     json: Json = False
 
@@ -238,7 +289,7 @@ EXAMPLES = {
     ),
     "solve": (
         "bubbleproof solve problem.toml -o best.json --certificate proof.json",
-        "bubbleproof solve problem.toml --objective makespan-then-peak --time-limit 10",
+        "bubbleproof solve problem.toml --objective makespan-then-peak --time-limit 10s",
         "bubbleproof solve problem.toml --work 2 --require '0F1<0B0'",
     ),
     "repair": ("bubbleproof repair schedule.csv --problem problem.toml -o repaired.json",),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from typer import Option
 
 from bubbleproof.commands.options.option_groups import OptionGroup
-from bubbleproof.commands.options.shared_options import Dialect, Json, Words
+from bubbleproof.commands.options.shared_options import Dialect, Json, Words, seconds_option
 from bubbleproof.commands.options.targets import Target
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ class CommunicationOptions(OptionGroup):
     comm: Annotated[
         str | None, Option(help="Semantics to verify under (over NCCL: what it keeps there).")
     ] = None
-    timeout: Annotated[float, Option(help="Seconds the ranks may take (gloo).")] = 60.0
+    timeout: Annotated[float, seconds_option("Time the ranks may take (gloo)")] = 60.0
     torchrun: Annotated[bool, Option(help="This process is one rank, started by torchrun.")] = False
 
 
@@ -182,7 +182,7 @@ class ReplayOutput(OptionGroup):
 
     output: Annotated[
         list[str] | None,
-        Option("-o", help="x.html, x.json or x.perfetto.json; repeatable."),
+        Option("-o", "--output", help="x.html, x.json or x.perfetto.json; repeatable."),
         Target.FILE,
     ] = None
     json: Json = False
@@ -267,7 +267,9 @@ class MeasurementOptions(OptionGroup):
 class ProfileRequest(OptionGroup):
     """The model, the pipeline, how to measure it, and where the problem goes."""
 
-    output: Annotated[str, Option("-o", help="The problem file to write (.toml)."), Target.FILE]
+    output: Annotated[
+        str, Option("-o", "--output", help="The problem file to write (.toml)."), Target.FILE
+    ]
     pipeline: PipelineOptions
     measurement: MeasurementOptions
     model: ModelOptions
