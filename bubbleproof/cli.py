@@ -22,6 +22,7 @@ from bubbleproof.commands.options.shared_options import (
     IN_ONE_WORD,
     SCHEDULES,
     DemandOptions,
+    Detail,
     Dialect,
     Json,
     NewSchedule,
@@ -102,6 +103,7 @@ def solve(
 @runs("commands.repair.run_repair")
 def repair(
     schedule: Words,
+    detail: Detail,
     problem: Annotated[str | None, Option(help="Repair it on this problem.")] = None,
     dialect: Dialect = None,
     time_limit: Annotated[float, seconds_option("Time in all")] = 60.0,
@@ -116,6 +118,7 @@ def repair(
 def pareto(
     problem: ProblemPath,
     elsewhere: WorkersElsewhere,
+    detail: Detail,
     time_limit: Annotated[float, seconds_option("Time for each point")] = 30.0,
     workers: Annotated[int | None, Option(help="Processes (default: one per core).")] = None,
     output: Annotated[
@@ -155,6 +158,7 @@ def hand_over(
     output: Annotated[
         str, Option("-o", "--output", help="Folder for what starts the training."), Target.FOLDER
     ],
+    detail: Detail,
     check: Annotated[bool, Option(help="Train ten steps on gloo; compare bits.")] = False,
     json: Json = False,
 ) -> None:
@@ -164,6 +168,7 @@ def hand_over(
 @app.command(epilog=examples("bench"))
 @runs("commands.bench.run_bench")
 def bench(
+    detail: Detail,
     problems: Annotated[
         list[str] | None, Argument(metavar="[PROBLEM]...", help="Default: small instances.")
     ] = None,
@@ -216,6 +221,7 @@ def measure(
 def diff(
     a: Annotated[str, Argument(metavar="A", help=IN_ONE_WORD)],
     b: Annotated[str, Argument(metavar="B", help="What it is compared with.")],
+    detail: Detail,
     dialect: Dialect = None,
     json: Json = False,
 ) -> None:
@@ -226,6 +232,7 @@ def diff(
 @runs("commands.costs.run_costs")
 def costs(
     model: Annotated[str, Argument(metavar="MODEL", help="llama-2-13b, ..., or a file's [model]")],
+    detail: Detail,
     parameters: Annotated[
         list[str] | None,
         Argument(
@@ -251,6 +258,7 @@ def calibrate(
     output: Annotated[
         str, Option("-o", "--output", help="The hardware file (.toml) to write."), Target.FILE
     ],
+    detail: Detail,
     card: Annotated[
         str | None, Option(help="Their card (default: the nearest by its data sheet).")
     ] = None,
@@ -264,6 +272,7 @@ def calibrate(
 def estimate(
     rows: Annotated[str, Argument(metavar="ROWS.csv", help="Iterations to estimate.")],
     hardware: Annotated[str, Option(help="A file of calibrate (.toml), or a card, as h100.")],
+    detail: Detail,
     json: Json = False,
 ) -> None:
     """Estimate the time and memory of iterations."""
@@ -288,6 +297,7 @@ def hang(
         list[str],
         Argument(metavar="DUMP...", help="Flight Recorder dumps, one for each rank, or a folder."),
     ],
+    detail: Detail,
     schedule: Annotated[str | None, Option(help=f"What was run: {IN_ONE_WORD}")] = None,
     json: Json = False,
 ) -> None:
@@ -301,6 +311,7 @@ def trace(
         list[str],
         Argument(metavar="TRACE...", help="Kineto traces, one for each rank, or a folder."),
     ],
+    detail: Detail,
     schedule: Annotated[str | None, Option(help=f"What was run: {IN_ONE_WORD}")] = None,
     names: Annotated[
         str | None, Option(help="FILE.toml: how spans of other frameworks are named.")

@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bubbleproof.commands.first_lines import print_answer
+from bubbleproof.commands.options.shared_options import Detail
 from bubbleproof.commands.options.targets import written_together
-from bubbleproof.commands.output import HOLDS, print_json, print_table, print_text
+from bubbleproof.commands.output import HOLDS, counted, print_json, print_table
 from bubbleproof.costs.times.calibration import Calibration, calibrate, num_fitting
 from bubbleproof.costs.times.cross_validation import HeldOutEstimate, mean_error
 from bubbleproof.costs.times.estimation import estimated_ms
@@ -21,11 +23,11 @@ from bubbleproof.formats.files import write_text
 
 NEAREST = (
     "{card} is the nearest by its data sheet of the cards on which most rows fit ({fitting} of "
-    "{rows}); --card tells another"
+    "{rows}); --card names another"
 )
 
 
-def run_calibrate(rows: str, output: str, card: str | None, json: bool) -> int:
+def run_calibrate(rows: str, output: str, detail: Detail, card: str | None, json: bool) -> int:
     """Fit the constants, write them, and print them with the error that is left."""
     target = hardware_path(output)
     told = None if card is None else known_card(card, "--card")
@@ -43,10 +45,18 @@ def run_calibrate(rows: str, output: str, card: str | None, json: bool) -> int:
     if json:
         print_json({**_to_json(found, left), "card_told": told is not None})
     else:
-        _print(found, left, output)
+        lines = [
+            f"{found.card.title}: the constants meet {counted(found.rows, 'row')} with a "
+            f"mean error of {left:.1%}",
+            f"fitted   {', '.join(found.fitted) or 'none'}; the others are the data sheet's",
+            f"wrote    {target}      next: bubbleproof estimate ROWS.csv --hardware {target}",
+        ]
         if told is None:
             fitting = num_fitting(measured, found)
-            print_text(NEAREST.format(card=found.card.name, fitting=fitting, rows=found.rows))
+            near = NEAREST.format(card=found.card.name, fitting=fitting, rows=found.rows)
+            lines.insert(1, f"card     {near}")
+        if print_answer(lines, detail):
+            _print(found, left, output)
     return HOLDS
 
 

@@ -14,14 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bubbleproof.commands.output import (
-    BROKEN,
-    HOLDS,
-    UNDECIDED,
-    print_json,
-    print_list,
-    print_text,
-)
+from bubbleproof.commands.first_lines import print_answer, print_rows
+from bubbleproof.commands.options.shared_options import Detail
+from bubbleproof.commands.output import BROKEN, HOLDS, UNDECIDED, print_json
 from bubbleproof.formats import ScheduleFile
 from bubbleproof.formats.flight_recorder import read_dumps
 from bubbleproof.formats.inputs import read_schedule_input
@@ -39,7 +34,7 @@ from bubbleproof.verify.communication.recorded_calls import RecordedRun
 from bubbleproof.verify.communication.semantics import USUAL
 
 
-def run_hang(dumps: Sequence[str], schedule: str | None, json: bool) -> int:
+def run_hang(dumps: Sequence[str], detail: Detail, schedule: str | None, json: bool) -> int:
     """Print why ranks stand still: one sentence, the cells, who waits for whom."""
     run = read_dumps(dumps)
     given = None if schedule is None else _given(schedule, run)
@@ -56,14 +51,26 @@ def run_hang(dumps: Sequence[str], schedule: str | None, json: bool) -> int:
     notes = _notes(run)
     if json:
         print_json(_to_json(run, found, before))
-    else:
-        print_text(found.sentence)
-        print_list("who waits for whom", found.cycle)
-        print_list("before the run", [before] if before else [])
-        print_list("what the dumps leave open", notes)
+    elif print_answer(_lines(found, before, notes), detail):
+        calls = [
+            (str(cell.rank), str(cell.action or ""), str(cell.call or "never issued"))
+            for cell in found.cells
+        ]
+        print_rows("where to look", ("rank", "action", "call"), calls, detail)
     if found.kind is HangKind.NONE:
         return HOLDS
     return BROKEN if found.is_decided else UNDECIDED
+
+
+def _lines(found: HangFinding, before: str, notes: Sequence[str]) -> list[str]:
+    """Who keeps whom, wait by wait, what would have said so before the run, and what is open."""
+    head, colon, _ = found.sentence.partition(": ")
+    is_circle = found.kind is HangKind.CYCLE and bool(colon)
+    verdict = "DEADLOCK  " if is_circle else "UNDECIDED  " if not found.is_decided else ""
+    verdict *= found.kind is not HangKind.NONE
+    told = [f"{verdict}{head if is_circle else found.sentence}", *notes]
+    told += [each for each in found.cycle if each != found.sentence]
+    return [*told, f"before the run: {before}"] if before else told
 
 
 def _given(schedule: str, run: RecordedRun) -> ScheduleFile:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bubbleproof.commands.demand_words import EXPLAINING, why_not
+from bubbleproof.commands.first_lines import print_answer
+from bubbleproof.commands.options.shared_options import Detail
 from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import (
     BROKEN,
@@ -23,12 +25,14 @@ from bubbleproof.commands.results import ProblemInput, bounded, result_rows, res
 from bubbleproof.commands.solve import schedule_file
 from bubbleproof.formats import ScheduleFile, write_schedule
 from bubbleproof.formats.inputs import read_schedule_input
+from bubbleproof.report.amounts import time
 from bubbleproof.solvers import ProofOrigin, SolveOptions, Status
 from bubbleproof.solvers.demands import Demands
 from bubbleproof.solvers.repair_search import Repair, RepairedRow, repair
 from bubbleproof.solvers.solving import solve
 
 SHOWN = 12
+UNCERTIFIED = "an uncertified bound of cpsat"
 KEYS = (  # of the JSON object; null where nothing was found
     "moves",
     "is_fewest",
@@ -63,6 +67,7 @@ SCOPE = "status and bound are about all schedules of the problem, whatever they 
 
 def run_repair(
     schedule: Sequence[str],
+    detail: Detail,
     problem: str | None,
     dialect: str | None,
     time_limit: float,
@@ -77,12 +82,10 @@ def run_repair(
         name=given.name, problem=given.problem, pipeline=given.pipeline, file=None
     )
     if found is None:
-        return _refuse(source, options, json)
+        return _refuse(source, options, detail, json)
     if output is not None:
         with written_together(None, output) as (_, target):
             write_schedule(target, schedule_file(source, found.result))
-        if not json:
-            say(f"wrote {output}")
     if json:
         print_json(
             {
@@ -97,13 +100,13 @@ def run_repair(
                 **result_to_json(source, found.result),
             }
         )
-    else:
+    elif print_answer(_lines(given, found, output), detail):
         rows = [*_rows(given, found), *result_rows(source, found.result)]
         print_table(f"{given.name}, repaired", ("quantity", "value"), rows)
     return HOLDS if found.is_fewest else UNDECIDED
 
 
-def _refuse(source: ProblemInput, options: SolveOptions, json: bool) -> int:
+def _refuse(source: ProblemInput, options: SolveOptions, detail: Detail, json: bool) -> int:
     """What ``solve`` says of the problem where it has no schedule; else that none was found."""
     plain = solve(source.problem, options.at_most(EXPLAINING))
     is_impossible = plain.status is Status.INFEASIBLE
@@ -115,15 +118,32 @@ def _refuse(source: ProblemInput, options: SolveOptions, json: bool) -> int:
         told |= {"reason": plain.reason} if is_impossible else {}
         print_json({**dict.fromkeys(KEYS), **told, "scope": SCOPE, "causes": list(causes)})
     elif is_impossible:
-        rows = [*result_rows(source, plain), *(("because", cause) for cause in causes)]
-        print_table(source.name, ("quantity", "value"), rows)
+        because = [f"because  {each}" for each in causes or (plain.reason,) if each]
+        if print_answer([f"INFEASIBLE  {source.name} has no valid schedule", *because], detail):
+            rows = [*result_rows(source, plain), *(("because", cause) for cause in causes)]
+            print_table(source.name, ("quantity", "value"), rows)
     else:
         say(f"no repair of {source.name} was found in {options.time_limit:g} s")
     return BROKEN if is_impossible else UNDECIDED
 
 
+def _lines(given: ScheduleFile, found: Repair, output: str | None) -> list[str]:
+    """How many tasks move and which, and what the schedule is then worth."""
+    fewest = f"fewest: {UNCERTIFIED}" if found.is_fewest else "fewer may suffice"
+    told = [f"REPAIRED  {given.name}: {counted(found.num_moves, 'task')} moved ({fewest})"]
+    for name, tasks in (("moved", found.moved), ("added", found.added)):
+        if tasks:
+            told.append(f"{name:8} {_named(given, tasks)}")
+    if found.num_dropped:
+        told.append(f"dropped  {counted(found.num_dropped, 'row')}, repeated or foreign")
+    makespan = found.result.makespan
+    if makespan is not None:
+        told.append(f"time     {time(makespan, given.problem.unit)} ({_shortest(found)})")
+    return told if output is None else [*told, f"wrote    {output}"]
+
+
 def _rows(given: ScheduleFile, found: Repair) -> list[tuple[str, str]]:
-    proof = "no fewer suffice, by the engine's word" if found.is_fewest else "fewer may suffice"
+    proof = f"no fewer suffice: {UNCERTIFIED}" if found.is_fewest else "fewer may suffice"
     rows = [("moves", f"{found.num_moves} ({proof})")]
     for name, tasks in (("moved", found.moved), ("added", found.added)):
         if tasks:
@@ -140,7 +160,7 @@ def _shortest(found: Repair) -> str:
     if found.result.proof is ProofOrigin.CERTIFICATE:
         return "no schedule of the problem is shorter"
     if found.is_shortest:
-        return "no repair of as few moves is shorter, by the engine's word"
+        return f"no repair of as few moves is shorter: {UNCERTIFIED}"
     return "a repair of as few moves may be shorter"
 
 

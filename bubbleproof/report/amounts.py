@@ -10,10 +10,13 @@
 '1.5 GiB'
 >>> Scale.of("activation", 4).amount(4)
 '4 activations'
+>>> memory(12509990400), memories([5120, 3174]), short(13.0158)
+('11.7 GiB', '5 and 3.1 KiB', '13')
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -67,6 +70,24 @@ def time(value: int, unit: str) -> str:
     if unit not in SECONDS:
         return ticks(value, unit)
     return TimeScale.of(unit, abs(value)).amount(value)
+
+
+def short(value: float) -> str:
+    """A number to three digits, or to a whole number."""
+    return f"{value:.3g}" if abs(value) < 999.5 else f"{value:,.0f}"
+
+
+def memory(value: int) -> str:
+    """Bytes in the binary unit that suits them, to three digits."""
+    return memories([value])
+
+
+def memories(values: Iterable[int]) -> str:
+    """The bytes of several things in one unit, to three digits: ``5 and 3.1 KiB``."""
+    found = [*values]
+    scale = Scale.of("byte", max(found))
+    *most, last = (short(value / scale.divisor) for value in found)
+    return f"{' and '.join(filter(None, [', '.join(most), last]))} {scale.name}"
 
 
 def ratio(value: Fraction) -> str:

@@ -203,7 +203,7 @@ def test_help_stands_under_headings(command: Run) -> None:
         "-h,",
     ]
     assert shown["Communication"] == ["--comm", "--timeout", "--torchrun"]
-    assert shown["Output"] == ["-o,", "--json"]
+    assert shown["Output"] == ["-o,", "--explain", "--json", "-q,", "-v,", "--all"]
     assert shown["Model"] == [word for word in MODEL if str(word).startswith("--")]
     assert sections(command("profile", "--help").out)["Model"] == shown["Model"]
 
@@ -248,7 +248,7 @@ def test_every_option_of_replay_arrives(command: Run, monkeypatch: pytest.Monkey
         "--loss-scale", 8, "--data-parallel", 4,
         "--zero", "2,norm=1",
         "--comm", "rendezvous", "--timeout", 9, "--torchrun",
-        "-o", "a.html", "-o", "b.json", "--json",
+        "-o", "a.html", "-o", "b.json", "--explain", "--json", "--verbose", "--all",
     ).status == 0  # fmt: skip
     plain = ReplayRequest(schedule=["1f1b", "p=2"])
     full = ReplayRequest(
@@ -275,7 +275,8 @@ def test_every_option_of_replay_arrives(command: Run, monkeypatch: pytest.Monkey
             zero="2,norm=1",
         ),
         communication=CommunicationOptions(comm="rendezvous", timeout=9.0, torchrun=True),
-        output=ReplayOutput(output=["a.html", "b.json"], json=True),
+        output=ReplayOutput(output=["a.html", "b.json"], explain=True, json=True),
+        detail=Detail(verbose=True, all=True),
     )
     assert seen == [plain, full]
     assert full.model.spec() == SPEC
@@ -401,5 +402,5 @@ def test_little_and_much_are_not_asked_at_once() -> None:
     assert Detail(verbose=True).has_tables
     assert not Detail(quiet=True).has_tables
     for more in ({"verbose": True}, {"all": True}):
-        with pytest.raises(ValueError, match="--quiet prints the first line alone"):
+        with pytest.raises(ValueError, match="-q prints the first line alone"):
             Detail(quiet=True, **more)

@@ -118,7 +118,7 @@ class Detail(OptionGroup):
 
     def __post_init__(self) -> None:
         if self.quiet and self.has_tables:
-            raise ValueError("--quiet prints the first line alone; leave out --verbose and --all")
+            raise ValueError("-q prints the first line alone; leave out -v and --all")
 
     @property
     def has_tables(self) -> bool:

@@ -6,13 +6,19 @@ The options of ``profile``: the pipeline, how it is measured, and the model.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from typer import Option
 
 from bubbleproof.commands.options.option_groups import OptionGroup
-from bubbleproof.commands.options.shared_options import Dialect, Json, Words, seconds_option
+from bubbleproof.commands.options.shared_options import (
+    Detail,
+    Dialect,
+    Json,
+    Words,
+    seconds_option,
+)
 from bubbleproof.commands.options.targets import Target
 
 if TYPE_CHECKING:
@@ -185,6 +191,9 @@ class ReplayOutput(OptionGroup):
         Option("-o", "--output", help="x.html, x.json or x.perfetto.json; repeatable."),
         Target.FILE,
     ] = None
+    explain: Annotated[
+        bool, Option("--explain", help="Print what is not counted and not checked too.")
+    ] = False
     json: Json = False
 
 
@@ -198,6 +207,7 @@ class ReplayRequest(OptionGroup):
     training: TrainingOptions = TrainingOptions()
     communication: CommunicationOptions = CommunicationOptions()
     output: ReplayOutput = ReplayOutput()
+    detail: Detail = field(default_factory=Detail)
 
     def __post_init__(self) -> None:
         """Raises ``ValueError`` for a model, a training or levels that nothing can mean."""
