@@ -385,6 +385,35 @@ def convert(
     """Write a schedule in another format."""
 
 
+ListedName = Annotated[
+    str | None, Argument(metavar="[NAME]", help="One of them, with all that is known of it.")
+]
+
+
+@app.command(epilog=examples("families"))
+@runs("commands.listings.run_families")
+def families(detail: Detail, name: ListedName = None, json: Json = False) -> None:
+    """List the published schedules: bubble, memory, parameters, sources."""
+
+
+@app.command(epilog=examples("cards"))
+@runs("commands.listings.run_cards")
+def cards(detail: Detail, name: ListedName = None, json: Json = False) -> None:
+    """List the accelerators that are known by name: memory, speed, links."""
+
+
+@app.command(epilog=examples("models"))
+@runs("commands.listings.run_models")
+def models(detail: Detail, name: ListedName = None, json: Json = False) -> None:
+    """List the models that are known by name: parameters, layers, sequence."""
+
+
+@app.command(epilog=examples("frameworks"))
+@runs("commands.listings.run_frameworks")
+def frameworks(detail: Detail, name: ListedName = None, json: Json = False) -> None:
+    """List the frameworks that schedules are checked for and handed over to."""
+
+
 _built = cache(get_command)  # in one process, all commands and their options are made once
 
 

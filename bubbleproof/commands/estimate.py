@@ -49,10 +49,11 @@ def _lines(found: Sequence[Estimate], title: str, memory_bytes: int) -> list[str
     told = [f"{span} an iteration on {title}, {fit}"]
     for each in found:
         row, at = each.row, each.row.at
+        batches = f"{row.microbatches} micro-batch{'es' * (row.microbatches > 1)}"
         said = (
             f"row {row.number}",
             row.model.name,
-            f"{deployed(at, chunks=row.chunks)} · {row.microbatches} micro-batch{'es' * (row.microbatches > 1)}",
+            f"{deployed(at, chunks=row.chunks)} · {batches}",
             _time(each),
             memory(each.allocated_bytes) + " (does not fit)" * (each in over),
         )

@@ -33,10 +33,7 @@ GIVEN: dict[str, tuple[tuple[str, ...], str]] = {
     "verify": (SMALL, "rank-stream"),
     "costs": (("gpt2",), "gpt2 has 124 M parameters"),  # the published number of its weights
     "calibrate": (("rows.csv", "-o", "x.toml"), "12 rows"),
-    "estimate": (
-        ("rows.csv", "--hardware", "b200"),
-        "847 ms  66.5 GiB",
-    ),  # measured: 66.55
+    "estimate": (("rows.csv", "--hardware", "b200"), "847 ms  66.5 GiB"),  # measured: 66.55
     "measure": (SMALL, "idle_ratio"),
     "diff": (("1f1b p=2 m=2", "1f1b p=2 m=2"), "SAME  8 actions"),  # F and B: 2 p m
     "replay": (SMALL, "gradients"),
@@ -46,6 +43,10 @@ GIVEN: dict[str, tuple[tuple[str, ...], str]] = {
     "show": (SMALL, "rank 1  .  F0 B0"),
     "serve": ((), "http://127.0.0.1:"),
     "convert": ((*SMALL, "x.json"), ""),
+    "families": ((), "zb-h1"),
+    "cards": ((), "H100-SXM5-80GB"),
+    "models": ((), "llama-3-70b"),
+    "frameworks": ((), "megatron-core"),
     "hand-over": ((*SMALL, "--to", "torch", "-o", "out"), "UNSUPPORTED.md"),
 }
 

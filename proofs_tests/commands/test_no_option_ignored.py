@@ -249,6 +249,10 @@ refused | convert a.json b.json --communication | --torch 2.13
 changes | convert a.csv b.json | --problem tight.toml
 refused | convert a.json b.csv | --dialect new
 """,
+    "families": DETAIL.format("families") + "changes | families | --json",
+    "cards": DETAIL.format("cards") + "changes | cards | --json\nrefused | cards h100 | --all",
+    "models": DETAIL.format("models") + "changes | models | --json",
+    "frameworks": DETAIL.format("frameworks") + "changes | frameworks | --json",
 }  # fmt: skip
 
 

@@ -342,6 +342,10 @@ EXAMPLES = {
         "bubbleproof convert zb-h1 p=4 m=8 table.csv --communication --torch 2.13",
         "bubbleproof convert schedule.csv schedule.json",
     ),
+    "families": ("bubbleproof families", "bubbleproof families zb-h1"),
+    "cards": ("bubbleproof cards", "bubbleproof cards h100"),
+    "models": ("bubbleproof models", "bubbleproof models llama-3-70b --json"),
+    "frameworks": ("bubbleproof frameworks", "bubbleproof frameworks megatron-core"),
 }
 
 
