@@ -38,6 +38,8 @@ from bubbleproof.formats.clusters.deployed_content import deployed_text
 from bubbleproof.formats.clusters.model_toml import read_model
 from bubbleproof.formats.errors import about, one_line, quoted
 from bubbleproof.formats.files import write_text
+from bubbleproof.formats.format_table import format_of
+from bubbleproof.formats.inputs import other_thing
 from bubbleproof.formats.problem_toml import problem_file_of_text
 from bubbleproof.report.amounts import memory, short
 from bubbleproof.theory.near_names import nearest_name
@@ -95,6 +97,8 @@ def named_model(text: str) -> tuple[Transformer, Deployment]:
     The tokens of a sample; with a cluster, what its framework keeps and how it counts.
     """
     if not text.endswith(".toml"):
+        if (file := format_of(text)) is not None:
+            raise other_thing(text, file)
         known = known_model(text)
         return known.model, Deployment(sequence=known.sequence)
     if has_cluster(text):

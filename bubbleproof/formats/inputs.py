@@ -96,7 +96,7 @@ def require_problem_file(path: str, *, asker: str) -> None:
     if path.endswith(endings(Holds.PROBLEM)):
         return
     known = format_of(path, is_sure=True)
-    hint = "" if known is None else f", {known.name}: {known.use}"
+    hint = "" if known is None else f", {known.name}: {known.use.replace('FILE', path)}"
     if is_plan(path):
         hint = f", a plan: verify, show and hand-over take it, {asker} the file it was made of"
     raise ValueError(f"{asker} takes a problem file (.toml), got {path!r}{hint}")

@@ -35,7 +35,10 @@ GIVEN: dict[str, tuple[tuple[str, ...], str]] = {
     "calibrate": (("rows.csv", "-o", "x.toml"), "12 rows"),
     "estimate": (("rows.csv", "--hardware", "b200"), "847 ms  66.5 GiB"),  # measured: 66.55
     "measure": (SMALL, "idle_ratio"),
-    "diff": (("1f1b p=2 m=2", "1f1b p=2 m=2"), "SAME  8 actions"),  # F and B: 2 p m
+    "diff": (
+        ("1f1b p=2 m=2", "1f1b p=2 m=2"),
+        "SAME  1f1b p=2 m=2 and 1f1b p=2 m=2: 8 actions",
+    ),  # F and B: 2 p m
     "replay": (SMALL, "gradients"),
     "profile": (("-o", "x.toml", "--ranks", "1", "--microbatches", "1"), "x.toml"),
     "hang": (("dumps",), "no rank waits for another"),

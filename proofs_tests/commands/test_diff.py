@@ -31,7 +31,8 @@ def test_the_same_schedule_is_status_0(command: Run, tmp_path: Path) -> None:
     bp.write(tmp_path / "s.json", bp.family("1f1b")(p=2, m=3))
     answer = command("diff", "1f1b p=2 m=3", str(tmp_path / "s.json"))
     assert answer.status == 0
-    assert answer.out.startswith("SAME  12 actions in the same order at the same ticks\n")
+    assert ": 12 actions in the same order at the same ticks\n" in answer.out
+    assert answer.out.startswith("SAME  1f1b p=2 m=3 and ")
 
 
 def test_people_read_what_changed(command: Run) -> None:

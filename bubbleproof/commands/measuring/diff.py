@@ -154,7 +154,7 @@ def _lines(
     """Which is shorter, or that they are the same; whether each is valid; why they differ."""
     a, b = given[0].name or "A", given[1].name or "B"
     if found.is_none:
-        told = [_summary(found)]
+        told = [f"SAME  {a} and {b}: {_summary(found)}"]
     else:
         told = [f"{b} {_against(given, measures['makespan'])} {a}"]
     for name, verdict in ((a, verdicts[0]), (b, verdicts[1])):
@@ -203,7 +203,7 @@ def _peaks(peaks: object, unit: str) -> str:
 
 def _summary(found: ScheduleDifference) -> str:
     if found.is_none:
-        return f"SAME  {found.common} actions in the same order at the same ticks"
+        return f"{found.common} actions in the same order at the same ticks"
     return (
         f"{found.common} in both: {len(found.elsewhere)} on other resources, "
         f"{len(found.moved)} moved in the order, {found.sooner} start sooner and {found.later} "

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+from bubbleproof.commands.options.option_groups import require_meaning
 from bubbleproof.commands.output import (
     console,
     measures_to_json,
@@ -21,6 +22,7 @@ from bubbleproof.commands.output import (
 )
 from bubbleproof.faults import FaultError
 from bubbleproof.formats import ScheduleFile
+from bubbleproof.formats.format_table import Holds, format_of
 from bubbleproof.formats.inputs import is_schedule_file, read_schedule_input
 from bubbleproof.theory import families
 from bubbleproof.theory.model.problem import Problem
@@ -42,6 +44,12 @@ KEYS = (
 
 def run_measure(family: str, parameters: Sequence[str] | None, why: bool, json: bool) -> int:
     """Print the measures of one family member, measured by the checker's own code."""
+    known = None if family in families.families() else format_of(family)
+    if known is not None and known.holds is Holds.LAYOUT and not parameters:
+        from bubbleproof.commands.measuring.megatron_layout import measure_layout
+
+        require_meaning("--why", known.name, is_given=why)
+        return measure_layout(family, json=json)
     if is_schedule_file(family) and family not in families.families():
         return _measure_file(read_schedule_input([family, *(parameters or ())]), why, json)
     member = families.family(family).member(families.parse_parameters(parameters or ()))

@@ -20,6 +20,7 @@ from bubbleproof.commands.options.shared_options import (
     seconds_option,
 )
 from bubbleproof.commands.options.targets import Target
+from bubbleproof.formats.format_table import Holds, endings
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.models.model_spec import ModelSpec
@@ -70,7 +71,7 @@ class ModelOptions(OptionGroup):
     ] = None
     hidden: Annotated[int, Option(help="Hidden size.")] = 8
     layers: Annotated[
-        str, Option(help="Layers per stage: one number, or one per stage such as 2,3,3,2.")
+        str, Option(help="Layers per stage: one number, one per stage as 2,3,3,2, or FILE.layout.")
     ] = "1"
     heads: Annotated[int, Option(help="Attention heads.")] = 2
     kv_heads: Annotated[int, Option(help="Heads of keys and values (llama).")] = 1
@@ -105,10 +106,14 @@ class ModelOptions(OptionGroup):
 
 
 def parsed_layers(text: str) -> int | tuple[int, ...]:
-    """The layers of every stage, or of each: ``"2"`` or ``"2,3,3,2"``.
+    """The layers of every stage, or of each: ``"2"``, ``"2,3,3,2"`` or a file with a layout.
 
     Raises ``ValueError`` for anything but whole numbers.
     """
+    if text.endswith(endings(Holds.LAYOUT)):
+        from bubbleproof.hand_over.megatron_target import read_layout
+
+        return read_layout(text).layers
     try:
         counts = tuple(int(part) for part in text.split(","))
     except ValueError:
