@@ -69,7 +69,7 @@ def shape_of(words: Sequence[str], value: Json) -> str:
     name = words[0]
     if name == "verify" and "schedules" in value:
         return "verify-many"
-    if name == "measure" and "family" not in value:
+    if name == "measure" and "stages" in value:
         return "measure-layout"
     if name == "run" and value.get("objective") == "iteration":
         return "run-deployments"
