@@ -20,6 +20,7 @@ from bubbleproof.formats.clusters.hardware_toml import (
     read_rows,
 )
 from bubbleproof.formats.files import write_text
+from bubbleproof.formats.inputs import require_format
 
 NEAREST = (
     "{card} is the nearest by its data sheet of the cards on which most rows fit ({fitting} of "
@@ -29,6 +30,7 @@ NEAREST = (
 
 def run_calibrate(rows: str, output: str, detail: Detail, card: str | None, json: bool) -> int:
     """Fit the constants, write them, and print them with the error that is left."""
+    require_format(rows, "rows of iterations")
     target = hardware_path(output)
     told = None if card is None else known_card(card, "--card")
     measured = read_rows(rows, measured=True)

@@ -46,6 +46,8 @@ from bubbleproof.theory.near_names import nearest_name
 
 WORDS = ("scope", "accounting", "precision")
 NAMES = (*COUNTS, "zero", "sequence_parallel", *WORDS)
+SHORT = {"tp": "tensor", "pp": "pipeline", "dp": "data", "cp": "context", "ep": "expert"}
+SHORT |= {"mbs": "micro_batch", "seq": "sequence"}
 FLAGS = {"true": True, "false": False}
 
 
@@ -120,7 +122,7 @@ def parsed(words: Iterable[str]) -> dict[str, Any]:
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or key not in NAMES:
-            near = nearest_name(key, NAMES) if equals else None
+            near = SHORT.get(key) or (nearest_name(key, NAMES) if equals else None)
             hint = f"; did you mean {near}={one_line(value, 20)}?" if near else ""
             known = " ".join(NAMES)
             raise ValueError(f"expected key=value with a key of {known}, got {quoted(word)}{hint}")

@@ -15,11 +15,13 @@ from bubbleproof.commands.options.shared_options import Detail
 from bubbleproof.commands.output import HOLDS, print_json
 from bubbleproof.costs.times.estimation import Estimate, estimates
 from bubbleproof.formats.clusters.hardware_toml import read_hardware, read_rows
+from bubbleproof.formats.inputs import require_format
 from bubbleproof.report.amounts import memory, short
 
 
 def run_estimate(rows: str, hardware: str, detail: Detail, json: bool) -> int:
     """Print the estimate of each row."""
+    require_format(rows, "rows of iterations")
     by = read_hardware(hardware)
     found = estimates(read_rows(rows, measured=False), by)
     if json:

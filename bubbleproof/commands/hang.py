@@ -19,7 +19,7 @@ from bubbleproof.commands.options.shared_options import Detail
 from bubbleproof.commands.output import BROKEN, HOLDS, UNDECIDED, print_json
 from bubbleproof.formats import ScheduleFile
 from bubbleproof.formats.flight_recorder import read_dumps
-from bubbleproof.formats.inputs import read_schedule_input
+from bubbleproof.formats.inputs import read_schedule_input, require_format
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.programs.lowering import lower
 from bubbleproof.theory.pipelines.programs.messages_in_programs import (
@@ -36,6 +36,8 @@ from bubbleproof.verify.communication.semantics import USUAL
 
 def run_hang(dumps: Sequence[str], detail: Detail, schedule: str | None, json: bool) -> int:
     """Print why ranks stand still: one sentence, the cells, who waits for whom."""
+    for each in dumps:
+        require_format(each, "a dump of the Flight Recorder")
     run = read_dumps(dumps)
     given = None if schedule is None else _given(schedule, run)
     if given is None:

@@ -49,7 +49,7 @@ from bubbleproof.commands.output import (
     say,
 )
 from bubbleproof.formats.files import write_text
-from bubbleproof.formats.inputs import read_schedule_input
+from bubbleproof.formats.inputs import read_schedule_input, require_format
 from bubbleproof.formats.pytorch_writer import write_table
 from bubbleproof.report.amounts import percent, time
 from bubbleproof.report.page import write_page
@@ -77,6 +77,7 @@ def run_trace(
     paths = trace_files(files)
     traces = []
     for path in paths:
+        require_format(path, "a trace of a run")
         say(f"reading {path}")
         traces.append(read_trace(path, naming))
     job = traced_job(traces)
