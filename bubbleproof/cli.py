@@ -70,7 +70,7 @@ def common(
         bool, Option("--traceback", help="Show where an error was raised.")
     ] = False,
     version: Annotated[
-        bool, Option("--version", help="Tell the version.", callback=_tell_version, is_eager=True)
+        bool, Option("--version", help="Print the version.", callback=_tell_version, is_eager=True)
     ] = False,
 ) -> None:
     """State, solve, prove and run pipeline-parallel training schedules."""
@@ -129,7 +129,7 @@ def pareto(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Find every trade of makespan against peak memory, beside the published schedules."""
+    """Find every trade of makespan against peak memory, compared with the published schedules."""
 
 
 @app.command(epilog=examples("plan"))
@@ -140,7 +140,7 @@ def plan(
     ],
     request: PlanRequest,
 ) -> None:
-    """Find the best pipeline over shapes and choices, with proof."""
+    """Find the best deployment and schedule of a model on a cluster, with proof."""
 
 
 @app.command("hand-over", epilog=examples("hand-over"))
@@ -176,13 +176,13 @@ def bench(
         list[str] | None, Option(help="auto, cpsat, sat, z3, pulp or pulp-cbc; repeatable.")
     ] = None,
     time_limit: Annotated[float, seconds_option("Time for each solver and problem")] = 10.0,
-    threads: Annotated[int, Option(help="Threads of an engine.")] = 2,
+    threads: Annotated[int, Option(help="Threads of the solver.")] = 2,
     decide: Annotated[
-        bool, Option("--decide", help="Each engine decides alone; what they say is compared.")
+        bool, Option("--decide", help="Each solver decides alone; their answers are compared.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Compare the engines on your problems, on this machine."""
+    """Compare the solvers on your problems, on this machine."""
 
 
 @app.command(epilog=examples("verify"))
@@ -209,7 +209,7 @@ def measure(
         list[str] | None, Argument(metavar="key=value…", help="p=4 m=8 [v=2 tF=1 tB=2 …]")
     ] = None,
     why: Annotated[
-        bool, Option("--why", help="Tell the cause of every idle tick, and the critical path.")
+        bool, Option("--why", help="Print the cause of every idle tick, and the critical path.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -225,7 +225,7 @@ def diff(
     dialect: Dialect = None,
     json: Json = False,
 ) -> None:
-    """Tell what differs between two schedules: actions, makespan, peaks, causes, verdicts."""
+    """Compare two schedules: makespan, peaks, idle causes, actions, validity."""
 
 
 @app.command(epilog=examples("costs"))
@@ -248,7 +248,7 @@ def costs(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Tell a model's parameters, FLOPs, saved bytes and state bytes."""
+    """Print a model's parameters, FLOPs, saved bytes and state bytes."""
 
 
 @app.command(epilog=examples("calibrate"))
@@ -301,7 +301,7 @@ def hang(
     schedule: Annotated[str | None, Option(help=f"What was run: {IN_ONE_WORD}")] = None,
     json: Json = False,
 ) -> None:
-    """Tell why the ranks of a job stand still: which message, where, who waits for whom."""
+    """Find why a job hangs: which message, where, who waits for whom."""
 
 
 @app.command(epilog=examples("trace"))
@@ -363,7 +363,7 @@ def serve(
     ] = None,
     dialect: Dialect = None,
 ) -> None:
-    """Shape a schedule on a page in the browser while the checker judges."""
+    """Edit a schedule in the browser while the checker checks it."""
 
 
 @app.command(epilog=examples("convert"))

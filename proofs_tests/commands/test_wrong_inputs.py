@@ -121,7 +121,6 @@ def test_a_schedules_file_is_measured_like_a_family(command: Run) -> None:
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        ("Pipeline(4, 8)", "the fields of a Pipeline have names: Pipeline(num_ranks=4"),
         ("Pipeline(ranks=4)", "no field 'ranks'; the nearest are num_ranks"),
         ("Pipeline(num_ranks='4', num_microbatches=8)", "num_ranks must be a whole number"),
         ("solve(4)", "solve: expected a Pipeline, a Problem or the path of a problem file"),

@@ -78,10 +78,7 @@ def _with_choices_by_name(cls: type[Made]) -> type[Made]:
     defaults = {f.name: f.default for f in fields(cls)}  # type: ignore[arg-type]  # a dataclass
 
     @wraps(of_fields)
-    def init(self: Made, *placed: object, **given: Any) -> None:
-        if placed:
-            example = "Pipeline(num_ranks=4, num_microbatches=8)"
-            raise TypeError(f"the fields of a Pipeline have names: {example}, got {placed[0]!r}")
+    def init(self: Made, **given: Any) -> None:
         values = {name: settled(given.get(name, default)) for name, default in defaults.items()}
         require_types(values, cls)
         for name in sorted(given.keys() - _DEFAULTS.keys()):

@@ -68,7 +68,7 @@ TimeLimit = Annotated[
     seconds_option("Time in all (default: the file's, or 60 s; with --work none)"),
 ]
 Work = Annotated[float | None, Option(help=WORK)]
-Memory = Annotated[str | None, Option(help='What an engine may take, such as "4 GiB".')]
+Memory = Annotated[str | None, Option(help='What a solver may take, such as "4 GiB".')]
 NewSchedule = Annotated[
     str | None,
     Option("-o", "--output", help="Write the schedule (.json)."),
@@ -139,14 +139,14 @@ class SearchOptions(OptionGroup):
         str | None, Option(help="makespan, span_idle, makespan-then-peak or peak.")
     ] = None
     within: Annotated[
-        int | None, Option(help="Largest value wanted (for peak: largest makespan).")
+        int | None, Option(help="Stop at this value (for peak: the largest makespan).")
     ] = None
     time_limit: TimeLimit = None
     work: Work = None
-    seed: Annotated[int, Option(help="Seed of the engine (not sat).")] = 1
-    threads: Annotated[int, Option(help="Threads of the engine (cpsat and pulp).")] = 2
+    seed: Annotated[int, Option(help="Seed of the solver (not sat).")] = 1
+    threads: Annotated[int, Option(help="Threads of the solver (cpsat and pulp).")] = 2
     memory: Memory = None
-    certified: Annotated[bool, Option(help="Take no engine's word for an optimum.")] = False
+    certified: Annotated[bool, Option(help="Require a certificate.")] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,8 +187,8 @@ class SearchLimits(OptionGroup):
 
     time_limit: TimeLimit = None
     work: Work = None
-    threads: Annotated[int, Option(help="Threads of an engine.")] = 2
-    seed: Annotated[int, Option(help="Seed of the engine.")] = 1
+    threads: Annotated[int, Option(help="Threads of the solver.")] = 2
+    seed: Annotated[int, Option(help="Seed of the solver.")] = 1
     memory: Memory = None
 
 
@@ -229,11 +229,11 @@ class PlanRequest(OptionGroup):
         str | None, Option(help="Write the proofs of all candidates (.json)."), Target.FILE, PROOFS
     ] = None
     paper: Annotated[
-        str | None, Option(help="bpipe, mepipe, pipemesh or tpipe: show its own choice beside.")
+        str | None, Option(help="bpipe, mepipe, pipemesh or tpipe: show its own choice too.")
     ] = None
     yours: Annotated[
         str | None,
-        Option(help='Your own configuration beside it: "tensor=4 pipeline=4 chunks=5".'),
+        Option(help='Compare with your own configuration: "tensor=4 pipeline=4 chunks=5".'),
     ] = None
     output: Annotated[
         str | None,
@@ -259,7 +259,7 @@ class VerifyRequest(OptionGroup):
     runtime: Annotated[
         str | None,
         Option(
-            help="Judge messages as one waits for them: torch-2.13, torch-2.15, torchtitan, "
+            help="Check messages as it waits for them: torch-2.13, torch-2.15, torchtitan, "
             "automodel, megatron-core, deepspeed."
         ),
     ] = None
@@ -273,7 +273,7 @@ class VerifyRequest(OptionGroup):
         bool, Option("--spec", help="Rules 1 to 5 and 8 by their plain definition alone.")
     ] = False
     dialect: Dialect = None
-    workers: Annotated[int, Option(help="Processes that judge several schedules.")] = 1
+    workers: Annotated[int, Option(help="Processes that check several schedules.")] = 1
     junit: Annotated[str | None, Option(help="Write JUnit's XML for a CI."), Target.FILE] = None
     sarif: Annotated[
         str | None, Option(help="Write SARIF, which marks rows and cells."), Target.FILE
