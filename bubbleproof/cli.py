@@ -22,6 +22,7 @@ from bubbleproof.commands.options.shared_options import (
     IN_ONE_WORD,
     SCHEDULES,
     DemandOptions,
+    Detail,
     Dialect,
     Json,
     NewSchedule,
@@ -36,6 +37,7 @@ from bubbleproof.commands.options.shared_options import (
     WorkersElsewhere,
     complete_family,
     examples,
+    seconds_option,
 )
 from bubbleproof.commands.options.targets import Ends, Target
 from bubbleproof.commands.options.wing_commands import Commands
@@ -69,7 +71,7 @@ def common(
         bool, Option("--traceback", help="Show where an error was raised.")
     ] = False,
     version: Annotated[
-        bool, Option("--version", help="Tell the version.", callback=_tell_version, is_eager=True)
+        bool, Option("--version", help="Print the version.", callback=_tell_version, is_eager=True)
     ] = False,
 ) -> None:
     """State, solve, prove and run pipeline-parallel training schedules."""
@@ -82,7 +84,7 @@ def run(
     problem: Annotated[str, Argument(metavar="PROBLEM.toml")],
     limits: SearchLimits,
     output: Annotated[
-        str | None, Option("-o", help="Folder (default runs/NAME)."), Target.FOLDER
+        str | None, Option("-o", "--output", help="Folder (default runs/NAME)."), Target.FOLDER
     ] = None,
     backend: Annotated[str, Option(help="Replay on virtual or gloo.")] = "gloo",
     json: Json = False,
@@ -102,9 +104,10 @@ def solve(
 @runs("commands.repair.run_repair")
 def repair(
     schedule: Words,
+    detail: Detail,
     problem: Annotated[str | None, Option(help="Repair it on this problem.")] = None,
     dialect: Dialect = None,
-    time_limit: Annotated[float, Option(help="Seconds.")] = 60.0,
+    time_limit: Annotated[float, seconds_option("Time in all")] = 60.0,
     output: NewSchedule = None,
     json: Json = False,
 ) -> None:
@@ -116,17 +119,18 @@ def repair(
 def pareto(
     problem: ProblemPath,
     elsewhere: WorkersElsewhere,
-    time_limit: Annotated[float, Option(help="Seconds for each point.")] = 30.0,
+    detail: Detail,
+    time_limit: Annotated[float, seconds_option("Time for each point")] = 30.0,
     workers: Annotated[int | None, Option(help="Processes (default: one per core).")] = None,
     output: Annotated[
-        str | None, Option("-o", help="Draw it (.svg, .png)."), Target.FILE, FRONT
+        str | None, Option("-o", "--output", help="Draw it (.svg, .png)."), Target.FILE, FRONT
     ] = None,
     schedules: Annotated[
         str | None, Option(help="Write each point's schedule to this folder."), Target.FOLDER
     ] = None,
     json: Json = False,
 ) -> None:
-    """Find every trade of makespan against peak memory, beside the published schedules."""
+    """Find every trade of makespan against peak memory, compared with the published schedules."""
 
 
 @app.command(epilog=examples("plan"))
@@ -137,7 +141,7 @@ def plan(
     ],
     request: PlanRequest,
 ) -> None:
-    """Find the best pipeline over shapes and choices, with proof."""
+    """Find the best deployment and schedule of a model on a cluster, with proof."""
 
 
 @app.command("hand-over", epilog=examples("hand-over"))
@@ -153,8 +157,9 @@ def hand_over(
         str, Option("--to", help="torch-2.13, torch-2.15, torchtitan, automodel or megatron-core.")
     ],
     output: Annotated[
-        str, Option("-o", help="Folder for what starts the training."), Target.FOLDER
+        str, Option("-o", "--output", help="Folder for what starts the training."), Target.FOLDER
     ],
+    detail: Detail,
     check: Annotated[bool, Option(help="Train ten steps on gloo; compare bits.")] = False,
     json: Json = False,
 ) -> None:
@@ -164,20 +169,21 @@ def hand_over(
 @app.command(epilog=examples("bench"))
 @runs("commands.bench.run_bench")
 def bench(
+    detail: Detail,
     problems: Annotated[
         list[str] | None, Argument(metavar="[PROBLEM]...", help="Default: small instances.")
     ] = None,
     engine: Annotated[
         list[str] | None, Option(help="auto, cpsat, sat, z3, pulp or pulp-cbc; repeatable.")
     ] = None,
-    time_limit: Annotated[float, Option(help="Seconds for each engine and problem.")] = 10.0,
-    threads: Annotated[int, Option(help="Threads of an engine.")] = 2,
+    time_limit: Annotated[float, seconds_option("Time for each solver and problem")] = 10.0,
+    threads: Annotated[int, Option(help="Threads of the solver.")] = 2,
     decide: Annotated[
-        bool, Option("--decide", help="Each engine decides alone; what they say is compared.")
+        bool, Option("--decide", help="Each solver decides alone; their answers are compared.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Compare the engines on your problems, on this machine."""
+    """Compare the solvers on your problems, on this machine."""
 
 
 @app.command(epilog=examples("verify"))
@@ -204,7 +210,7 @@ def measure(
         list[str] | None, Argument(metavar="key=value…", help="p=4 m=8 [v=2 tF=1 tB=2 …]")
     ] = None,
     why: Annotated[
-        bool, Option("--why", help="Tell the cause of every idle tick, and the critical path.")
+        bool, Option("--why", help="Print the cause of every idle tick, and the critical path.")
     ] = False,
     verbose: Verbose = False,
     json: Json = False,
@@ -217,16 +223,18 @@ def measure(
 def diff(
     a: Annotated[str, Argument(metavar="A", help=IN_ONE_WORD)],
     b: Annotated[str, Argument(metavar="B", help="What it is compared with.")],
+    detail: Detail,
     dialect: Dialect = None,
     json: Json = False,
 ) -> None:
-    """Tell what differs between two schedules: actions, makespan, peaks, causes, verdicts."""
+    """Compare two schedules: makespan, peaks, idle causes, actions, validity."""
 
 
 @app.command(epilog=examples("costs"))
 @runs("commands.costs.run_costs")
 def costs(
     model: Annotated[str, Argument(metavar="MODEL", help="llama-2-13b, ..., or a file's [model]")],
+    detail: Detail,
     parameters: Annotated[
         list[str] | None,
         Argument(
@@ -237,19 +245,22 @@ def costs(
     ] = None,
     output: Annotated[
         str | None,
-        Option("-o", help="Write the problem file of MODEL's cluster and batch."),
+        Option("-o", "--output", help="Write the problem file of MODEL's cluster and batch."),
         Target.FILE,
     ] = None,
     json: Json = False,
 ) -> None:
-    """Tell a model's parameters, FLOPs, saved bytes and state bytes."""
+    """Print a model's parameters, FLOPs, saved bytes and state bytes."""
 
 
 @app.command(epilog=examples("calibrate"))
 @runs("commands.calibrate.run_calibrate")
 def calibrate(
     rows: Annotated[str, Argument(metavar="ROWS.csv", help="Measured iterations.")],
-    output: Annotated[str, Option("-o", help="The hardware file (.toml) to write."), Target.FILE],
+    output: Annotated[
+        str, Option("-o", "--output", help="The hardware file (.toml) to write."), Target.FILE
+    ],
+    detail: Detail,
     card: Annotated[
         str | None, Option(help="Their card (default: the nearest by its data sheet).")
     ] = None,
@@ -263,6 +274,7 @@ def calibrate(
 def estimate(
     rows: Annotated[str, Argument(metavar="ROWS.csv", help="Iterations to estimate.")],
     hardware: Annotated[str, Option(help="A file of calibrate (.toml), or a card, as h100.")],
+    detail: Detail,
     json: Json = False,
 ) -> None:
     """Estimate the time and memory of iterations."""
@@ -287,10 +299,11 @@ def hang(
         list[str],
         Argument(metavar="DUMP...", help="Flight Recorder dumps, one for each rank, or a folder."),
     ],
+    detail: Detail,
     schedule: Annotated[str | None, Option(help=f"What was run: {IN_ONE_WORD}")] = None,
     json: Json = False,
 ) -> None:
-    """Tell why the ranks of a job stand still: which message, where, who waits for whom."""
+    """Find why a job hangs: which message, where, who waits for whom."""
 
 
 @app.command(epilog=examples("trace"))
@@ -300,13 +313,14 @@ def trace(
         list[str],
         Argument(metavar="TRACE...", help="Kineto traces, one for each rank, or a folder."),
     ],
+    detail: Detail,
     schedule: Annotated[str | None, Option(help=f"What was run: {IN_ONE_WORD}")] = None,
     names: Annotated[
         str | None, Option(help="FILE.toml: how spans of other frameworks are named.")
     ] = None,
     output: Annotated[
         str | None,
-        Option("-o", help="Folder for problem.toml, schedule.csv and trace.json."),
+        Option("-o", "--output", help="Folder for problem.toml, schedule.csv and trace.json."),
         Target.FOLDER,
     ] = None,
     json: Json = False,
@@ -319,7 +333,10 @@ def trace(
 def show(
     schedule: Words,
     output: Annotated[
-        str | None, Option("-o", help=f"x{listed(endings(Holds.PICTURE))}"), Target.FILE, PICTURES
+        str | None,
+        Option("-o", "--output", help=f"x{listed(endings(Holds.PICTURE))}"),
+        Target.FILE,
+        PICTURES,
     ] = None,
     window: Annotated[
         str | None, Option(help="FIRST:LAST to draw: 0:100 (ticks), 0.2s:300ms.")
@@ -348,7 +365,7 @@ def serve(
     ] = None,
     dialect: Dialect = None,
 ) -> None:
-    """Shape a schedule on a page in the browser while the checker judges."""
+    """Edit a schedule in the browser while the checker checks it."""
 
 
 @app.command(epilog=examples("convert"))
@@ -368,6 +385,35 @@ def convert(
     dialect: Dialect = None,
 ) -> None:
     """Write a schedule in another format."""
+
+
+ListedName = Annotated[
+    str | None, Argument(metavar="[NAME]", help="One of them, with all that is known of it.")
+]
+
+
+@app.command(epilog=examples("families"))
+@runs("commands.listings.run_families")
+def families(detail: Detail, name: ListedName = None, json: Json = False) -> None:
+    """List the published schedules: bubble, memory, parameters, sources."""
+
+
+@app.command(epilog=examples("cards"))
+@runs("commands.listings.run_cards")
+def cards(detail: Detail, name: ListedName = None, json: Json = False) -> None:
+    """List the accelerators that are known by name: memory, speed, links."""
+
+
+@app.command(epilog=examples("models"))
+@runs("commands.listings.run_models")
+def models(detail: Detail, name: ListedName = None, json: Json = False) -> None:
+    """List the models that are known by name: parameters, layers, sequence."""
+
+
+@app.command(epilog=examples("frameworks"))
+@runs("commands.listings.run_frameworks")
+def frameworks(detail: Detail, name: ListedName = None, json: Json = False) -> None:
+    """List the frameworks that schedules are checked for and handed over to."""
 
 
 _built = cache(get_command)  # in one process, all commands and their options are made once

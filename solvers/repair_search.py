@@ -56,6 +56,7 @@ FEWEST, PLAIN, ORDERED = 0.5, 0.3, 0.5  # shares of the time left, one after the
 
 
 SCOPE = "status and bound are about all schedules of the problem, whatever they move"
+UNCERTIFIED = "an uncertified bound of cpsat"
 SHOWN = 12
 
 
@@ -91,7 +92,7 @@ class Repair(FactSource):
 
     def facts(self) -> list[Fact]:
         """What was moved; the result states its own."""
-        fewest = "no fewer suffice, by the engine's word" if self.is_fewest else "fewer may suffice"
+        fewest = f"no fewer suffice: {UNCERTIFIED}" if self.is_fewest else "fewer may suffice"
         moved, added = (self._labels(task for task, _ in rows) for rows in (self.moved, self.added))
         kept = ["<".join(self._labels(pair)) for pair in self.kept_orders]  # as --require takes it
         repeated = f"{counted(self.num_dropped, 'row')}: a repetition, or no task of the resource"
@@ -126,7 +127,7 @@ class Repair(FactSource):
         if self.result.proof is ProofOrigin.CERTIFICATE:
             return "no schedule of the problem is shorter"
         if self.is_shortest:
-            return "no repair of as few moves is shorter, by the engine's word"
+            return f"no repair of as few moves is shorter: {UNCERTIFIED}"
         return "a repair of as few moves may be shorter"
 
 

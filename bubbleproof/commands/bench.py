@@ -17,16 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bubbleproof.commands.output import (
-    HOLDS,
-    INTERRUPTED,
-    UNDECIDED,
-    counted,
-    print_json,
-    print_table,
-    print_text,
-    say,
-)
+from bubbleproof.commands.first_lines import print_answer, print_rows
+from bubbleproof.commands.options.shared_options import Detail
+from bubbleproof.commands.output import HOLDS, INTERRUPTED, UNDECIDED, counted, print_json, say
 from bubbleproof.commands.results import ProblemInput, read_problem_input
 from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 from bubbleproof.solvers import Result, SolveOptions, Status
@@ -41,6 +34,7 @@ COLUMNS = ("problem", "engine", "best", "bound", "proof", "seconds", "by auto")
 
 
 def run_bench(
+    detail: Detail,
     problems: Sequence[str] | None,
     engine: Sequence[str] | None,
     time_limit: float,
@@ -71,15 +65,30 @@ def run_bench(
         is_whole = False
     if json:
         print_json({"machine": _machine(threads, time_limit), "runs": [_to_json(r) for r in runs]})
-    else:
-        print_table(_machine(threads, time_limit), COLUMNS, _rows(runs))
-        for line in _agreements(runs) if decide else ():
-            print_text(line)
+    elif print_answer(_lines(runs, decide=decide), detail):
+        print_rows(_machine(threads, time_limit), COLUMNS, [*_rows(runs)], detail)
     if not is_whole:
         return INTERRUPTED
     undecided = any(r.engine == AUTO and r.result.status is not Status.OPTIMAL for r in runs)
     undecided |= decide and not all(is_decided(run.result) for run in runs)
     return UNDECIDED if undecided else HOLDS
+
+
+def _lines(runs: Sequence[EngineRun], *, decide: bool) -> list[str]:
+    """How many problems were decided, and what each solver did; of ``--decide`` what they say."""
+    entries = dict.fromkeys(run.entry for run in runs)
+    decided = {run.entry for run in runs if is_decided(run.result)}
+    told = [f"{len(decided)} of {counted(len(entries), 'problem')} decided"]
+    if decide:
+        return [*told, *_agreements(runs)]
+    by_engine: dict[str, list[EngineRun]] = {}
+    for run in runs:
+        by_engine.setdefault(run.engine, []).append(run)
+    for name, own in by_engine.items():
+        done = sum(is_decided(run.result) for run in own)
+        seconds = sum(run.result.seconds for run in own)
+        told.append(f"{name:9} {done} of {len(own)} decided in {seconds:.2f} s")
+    return told
 
 
 def _all_here(names: Sequence[str]) -> Sequence[str]:

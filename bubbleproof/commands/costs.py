@@ -23,8 +23,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
+from bubbleproof.commands.first_lines import deployed, print_answer
+from bubbleproof.commands.options.shared_options import Detail
 from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, say
 from bubbleproof.costs import Deployment, ModelCosts, model_costs
@@ -36,15 +39,20 @@ from bubbleproof.formats.clusters.deployed_content import deployed_text
 from bubbleproof.formats.errors import about, one_line, quoted
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.problem_toml import problem_file_of_text
+from bubbleproof.report.amounts import memory, short
 from bubbleproof.theory.near_names import nearest_name
 
 WORDS = ("scope", "accounting", "precision")
 NAMES = (*COUNTS, "zero", "sequence_parallel", *WORDS)
+SHORT = {"tp": "tensor", "pp": "pipeline", "dp": "data", "cp": "context", "ep": "expert"}
+SHORT |= {"mbs": "micro_batch", "seq": "sequence"}
 FLAGS = {"true": True, "false": False}
 WEIGHTS = 5  # rows of facts that are numbers of weights
 
 
-def run_costs(model: str, parameters: Sequence[str] | None, output: str | None, json: bool) -> int:
+def run_costs(
+    model: str, detail: Detail, parameters: Sequence[str] | None, output: str | None, json: bool
+) -> int:
     """Print what a model costs; write its problem file where one is asked for."""
     shape, base = named_model(model)
     at = base.with_changes(**parsed(parameters or ()))
@@ -52,7 +60,7 @@ def run_costs(model: str, parameters: Sequence[str] | None, output: str | None, 
     reason = "" if output is None else _write(model, output, at)
     if json:
         print_json({**found.to_dict(), "reason": reason})
-    elif not reason:
+    elif not reason and print_answer(_lines(found), detail):
         _print(found)
     if reason:
         say(f"{model}: {reason}")
@@ -96,7 +104,7 @@ def parsed(words: Iterable[str]) -> dict[str, Any]:
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or key not in NAMES:
-            near = nearest_name(key, NAMES) if equals else None
+            near = SHORT.get(key) or (nearest_name(key, NAMES) if equals else None)
             hint = f"; did you mean {near}={one_line(value, 20)}?" if near else ""
             known = " ".join(NAMES)
             raise ValueError(f"expected key=value with a key of {known}, got {quoted(word)}{hint}")
@@ -118,6 +126,40 @@ def _value(key: str, text: str) -> object:
     if not re.fullmatch(r"-?[0-9]{1,15}", text):
         raise ValueError(f"{key} must be a whole number, got {text[:40]!r}")
     return int(text)
+
+
+def _lines(found: ModelCosts) -> list[str]:
+    """The size of the model, and what one microbatch and the state take on the fullest device."""
+    weights, at, flops = found.parameters, found.deployment, found.flops
+    again = f", {_tflop(flops.again)} again" if flops.again else ""
+    saved = [
+        f"{memory(int(b))} with {'no' if s == 'none' else s} recompute"
+        for s, b in found.saved_bytes.items()
+    ]
+    return [
+        f"{found.model.name or 'the model'} has {_count(weights.total)} parameters and keeps "
+        f"{memory(int(found.state_bytes))} of state per device",
+        f"model    {found.model.layers} layers of {_count(weights.layer)}, embedding "
+        f"{_count(weights.embedding)}, head {_count(weights.head)}",
+        f"device   {deployed(at)} · sequence {at.sequence:,}, the fullest stage",
+        f"compute  forward {_tflop(flops.forward)}, backward "
+        f"{_tflop(flops.input_backward + flops.weight_backward)}{again} per micro-batch",
+        f"saved    {' | '.join(saved)} per micro-batch",
+        f"state    weights, gradients and optimizer {memory(int(found.state_bytes))}",
+        f"message  {memory(int(found.message_bytes))} to the next stage",
+    ]
+
+
+def _count(number: int | Fraction) -> str:
+    """A number of parameters: ``13 B``, ``317 M``."""
+    size, name = next(
+        each for each in ((10**9, "B"), (10**6, "M"), (1, "")) if number >= each[0] or each[0] == 1
+    )
+    return f"{short(float(number) / size)} {name}".rstrip()
+
+
+def _tflop(value: int | Fraction) -> str:
+    return f"{short(float(value) / 1e12)} TFLOP"
 
 
 def _print(found: ModelCosts) -> None:

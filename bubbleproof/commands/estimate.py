@@ -10,21 +10,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bubbleproof.commands.output import HOLDS, print_json, print_table
+from bubbleproof.commands.first_lines import deployed, print_answer, print_rows
+from bubbleproof.commands.options.shared_options import Detail
+from bubbleproof.commands.output import HOLDS, print_json
 from bubbleproof.costs.times.estimation import Estimate, estimates
-from bubbleproof.costs.times.job_rows import JobRow
 from bubbleproof.formats.clusters.hardware_toml import read_hardware, read_rows
+from bubbleproof.formats.inputs import require_format
+from bubbleproof.report.amounts import memory, short
 
 
-def run_estimate(rows: str, hardware: str, json: bool) -> int:
+def run_estimate(rows: str, hardware: str, detail: Detail, json: bool) -> int:
     """Print the estimate of each row."""
+    require_format(rows, "rows of iterations")
     by = read_hardware(hardware)
     found = estimates(read_rows(rows, measured=False), by)
     if json:
         content = [_to_json(each, by.card.memory_bytes) for each in found]
         print_json({"hardware": by.card.name, "rows": content})
-    else:
-        _print(found, by.card.title, by.card.memory_bytes)
+    elif print_answer(_lines(found, by.card.title, by.card.memory_bytes), detail):
+        _print(found, by.card.title, by.card.memory_bytes, detail)
     return HOLDS
 
 
@@ -35,15 +39,45 @@ def _to_json(found: Estimate, memory_bytes: int) -> Mapping[str, object]:
     }
 
 
-def _print(found: Sequence[Estimate], title: str, memory_bytes: int) -> None:
-    print_table(
+def _lines(found: Sequence[Estimate], title: str, memory_bytes: int) -> list[str]:
+    """How long iterations take and whether they fit, then each row."""
+    over = [each for each in found if each.allocated_bytes > memory_bytes]
+    most = memory(memory_bytes)
+    fit = f"{len(over)} of {len(found)} do not fit {most}" if over else f"fits {most}"
+    times = [_time(each) for each in sorted(found, key=lambda each: each.iteration_ms)]
+    span = times[0] if len(times) == 1 else f"{times[0]} to {times[-1]}"
+    told = [f"{span} an iteration on {title}, {fit}"]
+    for each in found:
+        row, at = each.row, each.row.at
+        batches = f"{row.microbatches} micro-batch{'es' * (row.microbatches > 1)}"
+        said = (
+            f"row {row.number}",
+            row.model.name,
+            f"{deployed(at, chunks=row.chunks)} · {batches}",
+            _time(each),
+            memory(each.allocated_bytes) + " (does not fit)" * (each in over),
+        )
+        told.append("  ".join(said))
+    return told
+
+
+def _time(each: Estimate) -> str:
+    return (
+        f"{short(each.iteration_ms / 1e3)} s"
+        if each.iteration_ms >= 1e3
+        else (f"{short(each.iteration_ms)} ms")
+    )
+
+
+def _print(found: Sequence[Estimate], title: str, memory_bytes: int, detail: Detail) -> None:
+    print_rows(
         f"estimates for {title}",
-        ("row", "model", "cut", "microbatches", "iteration", "allocated"),
+        ("row", "model", "deployment", "microbatches", "iteration", "allocated"),
         [
             (
                 str(each.row.number),
                 f"{each.row.model.name}, {each.row.model.layers} layers",
-                _cut(each.row),
+                deployed(each.row.at, chunks=each.row.chunks),
                 str(each.row.microbatches),
                 f"{each.iteration_ms:,.1f} ms",
                 f"{each.allocated_gib:.2f} GiB"
@@ -51,12 +85,5 @@ def _print(found: Sequence[Estimate], title: str, memory_bytes: int) -> None:
             )
             for each in found
         ],
+        detail,
     )
-
-
-def _cut(row: JobRow) -> str:
-    """The sizes of a cut; those that are mostly 1 where they are not."""
-    at = row.at
-    more = {"c": at.context, "e": at.expert, "v": row.chunks}
-    told = "".join(f" {name}={size}" for name, size in more.items() if size > 1)
-    return f"t={at.tensor} d={at.data} p={at.pipeline} b={at.micro_batch}{told}"

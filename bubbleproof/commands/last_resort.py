@@ -18,6 +18,7 @@ from io import TextIOWrapper
 import typer
 
 from bubbleproof.commands.interrupts import interruptions
+from bubbleproof.commands.options.shared_options import EXAMPLES
 from bubbleproof.commands.output import BROKEN, HOLDS, INTERRUPTED, refuse
 from bubbleproof.faults import FaultError
 from bubbleproof.suggestions import with_suggestion
@@ -59,7 +60,7 @@ def _guarded(call: Callable[[], object], noted: list[int]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN
     except typer.TyperException as error:
-        return refuse(usage_line(error.format_message()))
+        return refuse(usage_line(error.format_message(), _command(error)))
     except (ValueError, OSError, FaultError) as error:
         _trace()
         said = file_line(error) if isinstance(error, OSError) else str(error)
@@ -97,9 +98,21 @@ _NUMBER = re.compile(r"Input should be a valid (number|integer)(, unable to .*)?
 _OPTION = re.compile(r"^No such option: --?(?P<name>\w+)")
 
 
-def usage_line(told: str) -> str:
+_LACKS = re.compile(r"Missing (?:argument|option|parameter) '(?P<name>[^']+)'")
+_EXTRA = re.compile(r"Got unexpected extra arguments? ?\(?s?\)? ?\((?P<words>.*)\)$")
+
+
+def _command(error: typer.TyperException) -> str:
+    """The command that an error is about."""
+    ctx = getattr(error, "ctx", None)
+    return getattr(ctx, "info_name", None) or ""
+
+
+def usage_line(told: str, command: str = "") -> str:
     """The refusal of an argument or an option, with what was probably meant.
 
+    >>> usage_line("Missing option '--hardware'.", "estimate")
+    'estimate needs --hardware, as in: bubbleproof estimate rows.csv --hardware h100'
     >>> usage_line("No such option: --p (Possible options: --help)")
     'No such option: --p; parameters are written without dashes, as p=4'
     >>> usage_line("Invalid value for '--width': Input should be a valid number, unable to parse")
@@ -108,6 +121,12 @@ def usage_line(told: str) -> str:
     if (option := _OPTION.match(told)) and option["name"] in NAMES:
         words = f"parameters are written without dashes, as {option['name']}=4"
         return f"{told.partition(' (')[0]}; {words}"
+    told = told.replace("extra argument(s)", "extra arguments")
+    like = f", as in: {EXAMPLES[command][0]}" if command in EXAMPLES else ""
+    if like and (lacking := _LACKS.match(told)):
+        return f"{command} needs {lacking['name']}{like}"
+    if like and "=" not in told and (extra := _EXTRA.match(told)):
+        return f"{command} has no use for {extra['words']} there{like}"
     if told.startswith("Got unexpected extra argument") and "=" in told:
         return f"{told}; the words of one schedule go in quotes, as '1f1b p=4 m=8'"
     return _NUMBER.sub(_expected, told)

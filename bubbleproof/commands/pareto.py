@@ -10,24 +10,18 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from bubbleproof.commands.first_lines import print_answer, print_rows
 from bubbleproof.commands.interrupts import is_interrupted, unless_interrupted
-from bubbleproof.commands.options.shared_options import WorkersElsewhere
+from bubbleproof.commands.options.shared_options import Detail, WorkersElsewhere
 from bubbleproof.commands.options.targets import written_together
-from bubbleproof.commands.output import (
-    HOLDS,
-    INTERRUPTED,
-    UNDECIDED,
-    counted,
-    print_json,
-    print_table,
-    say,
-)
+from bubbleproof.commands.output import HOLDS, INTERRUPTED, UNDECIDED, counted, print_json, say
 from bubbleproof.commands.results import ProblemInput, read_problem_input
 from bubbleproof.commands.solve import schedule_file
 from bubbleproof.formats import write_schedule
 from bubbleproof.parallel import open_executor
 from bubbleproof.planners.published_points import PublishedPoint, common_capacity, published_point
 from bubbleproof.platforms import num_cores
+from bubbleproof.report.amounts import Scale, time
 from bubbleproof.report.extras import require_drawing
 from bubbleproof.solvers import Result, SolveOptions
 from bubbleproof.solvers.pareto_front import Front, pareto
@@ -40,6 +34,7 @@ COLUMNS = ("peak", "makespan", "bound of that peak or less", "proof", "schedule"
 def run_pareto(
     problem: str,
     elsewhere: WorkersElsewhere,
+    detail: Detail,
     time_limit: float,
     workers: int | None,
     output: str | None,
@@ -78,8 +73,8 @@ def run_pareto(
     unless_interrupted(lambda: _write(source, front, published, output, schedules), None)
     if json:
         print_json(_to_json(source, front, published))
-    else:
-        _print(source, front, published, is_whole=not is_interrupted())
+    elif print_answer(_lines(source, front, is_whole=not is_interrupted()), detail):
+        _print(source, front, published, detail)
     if is_interrupted():
         return INTERRUPTED
     return HOLDS if front.is_exact else UNDECIDED
@@ -138,17 +133,31 @@ def _draw(
     )
 
 
+def _lines(source: ProblemInput, front: Front, *, is_whole: bool) -> list[str]:
+    """How many trades there are and whether that is proved, and each trade."""
+    problem = source.problem
+    why = "a longer --time-limit may find more" if is_whole else "interrupted"
+    proof = "no other trade exists" if front.is_exact else f"not proved to be all: {why}"
+    told = [f"{counted(len(front.points), 'trade')} of makespan against peak memory; {proof}"]
+    scale = Scale.of(problem.memory_unit, max((p.peak or 0 for p in front.points), default=1))
+    for point in front.points:
+        if point.peak is None or point.makespan is None:
+            continue
+        span = time(point.makespan, problem.unit)
+        least = "proved" if point.proof else f"at least {time(point.best_bound, problem.unit)}"
+        told.append(f"peak {scale.amount(point.peak)}: {span} ({least})")
+    return told
+
+
 def _print(
-    source: ProblemInput, front: Front, published: Sequence[PublishedPoint], *, is_whole: bool
+    source: ProblemInput, front: Front, published: Sequence[PublishedPoint], detail: Detail
 ) -> None:
     unit, memory = source.problem.unit, source.problem.memory_unit
     rows = [
         (f"{p.peak} {memory}", f"{p.makespan} {unit}", str(p.best_bound), _proof(p), p.origin)
         for p in front.points
     ]
-    print_table(f"{source.name}: least makespan at each peak", COLUMNS, rows)
-    why = "a longer --time-limit may find more" if is_whole else "interrupted"
-    say("no other trade exists" if front.is_exact else f"the front is not proved: {why}")
+    print_rows(f"{source.name}: least makespan at each peak", COLUMNS, rows, detail)
     if front.refusal is not None:
         say(f"nothing lies below the first peak: {front.refusal}")
     taken = [p for p in published if p.refusal is None]
@@ -159,7 +168,7 @@ def _print(
             (p.name, f"{p.peak} {memory}", f"{p.makespan} {unit}", p.above(front, cap))
             for p in taken
         ]
-        print_table("the same work in published orders, memory unlimited", columns, cells)
+        print_rows("the same work in published orders, memory unlimited", columns, cells, detail)
     for p in published:
         if p.refusal is not None:
             say(f"{p.name}: {p.refusal}")

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bubbleproof.commands.demand_words import EXPLAINING, why_not
+from bubbleproof.commands.first_lines import print_answer
+from bubbleproof.commands.options.shared_options import Detail
 from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import (
     BROKEN,
@@ -21,11 +23,12 @@ from bubbleproof.commands.output import (
 from bubbleproof.commands.results import ProblemInput, bounded, result_rows, result_to_json
 from bubbleproof.commands.solve import schedule_file
 from bubbleproof.facts import rows
-from bubbleproof.formats import write_schedule
+from bubbleproof.formats import ScheduleFile, write_schedule
 from bubbleproof.formats.inputs import read_schedule_input
+from bubbleproof.report.amounts import time
 from bubbleproof.solvers import SolveOptions, Status
 from bubbleproof.solvers.demands import Demands
-from bubbleproof.solvers.repair_search import SCOPE, repair
+from bubbleproof.solvers.repair_search import SCOPE, Repair, repair
 from bubbleproof.solvers.solving import solve
 
 KEYS = (  # of the JSON object; null where nothing was found
@@ -61,6 +64,7 @@ KEYS = (  # of the JSON object; null where nothing was found
 
 def run_repair(
     schedule: Sequence[str],
+    detail: Detail,
     problem: str | None,
     dialect: str | None,
     time_limit: float,
@@ -75,22 +79,20 @@ def run_repair(
         name=given.name, problem=given.problem, pipeline=given.pipeline, file=None
     )
     if found is None:
-        return _refuse(source, options, json)
+        return _refuse(source, options, detail, json)
     if output is not None:
         with written_together(None, output) as (_, target):
             write_schedule(target, schedule_file(source, found.result))
-        if not json:
-            say(f"wrote {output}")
     if json:
         print_json({**found.to_dict(), **result_to_json(source, found.result)})
-    else:
+    elif print_answer(_lines(given, found, output), detail):
         moves = [(label, value) for label, _, value, _ in rows(found.facts())]
         told = [*moves, *result_rows(source, found.result)]
         print_table(f"{given.name}, repaired", ("quantity", "value"), told)
     return HOLDS if found.is_fewest else UNDECIDED
 
 
-def _refuse(source: ProblemInput, options: SolveOptions, json: bool) -> int:
+def _refuse(source: ProblemInput, options: SolveOptions, detail: Detail, json: bool) -> int:
     """What ``solve`` says of the problem where it has no schedule; else that none was found."""
     plain = solve(source.problem, options.at_most(EXPLAINING))
     is_impossible = plain.status is Status.INFEASIBLE
@@ -102,8 +104,21 @@ def _refuse(source: ProblemInput, options: SolveOptions, json: bool) -> int:
         refused |= {"reason": plain.reason} if is_impossible else {}
         print_json({**dict.fromkeys(KEYS), **refused, "scope": SCOPE, "causes": list(causes)})
     elif is_impossible:
-        told = [*result_rows(source, plain), *(("because", cause) for cause in causes)]
-        print_table(source.name, ("quantity", "value"), told)
+        because = [f"because  {each}" for each in causes or (plain.reason,) if each]
+        if print_answer([f"INFEASIBLE  {source.name} has no valid schedule", *because], detail):
+            told = [*result_rows(source, plain), *(("because", cause) for cause in causes)]
+            print_table(source.name, ("quantity", "value"), told)
     else:
         say(f"no repair of {source.name} was found in {options.time_limit:g} s")
     return BROKEN if is_impossible else UNDECIDED
+
+
+def _lines(given: ScheduleFile, found: Repair, output: str | None) -> list[str]:
+    """How many tasks move and which, and what the schedule is then worth."""
+    told = {label: value for label, _, value, _ in rows(found.facts())}
+    lines = [f"REPAIRED  {given.name}: moved {told['moves']}"]
+    lines += [f"{name:8} {told[name]}" for name in ("moved", "added", "dropped") if name in told]
+    makespan = found.result.makespan
+    if makespan is not None:
+        lines.append(f"time     {time(makespan, given.problem.unit)} ({told['shortest']})")
+    return lines if output is None else [*lines, f"wrote    {output}"]

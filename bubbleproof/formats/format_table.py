@@ -29,6 +29,7 @@ class Holds(Enum):
     PROBLEM = auto()
     PLAN = auto()
     TRACE = auto()
+    LAYOUT = auto()
     PICTURE = auto()
     OTHER = auto()
 
@@ -159,6 +160,16 @@ FORMATS: tuple[Format, ...] = (
         endings=(".json",),
         marks=_json("replay"),
         use="replay its schedule anew",
+    ),
+    Format(
+        name="a Megatron layout",
+        holds=Holds.LAYOUT,
+        endings=(".layout", ".args"),
+        marks=r"\A\s*E[Etm|,()*\d\s]*L\s*\Z|--pipeline-model-parallel-layout\b",
+        reader="bubbleproof.hand_over.megatron_target.read_layout",
+        use="it says where layers lie, not how long they take; bubbleproof measure FILE reads it, "
+        "replay takes it as --layers FILE, and a problem gives the times of its stages "
+        "([durations] forward = [...])",
     ),
     Format(
         name="a trace of a run",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from bubbleproof.costs import known_models
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.files import PLAN_NAME, MissingFile
 from bubbleproof.formats.format_table import (
@@ -65,7 +66,7 @@ def read_problem_input(given: str) -> ProblemFile | ScheduleFile:
         return read_schedule_input([given])
     expected = f"a problem file ending in {endings(Holds.PROBLEM)[0]} (or a schedule in .json)"
     if known is None:
-        raise UnusableInput("", expected, Path(given).suffix or "no ending", given)
+        raise UnusableInput("", expected, _found(given) or Path(given).suffix or "no ending", given)
     raise other_thing(given, known)
 
 
@@ -96,10 +97,32 @@ def require_problem_file(path: str, *, asker: str) -> None:
     if path.endswith(endings(Holds.PROBLEM)):
         return
     known = format_of(path, is_sure=True)
-    hint = "" if known is None else f", {known.name}: {known.use}"
+    use = _found(path) if known is None else f"{known.name}: {known.use.replace('FILE', path)}"
+    hint = f", {use}" if use else ""
     if is_plan(path):
         hint = f", a plan: verify, show and hand-over take it, {asker} the file it was made of"
     raise ValueError(f"{asker} takes a problem file (.toml), got {path!r}{hint}")
+
+
+def _found(path: str) -> str:
+    """What is given in place of a file that is asked for, where it is a folder or a name."""
+    where = Path(path)
+    if where.is_dir():
+        return "a folder: name the file in it"
+    if path.lower() in known_models():
+        table = f'[model] name = "{path.lower()}"'
+        return f"the name of a model: write {table} with [cluster] and [batch] into a file"
+    near = where.with_suffix(endings(Holds.PROBLEM)[0])
+    if not where.suffix and near.is_file():
+        return f"no ending (did you mean {str(near)!r}?)"
+    return ""
+
+
+def require_format(path: str, *names: str) -> None:
+    """Raise ``ValueError`` for a file that says to be of another format than those of the names."""
+    known = format_of(path, is_sure=True)
+    if known is not None and known.marks and known.name not in names:
+        raise other_thing(path, known)
 
 
 def is_schedule_file(word: str) -> bool:

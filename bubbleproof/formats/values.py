@@ -35,7 +35,7 @@ from bubbleproof.formats.validation import Layout, validate
 
 SHORTEST_TICKS = 20
 Given = TypeVar("Given", bound=Layout)
-_TEXT = re.compile(r"([0-9]{1,16}(?:\.[0-9]{1,16})?(?:e[+-]?[0-9]{1,2})?) ?([A-Za-z/]{1,8})")
+_TEXT = re.compile(r"([0-9]{1,16}(?:\.[0-9]{1,16})?(?:e[+-]?[0-9]{1,2})?) ?([A-Za-z/]{1,16})")
 _RATIO = re.compile(r"[0-9]{1,16}/[1-9][0-9]{0,15}")
 
 

@@ -11,7 +11,12 @@ from bubbleproof.formats.files import write_text
 from bubbleproof.formats.plans.plan_json import PlanFile
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.hand_over.handed import HandedSchedule, planned_of
-from bubbleproof.hand_over.targets_list import LOSES, handed_to, page_of_losses, require_target
+from bubbleproof.hand_over.targets_list import (
+    UNSUPPORTED,
+    handed_to,
+    page_of_losses,
+    require_target,
+)
 from bubbleproof.torch_limits import require_torch
 
 
@@ -45,7 +50,7 @@ class HandedOver(FactSource):
             *(Fact(label="file", value=f"{self.folder}/{each}") for each in self.files),
             Fact(key="start", label="start", value=self.start),
             Fact(key="losses", value=[*self.losses]),
-            *(Fact(label="lost", value=loss) for loss in self.losses),
+            *(Fact(label="not written", value=loss) for loss in self.losses),
             Fact(key="checks", value=checks),
             *(
                 Fact(
@@ -88,7 +93,7 @@ def handed_over(
         require_torch("hand-over --check")
     handed = handed_schedule(given)
     made = handed_to(target, handed)
-    files = {**made.files, LOSES: page_of_losses(target, handed, made)}
+    files = {**made.files, UNSUPPORTED: page_of_losses(target, handed, made)}
     with written_together(folder) as (new,):
         for name, text in files.items():
             write_text(new / name, text)

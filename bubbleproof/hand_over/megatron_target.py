@@ -21,7 +21,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from bubbleproof.formats.errors import UnusableInput, about
+from bubbleproof.formats.files import read_text
 from bubbleproof.hand_over.handed import HandedFiles, HandedSchedule, PlannedModel
 from bubbleproof.theory.families import family
 from bubbleproof.theory.model.actions import Kind
@@ -154,7 +157,7 @@ def _of_step(planned: PlannedModel) -> list[str]:
 LETTERS = "EtmL"
 _GROUP = re.compile(r"\(([^()]*)\)\*(\d+)")
 _LETTER = re.compile(r"([EtmL|])\*(\d+)")
-MOST = 1 << 16  # letters of a layout written out
+MOST = 1 << 16  # letters of a layout written out, bytes of its file
 
 
 def layout_of(layers: Sequence[int]) -> str:
@@ -186,3 +189,47 @@ def _written_out(text: str, pattern: re.Pattern[str]) -> str:
             raise ValueError(f"a layout has at most {MOST} letters, got {text[:60]!r}")
         text = text[: found.start()] + piece * count + text[found.end() :]
     return text
+
+
+_OPTION = r"--pipeline-model-parallel-{}[\s=]+[\"']?([^\s\"']+)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MegatronLayout:
+    """A layout as a file has it: the letters of each stage, in the order in which stages run.
+
+    ``num_ranks`` is that of the pipeline, where the file says it.
+    """
+
+    stages: tuple[tuple[str, ...], ...]
+    num_ranks: int | None = None
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        """The decoder layers of each stage."""
+        return tuple(stage.count("t") for stage in self.stages)
+
+
+def read_layout(path: str) -> MegatronLayout:
+    """The layout of a file: its string alone, or among the arguments of a training.
+
+    Raises ``UnusableInput`` for what is none, and for ranks that do not divide its stages.
+    """
+    text = read_text(path, limit=MOST)
+    found = re.search(_OPTION.format("layout"), text)
+    size = re.search(_OPTION.format("size"), text) if found else None
+    with about(path):
+        if found is None and text.lstrip().startswith("-"):
+            expected = "--pipeline-model-parallel-layout among the arguments"
+            raise UnusableInput("", expected, "none")
+        try:
+            stages = layers_of(re.sub(r"\s", "", text) if found is None else found[1])
+        except ValueError as error:
+            raise UnusableInput("", "a Megatron layout", str(error)) from None
+        if size is None:
+            return MegatronLayout(stages=stages)
+        ranks = int(size[1]) if re.fullmatch(r"[1-9][0-9]{0,8}", size[1]) else 0
+        if not ranks or len(stages) % ranks:
+            expected = f"a pipeline size that divides the {len(stages)} stages of the layout"
+            raise UnusableInput("", expected, size[1])
+        return MegatronLayout(stages=stages, num_ranks=ranks)

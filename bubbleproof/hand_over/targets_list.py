@@ -1,4 +1,4 @@
-"""What writes the files of each family of frameworks, and the page of what is lost.
+"""What writes the files of each family of frameworks, and the page of what they lack.
 
 Which frameworks there are, with their versions, is ``target_runtimes``' matter.
 """
@@ -18,7 +18,7 @@ WRITERS: dict[str, TargetWriter] = {  # by family
     "automodel": automodel_files,
     "megatron": megatron_files,
 }
-LOSES = "LOSES.md"
+UNSUPPORTED = "UNSUPPORTED.md"
 
 
 def require_target(name: str) -> None:
@@ -26,7 +26,7 @@ def require_target(name: str) -> None:
     if runtime_named(name, "--to").family not in WRITERS:
         raise ValueError(
             f"--to {name}: it builds its orders itself and reads no file of them; "
-            f"verify --runtime {name} judges a schedule for it"
+            f"verify --runtime {name} checks a schedule for it"
         )
 
 
@@ -37,14 +37,14 @@ def handed_to(target: str, handed: HandedSchedule) -> HandedFiles:
 
 
 def page_of_losses(target: str, handed: HandedSchedule, made: HandedFiles) -> str:
-    """``LOSES.md``: what the target does not do of what was planned, and how it is started."""
+    """``UNSUPPORTED.md``: the features that the target lacks, and how it is started."""
     lines = [
         f"# {handed.name}, handed to {target}",
         "",
         f"Started by `{made.start}`.",
         "",
-        "What it does not do of what was planned:",
+        f"Features that {target} lacks:",
         "",
-        *(f"- {loss}." for loss in made.losses or ("nothing that is known",)),
+        *(f"- {loss}." for loss in made.losses or ("none that is known",)),
     ]
     return "\n".join(lines) + "\n"

@@ -12,11 +12,13 @@
 '4 activations'
 >>> each_time((9, 0), "ms"), each_load((3 << 30, 5), "bytes"), each_load((4, 2), "activation")
 ('9 | 0 ms', '3 | 0 GiB', '4 | 2 activations')
+>>> memory(12509990400), memories([5120, 3174]), short(13.0158)
+('11.7 GiB', '5 and 3.1 KiB', '13')
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -100,6 +102,24 @@ def _digits(value: int, divisor: int) -> str:
     digits = max(0, 4 - len(str(value // divisor)))
     text = f"{value / divisor:,.{digits}f}"
     return text.rstrip("0").rstrip(".") if digits else text
+
+
+def short(value: float) -> str:
+    """A number to three digits, or to a whole number."""
+    return f"{value:.3g}" if abs(value) < 999.5 else f"{value:,.0f}"
+
+
+def memory(value: int) -> str:
+    """Bytes in the binary unit that suits them, to three digits."""
+    return memories([value])
+
+
+def memories(values: Iterable[int]) -> str:
+    """The bytes of several things in one unit, to three digits: ``5 and 3.1 KiB``."""
+    found = [*values]
+    scale = Scale.of("byte", max(found))
+    *most, last = (short(value / scale.divisor) for value in found)
+    return f"{' and '.join(filter(None, [', '.join(most), last]))} {scale.name}"
 
 
 def ratio(value: Fraction) -> str:

@@ -27,10 +27,13 @@ BothValues = tuple[object, object]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedSchedules(FactSource):
     """Two schedules by name: ``measures`` and idle ticks by ``causes`` of both, None where there
-    are none, the rules that each breaks, and the actions that differ.
+    are none, the rules that each breaks, and the actions that differ. ``units`` and
+    ``memory_units`` are what each is measured in.
     """
 
     names: tuple[str, str]
+    units: tuple[str, str]
+    memory_units: tuple[str, str]
     measures: Mapping[str, BothValues]
     causes: Mapping[str, BothValues]
     broken: tuple[tuple[str, ...], tuple[str, ...]]
@@ -81,6 +84,8 @@ def compared_schedules(a: ScheduleFile, b: ScheduleFile) -> ComparedSchedules:
     broken = [tuple(rule.name.lower() for rule in verdict.broken) for verdict in verdicts]
     return ComparedSchedules(
         names=(a.name, b.name),
+        units=(a.problem.unit, b.problem.unit),
+        memory_units=(a.problem.memory_unit, b.problem.memory_unit),
         measures=_measures(verdicts),
         causes=_causes((a, b), verdicts),
         broken=(broken[0], broken[1]),
@@ -116,10 +121,6 @@ def _sides(pairs: Mapping[str, BothValues]) -> dict[str, object]:
 
 def _side(a: object, b: object) -> dict[str, object]:
     return {"a": a, "b": b}
-
-
-def _compared(name: str, a: object, b: object) -> Fact:
-    return Fact(label=name, value=(a, b), wanted=_text(a), told=_text(b), verdict=_change(a, b))
 
 
 def _text(value: object) -> str:

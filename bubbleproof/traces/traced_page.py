@@ -119,12 +119,12 @@ def _told_causes(report: TraceReport) -> list[TimeSpent]:
     return [cause for cause in TimeSpent if any(report.spent(rank)[cause] for rank in ranks)]
 
 
-def waited_rows(report: TraceReport) -> list[Row]:
-    """The sources of waiting, the largest first."""
+def waited_rows(report: TraceReport, most: int | None = MOST_ROWS) -> list[Row]:
+    """The sources of waiting, the largest first; all of them for None."""
     waited = sum(report.roots.values())
     return [
         (str(rank), _marked(report, what), f"{ns / 1e6:.2f}", f"{ns / waited:.1%}")
-        for (rank, what), ns in report.roots.most_common(MOST_ROWS)
+        for (rank, what), ns in report.roots.most_common(most)
     ]
 
 

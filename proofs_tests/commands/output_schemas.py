@@ -42,7 +42,11 @@ NULLABLE = {
         "makespan", "work", "idle_ratio", "idle_over_work", "idle_ticks", "rank_spans", "span_idle",
         "peak_activations", "peak_fraction", "action", "of_action", "of_rank", "link", "bound",
     },
+    "measure-layout": {"rank", "ranks", "chunk", "chunks"},
     "diff": {"a", "b"},
+    "families": {"idle_ratio", "peak_activations", "example"},
+    "models": {"published"},
+    "frameworks": {"reads_torch", "costs"},
     "verify": {"at", "measured"},
     "verify-many": {"at", "measured", "name"},
     **dict.fromkeys(_SEARCHES, _OF_SEARCHES),
@@ -65,6 +69,8 @@ def shape_of(words: Sequence[str], value: Json) -> str:
     name = words[0]
     if name == "verify" and "schedules" in value:
         return "verify-many"
+    if name == "measure" and "stages" in value:
+        return "measure-layout"
     if name == "run" and value.get("objective") == "iteration":
         return "run-deployments"
     if name == "claims" and "engine" in value:

@@ -59,8 +59,11 @@ def test_engines_agree_and_are_timed(command: Run, tmp_path: Path) -> None:
 
 
 def test_people_read_ratios(command: Run, tmp_path: Path) -> None:
-    answer = command("bench", written(tmp_path, PROBLEM), "--engine", "auto", "--engine", "sat")
+    answer = command(
+        "bench", written(tmp_path, PROBLEM), "--engine", "auto", "--engine", "sat", "-v"
+    )
     assert answer.status == 0, answer.err
+    assert answer.out.startswith("1 of 1 problem decided\n")
     assert "by auto" in answer.out
     assert "1.0" in answer.out
     assert "late: sat" in answer.err

@@ -31,19 +31,26 @@ GIVEN: dict[str, tuple[tuple[str, ...], str]] = {
     "plan": (("plan.toml",), "optimal over these choices"),
     "bench": ((), "cpsat"),
     "verify": (SMALL, "rank-stream"),
-    "costs": (("gpt2",), "124,439,808"),  # the published number of its weights
+    "costs": (("gpt2",), "gpt2 has 124 M parameters"),  # the published number of its weights
     "calibrate": (("rows.csv", "-o", "x.toml"), "12 rows"),
-    "estimate": (("rows.csv", "--hardware", "b200"), "66.51 GiB"),  # measured: 66.55
+    "estimate": (("rows.csv", "--hardware", "b200"), "847 ms  66.5 GiB"),  # measured: 66.55
     "measure": (SMALL, "9 ticks"),
-    "diff": (("1f1b p=2 m=2", "1f1b p=2 m=2"), "The same 8 actions"),  # F and B: 2 p m
+    "diff": (
+        ("1f1b p=2 m=2", "1f1b p=2 m=2"),
+        "SAME  1f1b p=2 m=2 and 1f1b p=2 m=2: 8 actions",
+    ),  # F and B: 2 p m
     "replay": (SMALL, "gradients"),
     "profile": (("-o", "x.toml", "--ranks", "1", "--microbatches", "1"), "x.toml"),
     "hang": (("dumps",), "no rank waits for another"),
-    "trace": (("traces",), "2 ranks, 2 stages, 2 microbatches; 1 steps"),
+    "trace": (("traces",), "no stage is slow: "),
     "show": (SMALL, "rank 1  .  F0 B0"),
     "serve": ((), "http://127.0.0.1:"),
     "convert": ((*SMALL, "x.json"), ""),
-    "hand-over": ((*SMALL, "--to", "torch", "-o", "out"), "LOSES.md"),
+    "families": ((), "zb-h1"),
+    "cards": ((), "H100-SXM5-80GB"),
+    "models": ((), "llama-3-70b"),
+    "frameworks": ((), "megatron-core"),
+    "hand-over": ((*SMALL, "--to", "torch", "-o", "out"), "UNSUPPORTED.md"),
 }
 
 

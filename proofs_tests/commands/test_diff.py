@@ -31,13 +31,25 @@ def test_the_same_schedule_is_status_0(command: Run, tmp_path: Path) -> None:
     bp.write(tmp_path / "s.json", bp.family("1f1b")(p=2, m=3))
     answer = command("diff", "1f1b p=2 m=3", str(tmp_path / "s.json"))
     assert answer.status == 0
-    assert "The same 12 actions in the same order at the same ticks." in answer.out
+    assert ": 12 actions in the same order at the same ticks\n" in answer.out
+    assert answer.out.startswith("SAME  1f1b p=2 m=3 and ")
 
 
 def test_people_read_what_changed(command: Run) -> None:
-    told = command("diff", "1f1b p=2 m=4", "zb-h1 p=2 m=4").out
+    told = command("diff", "1f1b p=2 m=4", "zb-h1 p=2 m=4", "-v").out
     assert "only in zb-h1 p=2 m=4: 0I0" in told
     assert "every rule holds" in told
+
+
+def test_the_first_line_says_which_is_shorter(command: Run) -> None:
+    # 1F1B: (8 + 3) * 3 ticks; ZB-H1: 8 * 3 and p - 1 = 3 of its bubble.
+    answer = command("diff", "1f1b p=4 m=8", "zb-h1 p=4 m=8")
+    first, *more = answer.out.splitlines()
+    assert first == "zb-h1 p=4 m=8 takes 27 ticks, 18.2 % less than 33 ticks of 1f1b p=4 m=8"
+    assert len(more) < 10
+    assert command("diff", "1f1b p=4 m=8", "zb-h1 p=4 m=8", "-q").out.splitlines() == [first]
+    other = command("diff", "zb-h1 p=4 m=8", "1f1b p=4 m=8").out
+    assert other.startswith("1f1b p=4 m=8 takes 33 ticks, 22.2 % more than 27 ticks of zb-h1")
 
 
 def test_a_broken_schedule_is_told_apart(command: Run, tmp_path: Path) -> None:

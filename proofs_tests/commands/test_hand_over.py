@@ -60,7 +60,7 @@ def test_a_plan_is_handed_to_each_target(plan: str, tmp_path: Path, command: Run
         assert answer.status == 0
         assert set(told["files"]) == {path.name for path in out.iterdir()}
         assert (out / TABLE).read_text() == table
-        assert all(loss in (out / "LOSES.md").read_text() for loss in told["losses"])
+        assert all(loss in (out / "UNSUPPORTED.md").read_text() for loss in told["losses"])
     stages = json.loads((tmp_path / "torch" / STAGES).read_text())
     layers = [sum(name.startswith("layers.") for name in part) for part in stages["modules"]]
     assert layers == winner["layers"]

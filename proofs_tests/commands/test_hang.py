@@ -15,8 +15,17 @@ DUMPS, TABLE = ROOT / "examples" / "hang", ROOT / "examples" / "just-in-time.csv
 def test_a_hang_ends_with_1_and_names_the_rule(command: Run) -> None:
     answer = command("hang", DUMPS, "--schedule", TABLE)
     assert answer.status == 1
-    assert answer.out.startswith("ranks 0 and 1 wait for each other: 0SEND_F1 on rank 0 waits for")
+    first, second, *_ = lines = answer.out.splitlines()
+    assert first == "DEADLOCK  ranks 0 and 1 wait for each other"
+    assert second.startswith("0SEND_F1 on rank 0 waits for")
+    assert len(lines) <= 10
     assert "rule 6 refuses just-in-time under pair-stream: deadlock" in answer.out
+
+
+def test_the_first_line_alone_or_where_to_look(command: Run) -> None:
+    words = ["hang", DUMPS, "--schedule", TABLE]
+    assert command(*words, "-q").out == "DEADLOCK  ranks 0 and 1 wait for each other\n"
+    assert "where to look" in command(*words, "-v").out
 
 
 def test_json_tells_the_cells(command: Run) -> None:

@@ -61,6 +61,12 @@ ELSEWHERE = """
 refused | {0} | --scheduler tcp://127.0.0.1:1
 refused | {0} | --cluster tcp://127.0.0.1:1
 """
+DETAIL = """
+changes | {0} | -q
+changes | {0} | -v
+changes | {0} | --all
+refused | {0} -q | -v
+"""
 CASES = {
     "run": LIMITS.format("run small.toml") + """
 refused | run small.toml | --backend nothing
@@ -86,14 +92,14 @@ changes | solve small.toml | --verbose
 refused | solve small.toml --json | --verbose
 changes | solve small.toml | --json
 """,
-    "repair": """
+    "repair": DETAIL.format("repair a.json") + """
 changes | repair a.json | --problem tight.toml
 refused | repair a.json | --dialect new
 refused | repair a.json | --time-limit 0
 changes | repair a.json | -o r.json
 changes | repair a.json | --json
 """,
-    "pareto": ELSEWHERE.format("pareto small.toml") + """
+    "pareto": ELSEWHERE.format("pareto small.toml") + DETAIL.format("pareto small.toml") + """
 refused | pareto small.toml | --time-limit 0
 refused | pareto small.toml | --workers 0
 refused | pareto small.toml | -o front.txt
@@ -109,13 +115,13 @@ refused | plan plan.toml | --yours tensor=2
 changes | plan plan.toml | -o there
 changes | plan plan.toml | --json
 """,
-    "hand-over": """
+    "hand-over": DETAIL.format("hand-over a.json --to torch-2.13 -o there") + """
 changes | hand-over a.json -o there | --to torch-2.13
 changes | hand-over a.json --to torch-2.13 | -o there
 changes | hand-over a.json --to torch-2.13 -o there | --check
 changes | hand-over a.json --to torch-2.13 -o there | --json
 """,
-    "bench": """
+    "bench": DETAIL.format("bench small.toml --engine cpsat") + """
 changes | bench small.toml | --engine cpsat
 refused | bench small.toml | --time-limit 0
 refused | bench small.toml | --threads 0
@@ -164,24 +170,24 @@ changes | measure 1f1b p=2 m=3 | --verbose
 refused | measure 1f1b p=2 m=3 --json | --verbose
 changes | measure 1f1b p=2 m=3 | --json
 """,
-    "diff": """
+    "diff": DETAIL.format("diff a.json s.json") + """
 refused | diff a.json s.json | --dialect new
 changes | diff a.json s.json | --json
 """,
-    "costs": """
+    "costs": DETAIL.format("costs llama-2-13b") + """
 refused | costs llama-2-13b | -o costs.toml
 changes | costs llama-2-13b | --json
 """,
-    "calibrate": """
+    "calibrate": DETAIL.format("calibrate rows.csv -o hardware.toml") + """
 changes | calibrate rows.csv | -o hardware.toml
 refused | calibrate rows.csv -o hardware.toml | --card nothing
 changes | calibrate rows.csv -o hardware.toml | --json
 """,
-    "estimate": """
+    "estimate": DETAIL.replace("{0}", "estimate {examples}/iterations.csv --hardware h100") + """
 changes | estimate {examples}/iterations.csv | --hardware h100
 changes | estimate {examples}/iterations.csv --hardware h100 | --json
 """,
-    "replay": MODEL.format("replay a.json") + """
+    "replay": MODEL.format("replay a.json") + DETAIL.format("replay a.json") + """
 refused | replay a.json | --backend nothing
 refused | replay a.json --backend torch-runtime | --device cuda
 refused | replay a.json --backend gloo | --seed 3
@@ -203,6 +209,7 @@ refused | replay a.json | --comm nothing
 refused | replay a.json | --timeout 30
 refused | replay a.json | --torchrun
 refused | replay a.json | -o x.txt
+changes | replay a.json | --explain
 changes | replay a.json | --json
 """,
     "profile": MODEL.format("profile -o p.toml --ranks 2 --microbatches 2") + """
@@ -220,11 +227,11 @@ refused | profile -o p.toml --ranks 2 --microbatches 2 | --repeats 0
 refused | profile -o p.toml --ranks 2 --microbatches 2 | --tick nothing
 changes | profile -o p.toml --ranks 1 --microbatches 1 --repeats 1 --warmup 1 | --json
 """,
-    "hang": """
+    "hang": DETAIL.replace("{0}", "hang {examples}/hang") + """
 changes | hang {examples}/hang | --schedule a.json
 changes | hang {examples}/hang | --json
 """,
-    "trace": """
+    "trace": DETAIL.replace("{0}", "trace {examples}/trace") + """
 changes | trace {examples}/trace | --schedule a.json
 refused | trace {examples}/trace | --names small.toml
 changes | trace {examples}/trace | -o there
@@ -251,6 +258,10 @@ refused | convert a.json b.json --communication | --torch 2.13
 changes | convert a.csv b.json | --problem tight.toml
 refused | convert a.json b.csv | --dialect new
 """,
+    "families": DETAIL.format("families") + "changes | families | --json",
+    "cards": DETAIL.format("cards") + "changes | cards | --json\nrefused | cards h100 | --all",
+    "models": DETAIL.format("models") + "changes | models | --json",
+    "frameworks": DETAIL.format("frameworks") + "changes | frameworks | --json",
 }  # fmt: skip
 
 

@@ -19,7 +19,13 @@ from bubbleproof.cli import app
 from bubbleproof.commands import solve
 from bubbleproof.commands.measuring import measure
 from bubbleproof.commands.options.option_groups import HeadedCommand, OptionGroup, runs
-from bubbleproof.commands.options.shared_options import DemandOptions, SearchOptions, SolveOutput
+from bubbleproof.commands.options.shared_options import (
+    DemandOptions,
+    Detail,
+    SearchOptions,
+    SolveOutput,
+    seconds_given,
+)
 from bubbleproof.commands.replaying import profile, replay
 from bubbleproof.commands.replaying.replay_options import (
     CommunicationOptions,
@@ -197,7 +203,7 @@ def test_help_stands_under_headings(command: Run) -> None:
         "-h,",
     ]
     assert shown["Communication"] == ["--comm", "--timeout", "--torchrun"]
-    assert shown["Output"] == ["-o", "--json"]
+    assert shown["Output"] == ["-o,", "--explain", "--json", "-q,", "-v,", "--all"]
     assert shown["Model"] == [word for word in MODEL if str(word).startswith("--")]
     assert sections(command("profile", "--help").out)["Model"] == shown["Model"]
 
@@ -242,7 +248,7 @@ def test_every_option_of_replay_arrives(command: Run, monkeypatch: pytest.Monkey
         "--loss-scale", 8, "--data-parallel", 4,
         "--zero", "2,norm=1",
         "--comm", "rendezvous", "--timeout", 9, "--torchrun",
-        "-o", "a.html", "-o", "b.json", "--json",
+        "-o", "a.html", "-o", "b.json", "--explain", "--json", "--verbose", "--all",
     ).status == 0  # fmt: skip
     plain = ReplayRequest(schedule=["1f1b", "p=2"])
     full = ReplayRequest(
@@ -269,7 +275,8 @@ def test_every_option_of_replay_arrives(command: Run, monkeypatch: pytest.Monkey
             zero="2,norm=1",
         ),
         communication=CommunicationOptions(comm="rendezvous", timeout=9.0, torchrun=True),
-        output=ReplayOutput(output=["a.html", "b.json"], json=True),
+        output=ReplayOutput(output=["a.html", "b.json"], explain=True, json=True),
+        detail=Detail(verbose=True, all=True),
     )
     assert seen == [plain, full]
     assert full.model.spec() == SPEC
@@ -361,3 +368,39 @@ def test_every_option_of_solve_arrives(command: Run, monkeypatch: pytest.MonkeyP
 
 def test_the_models_defaults_are_those_of_the_spec() -> None:
     assert ModelOptions().spec() == ModelSpec()
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds"),
+    [("10", 10), ("1.5", 1.5), ("10s", 10), ("2min", 120), ("500ms", 0.5), ("1 h", 3600), (7.0, 7)],
+)
+def test_a_time_has_a_unit_or_counts_seconds(given: str | float, seconds: float) -> None:
+    assert seconds_given(given) == seconds
+
+
+@pytest.mark.parametrize("given", ["3 fortnights", "10 m", "soon", "", "-5s", "1,5"])
+@pytest.mark.parametrize("option", ["--time-limit", "--timeout"])
+def test_another_time_is_refused_with_the_units(command: Run, option: str, given: str) -> None:
+    words = ["solve"] if option == "--time-limit" else ["replay"]
+    answer = command(*words, "1f1b p=2 m=3", option, given)
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err.startswith(f"bubbleproof: Invalid value for '{option}': expected a time")
+    if re.fullmatch(r"\d+ \w+", given):
+        assert "in one of ns, us, ms, s, min, h" in answer.err
+
+
+def test_every_output_has_a_long_name() -> None:
+    """Whatever ``-o`` names is ``--output`` too."""
+    for info in app.registered_commands:
+        assert info.callback is not None
+        for each in options_of(info.callback):
+            names = (each.default, *(each.param_decls or ()))  # type: ignore[attr-defined]  # of typer
+            assert ("-o" in names) == ("--output" in names)
+
+
+def test_little_and_much_are_not_asked_at_once() -> None:
+    assert Detail(verbose=True).has_tables
+    assert not Detail(quiet=True).has_tables
+    for more in ({"verbose": True}, {"all": True}):
+        with pytest.raises(ValueError, match="-q prints the first line alone"):
+            Detail(quiet=True, **more)

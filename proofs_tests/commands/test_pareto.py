@@ -52,8 +52,12 @@ def test_the_front_with_its_schedules_and_picture(command: Run, tmp_path: Path) 
 def test_people_read_what_proves_each_point(command: Run, tmp_path: Path) -> None:
     answer = command("pareto", problem(tmp_path), "--workers", "1")
     assert answer.status == 0
-    assert "certificate checked" in answer.out
-    assert "no other trade exists" in answer.err
+    first, *points = answer.out.splitlines()
+    assert first.endswith("of makespan against peak memory; no other trade exists")
+    assert first.startswith(f"{len(points)} trade")
+    assert all(line.endswith("(proved)") for line in points)
+    table = command("pareto", problem(tmp_path), "--workers", "1", "-v")
+    assert "certificate checked" in table.out
 
 
 def test_unusable_options_are_refused_in_one_line(command: Run, tmp_path: Path) -> None:

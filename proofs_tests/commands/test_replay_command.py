@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -44,9 +45,26 @@ def test_replay_tells_what_was_computed(command: Run, tmp_path: Path) -> None:
     assert found.work.not_counted == told["not_counted_work"] != []
 
 
+def test_replay_says_first_whether_it_passes(command: Run) -> None:
+    """Ten lines at most, each of what was compared; what nothing compared where it is asked for."""
+    words = ["replay", "1f1b", "p=2", "m=4"]
+    first, numbers, peaks = command(*words).out.splitlines()
+    assert first == "PASS  gradients bit-identical to the reference (2 ranks, float64)"
+    assert re.fullmatch(
+        r"losses identical · error to plain backward \S+ · 32 actions: FLOPs as predicted", numbers
+    )
+    assert re.match(r"peak activation memory \S+ and \S+ KiB, as predicted ", peaks)
+    assert command(*words, "-q").out.splitlines() == [first]
+    assert "peak" not in command(*words, "--no-count-bytes").out.replace("(-v", "")
+    explained = command(*words, "--explain").out
+    assert "Not counted among live bytes:" in explained
+    assert "Not checked:" in explained
+
+
 def test_replay_without_counting_work_says_so(command: Run, tmp_path: Path) -> None:
     words = ["replay", "1f1b", "p=2", "m=3", "--no-count-work"]
-    answer = command(*words, "-o", tmp_path / "x.json")
+    assert "FLOPs" not in command(*words).out
+    answer = command(*words, "-v", "--explain", "-o", tmp_path / "x.json")
     assert answer.status == 0
     assert "work at each action" in answer.out
     assert "not asked" in answer.out
@@ -126,8 +144,9 @@ def test_replay_writes_no_other_file(command: Run, tmp_path: Path) -> None:
 
 def test_replay_on_processes(command: Run) -> None:
     words = "replay 1f1b p=2 m=3 --backend gloo --dtype float32"
-    answer = command(*words.split())
+    answer = command(*words.split(), "-v")
     assert answer.status == 0
+    assert answer.out.startswith("PASS  gradients bit-identical to the reference (2 ranks, float32")
     assert "gradients (gloo, 2 ranks, mlp float32)" in answer.out
 
 
@@ -147,9 +166,9 @@ def test_replay_of_a_llama_with_uneven_stages(command: Run) -> None:
 
 def test_replay_takes_optimizer_steps(command: Run) -> None:
     words = ["zb-h1", "p=2", "m=2", "--optimizer", "adam", "--steps", "2"]
-    answer = command("replay", *words)
+    answer = command("replay", *words, "-v")
     assert answer.status == 0
-    assert "weights after 2 steps of adam, stage by stage" in answer.out
+    assert "\nweights after 2 steps of adam, stage by stage: bit-identical" in answer.out
     assert "model state per rank: weights, gradients," in answer.out
     found = json.loads(command("replay", *words, "--barrier", "--json").out)
     assert (found["steps"], found["optimizer"], found["has_barrier"]) == (2, "adam", True)
@@ -196,8 +215,9 @@ def test_replay_runs_what_is_not_verified_where_it_is_told_to_and_says_so(
     assert (answer.status, found["ok"], found["unsafe"]) == (1, False, True)
     assert found["broken_rules"] == ["complete", "dataflow"]
     assert "left over: 0I1 without W" in found["stopped"]
-    shown = command("replay", path, "--unsafe")
+    shown = command("replay", path, "--unsafe", "-v")
     assert shown.status == 1
+    assert shown.out.startswith("FAIL  not verified, complete: ")
     assert "UNSAFE: run without being verified" in shown.out
     assert "UNSAFE: dataflow" in shown.out
     assert "UNSAFE: running what is not verified; broken: complete, dataflow" in shown.err

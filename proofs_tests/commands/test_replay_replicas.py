@@ -24,7 +24,7 @@ def test_replicas_replay_with_levels_by_name(command: Run) -> None:
     assert (report["data_parallel"], report["zero"]) == (2, "3,norm=1")
     assert report["ok"]
     assert len(report["measured_state_bytes"]) == 4
-    table = command(*words)
+    table = command(*words, "-v")
     assert "2 replicas of 2" in table.out
     assert "bytes of sharded and whole model state" in table.out
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import bubbleproof as bp
 from proofs_tests.commands.conftest import Run
 
 TABLE = tomllib.loads(Path(__file__).with_name("wrong_inputs.toml").read_text("utf-8"))
@@ -60,7 +61,7 @@ def require_line(error: str, says: str) -> None:
 
 
 def test_the_table_is_large() -> None:
-    assert len(TABLE["commands"]) + len(TABLE["files"]) >= 80
+    assert len(TABLE["commands"]) + len(TABLE["files"]) >= 140
 
 
 @pytest.mark.parametrize("row", TABLE["commands"], ids=lambda row: row["words"])
@@ -115,3 +116,28 @@ def test_a_schedules_file_is_measured_like_a_family(command: Run) -> None:
     assert own.pop("schedule") == "1f1b p=2 m=2"
     assert (own.pop("family"), own.pop("params")) == (None, {})
     assert own == {key: published[key] for key in own}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ("Pipeline(ranks=4)", "no field 'ranks'; the nearest are num_ranks"),
+        ("Pipeline(num_ranks='4', num_microbatches=8)", "num_ranks must be a whole number"),
+        ("solve(4)", "solve: expected a Pipeline, a Problem or the path of a problem file"),
+        ("solve('p.toml', timelimit=3)", "(did you mean 'time_limit'?)"),
+        ("family('1f1v')", "no family '1f1v' (did you mean '1f1b'?)"),
+        ("family('1f1b')(p=4)", "parameter m is missing; for example p=4 m=8"),
+        ("family('1f1b')(ranks=4, m=8)", "write p=4"),
+        ("check('nothing')", "check: expected a schedule (.json)"),
+        ("measure(None)", "measure: expected a problem and a schedule"),
+        ("plan('nothing.toml')", "nothing.toml: expected a file, found no such file"),
+        ("read('nothing')", "read: a file ends in .json, .csv or .toml, got 'nothing'"),
+        ("Solve", "bubbleproof has no 'Solve' (did you mean 'solve'?)"),
+    ],
+)
+def test_a_mistake_in_python_is_told_without_internals(wrong: str, says: str) -> None:
+    with pytest.raises((ValueError, TypeError, AttributeError)) as caught:
+        eval(f"bp.{wrong}", {"bp": bp})
+    said = str(caught.value)
+    assert says in said
+    assert "__" not in said

@@ -19,6 +19,7 @@ TICKS = ("tF", "tB", "tI", "tW")
 LONGEST_NUMBER, LONGEST_SEQUENCE_NUMBER = 15, 9  # digits
 NAMES = (*COUNTS, *SHARES, *SEQUENCES, *TICKS)
 LONG_NAMES = {"forward": "tF", "backward": "tB", "input": "tI", "weight": "tW"}
+LONG_NAMES |= {"pp": "p", "vpp": "v", "mb": "m"}
 LONG_NAMES |= {"ranks": "p", "microbatches": "m", "chunks": "v", "slices": "s"}
 
 
@@ -102,7 +103,8 @@ def parse_parameters(tokens: Iterable[str]) -> FamilyParameters:
         key, equals, value = token.partition("=")
         if not equals or key not in NAMES:
             known = f"key=value with a key of {' '.join(NAMES)}"
-            raise ValueError(f"expected {known}, got {token!r}{_meant(key, value or '...')}")
+            meant = _meant(key, value or "...") or _spelt(token)
+            raise ValueError(f"expected {known}, got {token!r}{meant}")
         if key in given:
             raise ValueError(f"parameter {key} is given twice")
         given[key] = _value(key, value)
@@ -113,6 +115,13 @@ def _meant(word: str, value: object) -> str:
     """How to write what a word of another place (a pipeline's, a problem file's) names here."""
     short = LONG_NAMES.get(word.removeprefix("num_"))
     return f"; write {short}={value}" if short else ""
+
+
+def _spelt(token: str) -> str:
+    """How parameters are spelt, where a word is half of one."""
+    if token in NAMES or token == "=":
+        return "; write it in one word, such as p=4"
+    return "; numbers have names: p=4 m=8" if token.isdigit() else ""
 
 
 def make_parameters(given: Mapping[str, int | tuple[int, ...]]) -> FamilyParameters:

@@ -28,6 +28,7 @@ from bubbleproof.commands.verdicts import state_of
 from bubbleproof.facts import Fact, FactCells
 from bubbleproof.faults import FaultError
 from bubbleproof.formats import ScheduleFile
+from bubbleproof.formats.format_table import Holds, format_of
 from bubbleproof.formats.inputs import is_schedule_file, read_schedule_input
 from bubbleproof.report.amounts import each_load, each_time, percent, time
 from bubbleproof.theory import families
@@ -106,6 +107,12 @@ def run_measure(
 ) -> int:
     """Print the measures of one schedule, measured by the checker's own code."""
     require_meaning("--verbose", WITH_JSON, is_given=json and verbose)
+    known = None if family in families.families() else format_of(family)
+    if known is not None and known.holds is Holds.LAYOUT and not parameters:
+        from bubbleproof.commands.measuring.megatron_layout import measure_layout
+
+        require_meaning("--why", known.name, is_given=why)
+        return measure_layout(family, json=json)
     found = _measured(family, parameters or (), why)
     print_answer(found, json=json, verbose=verbose)
     if why and not json:

@@ -16,21 +16,20 @@ which spans they lie: ``in_recv``, ``in_send``, ``is_decided``), ``clock_uncerta
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from fractions import Fraction
 
+from bubbleproof.commands.first_lines import print_answer, print_rows
+from bubbleproof.commands.options.shared_options import Detail
 from bubbleproof.commands.options.targets import written_together
-from bubbleproof.commands.output import (
-    BROKEN,
-    HOLDS,
-    print_json,
-    print_list,
-    print_table,
-    print_text,
-    say,
-)
-from bubbleproof.formats.inputs import read_schedule_input
+from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_list, print_text, say
+from bubbleproof.formats.inputs import read_schedule_input, require_format
+from bubbleproof.report.amounts import percent, time
+from bubbleproof.traces.expected_order import trace_files
 from bubbleproof.traces.run_report import traced_run
 from bubbleproof.traces.traced_page import (
+    MOST_ROWS,
     SPENT,
     WAITED,
     WAITED_COLUMNS,
@@ -39,12 +38,22 @@ from bubbleproof.traces.traced_page import (
     waited_rows,
 )
 from bubbleproof.traces.traced_report import TraceReport
+from bubbleproof.traces.traced_waits import TimeSpent
+
+MOST_SOURCES = 3  # of waiting and of idle time, in the answer
 
 
 def run_trace(
-    files: Sequence[str], schedule: str | None, names: str | None, output: str | None, json: bool
+    files: Sequence[str],
+    detail: Detail,
+    schedule: str | None,
+    names: str | None,
+    output: str | None,
+    json: bool,
 ) -> int:
     """Print what the traces tell, and write it."""
+    for path in trace_files(files):
+        require_format(path, "a trace of a run")
     given = None if schedule is None else read_schedule_input([schedule])
     found = traced_run(files, given, names, say)
     if output is not None:
@@ -52,43 +61,69 @@ def run_trace(
             found.write(folder)
     if json:
         print_json(found.to_dict())
-    else:
-        _tell(found.report, found.other_order)
+    elif print_answer(_lines(found.report, found.other_order), detail):
+        _tell(found.report, detail)
     return HOLDS if found.ok else BROKEN
 
 
-def _tell(report: TraceReport, other: Sequence[str]) -> None:
+def _lines(report: TraceReport, other: Sequence[str]) -> list[str]:
+    """What is slow or ran otherwise, where the time went, what was waited for."""
     job, step = report.times.job, report.times.median_step()
-    low, high = min(report.lengths) / 1e6, max(report.lengths) / 1e6
-    print_text(
-        f"{job.num_ranks} ranks, {job.pipeline.num_stages} stages, "
-        f"{job.pipeline.num_microbatches} microbatches; {len(report.lengths)} steps of "
-        f"{low:.1f} to {high:.1f} ms, the median one {step.length / 1e6:.1f} ms"
+    told = [f"another order ran: {each}" for each in other] + [*map(str, report.stragglers)]
+    told += [f"the answer is partial: {each}" for each in job.left_out]
+    if not (other or report.stragglers):
+        told.insert(0, f"no stage is slow: {_ms(step.length)} a step")
+    sizes = f"{job.pipeline.num_stages} stages, {job.pipeline.num_microbatches} microbatches"
+    told.append(
+        f"step     {_ms(step.length)}, the median of {len(report.lengths)} steps of "
+        f"{_ms(min(report.lengths))} to {_ms(max(report.lengths))} · {job.num_ranks} ranks, {sizes}"
     )
-    print_table(SPENT, *spent_rows(report))
+    told.append(
+        f"idle     {percent(report.measured.idle_ratio)} of the ranks' time: {_idle(report)}"
+    )
+    if sources := waited_rows(report):
+        whence = (f"{share} {did} on rank {rank}" for rank, did, _, share in sources[:MOST_SOURCES])
+        told.append(f"waited   {', '.join(whence)}")
+    if report.predicted is not None:
+        told.append(
+            f"at best  {_ms(report.predicted)} for this order with usual times and messages of "
+            f"{_ms(_latency(report))}"
+        )
+    clocks = f"clocks known to {_ms(report.times.clocks.uncertainty)}"
+    return [*told, *(f"perhaps  {each} ({clocks})" for each in report.perhaps)]
+
+
+def _idle(report: TraceReport) -> str:
+    """The causes of what is no work, the largest first, as shares of the ranks' time."""
+    spent = sum((report.spent(rank) for rank in range(report.times.job.num_ranks)), Counter())
+    whole = spent.total()
+    causes = [(each, ns) for each, ns in spent.most_common() if each is not TimeSpent.WORK]
+    return ", ".join(
+        f"{each.value} {percent(Fraction(ns, whole))}" for each, ns in causes[:MOST_SOURCES]
+    )
+
+
+def _tell(report: TraceReport, detail: Detail) -> None:
+    """The tables, and how they are to be read."""
+    columns, rows = spent_rows(report)
+    print_rows(SPENT, columns, rows, detail)
     print_list("causes", meanings(report))
+    print_rows(
+        WAITED, WAITED_COLUMNS, waited_rows(report, None if detail.all else MOST_ROWS), detail
+    )
     measured = report.measured
     print_text(
-        f"bubble: {float(measured.idle_ratio):.1%} of the ranks' time is not work; idle over work "
-        f"{float(measured.idle_over_work):.2f}; longest idle within a rank's span "
-        f"{measured.span_idle / 1e6:.1f} ms"
+        f"idle over work {float(measured.idle_over_work):.2f}; longest idle within a rank's span "
+        f"{_ms(measured.span_idle)}; waits lie {report.times.model}"
     )
-    print_table(WAITED, WAITED_COLUMNS, waited_rows(report))
-    if report.predicted is not None:
-        print_text(
-            f"with usual times, messages of {_latency(report)} and nothing else the order takes "
-            f"{report.predicted / 1e6:.1f} ms; the median step took "
-            f"{step.length / report.predicted:.2f} times that"
-        )
-    print_text(f"waits lie {report.times.model}")
-    print_list("stragglers", [*map(str, report.stragglers)] or ["none"])
-    clocks = f"clocks that are known to {report.times.clocks.uncertainty / 1e6:.3f} ms"
-    print_list(f"slow or not, which {clocks} leave open", [*map(str, report.perhaps)])
-    print_list("another order ran", other)
-    print_list("the answer is partial", job.left_out)
 
 
-def _latency(report: TraceReport) -> str:
+def _ms(nanoseconds: int) -> str:
+    """A time to three digits or so, as people read it."""
+    return time(nanoseconds, "ns")
+
+
+def _latency(report: TraceReport) -> int:
     links = (report.content or {}).get("links")
     ticks = links["latency"] if isinstance(links, dict) else 0
-    return f"{ticks * report.tick.nanoseconds / 1e6:.2f} ms"
+    return int(ticks) * report.tick.nanoseconds

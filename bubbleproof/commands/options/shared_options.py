@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Annotated, ClassVar
 
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
+from typer.models import ParameterInfo
 
 from bubbleproof.commands.options.option_groups import OptionGroup
 from bubbleproof.commands.options.targets import Ends, Target
@@ -21,6 +22,29 @@ def complete_family(incomplete: str) -> list[str]:
     from bubbleproof.theory.families import families
 
     return [name for name in families() if name.startswith(incomplete)]
+
+
+def seconds_given(given: str | float) -> float:
+    """The seconds of a plain number, or of a text such as ``500ms``, ``10s`` or ``2min``.
+
+    Raises ``BadParameter``, which names the option, for what is neither.
+    """
+    from bubbleproof.formats.errors import UnusableInput
+    from bubbleproof.formats.values import TIME, number
+
+    try:
+        return float(given)
+    except ValueError:
+        pass
+    try:
+        return float(number(given, TIME))
+    except UnusableInput as error:
+        raise BadParameter(str(error)) from None
+
+
+def seconds_option(about: str) -> ParameterInfo:
+    """An option that takes a time."""
+    return Option(parser=seconds_given, metavar="TIME", help=f"{about}: 10s, 2min, or seconds.")  # type: ignore[no-any-return]  # typer says Any
 
 
 SCHEDULES = files_named(endings(Holds.SCHEDULE))  # FILE.json, FILE.csv
@@ -42,14 +66,16 @@ Verbose = Annotated[
     bool, Option("--verbose", "-v", "--all", help="Every quantity and each rule, in tables.")
 ]
 Dialect = Annotated[str | None, Option(help="Dialect of a PyTorch table: new or old.")]
-TIME_LIMIT = "Seconds in all (default: the file's, or 60; beside --work none)."
 WORK = "Units of work in all, about a second each: repeats exactly. The first limit met ends it."
-TimeLimit = Annotated[float | None, Option(help=TIME_LIMIT)]
+TimeLimit = Annotated[
+    float | None,
+    seconds_option("Time in all (default: the file's, or 60 s; with --work none)"),
+]
 Work = Annotated[float | None, Option(help=WORK)]
-Memory = Annotated[str | None, Option(help='What an engine may take, such as "4 GiB".')]
+Memory = Annotated[str | None, Option(help='What a solver may take, such as "4 GiB".')]
 NewSchedule = Annotated[
     str | None,
-    Option("-o", help="Write the schedule (.json)."),
+    Option("-o", "--output", help="Write the schedule (.json)."),
     Target.FILE,
     Ends("the schedule's file", (".json",)),
 ]
@@ -82,6 +108,29 @@ def memory_of(asked: str | None, in_file: int | None) -> int | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Detail(OptionGroup):
+    """How much of an answer is printed for people; ``--json`` has all of it.
+
+    Raises ``ValueError`` for little and much at once.
+    """
+
+    HEADING: ClassVar[str] = "Output"
+
+    quiet: Annotated[bool, Option("-q", "--quiet", help="Print the first line alone.")] = False
+    verbose: Annotated[bool, Option("-v", "--verbose", help="Print the details too.")] = False
+    all: Annotated[bool, Option("--all", help="Print every row of every table.")] = False
+
+    def __post_init__(self) -> None:
+        if self.quiet and self.has_tables:
+            raise ValueError("-q prints the first line alone; leave out -v and --all")
+
+    @property
+    def has_tables(self) -> bool:
+        """Whether tables follow the answer."""
+        return self.verbose or self.all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions(OptionGroup):
     """Who looks for a schedule, for what, and how long; None where the problem decides."""
 
@@ -94,14 +143,14 @@ class SearchOptions(OptionGroup):
         str | None, Option(help="makespan, span_idle, makespan-then-peak or peak.")
     ] = None
     within: Annotated[
-        int | None, Option(help="Largest value wanted (for peak: largest makespan).")
+        int | None, Option(help="Stop at this value (for peak: the largest makespan).")
     ] = None
     time_limit: TimeLimit = None
     work: Work = None
-    seed: Annotated[int, Option(help="Seed of the engine (not sat).")] = 1
-    threads: Annotated[int, Option(help="Threads of the engine (cpsat and pulp).")] = 2
+    seed: Annotated[int, Option(help="Seed of the solver (not sat).")] = 1
+    threads: Annotated[int, Option(help="Threads of the solver (cpsat and pulp).")] = 2
     memory: Memory = None
-    certified: Annotated[bool, Option(help="Take no engine's word for an optimum.")] = False
+    certified: Annotated[bool, Option(help="Require a certificate.")] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,8 +192,8 @@ class SearchLimits(OptionGroup):
 
     time_limit: TimeLimit = None
     work: Work = None
-    threads: Annotated[int, Option(help="Threads of an engine.")] = 2
-    seed: Annotated[int, Option(help="Seed of the engine.")] = 1
+    threads: Annotated[int, Option(help="Threads of the solver.")] = 2
+    seed: Annotated[int, Option(help="Seed of the solver.")] = 1
     memory: Memory = None
 
 
@@ -185,14 +234,16 @@ class PlanRequest(OptionGroup):
         str | None, Option(help="Write the proofs of all candidates (.json)."), Target.FILE, PROOFS
     ] = None
     paper: Annotated[
-        str | None, Option(help="bpipe, mepipe, pipemesh or tpipe: show its own choice beside.")
+        str | None, Option(help="bpipe, mepipe, pipemesh or tpipe: show its own choice too.")
     ] = None
     yours: Annotated[
         str | None,
-        Option(help='Your own configuration beside it: "tensor=4 pipeline=4 chunks=5".'),
+        Option(help='Compare with your own configuration: "tensor=4 pipeline=4 chunks=5".'),
     ] = None
     output: Annotated[
-        str | None, Option("-o", help="Folder for the plan and its page."), Target.FOLDER
+        str | None,
+        Option("-o", "--output", help="Folder for the plan and its page."),
+        Target.FOLDER,
     ] = None
     json: Json = False
 
@@ -213,7 +264,7 @@ class VerifyRequest(OptionGroup):
     runtime: Annotated[
         str | None,
         Option(
-            help="Judge messages as one waits for them: torch-2.13, torch-2.15, torchtitan, "
+            help="Check messages as it waits for them: torch-2.13, torch-2.15, torchtitan, "
             "automodel, megatron-core, deepspeed."
         ),
     ] = None
@@ -227,7 +278,7 @@ class VerifyRequest(OptionGroup):
         bool, Option("--spec", help="Rules 1 to 5 and 8 by their plain definition alone.")
     ] = False
     dialect: Dialect = None
-    workers: Annotated[int, Option(help="Processes that judge several schedules.")] = 1
+    workers: Annotated[int, Option(help="Processes that check several schedules.")] = 1
     junit: Annotated[str | None, Option(help="Write JUnit's XML for a CI."), Target.FILE] = None
     sarif: Annotated[
         str | None, Option(help="Write SARIF, which marks rows and cells."), Target.FILE
@@ -244,7 +295,7 @@ EXAMPLES = {
     ),
     "solve": (
         "bubbleproof solve problem.toml -o best.json --certificate proof.json",
-        "bubbleproof solve problem.toml --objective makespan-then-peak --time-limit 10",
+        "bubbleproof solve problem.toml --objective makespan-then-peak --time-limit 10s",
         "bubbleproof solve problem.toml --work 2 --require '0F1<0B0'",
     ),
     "repair": ("bubbleproof repair schedule.csv --problem problem.toml -o repaired.json",),
@@ -297,6 +348,10 @@ EXAMPLES = {
         "bubbleproof convert zb-h1 p=4 m=8 table.csv --communication --torch 2.13",
         "bubbleproof convert schedule.csv schedule.json",
     ),
+    "families": ("bubbleproof families", "bubbleproof families zb-h1"),
+    "cards": ("bubbleproof cards", "bubbleproof cards h100"),
+    "models": ("bubbleproof models", "bubbleproof models llama-3-70b --json"),
+    "frameworks": ("bubbleproof frameworks", "bubbleproof frameworks megatron-core"),
 }
 
 

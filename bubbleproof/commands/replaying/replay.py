@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
+from bubbleproof.commands.first_lines import print_answer
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, say
 from bubbleproof.commands.replaying.read_sharded import known_pipeline, read_to_replay
 from bubbleproof.commands.replaying.replay_files import (
@@ -29,7 +30,7 @@ from bubbleproof.commands.replaying.replay_files import (
     write_files,
 )
 from bubbleproof.commands.replaying.replay_options import ModelOptions, ReplayRequest
-from bubbleproof.facts import rows
+from bubbleproof.facts import VIOLATED, rows
 from bubbleproof.formats import ScheduleFile
 from bubbleproof.formats.inputs import read_plan_input, read_schedule_input
 from bubbleproof.hand_over.handed import PlannedModel, planned_of
@@ -44,6 +45,7 @@ from bubbleproof.verify.communication.semantics import Semantics
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
+    from bubbleproof.reference_exec.pytorch.runtime import TorchRuntimeReport
 
 MOST_LAYERS, MOST_KV_HEADS, HEAD_WIDTH, MOST_WORDS = 2, 2, 4, 64
 _SIZES = ("model", "hidden", "layers", "heads", "kv_heads", "vocabulary", "tied")
@@ -125,7 +127,7 @@ def run_replay(request: ReplayRequest) -> int:
             report = replay_given(given, request)
     except RuntimeError as error:  # a stalled or failed rank
         return print_failure(given.name, str(error), json=request.output.json)
-    status = print_report(given.name, report, json=request.output.json)
+    status = print_report(given.name, report, request)
     write_files(request, given, report)
     return status
 
@@ -232,6 +234,25 @@ def run_replay_torch(request: ReplayRequest) -> int:
         return print_failure(given.name, str(error), json=request.output.json)
     if request.output.json:
         print_json({"name": given.name, **report.to_dict()})
-    else:
+    elif print_answer(_lines_of_torch(report), request.detail):
         print_table(given.name, report.columns, rows(report.facts()))
     return HOLDS if report.ok else BROKEN
+
+
+def _lines_of_torch(report: TorchRuntimeReport) -> list[str]:
+    """What PyTorch's runtime made of it, each comparison that failed on a line."""
+    where = f"PyTorch {report.torch_version}, {report.ranks} ranks, {report.dtype}"
+    failed = [fact for fact in report.facts() if fact.verdict == VIOLATED]
+    if failed:
+        return [
+            f"FAIL  {len(failed)} of {len(report.facts())} comparisons differ ({where})",
+            *(f"{fact.label}: {fact.told}, expected: {fact.wanted}" for fact in failed),
+        ]
+    if report.gradients_equal:
+        return [f"PASS  gradients and losses bit-identical to PyTorch's runtime ({where})"]
+    stages = " ".join(map(str, report.reordered_stages))
+    return [
+        f"PASS  losses bit-identical to PyTorch's runtime ({where})",
+        f"gradients bit-identical but for {len(report.differing)} norms and biases of stages "
+        f"{stages}, which PyTorch sums in another order",
+    ]

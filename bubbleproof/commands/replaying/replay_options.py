@@ -6,14 +6,21 @@ The options of ``profile``: the pipeline, how it is measured, and the model.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from typer import Option
 
 from bubbleproof.commands.options.option_groups import OptionGroup
-from bubbleproof.commands.options.shared_options import Dialect, Json, Words
+from bubbleproof.commands.options.shared_options import (
+    Detail,
+    Dialect,
+    Json,
+    Words,
+    seconds_option,
+)
 from bubbleproof.commands.options.targets import Target
+from bubbleproof.formats.format_table import Holds, endings
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.models.model_spec import ModelSpec
@@ -64,7 +71,7 @@ class ModelOptions(OptionGroup):
     ] = None
     hidden: Annotated[int, Option(help="Hidden size.")] = 8
     layers: Annotated[
-        str, Option(help="Layers per stage: one number, or one per stage such as 2,3,3,2.")
+        str, Option(help="Layers per stage: one number, one per stage as 2,3,3,2, or FILE.layout.")
     ] = "1"
     heads: Annotated[int, Option(help="Attention heads.")] = 2
     kv_heads: Annotated[int, Option(help="Heads of keys and values (llama).")] = 1
@@ -99,10 +106,14 @@ class ModelOptions(OptionGroup):
 
 
 def parsed_layers(text: str) -> int | tuple[int, ...]:
-    """The layers of every stage, or of each: ``"2"`` or ``"2,3,3,2"``.
+    """The layers of every stage, or of each: ``"2"``, ``"2,3,3,2"`` or a file with a layout.
 
     Raises ``ValueError`` for anything but whole numbers.
     """
+    if text.endswith(endings(Holds.LAYOUT)):
+        from bubbleproof.hand_over.megatron_target import read_layout
+
+        return read_layout(text).layers
     try:
         counts = tuple(int(part) for part in text.split(","))
     except ValueError:
@@ -170,7 +181,7 @@ class CommunicationOptions(OptionGroup):
     comm: Annotated[
         str | None, Option(help="Semantics to verify under (over NCCL: what it keeps there).")
     ] = None
-    timeout: Annotated[float, Option(help="Seconds the ranks may take (gloo).")] = 60.0
+    timeout: Annotated[float, seconds_option("Time the ranks may take (gloo)")] = 60.0
     torchrun: Annotated[bool, Option(help="This process is one rank, started by torchrun.")] = False
 
 
@@ -182,9 +193,12 @@ class ReplayOutput(OptionGroup):
 
     output: Annotated[
         list[str] | None,
-        Option("-o", help="x.html, x.json or x.perfetto.json; repeatable."),
+        Option("-o", "--output", help="x.html, x.json or x.perfetto.json; repeatable."),
         Target.FILE,
     ] = None
+    explain: Annotated[
+        bool, Option("--explain", help="Print what is not counted and not checked too.")
+    ] = False
     json: Json = False
 
 
@@ -198,6 +212,7 @@ class ReplayRequest(OptionGroup):
     training: TrainingOptions = TrainingOptions()
     communication: CommunicationOptions = CommunicationOptions()
     output: ReplayOutput = ReplayOutput()
+    detail: Detail = field(default_factory=Detail)
 
     def __post_init__(self) -> None:
         """Raises ``ValueError`` for a model, a training or levels that nothing can mean."""
@@ -267,7 +282,9 @@ class MeasurementOptions(OptionGroup):
 class ProfileRequest(OptionGroup):
     """The model, the pipeline, how to measure it, and where the problem goes."""
 
-    output: Annotated[str, Option("-o", help="The problem file to write (.toml)."), Target.FILE]
+    output: Annotated[
+        str, Option("-o", "--output", help="The problem file to write (.toml)."), Target.FILE
+    ]
     pipeline: PipelineOptions
     measurement: MeasurementOptions
     model: ModelOptions

@@ -170,7 +170,7 @@ def _replayed(request: ReplayRequest, ready: _Ready, processes: Processes) -> in
             allocator_peak_bytes=processes.peak_bytes,
             semantics_why=ready.semantics_why,
         )
-    status = print_report(ready.given.name, report, json=request.output.json)
+    status = print_report(ready.given.name, report, request)
     write_files(request, ready.given, report)
     return status
 
