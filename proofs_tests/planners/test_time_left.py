@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from bubbleproof.commands.planning import plan_results
-from bubbleproof.commands.planning.plan_results import summary_rows
+from bubbleproof.commands.planning.plan_results import noise_text
 from bubbleproof.formats.problem_toml import read_problem
 from bubbleproof.planners import PlanOptions, jitter, looks, plan
 from bubbleproof.planners.jitter import timed_candidates

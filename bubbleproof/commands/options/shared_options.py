@@ -37,6 +37,7 @@ ProblemPath = Annotated[
     str, Argument(metavar="PROBLEM", help="FILE.toml, FILE.json or 'FAMILY key=value …'.")
 ]
 Json = Annotated[bool, Option("--json", help="One JSON object on standard output.")]
+Verbose = Annotated[bool, Option("-v", "--verbose", help="The whole report.")]
 Dialect = Annotated[str | None, Option(help="Dialect of a PyTorch table: new or old.")]
 TIME_LIMIT = "Seconds in all (default: the file's, or 60; beside --work none)."
 WORK = "Units of work in all, about a second each: repeats exactly. The first limit met ends it."
@@ -170,6 +171,15 @@ class WorkersElsewhere(OptionGroup):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShownParts(OptionGroup):
+    """What more people see of a plan than the lines that answer."""
+
+    verbose: Verbose = False
+    all: Annotated[bool, Option("--all", help="Every candidate, in a table.")] = False
+    why: Annotated[bool, Option("--why", help="What would change the answer.")] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRequest(OptionGroup):
     """How a plan is made, and where it goes."""
 
@@ -189,6 +199,7 @@ class PlanRequest(OptionGroup):
     output: Annotated[
         str | None, Option("-o", help="Folder for the plan and its page."), Target.FOLDER
     ] = None
+    shown: ShownParts = field(default_factory=ShownParts)
     json: Json = False
 
 
