@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from bubbleproof.commands.interrupts import is_interrupted, unless_interrupted
+from bubbleproof.commands.options.option_groups import require_meaning
 from bubbleproof.commands.options.targets import make_folder, require_folder
 from bubbleproof.commands.output import (
     BROKEN,
@@ -67,6 +68,7 @@ class RunRequest:
 
     def __post_init__(self) -> None:
         require_problem_file(self.problem, asker="run")
+        require_meaning("--verbose", "--json, which has all", is_given=self.json and self.verbose)
         if self.backend not in OWN_BACKENDS:
             known = ", ".join(OWN_BACKENDS)
             raise ValueError(f"run replays on one of {known}, got {self.backend!r}")

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from pathlib import Path
 from threading import Event, Thread
 
 from bubbleproof.commands.options.shared_options import (
@@ -36,6 +35,8 @@ from bubbleproof.planners import PlanOptions
 
 def run_plan(problem: str, request: PlanRequest) -> int:
     """Plan one file, print the answer, and write what is asked for."""
+    if request.json:
+        request.shown.leave_out("--json, which has all", "verbose", "all", "why")
     asked = _question(problem, request)
     options = options_of(request.limits, asked, quiet=request.json)
     with _workers_of(request) as executor, heartbeat(options) as telling:

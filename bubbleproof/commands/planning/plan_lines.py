@@ -36,7 +36,12 @@ from bubbleproof.facts import Fact
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners import NoPlanFound, Plan
-from bubbleproof.planners.cluster_planned import ClusterPlan, DeploymentRow, SolvedDeployment
+from bubbleproof.planners.cluster_planned import (
+    ESTIMATED,
+    ClusterPlan,
+    DeploymentRow,
+    SolvedDeployment,
+)
 from bubbleproof.planners.deployment_times import DeploymentTimes
 from bubbleproof.planners.jitter import AnyPlan, Timed
 from bubbleproof.planners.outcome import Ground, Outcome
@@ -69,7 +74,14 @@ def cluster_lines(
         f"{_verdict(found.status, found.plan.verdict)}  {deployment_text(found)}",
         iteration_text(file, found),
         f"memory   {memory_of(file, found)}",
-        _bound(found.value, found.lower_bound, UNIT, found.bounded, runs=found.orders),
+        _bound(
+            found.value,
+            found.lower_bound,
+            UNIT,
+            found.bounded,
+            runs=found.orders,
+            by=f" {ESTIMATED}",
+        ),
         *own,
         *_next(_nearest(file, found)),
         *shares,
@@ -134,7 +146,7 @@ def problem_lines(
         repair = [] if least is None else [f"use {amount_of(least, None, memory)} on each rank"]
         why = found.statement.partition(": ")[2]
         return [f"{NONE[found.status]}  {'; '.join([why, *repair])}", counts]
-    winner, by = found.winner, f"; uncertified bound of {' and '.join(found.believed)}"
+    winner = found.winner
     others = [
         f"{difference(shape_parts(one.candidate), shape_parts(winner.candidate)) or '1F1B shape'}"
         f" ({more(one.value, found.value)})"
@@ -145,7 +157,7 @@ def problem_lines(
     return [
         f"{_verdict(found.status, found.verdict)}  {shape_text(winner.candidate)}: {takes}",
         f"memory   {fullest(winner.measured.peak_memory, winner.pipeline.problem())}",
-        _bound(found.value, found.lower_bound, unit, found.bounded + (by * bool(found.believed))),
+        _bound(found.value, found.lower_bound, unit, found.bounded, claimed=found.believed),
         *_next(others[:NEXT]),
         f"noise    {noise_text(file, found, timed)}",
         *_told(beside),
@@ -168,18 +180,29 @@ def _verdict(status: Status, verdict: Verdict) -> str:
     return f"{BEST[status]:<7}" if verdict.ok else "INVALID"
 
 
-def _bound(value: int, bound: int, unit: str, bounded: str, runs: Sequence[str] = ()) -> str:
-    """How far the value may be above what is possible, and of which set."""
-    of = f"{bounded} (lower bound {time(bound, unit)})"
-    if runs:
-        of += f"; best of the orders that the framework runs: {', '.join(runs)}"
-    if bound >= value:
-        return f"proved   shortest of {of}"
-    return (
-        f"within   {more(value, bound).removeprefix('+')} of {of}"
-        if bound
-        else f"no bound of {bounded}"
-    )
+def _bound(
+    value: int,
+    bound: int,
+    unit: str,
+    bounded: str,
+    *,
+    runs: Sequence[str] = (),
+    by: str = "",
+    claimed: Sequence[str] = (),
+) -> str:
+    """How far the value may be above what is possible, and of which set.
+
+    ``runs`` are the orders that a framework has, ``by`` says what the times are, ``claimed`` names
+    solvers whose bounds have no certificate.
+    """
+    if not bound:
+        return f"no bound of {bounded}"
+    of = f"{bounded} (lower bound {time(bound, unit)}{by})"
+    of += f"; best of the orders that the framework runs: {', '.join(runs)}" if runs else ""
+    of += f"; uncertified bound of {' and '.join(claimed)}" if claimed else ""
+    if bound < value:
+        return f"within   {more(value, bound).removeprefix('+')} of {of}"
+    return f"{'bound ' if claimed else 'proved'}   shortest of {of}"
 
 
 def _next(told: Sequence[str]) -> list[str]:

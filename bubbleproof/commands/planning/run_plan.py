@@ -38,6 +38,7 @@ from bubbleproof.planners.outcome import Outcome
 from bubbleproof.report.amounts import time
 from bubbleproof.report.page import ComparisonRow
 from bubbleproof.solvers import Status
+from bubbleproof.theory.pipelines.shapes.space_scope import with_cuts
 
 
 def run_problem(
@@ -102,14 +103,14 @@ def _line(asked: AskedPlan, answer: FoundAnswer) -> str:
     if isinstance(answer.found, ClusterPlan) and isinstance(asked, ClusterQuestion):
         found, of = answer.found, counted(len(answer.found.rows), "deployment")
         told = f"{deployment_text(found)}: {iteration_text(asked.file, found)}"
-        value, bound = found.value, found.lower_bound
+        value, bound, cuts = found.value, found.lower_bound, found.cuts
     else:
         value, bound, of = plan.value, plan.lower_bound, counted(len(plan.judged), "configuration")
-        unit = plan.winner.pipeline.unit
+        unit, cuts = plan.winner.pipeline.unit, with_cuts(plan.space)
         told = f"{shape_text(plan.winner.candidate)}: {time(value, unit)}"
     if answer.found.status is Status.OPTIMAL:
         by = f" (uncertified bound of {' and '.join(plan.believed)})" if plan.believed else ""
-        return f"{told}, proved optimal over {of}{by}"
+        return f"{told}, proved optimal over {of}{cuts}{by}"
     return f"{told}, {more(value, bound)} above the lower bound of {of}"
 
 
@@ -127,5 +128,5 @@ def _rows(asked: AskedPlan, found: Plan) -> list[ComparisonRow]:
 
 
 def _row(name: str, one: SolvedCandidate, proof: str) -> ComparisonRow:
-    label = f"{name} ({one.candidate})"
+    label = f"{name} ({shape_text(one.candidate)})"
     return ComparisonRow.of(label, one.pipeline.problem(), one.schedule, proof=proof)
