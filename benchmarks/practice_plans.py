@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.markdown import CLOCK, markdown_table, put_out
-from bubbleproof.commands.planning.cluster_results import restriction_rows
+from bubbleproof.commands.planning.cluster_results import restriction_cost
 from bubbleproof.costs.time_parts import TimeParts, time_parts
 from bubbleproof.costs.utilisation import teraflops
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
@@ -155,7 +155,7 @@ def planned_case(case: PracticeCase, limit: float = LIMIT) -> PlannedCase:
     plan, cost = (found if isinstance(found, ClusterPlan) else None), ""
     if plan is not None:
         lost = restriction_of(file, plan, own, replace(options, time_limit=limit), 0.15 * limit)
-        cost = "" if lost is None else restriction_rows(lost, plan.value)[1][1]
+        cost = "" if lost is None else restriction_cost(lost, plan.value)
     return PlannedCase(
         case=case,
         file=file,

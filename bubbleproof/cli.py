@@ -87,9 +87,10 @@ def run(
         str | None, Option("-o", "--output", help="Folder (default runs/NAME)."), Target.FOLDER
     ] = None,
     backend: Annotated[str, Option(help="Replay on virtual or gloo.")] = "gloo",
+    verbose: Verbose = False,
     json: Json = False,
 ) -> None:
-    """Plan (or solve), verify, draw and replay a problem; print one verdict table."""
+    """Plan (or solve), verify, draw and replay a problem."""
 
 
 @app.command(cls=HeadedCommand, epilog=examples("solve"))

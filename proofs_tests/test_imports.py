@@ -22,7 +22,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "papers": {
         "theory", "verify", "solvers", "parallel", "faults", "costs", "planners", "suggestions",
         "commands", "formats", "report", "version", "platforms", "arguments", "door_calls",
-        "door_given",
+        "door_given", "facts",
     },
     "verify": {"theory"},
     "platforms": set(),

@@ -24,10 +24,11 @@ from bubbleproof.commands.solve import EXIT, options_for, schedule_file, solve_i
 from bubbleproof.commands.verdicts import section_of
 from bubbleproof.formats import ProblemFile, ScheduleFile, write_schedule
 from bubbleproof.formats.files import SCHEDULE_NAME
-from bubbleproof.report.amounts import Scale
+from bubbleproof.report.amounts import Scale, time
 from bubbleproof.report.headline import headline
 from bubbleproof.report.page import ComparisonRow, ReportPage
 from bubbleproof.solvers import Result
+from bubbleproof.theory.model.measures import measure
 from bubbleproof.verify import Verdict
 from bubbleproof.verify.every_rule import check_every_rule
 
@@ -54,17 +55,19 @@ def run_shape(request: RunRequest, asked: ProblemFile, limits: SearchLimits) -> 
         if request.json:
             print_json({"published": rows_to_json(compared), **result_to_json(source, result)})
         else:
-            print_comparison(source.name, [item.row for item in compared])
+            if request.verbose:
+                print_comparison(source.name, [item.row for item in compared])
             print_text(f"{statement(source, result)}. {result.reason}")
         return EXIT[result.status]
     request.tell("verifying the solved schedule under every communication semantics")
     file = schedule_file(source, result)
     verdict = unless_interrupted(lambda: check_every_rule(file.to_judge), None)
     verified = UNDECIDED if verdict is None else status_of(verdict)
-    proof = proof_text(source, result)
+    proof, makespan = proof_text(source, result), measure(file.problem, file.timed()).makespan
     return RunOutcome(
         name=source.name,
         what="solved schedule",
+        line=f"{time(makespan, file.problem.unit)}, {proof}",
         given=replace(file, name=f"{source.name}, solved"),
         verdict=verdict,
         compared=compared,

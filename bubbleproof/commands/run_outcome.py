@@ -7,12 +7,14 @@ what its finder writes, ``schedule.svg``, ``schedule.perfetto.json``, ``result.j
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
 from bubbleproof.commands.interrupts import is_interrupted, unless_interrupted
+from bubbleproof.commands.options.option_groups import require_meaning
 from bubbleproof.commands.options.targets import make_folder, require_folder
 from bubbleproof.commands.output import (
     BROKEN,
@@ -25,10 +27,12 @@ from bubbleproof.commands.output import (
     say,
     verdict_to_json,
 )
+from bubbleproof.commands.planning.configuration_words import fullest, more
 from bubbleproof.commands.replaying.replay import OWN_BACKENDS, replay_given
 from bubbleproof.commands.replaying.replay_files import write_files
 from bubbleproof.commands.replaying.replay_options import ReplayOutput, ReplayRequest, RunOptions
 from bubbleproof.commands.verdicts import section_of
+from bubbleproof.facts import HOLDS, NOT_ASKED
 from bubbleproof.formats import (
     ComparedFamily,
     ProblemFile,
@@ -39,11 +43,13 @@ from bubbleproof.formats import (
 from bubbleproof.formats.files import SCHEDULE_NAME, write_text
 from bubbleproof.formats.inputs import require_problem_file
 from bubbleproof.formats.json_text import render_json
+from bubbleproof.report.amounts import time
 from bubbleproof.report.document import ReplayRow, replay_rows
 from bubbleproof.report.extras import INSTALL, absent
 from bubbleproof.report.gantt import draw
 from bubbleproof.report.page import ComparisonRow, ReportPage, ScheduleSection, write_page
 from bubbleproof.theory.families import family
+from bubbleproof.theory.model.measures import measure
 from bubbleproof.torch_limits import MISSING
 from bubbleproof.verify import Verdict, check
 
@@ -57,10 +63,12 @@ class RunRequest:
     problem: str
     output: str | None
     backend: str
+    verbose: bool
     json: bool
 
     def __post_init__(self) -> None:
         require_problem_file(self.problem, asker="run")
+        require_meaning("--verbose", "--json, which has all", is_given=self.json and self.verbose)
         if self.backend not in OWN_BACKENDS:
             known = ", ".join(OWN_BACKENDS)
             raise ValueError(f"run replays on one of {known}, got {self.backend!r}")
@@ -78,9 +86,14 @@ class RunRequest:
         if find_spec("torch") is None:
             say(f"the schedule is not replayed: {MISSING}")
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nobody looks at how far it is."""
+        return self.json or not sys.stderr.isatty()
+
     def tell(self, line: str) -> None:
-        """Say how far it is, beside tables for people."""
-        if not self.json:
+        """Say how far it is, on a terminal."""
+        if not self.is_quiet:
             say(line)
 
 
@@ -96,13 +109,14 @@ class PublishedComparison:
 class RunOutcome:
     """A schedule that was found, and how it is told.
 
-    ``what`` it is (a plan, a solved schedule); ``rows`` tell of it beside ``compared``. ``verdict``
-    is None where a Ctrl-C came first. ``statuses`` are those of finding and judging it. ``write``
-    writes the files of its own, ``print`` tells people more than the two tables do.
+    ``what`` it is (plan, solved schedule), in a ``line``; ``rows`` tell of it beside ``compared``.
+    ``verdict`` is None where a Ctrl-C came first. ``statuses`` are those of finding and judging it.
+    ``write`` writes the files of its own, ``print`` tells people more than the two tables do.
     """
 
     name: str
     what: str
+    line: str
     given: ScheduleFile
     verdict: Verdict | None
     compared: Sequence[PublishedComparison]
@@ -119,7 +133,9 @@ class RunOutcome:
         if not (is_stopped or is_interrupted()):
             ranks = counted(self.given.problem.num_ranks, "rank")
             request.tell(f"replaying it on {request.backend} with {ranks}")
-            replayed, status = replayed_by(self.given, request.backend, where, quiet=request.json)
+            replayed, status = replayed_by(
+                self.given, request.backend, where, quiet=request.is_quiet
+            )
         request.tell(f"writing the {self.what}, the picture and the page")
         make_folder(str(where / SCHEDULE_NAME))
         self.write(where)
@@ -127,7 +143,7 @@ class RunOutcome:
         if request.json:
             print_json(self._json(replayed, page))
         else:
-            self._print(replayed, f"The folder: {where}" if page is None else f"The page: {page}")
+            self._print(request, replayed, page or str(where))
         statuses = (*self.statuses, status)
         return next((worst for worst in (BROKEN, UNDECIDED) if worst in statuses), 0)
 
@@ -164,7 +180,11 @@ class RunOutcome:
             "page": page,
         }
 
-    def _print(self, replayed: tuple[ReplayRow, ...], last: str) -> None:
+    def _print(self, request: RunRequest, replayed: tuple[ReplayRow, ...], page: str) -> None:
+        if not request.verbose:
+            for head, told in self._lines(replayed, request.backend, page):
+                print_text(f"{head:<10}{told}")
+            return
         print_comparison(self.name, self._comparison)
         self.print()
         rows = [("every rule", "undecided", "interrupted")]
@@ -172,7 +192,53 @@ class RunOutcome:
             rows = rule_rows(self.verdict)
         rows += [(f"replay: {r.quantity}", r.verdict, f"measured {r.measured}") for r in replayed]
         print_table(f"verdict on the {self.what}", ("rule", "verdict", "statement"), rows)
-        print_text(last)
+        print_text(f"report: {page}")
+
+    def _lines(
+        self, replayed: Sequence[ReplayRow], backend: str, page: str
+    ) -> Iterator[tuple[str, str]]:
+        """What is said of it in a line each."""
+        problem, schedule = self.given.problem, self.given.timed()
+        measured = measure(problem, schedule)
+        yield self.what.split()[0], self.line
+        if self.compared:
+            yield "against", _against(self.compared, measured.makespan)
+        rules = "undecided: interrupted"
+        if self.verdict is not None:
+            broken = ", ".join(rule.name.lower() for rule in self.verdict.broken)
+            rules = f"VIOLATED: {broken}" if broken else "every rule"
+        yield "valid", f"{rules}; memory {fullest(measured.peak_memory, problem)}"
+        ranks = f"{counted(problem.num_ranks, 'rank')} on {backend}"
+        yield "replay", f"{ranks}: {_replay_text(replayed)}"
+        yield "report", page
+
+
+def _against(compared: Sequence[PublishedComparison], makespan: int) -> str:
+    """How much shorter (-) or longer the schedule is than each published one."""
+    told, unfit, refused = [], [], []
+    for item in compared:
+        row, drawn = item.row, item.section
+        if drawn is None:
+            refused.append(row.name)
+        elif row.fits != "yes":
+            unfit.append(row.name)
+        else:
+            other = measure(drawn.problem, drawn.schedule).makespan
+            told.append(f"{row.name} {time(other, drawn.problem.unit)} ({more(makespan, other)})")
+    parts = [", ".join(told)] if told else []
+    parts += [f"no room for {', '.join(unfit)}"] if unfit else []
+    parts += [f"no schedule of {', '.join(refused)}"] if refused else []
+    return "; ".join(parts)
+
+
+def _replay_text(replayed: Sequence[ReplayRow]) -> str:
+    """That all is as predicted, or what is not."""
+    if off := [row for row in replayed if row.verdict not in (HOLDS, NOT_ASKED)]:
+        return "; ".join(f"{row.quantity} {row.verdict}: {row.measured}" for row in off)
+    equal = [row.quantity.partition(" (")[0] for row in replayed if row.measured == "equal"]
+    names = " and ".join(name for name in equal if " " not in name)
+    held = sum(row.verdict == HOLDS for row in replayed)
+    return f"{names} bit-identical; {counted(held, 'comparison')} as predicted (-v: each)"
 
 
 def rows_to_json(compared: Sequence[PublishedComparison]) -> list[dict[str, object]]:

@@ -21,10 +21,15 @@ NEXT = 5  # deployments beside the plan
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeploymentTimes:
-    """A deployment with its shape, and where its iteration's microseconds go."""
+    """A deployment, and where its iteration's microseconds go."""
 
-    name: str
+    row: SolvedDeployment
     parts: TimeParts
+
+    @property
+    def name(self) -> str:
+        """The deployment and its shape."""
+        return f"{self.row.combination}, {self.row.candidate}"
 
 
 def deployment_times(
@@ -41,6 +46,6 @@ def _times(file: ClusterFile, one: CombinationCosts, row: SolvedDeployment) -> D
     pipeline = shaped(deployed_space(file, one), row.candidate).pipeline
     makespan = row.value - one.numbers.step_end
     return DeploymentTimes(
-        name=f"{row.combination}, {row.candidate}",
+        row=row,
         parts=time_parts(file.training, one, pipeline, row.candidate.layers or (), makespan),
     )

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bubbleproof.commands.verdicts import section_of
+from bubbleproof.facts import Fact, valued
 from bubbleproof.formats import write_schedule
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.formats.schedule_file import ScheduleFile, with_claims
@@ -30,33 +31,30 @@ class PipelinesBeside:
     chosen: PaperChoice
     value: int | None
 
-    def to_json(self, found: AnyPlan, best: int | None) -> dict[str, object]:
-        """The paper's part of the answer; ``best`` is the plan's value."""
+    def facts(self, found: AnyPlan, best: int | None, unit: str) -> list[Fact]:
+        """What the paper says; ``best`` is the plan's value."""
         chosen, joint = self.chosen, None
         if isinstance(found, Plan):
             joint = {"value": best, "run": str(found.winner.candidate)}
-        return {
-            "name": chosen.paper,
-            "choice": dict(chosen.choice),
-            "value": self.value,
-            "executable": chosen.executable,
-            "note": chosen.note,
-            "joint": joint,
-        }
-
-    def rows(self, best: int | None, unit: str) -> list[tuple[str, str]]:
-        """The paper's rows of the summary; ``best`` is the plan's value."""
-        chosen = self.chosen
         value = "nothing runs" if self.value is None else ticks(self.value, unit)
-        rows = [
-            (f"{chosen.paper} chooses", choice_text(chosen.choice)),
-            (f"{chosen.paper} as printed", "runs" if chosen.executable else "does not run"),
-            (f"{chosen.paper} takes", f"{value}; {chosen.note}" if chosen.note else value),
-        ]
+        told = {
+            f"{chosen.paper} chooses": choice_text(chosen.choice),
+            f"{chosen.paper} as printed": "runs" if chosen.executable else "does not run",
+            f"{chosen.paper} takes": f"{value}; {chosen.note}" if chosen.note else value,
+        }
         if best is not None and self.value:
             less = 100 * (self.value - best) / self.value
-            rows.append(("by the same costs", f"the plan takes {less:.2f} % less"))
-        return rows
+            told["by the same costs"] = f"the plan takes {less:.2f} % less"
+        stated = valued(
+            "paper",
+            name=chosen.paper,
+            choice=dict(chosen.choice),
+            value=self.value,
+            executable=chosen.executable,
+            note=chosen.note,
+            joint=joint,
+        )
+        return [*stated, *(Fact(label=label, value=text) for label, text in told.items())]
 
     def sections(self, found: Plan) -> list[ScheduleSection]:
         """What runs of the paper, for the plan's page; nothing where it is the plan."""

@@ -34,6 +34,7 @@ FILES = {
     "[memory]\ncapacity = 4\n[links]\nlatency = 1\n",
     "rows.csv": B200,
     "plan.toml": SMALL + "[memory]\nactivation = 1\n[plan]\nchunks = [1]\n",
+    "two.toml": SMALL + "[memory]\nactivation = 1\n[plan]\nchunks = [1, 2]\n",
 }
 LIMITS = """
 refused | {0} | --time-limit 0
@@ -72,6 +73,7 @@ CASES = {
 refused | run small.toml | --backend nothing
 changes | run small.toml --backend virtual | -o there
 changes | run small.toml --backend virtual -o runs | --json
+changes | run small.toml --backend virtual -o runs | -v
 """,
     "solve": LIMITS.format("solve small.toml") + """
 changes | solve small.toml | --engine pulp
@@ -114,6 +116,9 @@ changes | plan plan.toml | --paper bpipe
 refused | plan plan.toml | --yours tensor=2
 changes | plan plan.toml | -o there
 changes | plan plan.toml | --json
+changes | plan plan.toml | -v
+changes | plan plan.toml | --all
+changes | plan two.toml | --why
 """,
     "hand-over": DETAIL.format("hand-over a.json --to torch-2.13 -o there") + """
 changes | hand-over a.json -o there | --to torch-2.13

@@ -115,7 +115,7 @@ def test_a_plan_is_not_planned_again_and_says_who_takes_it(
 
 
 def test_the_table_ends_with_what_to_run(command: Run, problem: Path) -> None:
-    answer = command("plan", problem)
+    answer = command("plan", problem, "-v")
     assert answer.status == 0
     assert "optimal over these choices" in answer.out
     assert "the plan" in answer.out
@@ -185,8 +185,10 @@ def test_a_memory_that_nothing_fits_names_the_nearest_that_would(
     assert (found["status"], found["winner"]) == ("INFEASIBLE", None)
     assert found["least_capacity"] == 2  # one microbatch holds 2 on each rank
     assert not (tmp_path / "out").exists()
-    told = command("plan", problem).out
-    assert "2 activations on each rank" in told
+    told = command("plan", problem).out.splitlines()
+    assert told[0].startswith("DOES NOT FIT")
+    assert told[0].endswith("use 2 activations on each rank")
+    assert "2 activations on each rank" in command("plan", problem, "-v").out
 
 
 @pytest.mark.parametrize(
@@ -279,11 +281,13 @@ def test_run_plans_draws_and_replays(
     monkeypatch.setenv("COLUMNS", "250")  # no cell is broken
     problem.write_text(PROBLEM + '[compare]\nfamilies = ["1f1b"]\n')
     out = tmp_path / "out"
-    answer = command("run", problem, "-o", out, "--backend", "virtual")
+    answer = command("run", problem, "-o", out, "--backend", "virtual", "-v")
     assert answer.status == 0, answer.out + answer.err
     assert "optimal over these choices" in answer.out
     assert "1f1b" in answer.out
-    assert answer.out.index("this shape (v=1 loop whole)") < answer.out.index("the plan (v=")
+    assert answer.out.index("this shape (VPP 1, full backward)") < answer.out.index(
+        "the plan (VPP "
+    )
     written = {path.name for path in out.iterdir()}
     assert written >= {"plan.json", "certificate.json", "schedule.json", "result.json"}
     checked = command("verify", out, "--certificate", out / "certificate.json")

@@ -88,8 +88,10 @@ def test_where_nothing_fits_the_nearest_memory_is_told(
     problem.write_text(TEXT.replace("128 MiB", "72 MiB"))
     answer = command("plan", problem, "-o", tmp_path / "out")
     assert answer.status == 1
-    assert "infeasible: no deployment fits" in answer.out
-    assert "fits with" in answer.out
+    assert answer.out.startswith("DOES NOT FIT  no deployment fits; use cards of ")
+    report = command("plan", problem, "-v").out
+    assert "infeasible: no deployment fits" in report
+    assert "fits with" in report
     assert not (tmp_path / "out").exists()
     found = json.loads(command("plan", problem, "--json").out)
     assert found["winner"] is None
@@ -246,14 +248,15 @@ def test_the_share_of_the_cards_rate_is_the_models_flops(
     wanted = flops / (found["value"] / 1e6) / 4 / 1e12
     assert found["mfu"] == pytest.approx(wanted, abs=1e-4)
     answer = command("plan", problem)
-    assert f"{100 * wanted:.1f} % of its rate (MFU)" in answer.out
+    assert f"MFU {100 * wanted:.1f} %" in answer.out.splitlines()[1]
+    assert f"{100 * wanted:.1f} % of its rate (MFU)" in command("plan", problem, "-v").out
 
 
 def test_what_is_left_out_is_grouped_by_reason(command: Run, problem: Path) -> None:
     problem.write_text(TEXT.replace("128 MiB", "104 MiB").replace("[1, 2]", "[1, 2, 3]", 1))
     rows = [
         [cell.strip() for cell in line.split("\u2502")[1:-1]]
-        for line in command("plan", problem).out.splitlines()
+        for line in command("plan", problem, "-v").out.splitlines()
         if "more" in line and "\u2502" in line
     ]
     found = json.loads(command("plan", problem, "--json").out)

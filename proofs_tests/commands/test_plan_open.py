@@ -54,7 +54,8 @@ def test_any_order_is_never_longer(command: Run, problem: Path) -> None:
 
 
 def test_what_it_costs_is_a_line(command: Run, problem: Path) -> None:
-    told = command("plan", problem).out
+    assert "planned for" not in command("plan", problem).out
+    told = command("plan", problem, "--why").out
     assert "planned for" in told
     assert "megatron-core; 72 deployments that it does not run are left out" in told
     assert "cost of this restriction" in told

@@ -68,8 +68,8 @@ def test_the_plans_own_deployment_takes_what_the_plan_takes(command: Run, proble
 
 
 def test_it_is_told_what_to_change(command: Run, problem: Path) -> None:
-    told = command("plan", problem, "--work", 1, "--yours", "pipeline=2 zero=0").out
-    for line in ("where the time goes", "to be the plan", "it is", "yours", "the plan takes"):
+    told = command("plan", problem, "--work", 1, "--yours", "pipeline=2 zero=0", "-v").out
+    for line in ("where the time goes", "would win if", "it is", "yours", "beside the plan"):
         assert line in told
 
 

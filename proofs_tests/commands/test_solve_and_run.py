@@ -84,7 +84,12 @@ def test_run_refuses_an_unknown_backend_before_it_solves(command: Run, tmp_path:
 @pytest.mark.torch
 def test_the_whole_way_on_virtual(command: Run, tmp_path: Path) -> None:
     problem = write(tmp_path, SMALL + '[compare]\nfamilies = ["gpipe", "1f1b"]\n')
-    answer = command("run", problem, "-o", tmp_path / "out", "--backend", "virtual")
+    brief = command("run", problem, "-o", tmp_path / "brief", "--backend", "virtual")
+    heads = [line.split()[0] for line in brief.out.splitlines()]
+    assert heads == ["solved", "against", "valid", "replay", "report"]
+    assert "optimal for this shape: bound 15" in brief.out
+    assert "gradients and losses bit-identical" in brief.out
+    answer = command("run", problem, "-o", tmp_path / "out", "--backend", "virtual", "-v")
     assert answer.status == 0
     for name in ("schedule.json", "schedule.svg", "schedule.perfetto.json", "result.json"):
         assert (tmp_path / "out" / name).stat().st_size > 0

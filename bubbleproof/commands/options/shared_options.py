@@ -224,6 +224,15 @@ class WorkersElsewhere(OptionGroup):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShownParts(OptionGroup):
+    """What more people see of a plan than the lines that answer."""
+
+    verbose: Verbose = False
+    all: Annotated[bool, Option("--all", help="Every candidate, in a table.")] = False
+    why: Annotated[bool, Option("--why", help="What would change the answer.")] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRequest(OptionGroup):
     """How a plan is made, and where it goes."""
 
@@ -245,6 +254,7 @@ class PlanRequest(OptionGroup):
         Option("-o", "--output", help="Folder for the plan and its page."),
         Target.FOLDER,
     ] = None
+    shown: ShownParts = field(default_factory=ShownParts)
     json: Json = False
 
 

@@ -20,7 +20,7 @@ iterations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -35,25 +35,28 @@ from bubbleproof.commands.planning.cluster_results import (
     TIME_COLUMNS,
     UNIT,
     AnyClusterPlan,
-    cluster_plan_to_json,
+    AnyOwn,
+    cluster_facts,
     combination_rows,
     corners_of,
-    iteration_rows,
-    no_plan_to_json,
-    own_rows,
-    own_to_json,
-    refused_rows,
-    restriction_rows,
-    restriction_to_json,
+    memory_of,
+    own_facts,
+    restriction_facts,
     time_rows,
     times_to_json,
+    winner_facts,
 )
 from bubbleproof.commands.planning.other_plans import OtherChoice, paper_planners
 from bubbleproof.commands.planning.plan_answer import PlanAnswer, PlanTable
+from bubbleproof.commands.planning.plan_lines import (
+    cluster_lines,
+    deployment_text,
+    iteration_text,
+)
 from bubbleproof.commands.planning.plan_report import plan_report
-from bubbleproof.commands.planning.plan_results import deployed_rows
 from bubbleproof.costs.combinations import AnyCount, legal
-from bubbleproof.costs.utilisation import utilisation
+from bubbleproof.facts import Fact
+from bubbleproof.facts import rows as rows_of
 from bubbleproof.formats.clusters.cluster_toml import (
     ClusterFile,
     read_cluster_file,
@@ -79,21 +82,12 @@ from bubbleproof.report.page import ReportPage
 from bubbleproof.report.plan_page import deployment_corners, ranked_table
 from bubbleproof.theory.pipelines.shapes.nearest_shape import nearest_change
 
-LETTERS = (
-    "t, d, p: tensor, data and pipeline parallel cards; b: samples of a microbatch; c: cards that "
-    "share\na sequence; e: cards over which experts are spread; zero: level of ZeRO;\n"
-    "none, attention or full: what of a layer is recomputed"
-)
 EXPLAINED = (
     "iteration: the pipeline's makespan and the step's end; bound: no order of the deployment's "
     "pipelines that were open, layers cut as the answer says, has a shorter one; MFU: the model's "
     "FLOPs, the attention's square whole and nothing recomputed counted, of what the cards' dense "
-    "rate would do; "
-    f"{LETTERS.replace(chr(10), ' ')}."
+    "rate would do. TP, PP, DP, CP, EP: tensor, pipeline, data, context and expert parallelism."
 )
-
-
-AnyOwn = OwnRun | NotLegalRun | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -155,9 +149,9 @@ class ClusterQuestion:
         )
         if isinstance(found, NoClusterPlan):
             _refuse_illegal(self.path, file, counts, found)
-            to_json = partial(no_plan_to_json, file, found)
-            rows = [*iteration_rows(file, found), *_own_rows(file, found, yours)]
-            return _answer(file, found, (), rows, to_json)
+            lines = cluster_lines(file, found, yours=yours)
+            stated = [*cluster_facts(file, found), *own_facts(file, yours, found)]
+            return _answer(file, found, lines, stated)
         found, shown = self._joined(counts, found, options)
         deployed = deployed_file(file, found.winner)
         timed = timed_candidates(found.plan, deployed.spread, options.time_limit)
@@ -199,68 +193,47 @@ class ClusterQuestion:
 def _answer(
     file: ClusterFile,
     found: AnyClusterPlan,
-    tables: Sequence[PlanTable],
-    rows: Sequence[tuple[str, str]],
-    to_json: Callable[[], dict[str, object]],
+    lines: Sequence[str],
+    stated: Sequence[Fact],
+    why: Sequence[PlanTable] = (),
 ) -> PlanAnswer:
-    title, shown = f"{file.name}: deployments", combination_rows(file, found)
-    first = PlanTable(title=title, columns=COLUMNS, rows=shown, note=LETTERS)
+    def candidates(is_all: bool) -> PlanTable:
+        rows = combination_rows(file, found, *([None] if is_all else []))
+        return PlanTable(title=f"{file.name}: deployments", columns=COLUMNS, rows=rows)
+
     return PlanAnswer(
-        name=file.name, found=found, tables=[first, *tables], rows=rows, to_json=to_json
+        name=file.name, found=found, lines=lines, stated=stated, candidates=candidates, why=why
     )
 
 
 def _found_answer(of: _Told, counts: Sequence[AnyCount]) -> PlanAnswer:
+    beside = [] if of.shown is None else of.shown.facts(of.found.plan, of.found.value, UNIT)
+    stated = [
+        *cluster_facts(of.file, of.found),
+        *winner_facts(of.deployed, of.found, of.timed),
+        Fact(key="times", value=times_to_json(of.times)),
+        *restriction_facts(of.restriction, of.found.value),
+        *own_facts(of.file, of.yours, of.found),
+        *beside,
+    ]
+    lines = cluster_lines(of.file, of.found, of.times, of.yours, beside)
+    answer = _answer(of.file, of.found, lines, stated, why_tables(of))
+    answer = replace(answer, proofs=(partial(_write_proofs, of=of, counts=counts),))
+    report = partial(_report, of, answer.rows)
+    return answer.with_plan(of.found.plan, partial(_write, of=of), report)
+
+
+def why_tables(of: _Told) -> list[PlanTable]:
+    """What would change the answer: where time goes, and what a restriction costs."""
     tables = []
     if of.times:
         title, rows = f"{of.file.name}: where the time goes", time_rows(of.times)
         tables = [PlanTable(title=title, columns=TIME_COLUMNS, rows=rows, note=PARTS_EXPLAINED)]
-    answer = _answer(of.file, of.found, tables, _rows(of), partial(_to_json, of))
-    answer = replace(answer, proofs=(partial(_write_proofs, of=of, counts=counts),))
-    return answer.with_plan(of.found.plan, partial(_write, of=of), partial(_report, of))
-
-
-def _rows(of: _Told) -> list[tuple[str, str]]:
-    return [
-        *iteration_rows(of.file, of.found),
-        *deployed_rows(of.deployed, of.found.plan, of.timed),
-        ("time", f"{of.found.seconds:.2f} s"),
-        *_paper_rows(of),
-        *restriction_rows(of.restriction, of.found.value),
-        *_own_rows(of.file, of.found, of.yours),
-    ]
-
-
-def _deployed_rows(of: _Told) -> list[tuple[str, str]]:
-    """Those of the winner's pipeline."""
-    own = deployed_rows(of.deployed, of.found.plan, of.timed)
-    return [*own, *_paper_rows(of)]
-
-
-def _paper_rows(of: _Told) -> list[tuple[str, str]]:
-    return [] if of.shown is None else of.shown.rows(of.found.value, UNIT)
-
-
-def _own_rows(file: ClusterFile, found: AnyClusterPlan, yours: AnyOwn) -> list[tuple[str, str]]:
-    if isinstance(yours, OwnRun):
-        return own_rows(yours, found, utilisation(file.training, yours.iteration))
-    return [] if yours is None else refused_rows(yours)
-
-
-def _to_json(of: _Told) -> dict[str, object]:
-    found = cluster_plan_to_json(of.file, of.deployed, of.found, of.timed)
-    found["times"] = times_to_json(of.times)
-    if isinstance(of.yours, NotLegalRun):
-        found["yours_refused"] = str(of.yours)
-    if isinstance(of.yours, OwnRun):
-        found["yours"] = own_to_json(
-            of.yours, of.found, utilisation(of.file.training, of.yours.iteration)
-        )
-    if of.restriction is not None:
-        found["framework"] = restriction_to_json(of.restriction)
-    if of.shown is not None:
-        found["paper"] = of.shown.to_json(of.found.plan, of.found.value)
-    return found
+    if costs := rows_of(restriction_facts(of.restriction, of.found.value)):
+        rows = [(label, told) for label, _, told, _ in costs]
+        title = f"{of.file.name}: cost of this restriction"
+        tables.append(PlanTable(title=title, columns=("quantity", "value"), rows=rows))
+    return tables
 
 
 def _write_proofs(path: Path, of: _Told, counts: Sequence[AnyCount]) -> None:
@@ -307,21 +280,18 @@ def _refuse_illegal(
     raise ValueError(f"{problem}: no deployment can be planned: {told}")
 
 
-def _report(of: _Told) -> ReportPage:
-    report = plan_report(of.deployed, of.found.plan, of.timed, of.shown, _deployed_rows(of))
+def _report(of: _Told, rows: Sequence[tuple[str, str]]) -> ReportPage:
+    report = plan_report(of.deployed, of.found.plan, of.timed, of.shown, rows)
     table = ranked_table(
         COLUMNS, combination_rows(of.file, of.found), EXPLAINED, title="Deployments"
     )
     picture = deployment_corners(
         corners_of(of.found), unit=UNIT, capacity=of.file.training.cluster.memory
     )
-    summary = (
-        *iteration_rows(of.file, of.found),
-        *report.summary,
-        *_own_rows(of.file, of.found, of.yours),
-    )
+    said = deployment_text(of.found), iteration_text(of.file, of.found)
+    headline = " · ".join([*said, f"memory {memory_of(of.file, of.found)}"])
     parts = (table, picture, _time_section(of), *report.parts)
-    return replace(report, summary=summary, parts=parts)
+    return replace(report, headline=headline, parts=parts)
 
 
 def _time_section(of: _Told) -> str:

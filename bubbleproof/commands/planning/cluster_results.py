@@ -4,20 +4,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
+from bubbleproof.commands.planning.configuration_words import (
+    OUTCOMES,
+    amount_of,
+    deployment_parts,
+    in_words,
+    more,
+    shape_parts,
+)
 from bubbleproof.commands.planning.plan_results import (
     bound_text,
+    candidates_to_json,
     front_to_json,
-    plan_to_json,
+    keyed,
+    labelled,
+    schedule_facts,
+    shape_facts,
+    took,
     winner_to_json,
 )
 from bubbleproof.costs.utilisation import teraflops, utilisation
+from bubbleproof.facts import Fact, valued
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_planned import (
     ClusterPlan,
     DeploymentRow,
+    NearestDeployment,
     NoClusterPlan,
     SolvedDeployment,
 )
@@ -26,11 +42,11 @@ from bubbleproof.planners.jitter import Timed
 from bubbleproof.planners.outcome import Outcome
 from bubbleproof.planners.own_run import NotLegalRun, OwnRun, changed
 from bubbleproof.planners.restriction import Restriction
-from bubbleproof.report.amounts import Scale, ticks
+from bubbleproof.report.amounts import Scale, ticks, time
 from bubbleproof.report.plan_page import Corner
 from bubbleproof.solvers import Status
 
-COLUMNS = ("deployment", "iteration (us)", "bound (us)", "MFU", "peak", "status", "why")
+COLUMNS = ("deployment", "iteration", "lower bound", "MFU", "peak", "status", "why")
 NUMBERS = re.compile(r"[0-9][0-9.,]*")
 MOST_SHOWN = 12
 UNIT = "us"
@@ -41,34 +57,38 @@ TIME_COLUMNS = (
     "tensor",
     "exchange",
     "bubble",
-    "gradients",
+    "gradient sync",
     "optimizer",
-    "to be the plan",
+    "would win if",
 )
 PARTS_EXPLAINED = (
     "milliseconds: compute, the products of the rank that computes longest; tensor and exchange, "
     "what waits for\ntensor groups, and for context, experts and ZeRO 2 and 3, add; bubble, the "
-    "rest of the pipeline's makespan;\ngradients and optimizer, the step's end."
+    "rest of the pipeline's makespan;\ngradient sync and optimizer, the step's end."
 )
 OF_DEPLOYMENT = "any order of this deployment's pipelines that were open"
 AnyClusterPlan = ClusterPlan | NoClusterPlan
+AnyOwn = OwnRun | NotLegalRun | None
 
 
-def combination_rows(file: ClusterFile, found: AnyClusterPlan) -> list[tuple[str, ...]]:
+def combination_rows(
+    file: ClusterFile, found: AnyClusterPlan, most: int | None = MOST_SHOWN
+) -> list[tuple[str, ...]]:
     """The deployments: the shortest iteration first, then the least bound, then what cannot run.
 
-    Where there are many, the first of them, and how many others there are for each reason, numbers
+    All, or the first of them (``most``), and how many others there are for each reason, numbers
     aside; of those that do not fit the nearest to it is the example.
     """
     rows = sorted(found.rows, key=_place)
-    shown = [_row(file, row) for row in rows[:MOST_SHOWN]]
+    shown = [_row(file, row) for row in rows[:most]]
     groups: dict[tuple[Outcome, str], list[DeploymentRow]] = {}
-    for row in rows[MOST_SHOWN:]:
+    for row in rows[len(shown) :]:
         groups.setdefault((row.status, NUMBERS.sub("#", row.reason)), []).append(row)
     for (status, _), alike in groups.items():
         one = min(alike, key=lambda row: row.on_card if status is Outcome.INFEASIBLE else 0)
-        why = f"such as {one.combination}: {one.reason}" if len(alike) > 1 else one.reason
-        shown.append((f"and {len(alike)} more", "", "", "", "", status.name, why))
+        name = in_words(deployment_parts(one.combination))
+        why = f"such as {name}: {one.reason}" if len(alike) > 1 else one.reason
+        shown.append((f"and {len(alike)} more", "", "", "", "", OUTCOMES[status], why))
     return shown
 
 
@@ -84,15 +104,15 @@ def _place(row: DeploymentRow) -> tuple[int, int]:
 def _row(file: ClusterFile, row: DeploymentRow) -> tuple[str, ...]:
     value, peak = "", ""
     if isinstance(row, SolvedDeployment):
-        value = f"{row.value:,}"
+        value = time(row.value, UNIT)
         peak = Scale.of("bytes", row.peak_memory).amount(row.peak_memory)
     return (
-        str(row.combination),
+        in_words(deployment_parts(row.combination)),
         value,
-        "" if row.bound in (0, NEVER) else f"{row.bound:,}",
+        "" if row.bound in (0, NEVER) else time(row.bound, UNIT),
         _utilisation(file, row),
         peak,
-        row.status.name,
+        OUTCOMES[row.status],
         row.reason,
     )
 
@@ -120,74 +140,66 @@ def _utilisation(file: ClusterFile, row: DeploymentRow) -> str:
     return f"<= {100 * utilisation(file.training, row.bound):.1f} %"
 
 
-def iteration_rows(file: ClusterFile, found: AnyClusterPlan) -> list[tuple[str, str]]:
-    """What to run and how good it is; or why nothing, and what would do."""
-    rows = [("status", found.statement), ("deployments", f"{len(found.rows):,}")]
-    if isinstance(found, NoClusterPlan):
-        for nearest in found.nearest if found.status is Status.INFEASIBLE else ():
-            memory = Scale.of("bytes", nearest.memory).amount(nearest.memory)
-            rows.append(("fits with", f"{memory} on each card, as {nearest.combination}"))
-        return [*rows, ("time", f"{found.seconds:.2f} s")]
-    return [
-        *rows,
-        ("run", str(found.winner.combination)),
-        ("iteration", ticks(found.value, UNIT)),
-        ("lower bound", bound_text(found.value, found.lower_bound, UNIT, found.bounded)),
-        ("of it after the pipeline", ticks(found.step_end, UNIT)),
-        (
-            "model FLOPs per card",
-            f"{teraflops(file.training, found.value):.1f} TFLOPS, "
-            f"{100 * utilisation(file.training, found.value):.1f} % of its rate (MFU)",
-        ),
+def cluster_facts(file: ClusterFile, found: AnyClusterPlan) -> list[Fact]:
+    """What became of the deployments: what a plan and what is none have in common."""
+    plan = found if isinstance(found, ClusterPlan) else None
+    nearest = found.nearest if isinstance(found, NoClusterPlan) else ()
+    mfu = 0.0 if plan is None else utilisation(file.training, plan.value)
+    facts = [
+        *keyed(name=file.name, status=found.status.name),
+        Fact(key="statement", label="status", value=found.statement),
+        *keyed(objective="iteration", unit=UNIT, lower_bound_of=found.bounded),
+        *keyed(lower_bound=None if found.lower_bound == NEVER else found.lower_bound),
+        *keyed(candidates=[_to_json(row) for row in sorted(found.rows, key=_place)]),
+        *keyed(pareto=front_to_json(found.solved), reason=found.reason),
+        *keyed(nearest=found.nearest[0].combination.to_json() if found.nearest else None),
+        *keyed(value=None if plan is None else plan.value, winner=None),
+        *keyed(mfu=None if plan is None else round(mfu, 4)),
+        *keyed(least_capacity=nearest[0].memory if nearest else None),
+        *keyed(verified=plan is not None and plan.plan.verdict.ok),
+        took(found.seconds),
+        *labelled({"deployments": f"{len(found.rows):,}"}),
     ]
-
-
-def no_plan_to_json(file: ClusterFile, found: NoClusterPlan) -> dict[str, object]:
-    """For programs, that there is no plan."""
-    return {
-        **_deployments_to_json(file, found),
-        "value": None,
-        "winner": None,
-        "mfu": None,
-        "least_capacity": found.nearest[0].memory if found.nearest else None,
-        "verified": False,
+    if plan is None:
+        fits = nearest if found.status is Status.INFEASIBLE else ()
+        return [*facts, *(Fact(label="fits with", value=no_room(one)) for one in fits)]
+    rate = teraflops(file.training, plan.value)
+    bound = bound_text(plan.value, plan.lower_bound, UNIT, plan.bounded)
+    told = {
+        "run": in_words(deployment_parts(plan.winner.combination)),
+        "iteration": ticks(plan.value, UNIT),
+        "lower bound": bound,
+        "optimizer and gradient sync": ticks(plan.step_end, UNIT),
+        "model FLOPs per card": f"{rate:.1f} TFLOPS, {100 * mfu:.1f} % of its rate (MFU)",
+        "memory": memory_of(file, plan),
     }
+    return [*facts, *labelled(told)]
 
 
-def cluster_plan_to_json(
-    file: ClusterFile, deployed: ProblemFile, found: ClusterPlan, timed: Timed
-) -> dict[str, object]:
-    """The result for programs; see ``plan_cluster``."""
-    winner = winner_to_json(found.plan.winner)
-    return {
-        **_deployments_to_json(file, found),
-        "value": found.value,
-        "winner": {**found.winner.combination.to_json(), **winner},
-        "mfu": round(utilisation(file.training, found.value), 4),
-        "least_capacity": None,
-        "makespan": found.plan.value,
-        "step_end": found.step_end,
-        "microbatches": found.winner.microbatches,
-        "shapes": plan_to_json(deployed, found.plan, timed)["candidates"],
-        "verified": found.plan.verdict.ok,
-    }
+def no_room(nearest: NearestDeployment) -> str:
+    """What would fit: the memory of a card, and the deployment."""
+    memory = Scale.of("bytes", nearest.memory).amount(nearest.memory)
+    return f"{memory} or more, as {in_words(deployment_parts(nearest.combination))}"
 
 
-def _deployments_to_json(file: ClusterFile, found: AnyClusterPlan) -> dict[str, object]:
-    return {
-        "name": file.name,
-        "status": found.status.name,
-        "statement": found.statement,
-        "objective": "iteration",
-        "unit": UNIT,
-        "lower_bound": None if found.lower_bound == NEVER else found.lower_bound,
-        "lower_bound_of": found.bounded,
-        "candidates": [_to_json(row) for row in sorted(found.rows, key=_place)],
-        "pareto": front_to_json(found.solved),
-        "nearest": found.nearest[0].combination.to_json() if found.nearest else None,
-        "reason": found.reason,
-        "seconds": round(found.seconds, 3),
-    }
+def memory_of(file: ClusterFile, found: ClusterPlan) -> str:
+    """The fullest card of the winner, beside what it has."""
+    peaks = found.plan.winner.measured.peak_memory
+    rank = max(range(len(peaks)), key=lambda rank: peaks[rank])
+    load = peaks[rank] + found.winner.numbers.beside
+    return f"{amount_of(load, file.training.cluster.memory, 'bytes')} on rank {rank}"
+
+
+def winner_facts(deployed: ProblemFile, found: ClusterPlan, timed: Timed) -> list[Fact]:
+    """What is said of the winner's pipeline."""
+    winner = {**found.winner.combination.to_json(), **winner_to_json(found.plan.winner)}
+    return [
+        *keyed(winner=winner, makespan=found.plan.value, step_end=found.step_end),
+        *keyed(microbatches=found.winner.microbatches),
+        *keyed(shapes=candidates_to_json(deployed, found.plan, timed)),
+        *shape_facts(deployed, found.plan),
+        *schedule_facts(deployed, found.plan, timed),
+    ]
 
 
 def _to_json(row: DeploymentRow) -> dict[str, object]:
@@ -207,7 +219,7 @@ def time_rows(times: Sequence[DeploymentTimes]) -> list[tuple[str, ...]]:
     best = times[0].parts
     return [
         (
-            each.name,
+            in_words({**deployment_parts(each.row.combination), **shape_parts(each.row.candidate)}),
             _ms(each.parts.iteration),
             *(_ms(took) for took in each.parts.named.values()),
             "it is" if each.parts is best else each.parts.to_beat(best),
@@ -228,68 +240,80 @@ def times_to_json(times: Sequence[DeploymentTimes]) -> list[dict[str, object]]:
     ]
 
 
-def own_rows(own: OwnRun, found: ClusterPlan | NoClusterPlan, mfu: float) -> list[tuple[str, str]]:
-    """What one's own configuration takes beside the plan, and what to change.
+def own_facts(file: ClusterFile, own: AnyOwn, found: AnyClusterPlan) -> list[Fact]:
+    """What one's own configuration takes beside the plan, and what to change."""
+    if own is None:
+        return []
+    row = Fact(label="yours", value=own_text(file, own, found))
+    if isinstance(own, NotLegalRun):
+        is_plan = isinstance(found, ClusterPlan)
+        return [row, *(keyed(yours_refused=str(own)) if is_plan else ())]
+    if not isinstance(found, ClusterPlan):
+        return [row]
+    mfu = round(utilisation(file.training, own.iteration), 4)
+    value = {**own.to_json(), "mfu": mfu, "change": _changes(own, found)}
+    return [replace(row, key="yours", told=own_text(file, own, found), value=value)]
+
+
+def own_text(file: ClusterFile, own: OwnRun | NotLegalRun, found: AnyClusterPlan) -> str:
+    """The same in a line.
 
     One that is no candidate may be shorter than the plan: nothing is to change then.
     """
-    outside = f" (outside of what was planned: {own.reason})" if own.reason else ""
-    rows = [
-        ("yours", f"{own.combination}, {own.candidate}{outside}"),
-        ("its iteration", f"{own.iteration:,} us, {100 * mfu:.1f} % MFU"),
-    ]
-    if not isinstance(found, ClusterPlan) or found.value > own.iteration:
-        return rows
-    less = 100 * (1 - found.value / own.iteration)
-    return [
-        *rows,
-        ("the plan takes", f"{less:.1f} % less" if less else "as much"),
-        ("to change", ", ".join(_changes(own, found)) or "nothing: it is the plan"),
-    ]
-
-
-def refused_rows(why: NotLegalRun) -> list[tuple[str, str]]:
-    """That one's own configuration is none."""
-    return [("yours", f"not legal: {str(why).removeprefix('yours ')}")]
-
-
-def own_to_json(own: OwnRun, found: ClusterPlan, mfu: float) -> dict[str, object]:
-    """The same for programs."""
-    change = _changes(own, found) if found.value <= own.iteration else []
-    return {**own.to_json(), "mfu": round(mfu, 4), "change": change}
+    if isinstance(own, NotLegalRun):
+        return f"invalid: {str(own).removeprefix('yours ')}"
+    name = in_words({**deployment_parts(own.combination), **shape_parts(own.candidate)})
+    mfu = f"MFU {100 * utilisation(file.training, own.iteration):.1f} %"
+    told = f"{name}: {time(own.iteration, UNIT)}, {mfu}"
+    if own.reason:
+        told += f"; outside of what was planned: {own.reason}"
+    if not isinstance(found, ClusterPlan):
+        return told
+    changes = ", ".join(_changes(own, found))
+    beside = f"{more(own.iteration, found.value)} as the plan"
+    if own.iteration != found.value:
+        beside = f"{more(own.iteration, found.value)} beside the plan"
+    if found.value > own.iteration:
+        return f"{told}; {beside}"
+    return f"{told}; {beside}; {f'change {changes}' if changes else 'it is the plan'}"
 
 
 def _changes(own: OwnRun, found: ClusterPlan) -> list[str]:
+    """What to change for the plan, where that is no longer."""
+    if found.value > own.iteration:
+        return []
     return changed(own, found.winner.combination, found.plan.winner.candidate)
 
 
-def _less(best: int, other: int) -> str:
-    return f"{100 * (best - other) / best:.2g} %"
-
-
-def restriction_rows(of: Restriction | None, best: int) -> list[tuple[str, str]]:
+def restriction_facts(of: Restriction | None, best: int) -> list[Fact]:
     """What it costs that the plan is for one framework; ``best`` is the plan's iteration."""
     if of is None:
         return []
-    told = f"{of.framework}; {of.left_out:,} deployments that it does not run are left out"
+    told = {
+        "planned for": f"{of.framework}; {of.left_out:,} deployments that it does not run are left "
+        "out",
+        "cost of this restriction": restriction_cost(of, best),
+        "lower bound without it": f"{ticks(of.bound, UNIT)} ({of.bounded})",
+    }
+    stated = valued(
+        "framework",
+        name=of.framework,
+        left_out=of.left_out,
+        unrestricted=of.value,
+        run=of.run,
+        lower_bound=of.bound,
+        lower_bound_of=of.bounded,
+    )
+    return [*stated, *labelled(told)]
+
+
+def restriction_cost(of: Restriction, best: int) -> str:
+    """The cost that was found, and the most that it may be."""
+
+    def less(other: int) -> str:
+        return f"{100 * (best - other) / best:.2g} %"
+
     cost = "nothing that was found"
     if of.value is not None and of.value < best:
-        cost = f"{_less(best, of.value)}: {of.value:,} us as {of.run}"
-    most = f"at most {_less(best, of.bound)} less without it"
-    return [
-        ("planned for", told),
-        ("cost of this restriction", f"{cost}; {most}"),
-        ("lower bound without it", f"{ticks(of.bound, UNIT)} ({of.bounded})"),
-    ]
-
-
-def restriction_to_json(of: Restriction) -> dict[str, object]:
-    """The same for programs."""
-    return {
-        "name": of.framework,
-        "left_out": of.left_out,
-        "unrestricted": of.value,
-        "run": of.run,
-        "lower_bound": of.bound,
-        "lower_bound_of": of.bounded,
-    }
+        cost = f"{less(of.value)}: {of.value:,} us as {of.run}"
+    return f"{cost}; at most {less(of.bound)} less without it"

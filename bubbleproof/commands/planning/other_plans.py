@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from bubbleproof.costs.combinations import AnyCount
+from bubbleproof.facts import Fact
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners import Plan, PlanOptions
@@ -22,11 +23,8 @@ Search = Callable[[Sequence[KnownSchedule]], AnyPlan]
 class OtherChoice(Protocol):
     """What another planner chose, as it is told beside a plan."""
 
-    def rows(self, best: int | None, unit: str) -> list[tuple[str, str]]:
-        """Its rows of the summary; ``best`` is the plan's value."""
-
-    def to_json(self, found: AnyPlan, best: int | None) -> dict[str, object]:
-        """Its part of the answer."""
+    def facts(self, found: AnyPlan, best: int | None, unit: str) -> list[Fact]:
+        """What it says of itself; ``best`` is the plan's value."""
 
     def sections(self, found: Plan) -> list[ScheduleSection]:
         """Its part of the plan's page."""

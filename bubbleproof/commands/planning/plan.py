@@ -8,6 +8,7 @@ reads. With ``--paper`` what a paper's planner would run is among the candidates
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import Executor
@@ -34,15 +35,17 @@ from bubbleproof.planners import PlanOptions
 
 def run_plan(problem: str, request: PlanRequest) -> int:
     """Plan one file, print the answer, and write what is asked for."""
+    if request.json:
+        request.shown.leave_out("--json, which has all", "verbose", "all", "why")
     asked = _question(problem, request)
     options = options_of(request.limits, asked, quiet=request.json)
     with _workers_of(request) as executor, heartbeat(options) as telling:
         answer = asked.answer(telling, executor)
-    _write(answer, request)
+    wrote = _write(answer, request)
     if request.json:
         print_json(answer.to_json())
     else:
-        answer.print()
+        answer.print(request.shown, wrote)
     return answer.exit_status
 
 
@@ -59,17 +62,20 @@ def _question(problem: str, request: PlanRequest) -> AskedPlan:
     return ProblemQuestion.of(problem, request.paper)
 
 
-def _write(answer: PlanAnswer, request: PlanRequest) -> None:
-    """The folder of what was found, and the proofs, together or not at all."""
+def _write(answer: PlanAnswer, request: PlanRequest) -> str:
+    """The folder of what was found, and the proofs, together or not at all; what was written."""
     output = request.output if isinstance(answer, FoundAnswer) else None
-    certificate = request.certificate if answer.proofs else None
+    certificate, names = (request.certificate if answer.proofs else None), ""
     with written_together(output, certificate) as (folder, path):
         if isinstance(answer, FoundAnswer) and output is not None:
             answer.write_with_page(folder)
+            names = ", ".join(sorted(each.name for each in folder.iterdir()))
         for write in answer.proofs if certificate is not None else ():
             write(path)
-    if output is not None:
-        say(f"wrote {output}")
+    if output is None:
+        return f"wrote {certificate}" if certificate is not None else ""
+    proofs = f" --certificate {certificate}" if certificate is not None else ""
+    return f"wrote {output}/{{{names}}}     next: bubbleproof verify {output}{proofs}"
 
 
 def options_of(limits: SearchLimits, asked: AskedPlan, *, quiet: bool) -> PlanOptions:
@@ -80,7 +86,7 @@ def options_of(limits: SearchLimits, asked: AskedPlan, *, quiet: bool) -> PlanOp
         threads=limits.threads,
         seed=limits.seed,
         memory=memory_of(limits.memory, asked.memory),
-        tell=None if quiet else say,
+        tell=None if quiet or not sys.stderr.isatty() else say,
     )
 
 

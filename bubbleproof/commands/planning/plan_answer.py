@@ -1,6 +1,7 @@
 """What a plan answers with, of a problem file or of a model on a cluster, for ``plan`` and ``run``.
 
-An answer is printed as tables or as one JSON object. Where a plan was found its folder holds
+An answer states facts: ten lines of a terminal at most say what to run and how good it is; its
+tables, the page and the JSON object have the rest. Where a plan was found its folder holds
 ``plan.json``, ``schedule.json`` and the page ``plan.html``; its proofs are a file of their own.
 """
 
@@ -8,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from bubbleproof.commands.interrupts import is_interrupted, unless_interrupted
+from bubbleproof.commands.options.shared_options import ShownParts
 from bubbleproof.commands.output import BROKEN, HOLDS, UNDECIDED, print_table, print_text
+from bubbleproof.facts import Fact, FactCells, FactSource, rows, tree
 from bubbleproof.planners import Plan, PlanOptions
 from bubbleproof.planners.planned import SearchResults
 from bubbleproof.report.page import ReportPage, write_page
@@ -25,6 +28,7 @@ EXIT = {
     Status.INFEASIBLE: BROKEN,
     Status.UNKNOWN: UNDECIDED,
 }
+MORE = "(--all: every one, --why: what would change it, -v: the report)"
 Writer = Callable[[Path], None]
 
 
@@ -37,20 +41,43 @@ class PlanTable:
     rows: Sequence[tuple[str, ...]]
     note: str = ""
 
+    def print(self) -> None:
+        """The table and its note."""
+        print_table(self.title, self.columns, self.rows)
+        if self.note:
+            print_text(self.note)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PlanAnswer:
-    """What became of everything that was tried (``tables``), what to run and how good it is.
+class PlanAnswer(FactSource):
+    """What to run and how good it is: the ``lines`` that say it, and all that is ``stated``.
 
-    ``proofs`` writes what bounds every candidate; nothing does where nothing fits.
+    ``candidates`` is the table of what became of everything that was tried, the first rows or all;
+    ``why`` has what would change the answer. ``proofs`` writes what bounds every candidate; nothing
+    does where nothing fits.
     """
 
     name: str
     found: SearchResults
-    tables: Sequence[PlanTable]
-    rows: Sequence[tuple[str, str]]
-    to_json: Callable[[], dict[str, object]]
+    lines: Sequence[str]
+    stated: Sequence[Fact]
+    candidates: Callable[[bool], PlanTable]
+    why: Sequence[PlanTable]
     proofs: tuple[Writer, ...] = ()
+    columns: ClassVar[FactCells] = ("quantity", "", "value", "")
+
+    def facts(self) -> Sequence[Fact]:
+        """All that it says."""
+        return self.stated
+
+    @property
+    def rows(self) -> list[tuple[str, str]]:
+        """The summary for people."""
+        return [(label, told) for label, _, told, _ in rows(self.stated)]
+
+    def to_json(self) -> dict[str, object]:
+        """For programs."""
+        return tree(self.stated)
 
     @property
     def exit_status(self) -> int:
@@ -59,28 +86,24 @@ class PlanAnswer:
 
     def with_plan(self, plan: Plan, write: Writer, report: Callable[[], ReportPage]) -> FoundAnswer:
         """The answer that a plan was found."""
-        return FoundAnswer(
-            name=self.name,
-            found=self.found,
-            tables=self.tables,
-            rows=self.rows,
-            to_json=self.to_json,
-            proofs=self.proofs,
-            plan=plan,
-            write=write,
-            report=report,
-        )
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        return FoundAnswer(**own, plan=plan, write=write, report=report)
 
-    def print(self) -> None:
-        """All of it for people."""
-        columns = "quantity", "value"
-        last = PlanTable(title=f"{self.name}: plan", columns=columns, rows=self.rows)
-        for table in (*self.tables, last):
-            print_table(table.title, table.columns, table.rows)
-            if table.note:
-                print_text(table.note)
-        if self.found.reason:
-            print_text(self.found.reason)
+    def print(self, shown: ShownParts, last: str = "") -> None:
+        """What people asked to see of it; ``last`` is what was written."""
+        if shown.verbose:
+            self.candidates(False).print()
+        else:
+            for line in self.lines:
+                print_text(line)
+        if shown.all:
+            self.candidates(True).print()
+        for table in self.why if shown.why or shown.verbose else ():
+            table.print()
+        if shown.verbose:
+            print_table(f"{self.name}: plan", ("quantity", "value"), self.rows)
+        for text in filter(None, (self.found.reason, last)):
+            print_text(text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

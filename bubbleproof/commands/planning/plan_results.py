@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
+from bubbleproof.commands.planning.configuration_words import OUTCOMES, shape_text
+from bubbleproof.facts import Fact
 from bubbleproof.formats.plans.bundle_json import candidate_to_json
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners import CandidateResult, NoPlanFound, Plan, SolvedCandidate
 from bubbleproof.planners.case_proofs import NEVER
-from bubbleproof.planners.jitter import AnyPlan, Jitter, Timed, jitter_seconds
+from bubbleproof.planners.jitter import AnyPlan, Timed, jitter_seconds
 from bubbleproof.planners.planned import TicksAndMemory, front_of
-from bubbleproof.report.amounts import Scale, ticks
+from bubbleproof.report.amounts import Scale, ticks, time
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.choices import Choices
@@ -36,11 +38,14 @@ def ranked(file: ProblemFile, found: AnyPlan, timed: Timed) -> tuple[CandidateRe
     return found.ranked(place)
 
 
-def candidate_rows(file: ProblemFile, found: AnyPlan, timed: Timed) -> list[tuple[str, ...]]:
-    """The table's rows, ranked; where there are many, the first of them."""
-    rows = [_row(file, found, one, timed) for one in ranked(file, found, timed)[:MOST_SHOWN]]
-    if len(found.judged) > MOST_SHOWN:
-        rows.append((f"and {len(found.judged) - MOST_SHOWN} more", *[""] * 7))
+def candidate_rows(
+    file: ProblemFile, found: AnyPlan, timed: Timed, most: int | None = MOST_SHOWN
+) -> list[tuple[str, ...]]:
+    """The table's rows, ranked: all, or the first of them (``most``)."""
+    shown = ranked(file, found, timed)[:most]
+    rows = [_row(file, found, one, timed) for one in shown]
+    if len(shown) < len(found.judged):
+        rows.append((f"and {len(found.judged) - len(shown)} more", *[""] * 7))
     return rows
 
 
@@ -51,68 +56,90 @@ def _row(file: ProblemFile, found: AnyPlan, one: CandidateResult, timed: Timed) 
         value, peak = f"{one.value:,}", scale.amount(one.peak_memory)
     is_plan = isinstance(found, Plan) and one is found.winner
     return (
-        str(one.candidate),
+        shape_text(one.candidate),
         value,
         "" if one.bound in (0, NEVER) else f"{one.bound:,}",
         peak,
         "" if spans is None else f"{spans.expected:,.0f}",
         "" if spans is None else f"{spans.p95:,.0f}",
-        one.status.name,
+        OUTCOMES[one.status],
         "the plan" if is_plan else str(one.reason),
     )
 
 
-def summary_rows(file: ProblemFile, found: AnyPlan, timed: Timed) -> list[tuple[str, str]]:
+def plan_facts(file: ProblemFile, found: AnyPlan, timed: Timed) -> list[Fact]:
     """What to run and how good it is; or why nothing, and what would do."""
-    unit, time_row = file.pipeline.unit, ("time", f"{found.seconds:.2f} s")
-    rows = [("status", found.statement)]
-    if isinstance(found, NoPlanFound):
-        if found.least_capacity is not None:
-            scale = Scale.of(file.pipeline.memory_unit, found.least_capacity)
-            rows.append(("fits with", f"{scale.amount(found.least_capacity)} on each rank"))
-        return [*rows, time_row]
-    return [
-        *rows,
-        ("run", str(found.winner.candidate)),
-        (WITH_HOSTS if found.winner.has_more else "makespan", ticks(found.value, unit)),
-        ("lower bound", bound_text(found.value, found.lower_bound, unit, found.bounded)),
-        ("choices", scope_text(found.space)),
-        *schedule_rows(file, found, timed),
-        time_row,
+    plan, unit = found if isinstance(found, Plan) else None, file.pipeline.unit
+    least = found.least_capacity if isinstance(found, NoPlanFound) else None
+    bound, value = _bound(found.lower_bound), value_of(found)
+    facts = [
+        *keyed(name=file.name, status=found.status.name),
+        Fact(key="statement", label="status", value=found.statement),
+        *keyed(objective=file.objective, value=value, lower_bound=bound),
+        *keyed(lower_bound_of=found.bounded, choices=dict(scope_of(found.space))),
+        *keyed(believed=list(found.believed)),
+        *keyed(winner=None if plan is None else winner_to_json(plan.winner)),
+        *keyed(candidates=candidates_to_json(file, found, timed), ranked_by=file.rank_by),
+        *keyed(pareto=front_to_json(found.solved), least_capacity=least),
+        *keyed(verified=plan is not None and plan.verdict.ok, reason=found.reason),
     ]
+    if least is not None:
+        told = Scale.of(file.pipeline.memory_unit, least).amount(least)
+        facts.append(Fact(label="fits with", value=f"{told} on each rank"))
+    if plan is not None:
+        text = bound_text(plan.value, plan.lower_bound, unit, plan.bounded)
+        facts += shape_facts(file, plan)
+        facts += labelled({"lower bound": text, "choices": scope_text(plan.space)})
+        facts += schedule_facts(file, plan, timed)
+    return [*facts, took(found.seconds)]
 
 
-def deployed_rows(file: ProblemFile, found: Plan, timed: Timed) -> list[tuple[str, str]]:
-    """What to run of a deployment's pipeline; how good it is, is told of the iteration."""
-    takes = WITH_HOSTS if found.winner.has_more else "its makespan"
-    return [
-        ("pipeline's shape", str(found.winner.candidate)),
-        (takes, ticks(found.value, file.pipeline.unit)),
-        *schedule_rows(file, found, timed),
-    ]
+def took(seconds: float) -> Fact:
+    """How long it was looked for."""
+    told = f"{seconds:.2f} s"
+    return Fact(key="seconds", label="time", value=round(seconds, 3), told=told)
 
 
-def schedule_rows(file: ProblemFile, found: Plan, timed: Timed) -> list[tuple[str, str]]:
+def keyed(**values: object) -> Iterator[Fact]:
+    """Facts that stand in JSON alone."""
+    return (Fact(key=key, value=value) for key, value in values.items())
+
+
+def labelled(told: Mapping[str, str]) -> Iterator[Fact]:
+    """Facts that people alone are told."""
+    return (Fact(label=label, value=value) for label, value in told.items())
+
+
+def shape_facts(file: ProblemFile, found: Plan) -> Iterator[Fact]:
+    """What to run of a pipeline, and what it takes."""
+    takes = WITH_HOSTS if found.winner.has_more else "makespan"
+    run = shape_text(found.winner.candidate)
+    return labelled({"pipeline": run, takes: ticks(found.value, file.pipeline.unit)})
+
+
+def schedule_facts(file: ProblemFile, found: Plan, timed: Timed) -> Iterator[Fact]:
     """The winner's schedule: who found it, what is chosen in it, and how long it is in life."""
-    unit = file.pipeline.unit
-    rows = [("found by", found.winner.origin)]
-    rows += [
-        (name, str(value))
-        for name, value in listed_choices(found.winner.pipeline.choices).items()
-        if value
-    ]
+    chosen = listed_choices(found.winner.pipeline.choices)
+    told = {"found by": found.winner.origin}
+    told |= {name: str(value) for name, value in chosen.items() if value}
+    told["with timing noise"] = noise_text(file, found, timed)
+    if str(found.winner.candidate) in timed:
+        first = ranked(file, found, timed)[0]
+        if first is not found.winner:
+            told[f"shortest by {file.rank_by}"] = shape_text(first.candidate)
+    told["verified"] = "every rule holds" if found.verdict.ok else "violated"
+    return labelled(told)
+
+
+def noise_text(file: ProblemFile, found: Plan, timed: Timed) -> str:
+    """How long the winner is where durations spread, or why that is not known."""
     spans = timed.get(str(found.winner.candidate))
     if spans is None:
         needed = jitter_seconds(len(found.winner.schedule), file.spread)
-        why = f"not sampled: that takes about {needed:.0f} s, more than was left"
-        rows.append(("where durations spread", why))
-    else:
-        rows.append(("where durations spread", _spans_text(spans, unit)))
-        first = ranked(file, found, timed)[0]
-        if first is not found.winner:
-            rows.append((f"shortest by {file.rank_by}", str(first.candidate)))
-    verified = "every rule holds" if found.verdict.ok else "violated"
-    return [*rows, ("verified", verified)]
+        return f"not sampled: that takes about {needed:.0f} s, more than was left"
+    unit = file.pipeline.unit
+    expected, p95 = (time(round(value), unit) for value in (spans.expected, spans.p95))
+    return f"{expected} expected, 95 % within {p95}"
 
 
 def value_of(found: AnyPlan) -> int | None:
@@ -128,38 +155,14 @@ def bound_text(value: int, lower_bound: int, unit: str, bounded: str) -> str:
     return f"{bound}; the plan is {100 * above / lower_bound:.2g} % above it"
 
 
-def _spans_text(spans: Jitter, unit: str) -> str:
-    expected, p95 = (ticks(round(value), unit) for value in (spans.expected, spans.p95))
-    return f"{expected} expected, 95 % within {p95}"
-
-
 def front_to_json(solved: Iterable[TicksAndMemory]) -> list[dict[str, int]]:
     """Those that no other beats in ticks and in peak memory."""
     return [{"value": one.value, "peak_memory": one.peak_memory} for one in front_of(solved)]
 
 
-def plan_to_json(file: ProblemFile, found: AnyPlan, timed: Timed) -> dict[str, object]:
-    """The result for programs."""
-    plan = found if isinstance(found, Plan) else None
-    return {
-        "name": file.name,
-        "status": found.status.name,
-        "statement": found.statement,
-        "objective": file.objective,
-        "value": None if plan is None else plan.value,
-        "lower_bound": _bound(found.lower_bound),
-        "lower_bound_of": found.bounded,
-        "choices": dict(scope_of(found.space)),
-        "believed": list(found.believed),
-        "winner": None if plan is None else winner_to_json(plan.winner),
-        "candidates": [_to_json(one, timed) for one in ranked(file, found, timed)],
-        "ranked_by": file.rank_by,
-        "pareto": front_to_json(found.solved),
-        "least_capacity": found.least_capacity if isinstance(found, NoPlanFound) else None,
-        "verified": plan is not None and plan.verdict.ok,
-        "reason": found.reason,
-        "seconds": round(found.seconds, 3),
-    }
+def candidates_to_json(file: ProblemFile, found: AnyPlan, timed: Timed) -> list[dict[str, object]]:
+    """Every candidate for programs, ranked."""
+    return [_to_json(one, timed) for one in ranked(file, found, timed)]
 
 
 def _bound(bound: int) -> int | None:

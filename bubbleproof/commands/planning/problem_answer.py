@@ -14,12 +14,12 @@ from pathlib import Path
 
 from bubbleproof.commands.planning.other_plans import OtherChoice, paper_planners
 from bubbleproof.commands.planning.plan_answer import PlanAnswer, PlanTable
+from bubbleproof.commands.planning.plan_lines import problem_lines, why_tables
 from bubbleproof.commands.planning.plan_report import plan_report
 from bubbleproof.commands.planning.plan_results import (
     COLUMNS,
     candidate_rows,
-    plan_to_json,
-    summary_rows,
+    plan_facts,
     value_of,
 )
 from bubbleproof.formats import UnusableInput
@@ -27,7 +27,7 @@ from bubbleproof.formats.plans.bundle_json import write_bundle
 from bubbleproof.formats.plans.plan_folder import planned_file, write_plan_folder
 from bubbleproof.formats.problem_toml import ProblemFile, read_problem
 from bubbleproof.planners import Plan, PlanOptions, plan
-from bubbleproof.planners.jitter import AnyPlan, Timed, timed_candidates
+from bubbleproof.planners.jitter import AnyPlan, timed_candidates
 from bubbleproof.planners.known_schedules import KnownSchedule
 from bubbleproof.planners.outcome import Outcome
 from bubbleproof.solvers import Status
@@ -75,15 +75,20 @@ class ProblemQuestion:
 
     def _told(self, found: AnyPlan, shown: OtherChoice | None, limit: float) -> PlanAnswer:
         file, timed = self.file, timed_candidates(found, self.file.spread, limit)
-        candidates = candidate_rows(file, found, timed)
-        beside = [] if shown is None else shown.rows(value_of(found), file.pipeline.unit)
+        beside = [] if shown is None else shown.facts(found, value_of(found), file.pipeline.unit)
         proofs = partial(write_bundle, space=found.space, bundle=found.bundle, name=file.name)
+
+        def candidates(is_all: bool) -> PlanTable:
+            rows = candidate_rows(file, found, timed, *([None] if is_all else []))
+            return PlanTable(title=f"{file.name}: candidates", columns=COLUMNS, rows=rows)
+
         answer = PlanAnswer(
             name=file.name,
             found=found,
-            tables=[PlanTable(title=f"{file.name}: candidates", columns=COLUMNS, rows=candidates)],
-            rows=[*summary_rows(file, found, timed), *beside],
-            to_json=partial(_to_json, file, found, timed, shown),
+            lines=problem_lines(file, found, timed, beside),
+            stated=[*plan_facts(file, found, timed), *beside],
+            candidates=candidates,
+            why=why_tables(file, found),
             proofs=() if found.status is Status.INFEASIBLE else (proofs,),
         )
         if not isinstance(found, Plan):
@@ -91,13 +96,6 @@ class ProblemQuestion:
         write = partial(_write, path=self.path, file=file, found=found, shown=shown)
         report = partial(plan_report, file, found, timed, shown, answer.rows)
         return answer.with_plan(found, write, report)
-
-
-def _to_json(
-    file: ProblemFile, found: AnyPlan, timed: Timed, shown: OtherChoice | None
-) -> dict[str, object]:
-    paper = {} if shown is None else {"paper": shown.to_json(found, value_of(found))}
-    return {**plan_to_json(file, found, timed), **paper}
 
 
 def _write(

@@ -8,13 +8,16 @@ pipeline is drawn and replayed, one small process for each of its ranks.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
-from bubbleproof.commands.options.shared_options import SearchLimits
+from bubbleproof.commands.options.shared_options import SearchLimits, ShownParts
 from bubbleproof.commands.output import counted, print_json
 from bubbleproof.commands.planning.cluster_answer import ClusterQuestion
+from bubbleproof.commands.planning.configuration_words import more, shape_text
 from bubbleproof.commands.planning.plan import options_of
 from bubbleproof.commands.planning.plan_answer import AskedPlan, FoundAnswer
+from bubbleproof.commands.planning.plan_lines import deployment_text, iteration_text
 from bubbleproof.commands.planning.plan_report import own_shape
 from bubbleproof.commands.planning.problem_answer import ProblemQuestion
 from bubbleproof.commands.run import run_shape
@@ -30,15 +33,21 @@ from bubbleproof.formats import read_problem
 from bubbleproof.formats.clusters.cluster_toml import is_cluster_file
 from bubbleproof.formats.plans.plan_folder import winner_schedule
 from bubbleproof.planners import Plan, SolvedCandidate
+from bubbleproof.planners.cluster_planned import ClusterPlan
 from bubbleproof.planners.outcome import Outcome
+from bubbleproof.report.amounts import time
 from bubbleproof.report.page import ComparisonRow
+from bubbleproof.solvers import Status
+from bubbleproof.theory.pipelines.shapes.space_scope import with_cuts
 
 
 def run_problem(
-    problem: str, limits: SearchLimits, output: str | None, backend: str, json: bool
+    problem: str, limits: SearchLimits, output: str | None, backend: str, verbose: bool, json: bool
 ) -> int:
-    """Do everything with one problem file and print the table of verdicts (or one JSON object)."""
-    request = RunRequest(problem=problem, output=output, backend=backend, json=json)
+    """Do everything with one problem file and print what came of it (or one JSON object)."""
+    request = RunRequest(
+        problem=problem, output=output, backend=backend, verbose=verbose, json=json
+    )
     if is_cluster_file(problem):
         return _run(ClusterQuestion.of(problem), [], limits, request)
     file = read_problem(problem)
@@ -62,8 +71,9 @@ def _run(
         if request.json:
             print_json({"published": rows_to_json(compared), **answer.to_json()})
         else:
-            print_comparison(answer.name, [item.row for item in compared])
-            answer.print()
+            if request.verbose:
+                print_comparison(answer.name, [item.row for item in compared])
+            answer.print(ShownParts(verbose=request.verbose))
         return answer.exit_status
 
     def write(where: Path) -> None:
@@ -80,10 +90,28 @@ def _run(
         rows=_rows(asked, answer.plan),
         statuses=(answer.exit_status,),
         to_json=answer.to_json,
-        print=answer.print,
+        line=_line(asked, answer),
+        print=partial(answer.print, ShownParts(verbose=True)),
         write=write,
         report=answer.report,
     ).finish(request, is_stopped=options.stop.is_set())
+
+
+def _line(asked: AskedPlan, answer: FoundAnswer) -> str:
+    """The plan in a line: what it takes, and how good it is."""
+    plan = answer.plan
+    if isinstance(answer.found, ClusterPlan) and isinstance(asked, ClusterQuestion):
+        found, of = answer.found, counted(len(answer.found.rows), "deployment")
+        told = f"{deployment_text(found)}: {iteration_text(asked.file, found)}"
+        value, bound, cuts = found.value, found.lower_bound, found.cuts
+    else:
+        value, bound, of = plan.value, plan.lower_bound, counted(len(plan.judged), "configuration")
+        unit, cuts = plan.winner.pipeline.unit, with_cuts(plan.space)
+        told = f"{shape_text(plan.winner.candidate)}: {time(value, unit)}"
+    if answer.found.status is Status.OPTIMAL:
+        by = f" (uncertified bound of {' and '.join(plan.believed)})" if plan.believed else ""
+        return f"{told}, proved optimal over {of}{cuts}{by}"
+    return f"{told}, {more(value, bound)} above the lower bound of {of}"
 
 
 def _rows(asked: AskedPlan, found: Plan) -> list[ComparisonRow]:
@@ -100,5 +128,5 @@ def _rows(asked: AskedPlan, found: Plan) -> list[ComparisonRow]:
 
 
 def _row(name: str, one: SolvedCandidate, proof: str) -> ComparisonRow:
-    label = f"{name} ({one.candidate})"
+    label = f"{name} ({shape_text(one.candidate)})"
     return ComparisonRow.of(label, one.pipeline.problem(), one.schedule, proof=proof)

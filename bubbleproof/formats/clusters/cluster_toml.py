@@ -37,6 +37,8 @@ from bubbleproof.formats.clusters.open_choices import (
 from bubbleproof.formats.clusters.own_configuration import OwnConfiguration
 from bubbleproof.formats.errors import UnusableInput, about, quoted, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
+from bubbleproof.formats.format_table import format_of
+from bubbleproof.formats.inputs import other_thing
 from bubbleproof.formats.layouts.cluster_layout import (
     ClusterFileLayout,
     ClusterLayout,
@@ -156,6 +158,8 @@ def named_model(text: str) -> tuple[Transformer, Deployment]:
     The tokens of a sample; with a cluster, what its framework keeps and how it counts.
     """
     if not text.endswith(".toml"):
+        if (file := format_of(text)) is not None:
+            raise other_thing(text, file)
         known = known_model(text)
         return known.model, Deployment(sequence=known.sequence)
     if has_cluster(text):

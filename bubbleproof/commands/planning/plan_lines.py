@@ -1,0 +1,224 @@
+"""The lines that a plan prints by default: the verdict first, then what it rests on.
+
+A line whose facts are not there is left out. Bounds are told with the set that they are of.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from bubbleproof.commands.output import counted
+from bubbleproof.commands.planning.cluster_results import (
+    UNIT,
+    AnyClusterPlan,
+    AnyOwn,
+    memory_of,
+    no_room,
+    own_text,
+)
+from bubbleproof.commands.planning.configuration_words import (
+    OUTCOMES,
+    amount_of,
+    deployment_parts,
+    difference,
+    digits,
+    fullest,
+    in_words,
+    more,
+    shape_parts,
+    shape_text,
+)
+from bubbleproof.commands.planning.plan_answer import MORE, PlanTable
+from bubbleproof.commands.planning.plan_results import noise_text
+from bubbleproof.costs.utilisation import utilisation
+from bubbleproof.facts import Fact
+from bubbleproof.formats.clusters.cluster_toml import ClusterFile
+from bubbleproof.formats.problem_toml import ProblemFile
+from bubbleproof.planners import NoPlanFound, Plan
+from bubbleproof.planners.cluster_planned import (
+    ESTIMATED,
+    ClusterPlan,
+    DeploymentRow,
+    SolvedDeployment,
+)
+from bubbleproof.planners.deployment_times import DeploymentTimes
+from bubbleproof.planners.jitter import AnyPlan, Timed
+from bubbleproof.planners.outcome import Ground, Outcome
+from bubbleproof.report.amounts import time
+from bubbleproof.solvers import Status
+from bubbleproof.verify import Verdict
+
+NEXT = 3  # alternatives that are named
+BEST = {Status.OPTIMAL: "OPTIMAL", Status.FEASIBLE: "BEST"}
+NONE = {Status.INFEASIBLE: "DOES NOT FIT", Status.UNKNOWN: "NO ANSWER"}
+
+
+def cluster_lines(
+    file: ClusterFile,
+    found: AnyClusterPlan,
+    times: Sequence[DeploymentTimes] = (),
+    yours: AnyOwn = None,
+    beside: Iterable[Fact] = (),
+) -> list[str]:
+    """What is said of deployments."""
+    counts = _counts(row.status for row in found.rows)
+    own = [] if yours is None else [f"yours    {own_text(file, yours, found)}"]
+    if not isinstance(found, ClusterPlan):
+        nearest = [] if found.status is not Status.INFEASIBLE else found.nearest[:1]
+        repair = [f"use cards of {no_room(one)}" for one in nearest]
+        why = found.statement.partition(": ")[2]
+        return [f"{NONE[found.status]}  {'; '.join([why, *repair])}", *own, counts]
+    shares = [] if not times else [f"time     {time_text(times[0])}"]
+    return [
+        f"{_verdict(found.status, found.plan.verdict)}  {deployment_text(found)}",
+        iteration_text(file, found),
+        f"memory   {memory_of(file, found)}",
+        _bound(
+            found.value,
+            found.lower_bound,
+            UNIT,
+            found.bounded,
+            runs=found.orders,
+            by=f" {ESTIMATED}",
+        ),
+        *own,
+        *_next(_nearest(file, found)),
+        *shares,
+        *_told(beside),
+        counts,
+    ]
+
+
+def deployment_text(found: ClusterPlan) -> str:
+    """The winner's configuration."""
+    shape = shape_parts(found.plan.winner.candidate)
+    return in_words({**deployment_parts(found.winner.combination), **shape})
+
+
+def iteration_text(file: ClusterFile, found: ClusterPlan) -> str:
+    """How long an iteration of it takes, and what that is in tokens and of the cards' rate."""
+    training = file.training
+    tokens = training.samples * training.deployment.sequence / (found.value / 1e6)
+    mfu = f"MFU {100 * utilisation(training, found.value):.1f} %"
+    return f"{time(found.value, UNIT)}/iteration · {float(f'{tokens:.3g}'):,.0f} tokens/s · {mfu}"
+
+
+def time_text(of: DeploymentTimes) -> str:
+    """What the iteration is spent on, the most first."""
+    named = dict(of.parts.named)
+    named["optimizer and gradient sync"] = named.pop("gradients") + named.pop("optimizer")
+    shares = sorted(named.items(), key=lambda each: -each[1])
+    told = [(name, 100 * took / of.parts.iteration) for name, took in shares if took]
+    return ", ".join(f"{name} {digits(share)} %" for name, share in told)
+
+
+def _nearest(file: ClusterFile, found: ClusterPlan) -> list[str]:
+    """The next deployments that were timed, what almost fits, and what is pruned next."""
+    won, card = found.winner.combination, file.training.cluster.memory
+    best = {**deployment_parts(won), **shape_parts(found.plan.winner.candidate)}
+
+    def name(row: DeploymentRow) -> str:
+        parts = dict(deployment_parts(row.combination))
+        if isinstance(row, SolvedDeployment):
+            return difference({**parts, **shape_parts(row.candidate)}, best)
+        return difference(parts, deployment_parts(won))
+
+    timed = sorted((r for r in found.solved if r.combination != won), key=lambda r: r.value)
+    told = [f"{name(row)} ({more(row.value, found.value)})" for row in timed[: NEXT - 1]]
+    unfit = [r for r in found.rows if r.status is Outcome.INFEASIBLE and r.on_card > card]
+    for row in sorted(unfit, key=lambda row: row.on_card)[:1]:
+        told.append(f"{name(row)} (needs {amount_of(row.on_card - card, None, 'bytes')} more)")
+    pruned = [r for r in found.rows if r.status is Outcome.BOUNDED]
+    for row in sorted(pruned, key=lambda row: row.bound)[: NEXT - len(told)]:
+        told.append(f"{name(row)} (at least {more(row.bound, found.value)})")
+    return told
+
+
+def problem_lines(
+    file: ProblemFile, found: AnyPlan, timed: Timed, beside: Iterable[Fact]
+) -> list[str]:
+    """What is said of the candidates of one pipeline."""
+    unit, memory = file.pipeline.unit, file.pipeline.memory_unit
+    counts = _counts(one.status for one in found.judged)
+    if not isinstance(found, Plan):
+        least = found.least_capacity if isinstance(found, NoPlanFound) else None
+        repair = [] if least is None else [f"use {amount_of(least, None, memory)} on each rank"]
+        why = found.statement.partition(": ")[2]
+        return [f"{NONE[found.status]}  {'; '.join([why, *repair])}", counts]
+    winner = found.winner
+    others = [
+        f"{difference(shape_parts(one.candidate), shape_parts(winner.candidate)) or '1F1B shape'}"
+        f" ({more(one.value, found.value)})"
+        for one in sorted(found.solved, key=lambda one: one.value)
+        if one is not winner and one.reason.ground is not Ground.SAME_PIPELINE
+    ]
+    takes = f"{time(found.value, unit)}{' with hosts and NICs' if winner.has_more else ''}"
+    return [
+        f"{_verdict(found.status, found.verdict)}  {shape_text(winner.candidate)}: {takes}",
+        f"memory   {fullest(winner.measured.peak_memory, winner.pipeline.problem())}",
+        _bound(found.value, found.lower_bound, unit, found.bounded, claimed=found.believed),
+        *_next(others[:NEXT]),
+        f"noise    {noise_text(file, found, timed)}",
+        *_told(beside),
+        counts,
+    ]
+
+
+def why_tables(file: ProblemFile, found: AnyPlan) -> list[PlanTable]:
+    """Why each candidate is not the plan."""
+    rows = [
+        (shape_text(one.candidate), OUTCOMES[one.status], str(one.reason))
+        for one in found.ranked()
+        if not isinstance(found, Plan) or one is not found.winner
+    ]
+    title, columns = f"{file.name}: why not", ("configuration", "status", "why")
+    return [PlanTable(title=title, columns=columns, rows=rows)] if rows else []
+
+
+def _verdict(status: Status, verdict: Verdict) -> str:
+    return f"{BEST[status]:<7}" if verdict.ok else "INVALID"
+
+
+def _bound(
+    value: int,
+    bound: int,
+    unit: str,
+    bounded: str,
+    *,
+    runs: Sequence[str] = (),
+    by: str = "",
+    claimed: Sequence[str] = (),
+) -> str:
+    """How far the value may be above what is possible, and of which set.
+
+    ``runs`` are the orders that a framework has, ``by`` says what the times are, ``claimed`` names
+    solvers whose bounds have no certificate.
+    """
+    if not bound:
+        return f"no bound of {bounded}"
+    of = f"{bounded} (lower bound {time(bound, unit)}{by})"
+    of += f"; best of the orders that the framework runs: {', '.join(runs)}" if runs else ""
+    of += f"; uncertified bound of {' and '.join(claimed)}" if claimed else ""
+    if bound < value:
+        return f"within   {more(value, bound).removeprefix('+')} of {of}"
+    return f"{'bound ' if claimed else 'proved'}   shortest of {of}"
+
+
+def _next(told: Sequence[str]) -> list[str]:
+    return [f"next     {' · '.join(told)}"] if told else []
+
+
+def _told(beside: Iterable[Fact]) -> list[str]:
+    """A paper's choice in a line."""
+    told = "; ".join(f"{fact.label} {fact.value}" for fact in beside if fact.label)
+    return [f"paper    {told}"] if told else []
+
+
+def _counts(outcomes: Iterable[Outcome]) -> str:
+    """How many there are of each outcome that is not a schedule, and what more there is to see."""
+    of = Counter(outcomes)
+    told = [f"{of[each]:,} {words}" for each, words in OUTCOMES.items() if of[each]]
+    return f"{counted(sum(of.values()), 'configuration')}: {', '.join(told)}   {MORE}".replace(
+        " does not fit", " do not fit"
+    )
