@@ -55,6 +55,7 @@ Definition every_theorem := (
   peak_1f1b,
   peak_gpipe,
   stages_bound,
+  weights_bound,
   lower_at,
   lower,
   frontier,

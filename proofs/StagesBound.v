@@ -121,3 +121,27 @@ Proof.
   assert (H := held_is_in_flight p m f b dn up Hf Hb Hd Hu Hp rows first last V W).
   intros now. rewrite <- H by exact Hc. apply C.
 Qed.
+
+(* The same where an activation of rank c takes w units and the rank has room for C: it holds C / w
+   of them at most. *)
+Theorem weights_bound : forall p m f b dn up,
+  (forall i, 0 <= f i) -> (forall i, 0 <= b i) -> (forall i, 0 <= dn i) -> (forall i, 0 <= up i) ->
+  let given := stages p m f b dn up in
+  forall rows first last, valid action given rows -> within action given rows first last ->
+  forall c w C, (c < p)%nat -> 1 <= w -> (forall now, w * held_in given m rows c now <= C) ->
+  forall r q, (c <= r)%nat -> (r < p)%nat -> Z.of_nat q * (C / w) < Z.of_nat m ->
+  Z.of_nat q * (round_trip p f b dn up - head f dn c - tail b up c) +
+  (Z.of_nat m - Z.of_nat q * (C / w)) * (f r + b r) + head f dn r + tail b up r <= last - first.
+Proof.
+  intros p m f b dn up Hf Hb Hd Hu given rows first last V W c w C Hc Hw H r q Hcr Hr Hq.
+  assert (Hp : (1 <= p)%nat) by lia.
+  assert (I := held_is_in_flight p m f b dn up Hf Hb Hd Hu Hp rows first last V W c).
+  assert (C0 : 0 <= C).
+  { assert (0 <= held_in given m rows c 0); [|specialize (H 0); nia].
+    unfold given. rewrite I by exact Hc. unfold in_flight. rewrite <- (sum_zero m). apply sum_le.
+    intros; apply one_range. }
+  assert (E : Z.of_nat (Z.to_nat (C / w)) = C / w) by (apply Z2Nat.id, Z.div_pos; lia).
+  assert (A := stages_bound p m f b dn up Hf Hb Hd Hu rows first last V W c (Z.to_nat (C / w)) Hc).
+  rewrite <- E in Hq. rewrite <- E. rewrite <- Nat2Z.inj_mul in *. apply A; [|exact Hcr|exact Hr|lia].
+  intros now. rewrite E. apply Z.div_le_lower_bound; [lia | apply H].
+Qed.

@@ -32,6 +32,17 @@ FRONTIER_MUTANTS = {
         "(B (S i) j, B i j, up i)]",
         "(B (S i) j, B i j, 0)]",
     ),
+    "weights: rounds that all microbatches fill": (
+        "StagesBound.v",
+        "Z.of_nat q * (C / w) < Z.of_nat m",
+        "Z.of_nat q * (C / w) <= Z.of_nat m",
+    ),
+    "weights: of no units": ("StagesBound.v", "1 <= w ->", "0 <= w ->"),
+    "weights: room at one moment": (
+        "StagesBound.v",
+        "(forall now, w * held_in given m rows c now <= C)",
+        "(w * held_in given m rows c first <= C)",
+    ),
     "frontier: the price raised by one": (
         "Frontier.v",
         "least (2 * l) <= last - first",

@@ -32,7 +32,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "formal.md"
 BEGIN, END = "<!-- theorem index -->\n", "<!-- end of the index -->\n"
 COQ = {  # the same statement in proofs/, or a part of it
     "makespan-bound": ("pipeline_lower_bound",),
-    "memory-bound": ("lower_at", "fastest_holds_everywhere"),
+    "memory-bound": ("stages_bound", "lower_at"),
     "frontier": ("frontier",),
     "gpipe": ("valid_gpipe", "optimal_gpipe", "peak_gpipe"),
     "1f1b": ("valid_1f1b", "optimal_1f1b", "peak_1f1b"),
@@ -41,8 +41,8 @@ COQ = {  # the same statement in proofs/, or a part of it
 }
 PARTS = {  # what Coq does not have of it
     "makespan-bound": "n = m, one stage a rank",
-    "memory-bound": "whole, in whatever order, with links that take time",
-    "frontier": "whole, in whatever order, for any K, with links that take time",
+    "memory-bound": "whole, in whatever order",
+    "frontier": "in whatever order, for any K, u = w; what rank i needs where they are 0",
     "gpipe": "whole",
     "1f1b": "whole",
     "zb-h1": "without the peaks",
