@@ -6,7 +6,8 @@ From Bubbleproof Require Import Definitions Stores AllRules Starts Exchange Pack
   Pipeline OneF1B GPipe Instances OneMachine OrderPeaks Lifecycles PricesSound
   InOrder Bounds FreeEdges OneStore SpanIdle VolumeSound Uses Trail Shown Relaxation Cases
   RankClaims NoRoom Windows WindowRows
-  Peaks MemoryBound BPipe WaitGraph Semantics Stricter OneOrder Lowered ZBH1 Orders.
+  Peaks StagesBound Frontier Moments BPipe BestPlan WaitGraph Semantics Stricter
+  OneOrder Lowered ZBH1 Orders.
 
 Definition every_theorem := (
   check_complete_iff,
@@ -53,9 +54,20 @@ Definition every_theorem := (
   one_machine_sound,
   peak_1f1b,
   peak_gpipe,
-  in_flight_waits,
-  memory_bound,
-  fastest_holds,
+  stages_bound,
+  weights_bound,
+  lower_at,
+  lower,
+  frontier,
+  nearly,
+  room_for_a_round_trip,
+  crowded,
+  holds_everywhere,
+  fastest_holds_everywhere,
+  fastest_holds_in_all,
+  attained,
+  some_rank_has_half,
+  bpipe_is_best,
   no_plan_is_better,
   no_cycle_ends,
   cycle_never_happens,

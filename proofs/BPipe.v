@@ -7,7 +7,7 @@
    fewer than are in flight, so one lies on the acceptor, and on its way back it counts on both. *)
 
 Require Import ZArith Lia List Bool PeanoNat.
-From Bubbleproof Require Import Definitions Stores Starts Pipeline OneF1B Peaks.
+From Bubbleproof Require Import Definitions Stores Starts Pipeline Sums StageStarts OneF1B Peaks.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -74,37 +74,34 @@ Qed.
 
 (* ---- A plan of transfers. ---- *)
 
-Lemma total_sum : forall f g n, total (fun j => f j + g j) n = total f n + total g n.
-Proof. intros f g. induction n as [|n IH]; cbn [total]; [reflexivity|]. rewrite IH. lia. Qed.
+Lemma sum_difference : forall f g n, sum n (fun j => f j - g j) = sum n f - sum n g.
+Proof. intros f g. induction n as [|n IH]; cbn [sum]; [reflexivity|]. rewrite IH. lia. Qed.
 
-Lemma total_difference : forall f g n, total (fun j => f j - g j) n = total f n - total g n.
-Proof. intros f g. induction n as [|n IH]; cbn [total]; [reflexivity|]. rewrite IH. lia. Qed.
-
-Lemma total_above : forall f g n j, (forall k, (k < n)%nat -> f k <= g k) -> (j < n)%nat ->
-  f j + 1 <= g j -> total f n + 1 <= total g n.
+Lemma sum_above : forall f g n j, (forall k, (k < n)%nat -> f k <= g k) -> (j < n)%nat ->
+  f j + 1 <= g j -> sum n f + 1 <= sum n g.
 Proof.
-  intros f g. induction n as [|n IH]; intros j H L E; [lia|]. cbn [total].
+  intros f g. induction n as [|n IH]; intros j H L E; [lia|]. cbn [sum].
   assert (f n <= g n) by (apply H; lia).
   assert (M : forall k, (k < n)%nat -> f k <= g k) by (intros k K; apply H; lia).
   destruct (Nat.eq_dec j n) as [->|D].
-  - assert (total f n <= total g n) by (apply total_more; exact M). lia.
+  - assert (sum n f <= sum n g) by (apply sum_le; exact M). lia.
   - specialize (IH j M ltac:(lia) E). lia.
 Qed.
 
-Lemma one_is_absent : forall (f : nat -> bool) n, total (fun j => yes (f j)) n < Z.of_nat n ->
+Lemma one_is_absent : forall (f : nat -> bool) n, sum n (fun j => one (f j)) < Z.of_nat n ->
   exists j, (j < n)%nat /\ f j = false.
 Proof.
-  intros f. induction n as [|n IH]; intros L; cbn [total] in L; [lia|].
-  destruct (f n) eqn:E; cbn [yes] in L; [|exists n; split; [lia | exact E]].
+  intros f. induction n as [|n IH]; intros L; cbn [sum] in L; [lia|].
+  destruct (f n) eqn:E; cbn [one] in L; [|exists n; split; [lia | exact E]].
   destruct IH as (j & Hj & Ej); [lia|]. exists j. split; [lia | exact Ej].
 Qed.
 
-Lemma total_part : forall (f : nat -> bool) k n, (k <= n)%nat ->
-  total (fun j => yes (f j)) k <= total (fun j => yes (f j)) n.
+Lemma sum_part : forall (f : nat -> bool) k n, (k <= n)%nat ->
+  sum k (fun j => one (f j)) <= sum n (fun j => one (f j)).
 Proof.
-  intros f k n L. replace n with (k + (n - k))%nat by lia. rewrite total_shift.
-  enough (0 <= total (fun j => yes (f (k + j)%nat)) (n - k)) by lia.
-  rewrite <- (total_zero (n - k)). apply total_more. intros j _. destruct (f _); cbn; lia.
+  intros f k n L. replace n with (k + (n - k))%nat by lia. rewrite sum_app.
+  enough (0 <= sum (n - k) (fun j => one (f (k + j)%nat))) by lia.
+  rewrite <- (sum_zero (n - k)). apply sum_le. intros j _. destruct (f _); cbn; lia.
 Qed.
 
 (* Microbatch j of the evictor is in flight. *)
@@ -120,9 +117,9 @@ Record plan (i : nat) (most : Z) (on_evictor on_acceptor : Z -> nat -> bool) : P
   counts_twice : forall j from until, from <= until ->
     on_acceptor from j = true -> on_evictor from j = false -> on_evictor until j = true ->
     exists now, from <= now <= until /\ on_evictor now j = true /\ on_acceptor now j = true;
-  evictor_within : forall now, total (fun j => yes (on_evictor now j)) m <= most;
+  evictor_within : forall now, sum m (fun j => one (on_evictor now j)) <= most;
   acceptor_within : forall now,
-    total (fun j => yes (on_acceptor now j)) m + held p m tF tB rows (acceptor i) now <= most }.
+    sum m (fun j => one (on_acceptor now j)) + held p m tF tB rows (acceptor i) now <= most }.
 
 Lemma flight_begins : forall i j, (i < p)%nat -> (j < p - i)%nat ->
   s (F i j) <= s (B i 0) /\ s (B i 0) <= s (B i j).
@@ -138,7 +135,7 @@ Proof.
   intros i most e a Hi Hmost P.
   assert (exists j, (j < p - i)%nat /\ e (s (B i 0)) j = false) as (j & Hj & Ej).
   { apply one_is_absent. assert (W := evictor_within _ _ _ _ P (s (B i 0))).
-    assert (L := total_part (e (s (B i 0))) (p - i) m ltac:(lia)). lia. }
+    assert (L := sum_part (e (s (B i 0))) (p - i) m ltac:(lia)). lia. }
   destruct (flight_begins i j ltac:(lia) Hj) as [F1 F2].
   assert (Aj : a (s (B i 0)) j = true).
   { destruct (kept_somewhere _ _ _ _ P (s (B i 0)) j ltac:(lia)); [|congruence|assumption].
@@ -148,20 +145,20 @@ Proof.
   destruct (evictor_full i j Hi Hj now) as [FE FA]; [lia | lia|].
   apply full_holds in FE; [|lia]. apply full_holds in FA; [|lia].
   assert (W1 := evictor_within _ _ _ _ P now). assert (W2 := acceptor_within _ _ _ _ P now).
-  rewrite held_counts, <- total_difference in FE by (exact complete_1f1b || lia).
+  rewrite held_counts, <- sum_difference in FE by (exact complete_1f1b || lia).
   assert (SF : forall k, (k < m)%nat -> first_start action same_action rows (F i k) = s (F i k))
     by (intros; apply starts_of_rows, is_F; lia).
   assert (SB : forall k, (k < m)%nat -> first_start action same_action rows (B i k) = s (B i k))
     by (intros; apply starts_of_rows, is_B; lia).
-  match type of FE with total ?f m = _ =>
-    assert (K : total f m + 1 <= total (fun k => yes (e now k) + yes (a now k)) m) end.
-  { apply total_above with (j := j); [|lia|].
+  match type of FE with sum m ?f = _ =>
+    assert (K : sum m f + 1 <= sum m (fun k => one (e now k) + one (a now k))) end.
+  { apply sum_above with (j := j); [|lia|].
     - intros k Hk. unfold begun, over. rewrite SF, SB by exact Hk.
-      destruct (Z.leb_spec (s (F i k)) now), (Z.leb_spec (s (B i k) + tB) now); cbn [yes];
-        destruct (e now k) eqn:E1, (a now k) eqn:E2; cbn [yes]; try lia.
+      destruct (Z.leb_spec (s (F i k)) now), (Z.leb_spec (s (B i k) + tB) now); cbn [one];
+        destruct (e now k) eqn:E1, (a now k) eqn:E2; cbn [one]; try lia.
       destruct (kept_somewhere _ _ _ _ P now k Hk); [unfold in_flight; lia | congruence..].
-    - rewrite En, An. unfold begun, over, yes. destruct (_ <=? _), (_ <=? _); lia. }
-  rewrite total_sum in K. lia.
+    - rewrite En, An. unfold begun, over, one. destruct (_ <=? _), (_ <=? _); lia. }
+  rewrite sum_add in K. lia.
 Qed.
 
 End Pair.

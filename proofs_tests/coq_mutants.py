@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from proofs_tests.coq_bound_mutants import BOUND_MUTANTS
+from proofs_tests.coq_frontier_mutants import FRONTIER_MUTANTS
 
 LENGTH = "(Z.of_nat m + Z.of_nat p - 1) * (tF + tB)"
 BUSY = "busy positive (ticks k) (crowd c) + least_tail c)."
@@ -132,12 +133,6 @@ MUTANTS = {
     "an order not looked at": ("AllRules.v", "(finish T p x <=? start _ y) &&", "true &&"),
     "turns that overlap": ("Packing.v", "s t + d t <= s u \\/", "s t <= s u \\/"),
     "a peak lowered by one": ("Peaks.v", "(Nat.min (p - i) m))", "(Nat.min (p - i) m) - 1)"),
-    "the price of memory raised by one": (
-        "MemoryBound.v",
-        "(Z.of_nat p - Z.of_nat k)) * (tF + tB)\n    <= last - first.\nProof.\n  intros Hp",
-        "(Z.of_nat p - Z.of_nat k)) * (tF + tB)\n    < last - first.\nProof.\n  intros Hp",
-    ),
-    "backwards in any order": ("MemoryBound.v", " /\\ s (B i a) <= s (B i b)) ->", ") ->"),
     "a pair that holds one less": ("BPipe.v", "Z.of_nat p + 2 <= 2", "Z.of_nat p + 3 <= 2"),
     "transfers that never count twice": (
         "BPipe.v",
@@ -204,4 +199,5 @@ MUTANTS = {
         "base _ st + acquired f < c.",
     ),
     **BOUND_MUTANTS,
+    **FRONTIER_MUTANTS,
 }

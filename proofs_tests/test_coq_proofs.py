@@ -180,6 +180,66 @@ def test_the_hypotheses_of_the_exchange_can_hold(folder: Path, printed: dict[str
     assert "Syntax error" not in refused.stderr
 
 
+def listed_in_coq(pairs: Iterable[tuple[int, int]]) -> str:
+    """A function from stages to ticks; 0 where none is listed."""
+    cases = " ".join(f"| {stage}%nat => {ticks}" for stage, ticks in pairs)
+    return f"(fun i : nat => match i with {cases} | _ => 0 end)"
+
+
+UNEVEN = [  # forwards and backwards by stage, microbatches, ticks of a link
+    ((2, 1, 3), (4, 1, 2), 2, 5),
+    ((1, 3), (2, 7), 3, 0),
+    ((4,), (9,), 2, 3),
+    ((1, 0, 2, 5), (3, 2, 0, 1), 1, 2),
+]
+
+
+@needs_coq
+def test_the_package_has_the_same_stages_and_links(folder: Path, printed: dict[str, str]) -> None:
+    """``stages`` of StageStarts.v, and what rank 0 holds at each tick, by the package's events.
+
+    A link a tick longer is another problem.
+    """
+    assert printed
+    text = HEADER.replace("GPipe.", "GPipe StageStarts.")
+    for forward, backward, m, latency in UNEVEN:
+        p = len(forward)
+        pipe = bp.Pipeline(
+            num_ranks=p, num_microbatches=m, forward=forward, backward=backward, latency=latency
+        )
+        problem = plain_problem(problem_of(pipe))
+        listed = plain_schedule(bp.family("1f1b").schedule(pipe)).rows
+        edges = "; ".join(f"({term(a)}, {term(b)}, {lag})" for a, b, lag in problem.edges)
+        ticks = "; ".join(str(problem.duration[task]) for _, task, _ in listed)
+        links = listed_in_coq((rank, latency) for rank in range(p - 1))
+        times = " ".join(listed_in_coq(enumerate(each)) for each in (forward, backward))
+        given = f"(stages {p} {m} {times} {links} {links})"
+        longer = f"(stages {p} {m} {times} {links} (fun i => {links} i + 1))"
+        start = {task: tick for _, task, tick in listed}
+        ends = range(max(tick + problem.duration[task] for task, tick in start.items()) + 1)
+        held = [
+            sum(
+                change
+                for task, at_end, rank, change in problem.events
+                if rank == 0 and start[task] + at_end * problem.duration[task] <= now
+            )
+            for now in ends
+        ]
+        claims = [
+            f"alike same_edge [{edges}] (edges _ {given}) = true",
+            f"map (duration _ {given}) [{'; '.join(term(t) for _, t, _ in listed)}] = [{ticks}]",
+            f"check _ same_action {given} {rows(listed)} = true",
+            f"map (fun now => held_in {given} {m} {rows(listed)} 0 now)"
+            f" [{'; '.join(map(str, ends))}] = [{'; '.join(map(str, held))}]",
+        ]
+        if p > 1:
+            claims.append(f"alike same_edge [{edges}] (edges _ {longer}) = false")
+        for claim in claims:
+            text += f"Goal {claim}. Proof. vm_compute. reflexivity. Qed.\n"
+    done = answer(folder, "Uneven", text)
+    assert done.returncode == 0, done.stderr
+
+
 def section(title: str) -> str:
     """A section of the page, numbered or not, without its heading."""
     return re.split(rf"\n## (?:\d+\. )?{title}\n", PAGE)[1].split("\n## ")[0]
@@ -195,3 +255,13 @@ def test_the_page_names_what_there_is() -> None:
 
 def test_the_page_names_every_file() -> None:
     assert set(re.findall(r"`?(\w+\.v)`?", PAGE)) == {*FILES, "Optimal.v"}  # the user's own
+
+
+def test_the_page_repeats_statements_as_they_stand() -> None:
+    """Each statement of a block of Coq on the page is a text of the files, spaces aside."""
+    known = " ".join(" ".join(text_of(file) for file in FILES).split())
+    blocks = re.findall(r"```coq\n(.*?)```", PAGE, re.DOTALL)
+    stated = [statement for block in blocks for statement in block.strip().split("\n\n")]
+    assert {"stages_bound", "frontier", "bpipe_is_best"} <= set(THEOREM.findall("\n".join(stated)))
+    for statement in stated:
+        assert " ".join(statement.split()) in known, statement

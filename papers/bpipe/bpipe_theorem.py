@@ -146,6 +146,10 @@ def theorem(balance: Balance | None = None) -> Theorem:
             "p ranks, s evictor, mu objective, N = min(p-s, m), x forward, R E activations on "
             "evictor and acceptor"
         ),
-        argument="Induction over slots: each kind of slot keeps the state's formula and the bounds",
+        argument=(
+            "Induction over slots: each kind of slot keeps the state's formula and the bounds. "
+            "That no plan of transfers of any schedule as fast as 1F1B holds less, from m = 2p on: "
+            "Coq, bpipe_is_best of proofs/BestPlan.v"
+        ),
         obligations=obligations_of(parts, (*PAIR, *balance.rounded)),
     )

@@ -1,15 +1,16 @@
-"""The time-memory frontier of full backwards: 1F1B with K activations per rank, for all K <= p.
+"""The time-memory frontier of full backwards: 1F1B with K activations per rank.
 
-Let rank 0 hold at most K activations. Theorem ``memory-bound`` (i = 0) says that the makespan is
-at least (m + p - 1 + q(p-K))P for every q with qK < m. Here it is reached: with D = (p-K)P and
-j = qK + s, 0 <= s < K,
+Let a link take u ticks to the next rank and w back, together cP with P = tF + tB, c whole, and let
+rank 0 hold at most K <= R activations, R = p + (p-1)c. Theorem ``memory-bound`` (i = 0) says that
+the makespan is at least (m + R - 1 + q(R-K))P for every q with qK < m. Here it is reached: with
+D = (R-K)P and j = qK + s, 0 <= s < K,
 
-    F(i,j) = (i + j) tF                 for q = 0 and j < p - i
-             i tF + j P + q D           otherwise
-    B(i,j) = p tF + (p-1-i) tB + j P + q D
+    F(i,j) = i (tF+u) + s tF            for q = 0 and s < p - i
+             i (tF+u) + j P + q D       otherwise
+    B(i,j) = p tF + (p-1) u + (p-1-i) (tB+w) + j P + q D
 
-keeps all waits, runs one task at a time, and holds at most min(K, p-i) activations on rank i. With
-K = p this is 1F1B.
+keeps all waits, runs one task at a time, and holds at most min(K, p-i + (p-1-i)c) activations on
+rank i. With K = p and c = 0 this is 1F1B.
 """
 
 from __future__ import annotations
@@ -19,11 +20,30 @@ from dataclasses import dataclass
 
 from bubbleproof.papers.theorems.closed_form import PAIR, TB, TF, I, M, P
 from bubbleproof.papers.theorems.parametric_bounds import memory_bound
-from bubbleproof.papers.theorems.terms import LogicFormula, Term, all_of, any_of, choose, index
+from bubbleproof.papers.theorems.terms import (
+    LogicFormula,
+    Term,
+    all_of,
+    any_of,
+    choose,
+    index,
+    time,
+)
 from bubbleproof.papers.theorems.theorem import ObligationPart, Theorem, obligations_of
 
-CAP = index("K")
-SHAPE = (P >= 1, M >= 1, CAP >= 1, CAP <= P, TF > 0, TB > 0, I >= 0, I <= P - 1)
+CAP, C, U = index("K"), index("c"), time("u")
+LINKS = C * PAIR
+W = LINKS - U
+
+
+def trip(i: Term) -> Term:
+    """p-i + (p-1-i)c: from rank i to the last and back, in pairs."""
+    return P - i + (P - 1 - i) * C
+
+
+ROUND = trip(0 * I)
+SHAPE = (P >= 1, M >= 1, CAP >= 1, CAP <= ROUND, TF > 0, TB > 0, I >= 0, I <= P - 1,
+         C >= 0, U >= 0, U <= LINKS)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +74,23 @@ WindowStartOf = Callable[[Term, WindowPlace], Term]
 
 
 def delay(place: WindowPlace) -> Term:
-    """q (p-K) P: the ticks that the windows before cost more than in 1F1B."""
-    return place.window * (P - CAP) * PAIR
+    """q (R-K) P: the ticks that the windows before cost more than without a cap."""
+    return place.window * (ROUND - CAP) * PAIR
 
 
 def forward(i: Term, j: WindowPlace) -> Term:
     """Start of F(i, j) in ticks."""
-    steady = i * TF + j.number * PAIR + delay(j)
-    return choose(all_of(j.window <= 0, j.within <= P - i - 1), (i + j.within) * TF, steady)
+    at = i * (TF + U)
+    steady = at + j.number * PAIR + delay(j)
+    return choose(all_of(j.window <= 0, j.within <= P - i - 1), at + j.within * TF, steady)
 
 
 def backward(i: Term, j: WindowPlace) -> Term:
     """Start of B(i, j) in ticks."""
-    return P * TF + (P - 1 - i) * TB + j.number * PAIR + delay(j)
+    return P * TF + (P - 1) * U + (P - 1 - i) * (TB + W) + j.number * PAIR + delay(j)
 
 
-MOST = choose(CAP <= P - I, CAP, P - I)
+MOST = choose(trip(I) >= CAP, CAP, trip(I))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,13 +103,18 @@ class FrontierForm:
     forward: WindowStartOf = forward
     backward: WindowStartOf = backward
     most: Term = MOST
-    makespan: Callable[[Term], Term] = lambda q: (M + P - 1 + q * (P - CAP)) * PAIR
+    makespan: Callable[[Term], Term] = lambda q: (M + ROUND - 1 + q * (ROUND - CAP)) * PAIR
 
 
+LONGER = (L.window - J.window) * (ROUND - CAP)  # what later windows wait, in pairs
 HINTS = (
+    (I, W),
+    (I, TB),
     (L.window - J.window, CAP),
-    (J.window - L.window, P - CAP),
-    *(((J.window - L.window) * (P - CAP), t) for t in (TF, TB)),
+    (J.window - L.window, CAP),
+    (L.window - J.window, ROUND - CAP),
+    (J.window - L.window, ROUND - CAP),
+    *((factor, t) for factor in (LONGER, -1 * LONGER, M - 1 - J.number) for t in (TF, TB)),
 )
 
 
@@ -98,8 +124,8 @@ def waits(form: FrontierForm) -> list[ObligationPart]:
     both = (J.exists, L.exists)
     return [
         ("no start before 0", (J.exists,), all_of(f(I, J) >= 0, b(I, J) >= 0)),
-        ("F after F of the rank before", (J.exists, I >= 1), f(I, J) >= f(I - 1, J) + TF),
-        ("B after B of the next rank", (J.exists, I <= P - 2), b(I, J) >= b(I + 1, J) + TB),
+        ("F after F of the rank before", (J.exists, I >= 1), f(I, J) >= f(I - 1, J) + TF + U),
+        ("B after B of the next rank", (J.exists, I <= P - 2), b(I, J) >= b(I + 1, J) + TB + W),
         ("B after its own F", (J.exists,), b(I, J) >= f(I, J) + TF),
         ("F in index order", (*both, LATER), f(I, L) >= f(I, J) + TF),
         ("B in index order", (*both, LATER), b(I, L) >= b(I, J) + TB),
@@ -119,35 +145,38 @@ def costs(form: FrontierForm) -> list[ObligationPart]:
         ("the makespan is reached", last, (b(zero, L) + TB).equals(form.makespan(L.window))),
         ("memory-bound speaks of the last window", last, L.window * CAP <= M - 1),
         ("memory-bound is this makespan", last,
-         memory_bound(L.window, zero, CAP).equals(form.makespan(L.window))),
+         memory_bound(L.window, zero, CAP, LINKS).equals(form.makespan(L.window))),
     ]  # fmt: skip
 
 
 def theorem(form: FrontierForm | None = None) -> Theorem:
-    """Least makespan under K activations per rank: (m + p - 1 + floor((m-1)/K) (p-K)) P."""
+    """Least makespan under K activations per rank: (m + R - 1 + floor((m-1)/K) (R-K)) P."""
     form = form or FrontierForm()
-    slots = J.number + J.window * (P - CAP) - L.number - L.window * (P - CAP) - P + 1 + I
+    at = [j.number + j.window * (ROUND - CAP) for j in (J, L)]
+    slots = at[0] - at[1] - trip(I) + 1
     hints = (*HINTS, *((slots, t) for t in (TF, TB)))
     return Theorem(
         id="frontier",
         statement=(
-            "With full backwards, one stage per rank and at most K <= p activations on every rank "
-            "(or on rank 0 alone), the least makespan is exactly "
-            "(m + p - 1 + floor((m-1)/K) (p-K)) P; rank i needs min(K, p-i) activations for it"
+            "With full backwards, one stage per rank and links that take cP ticks there and back, "
+            "the least makespan with at most K <= R activations on every rank (or on rank 0 alone) "
+            "is exactly (m + R - 1 + floor((m-1)/K) (R-K)) P, R = p + (p-1)c; rank i needs "
+            "min(K, p-i + (p-1-i)c) activations for it"
         ),
         assumptions=(
-            "1 <= K <= p, m >= 1",
+            "1 <= K <= R, m >= 1",
             "tF, tB > 0, equal on all ranks",
-            "links take 0 ticks",
+            "a link takes u ticks to the next rank and w back, none below 0, u + w = cP, c whole",
             "identical microbatches (verify.certificates.index_order)",
         ),
         symbols=(
             "p ranks, m microbatches, K activations, i rank, microbatches qK+s and q2 K+s2, "
-            "tF tB ticks (real), P = tF + tB"
+            "tF tB u w ticks (real), P = tF + tB"
         ),
         argument=(
             "The closed form is a schedule of that makespan and memory; theorem memory-bound with "
-            "i = 0 and q = floor((m-1)/K) says that none is faster"
+            "i = 0 and q = floor((m-1)/K) says that none is faster. In any order, for any K and "
+            "with links that take time: Coq, frontier of proofs/Frontier.v"
         ),
         obligations=obligations_of((*waits(form), *costs(form)), SHAPE, hints),
     )

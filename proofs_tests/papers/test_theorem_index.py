@@ -54,6 +54,17 @@ def test_what_it_names_is_there() -> None:
     assert len(set(re.findall(r"`(test_\w+\.py)`", TEXT)) - tests) == 0
 
 
+def test_what_arguments_name_in_coq_is_there() -> None:
+    named = [
+        found
+        for theorem in theorems().values()
+        for found in re.findall(r"Coq, (\w+) of proofs/(\w+\.v)", theorem.argument)
+    ]
+    assert {name for name, _ in named} == {"frontier", "stages_bound", "bpipe_is_best"}
+    for name, file in named:
+        assert name in THEOREM.findall(text_of(file))
+
+
 def test_a_page_without_marks_is_refused() -> None:
     assert with_index(f"a\n{BEGIN}old\n{END}b\n", "new\n\n") == f"a\n{BEGIN}\nnew\n\n{END}b\n"
     with pytest.raises(ValueError, match="must have the marks <!-- theorem index -->"):

@@ -20,8 +20,10 @@ from proofs_tests.sized import sized
 Order = tuple[tuple[str, int], ...]
 
 
-def formula(p: int, m: int, most: int, pair: int) -> int:
-    return (m + p - 1 + (m - 1) // most * (p - most)) * pair
+def formula(p: int, m: int, most: int, pair: int, links: int = 0) -> int:
+    """Links take ``links`` pairs there and back, so a round trip R = p + (p-1) links."""
+    around = p + (p - 1) * links
+    return (m + around - 1 + (m - 1) // most * (around - most)) * pair
 
 
 @cache
@@ -41,7 +43,7 @@ def orders(m: int, most: int) -> tuple[Order, ...]:
     return tuple(extend(0, 0))
 
 
-def makespan(ranks: tuple[Order, ...], forward: int, backward: int) -> int | None:
+def makespan(ranks: tuple[Order, ...], forward: int, backward: int, latency: int = 0) -> int | None:
     """The left-shifted makespan of the orders, None for a deadlock: plain simulation."""
     p = len(ranks)
     end: dict[tuple[str, int, int], int] = {}
@@ -58,7 +60,8 @@ def makespan(ranks: tuple[Order, ...], forward: int, backward: int) -> int | Non
                     needs.append(("F", rank, j))
                 if any(n not in end for n in needs):
                     break
-                start = max([free[rank], *(end[n] for n in needs)])
+                ready = (end[n] + latency * (n[1] != rank) for n in needs)
+                start = max([free[rank], *ready])
                 free[rank] = start + (forward if kind == "F" else backward)
                 end[kind, rank, j] = free[rank]
                 at[rank] += 1
@@ -66,10 +69,10 @@ def makespan(ranks: tuple[Order, ...], forward: int, backward: int) -> int | Non
     return max(free) if all(a == len(o) for a, o in zip(at, ranks, strict=True)) else None
 
 
-def least(m: int, caps: tuple[int, ...], forward: int, backward: int) -> int:
+def least(m: int, caps: tuple[int, ...], forward: int, backward: int, latency: int = 0) -> int:
     """The least makespan over every choice of orders with at most ``caps[r]`` live on rank r."""
     choices = product(*(orders(m, cap) for cap in caps))
-    found = (makespan(choice, forward, backward) for choice in choices)
+    found = (makespan(choice, forward, backward, latency) for choice in choices)
     return min(x for x in found if x is not None)
 
 
@@ -92,29 +95,56 @@ def test_a_later_rank_below_1f1b_is_slower_too() -> None:
     assert least(4, (4, 2, 4), 1, 2) == (4 + 3 - 1) * 3  # what 1F1B holds suffices
 
 
-@pytest.mark.parametrize(("forward", "backward"), [(1, 2), (1, 1), (3, 2)])
-def test_the_closed_form_is_a_schedule_within_its_memory(forward: int, backward: int) -> None:
+@pytest.mark.parametrize(("p", "m"), [(2, 3), (2, 4), (3, 2), (3, 3)])
+@pytest.mark.parametrize("latency", [1, 2])
+def test_no_order_beats_the_frontier_with_links(p: int, m: int, latency: int) -> None:
+    """tF = tB = 1, so a link of l ticks there and back takes c = l pairs; K up to a round trip."""
+    for most in range(1, p + (p - 1) * latency + 1):
+        expected = formula(p, m, most, 2, latency)
+        assert least(m, (most,) + (m,) * (p - 1), 1, 1, latency) == expected
+
+
+@pytest.mark.parametrize(("p", "m"), [(2, 2), (2, 3), (3, 2)])
+def test_links_that_are_no_pairs_meet_the_bound_in_small_problems(p: int, m: int) -> None:
+    """P = 3 and 2l = 2 or 4: (m+p-1)P + 2(p-1)l + floor((m-1)/K) max(0, (p-K)P + 2(p-1)l)."""
+    for latency, most in product((1, 2), range(1, 4)):
+        way = (p - 1) * 2 * latency
+        price = max(0, (p - most) * 3 + way)
+        expected = (m + p - 1) * 3 + way + (m - 1) // most * price
+        assert least(m, (most,) + (m,) * (p - 1), 1, 2, latency) == expected
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward", "links"),
+    [(1, 2, 0), (1, 1, 0), (3, 2, 0), (1, 1, 1), (3, 1, 1), (1, 1, 2)],
+)
+def test_the_closed_form_is_a_schedule_within_its_memory(
+    forward: int, backward: int, links: int
+) -> None:
     form = frontier.FrontierForm()
     terms = {Kind.F: form.forward(RANK, frontier.J)}
     terms[Kind.B] = form.backward(RANK, frontier.J)
     for p, m in product(range(1, sized(5, full=6)), range(1, sized(8, full=12))):
-        for most in range(1, p + 1):
+        latency = links * (forward + backward) // 2
+        around = [p - rank + (p - 1 - rank) * links for rank in range(p)]
+        for most in range(1, around[0] + 1):
             rows = []
             for rank, kind, j in product(range(p), (Kind.F, Kind.B), range(m)):
                 values = {"p": p, "m": m, "K": most, "i": rank, "q": j // most, "s": j % most}
-                values |= {"tF": forward, "tB": backward}
+                values |= {"tF": forward, "tB": backward, "c": links, "u": latency}
                 rows.append((rank, int(terms[kind].value(values)), kind, j))
             rank, start, kind, j = np.array(sorted(rows)).T
             program = Program(actions=ActionTable.of(kind, rank, j), resource=rank)
-            capacity = tuple(min(most, p - r) for r in range(p))
+            capacity = tuple(min(most, held) for held in around)
             problem = Pipeline(
                 num_ranks=p,
                 num_microbatches=m,
                 forward=forward,
                 backward=backward,
                 capacity=capacity,
+                latency=latency,
             ).problem()
             schedule = Schedule(program=program, start=start)
             assert check(problem, schedule).ok, (p, m, most)
-            expected = formula(p, m, most, forward + backward)
+            expected = formula(p, m, most, forward + backward, links)
             assert measure(problem, schedule).makespan == expected

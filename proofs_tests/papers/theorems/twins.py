@@ -109,6 +109,8 @@ def _bounds() -> Iterator[Twin]:
     twin, late = TwinMaker(parametric_bounds.memory_theorem), "late head, busy time and tail add up"
     yield twin("a window costs one pair more", lambda q: bound(q) + q * PAIR, late)
     yield twin("bound one pair more", lambda q: bound(q) + PAIR, late)
+    longer = parametric_bounds.LINKS + PAIR
+    yield twin("links one pair longer", lambda q: bound(q, links=longer), late)
 
 
 def _frontier() -> Iterator[Twin]:
