@@ -30,30 +30,31 @@ MAY_IMPORT: dict[str, set[str]] = {
     "faults": {"error_base"},
     "facts": set(),
     "error_base": set(),
+    "frameworks": {"theory"},
     "engine_process": {"platforms"},
     "solvers": {
         "theory", "verify", "parallel", "platforms", "faults", "engine_process", "facts",
     },
     "costs": {"theory", "facts"},
     "planners": {
-        "theory", "verify", "solvers", "parallel", "costs", "formats", "error_base",
+        "theory", "verify", "solvers", "parallel", "costs", "formats", "error_base", "frameworks",
     },
     "reference_exec": {"theory", "verify", "platforms", "facts", "error_base"},
     "wings": {"error_base"},  # loads by entry points what it does not name
     "former_names": set(),
     "formats": {
         "theory", "verify", "solvers", "costs", "wings", "facts", "error_base",
-        "parallel", "platforms",
+        "parallel", "platforms", "frameworks",
     },
     "report": {
         "theory", "verify", "solvers", "reference_exec", "formats", "facts", "torch_limits",
     },
-    "hand_over": {"theory", "costs", "formats", "facts", "torch_limits"},
+    "hand_over": {"theory", "costs", "formats", "facts", "torch_limits", "frameworks"},
     "traces": {"theory", "verify", "formats", "report", "facts"},
     "commands": {
         "theory", "verify", "solvers", "planners", "reference_exec", "formats", "report",
         "parallel", "platforms", "faults", "costs", "hand_over", "traces", "version", "suggestions",
-        "engine_process", "facts", "wings", "torch_limits",
+        "engine_process", "facts", "wings", "torch_limits", "frameworks",
     },
     "version": set(),
     "reference_exec.__main__": {"__main__"},  # the command as torchrun starts it

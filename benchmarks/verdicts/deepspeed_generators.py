@@ -26,9 +26,9 @@ from benchmarks.verdicts.generated import (
     with_late_receives,
 )
 from bubbleproof.formats import infer_pipeline
+from bubbleproof.frameworks import framework_named
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.programs.target_runtimes import runtime_named
 from bubbleproof.verify.communication.matching import compute_part
 
 PACKAGE = "deepspeed"
@@ -49,7 +49,7 @@ SCHEDULES = {"TrainSchedule": 1, "DualPipeVSchedule": 2}  # chunks a rank, the s
 def deepspeed_generators(archive: Path) -> list[Generator]:
     """The schedules that the archive's version has."""
     _, version = named(archive)
-    source, blocking = f"DeepSpeed {version}", runtime_named("deepspeed", "DeepSpeed").waits
+    source, blocking = f"DeepSpeed {version}", framework_named("deepspeed", "DeepSpeed").waits
     module = _module(archive)
     return [
         Generator(

@@ -31,9 +31,9 @@ from benchmarks.verdicts.generated import (
     with_late_receives,
 )
 from bubbleproof.formats import infer_pipeline
+from bubbleproof.frameworks import framework_named
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.programs.target_runtimes import runtime_named
 from bubbleproof.verify.communication.matching import compute_part
 
 SOURCE = "Megatron-core 0.16.1"
@@ -47,7 +47,7 @@ Exchanged = dict[End, Action]
 
 def megatron_generators() -> list[Generator]:
     """1F1B, and the interleaved order with 2 and 4 chunks."""
-    batched, unbatched = runtime_named("megatron-core", "Megatron").waits
+    batched, unbatched = framework_named("megatron-core", "Megatron").waits
     waits = {OWN: (batched,), UNBATCHED: (unbatched,)}
     plain = Generator(name="1F1B", source=SOURCE, make=_plain, waits=waits)
     looped = [

@@ -29,8 +29,8 @@ from benchmarks.verdicts.generated import (
     Generator,
     NotGenerated,
 )
+from bubbleproof.frameworks import framework_named
 from bubbleproof.reference_exec.evidence.machine_versions import this_machine
-from bubbleproof.theory.pipelines.programs.target_runtimes import runtime_named
 
 PLACED = {"sender": OWN, "deferred": DEFERRED, "before use": BEFORE_USE}
 
@@ -38,7 +38,7 @@ PLACED = {"sender": OWN, "deferred": DEFERRED, "before use": BEFORE_USE}
 def torch_generators() -> list[Generator]:
     """Each class that trains, with 1 chunk, 2, or 2 and 4."""
     source = f"torch {this_machine().versions['torch'].partition('+')[0]}"
-    waits = dict.fromkeys((OWN, DEFERRED), runtime_named("torch", "torch").waits)
+    waits = dict.fromkeys((OWN, DEFERRED), framework_named("torch", "torch").waits)
     found = []
     for name, schedule in schedule_classes().items():
         if "ForwardOnly" in name or inspect.isabstract(schedule):

@@ -38,6 +38,8 @@ from bubbleproof.formats.clusters.cluster_toml import SIZES, named_model, read_c
 from bubbleproof.formats.clusters.deployed_content import deployed_text
 from bubbleproof.formats.errors import about, one_line, quoted
 from bubbleproof.formats.files import write_text
+from bubbleproof.formats.format_table import format_of
+from bubbleproof.formats.inputs import other_thing
 from bubbleproof.formats.problem_toml import problem_file_of_text
 from bubbleproof.report.amounts import memory, short
 from bubbleproof.theory.near_names import nearest_name
@@ -54,6 +56,8 @@ def run_costs(
     model: str, detail: Detail, parameters: Sequence[str] | None, output: str | None, json: bool
 ) -> int:
     """Print what a model costs; write its problem file where one is asked for."""
+    if not model.endswith(".toml") and (file := format_of(model)) is not None:
+        raise other_thing(model, file)
     shape, base = named_model(model)
     at = base.with_changes(**parsed(parameters or ()))
     found = model_costs(shape, at)

@@ -20,16 +20,13 @@ from bubbleproof.commands.output import HOLDS, print_json, print_table
 from bubbleproof.costs import KnownModel, known_model, known_models, parameters
 from bubbleproof.costs.times.card_files import card, cards
 from bubbleproof.costs.times.cards import Card
+from bubbleproof.frameworks import FRAMEWORKS as KNOWN_FRAMEWORKS
+from bubbleproof.frameworks import framework_named
 from bubbleproof.hand_over.targets_list import WRITERS
 from bubbleproof.report.amounts import percent, short
 from bubbleproof.theory.families import Family, families, family
 from bubbleproof.theory.families.parameters import TICKS, FamilyParameters
 from bubbleproof.theory.model.measures import measure
-from bubbleproof.theory.pipelines.programs.target_runtimes import (
-    RUNTIMES,
-    TargetRuntime,
-    runtime_named,
-)
 
 Said = Mapping[str, object]  # of one thing, by key
 RANKS, MOST_MICROBATCHES = (2, 4, 8), 16  # for which legal shapes are told
@@ -209,7 +206,7 @@ def _model_shown(one: Said) -> dict[str, str]:
 
 
 def _framework(name: str) -> Said:
-    one: TargetRuntime = runtime_named(name, "frameworks")
+    one = framework_named(name, "frameworks")
     is_target = one.family in WRITERS
     use = f"hand-over PLAN --to {one.name} -o DIR" if is_target else f"verify FILE --runtime {name}"
     return {
@@ -274,7 +271,7 @@ MODELS = Listing(
 )
 FRAMEWORKS = Listing(
     plural="frameworks",
-    every=lambda: [each.name for each in RUNTIMES],
+    every=lambda: [each.name for each in KNOWN_FRAMEWORKS],
     named=_framework,
     columns={
         "name": "name",

@@ -21,10 +21,10 @@ from bubbleproof.commands.output import (
     verdict_facts,
 )
 from bubbleproof.facts import Fact, FactCells
+from bubbleproof.frameworks import framework_named
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.programs.standstill import Standstill
-from bubbleproof.theory.pipelines.programs.target_runtimes import runtime_named
 from bubbleproof.verify import USUAL, Semantics, Verdict
 from bubbleproof.verify.finding import Rule
 
@@ -130,7 +130,7 @@ def asked_semantics(request: VerifyRequest) -> tuple[Semantics, ...]:
         return parse_semantics(request.comm or ())
     if request.comm:
         raise ValueError("--runtime says what SEND and RECV wait for: no --comm beside it")
-    return tuple(Semantics(name) for name in runtime_named(request.runtime, "--runtime").waits)
+    return tuple(Semantics(name) for name in framework_named(request.runtime, "--runtime").waits)
 
 
 def section_of(

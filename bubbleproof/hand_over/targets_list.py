@@ -1,16 +1,16 @@
 """What writes the files of each family of frameworks, and the page of what they lack.
 
-Which frameworks there are, with their versions, is ``target_runtimes``' matter.
+Which frameworks there are, with their versions, is ``bubbleproof.frameworks``' matter.
 """
 
 from __future__ import annotations
 
+from bubbleproof.frameworks import framework_named
 from bubbleproof.hand_over.automodel_target import automodel_files
 from bubbleproof.hand_over.handed import HandedFiles, HandedSchedule, TargetWriter
 from bubbleproof.hand_over.megatron_target import megatron_files
 from bubbleproof.hand_over.torch_target import torch_files
 from bubbleproof.hand_over.torchtitan_target import torchtitan_files
-from bubbleproof.theory.pipelines.programs.target_runtimes import runtime_named
 
 WRITERS: dict[str, TargetWriter] = {  # by family
     "torch": torch_files,
@@ -23,7 +23,7 @@ UNSUPPORTED = "UNSUPPORTED.md"
 
 def require_target(name: str) -> None:
     """Raise ``ValueError`` where there is no target of that name, or nothing that it reads."""
-    if runtime_named(name, "--to").family not in WRITERS:
+    if framework_named(name, "--to").family not in WRITERS:
         raise ValueError(
             f"--to {name}: it builds its orders itself and reads no file of them; "
             f"verify --runtime {name} checks a schedule for it"
@@ -33,7 +33,7 @@ def require_target(name: str) -> None:
 def handed_to(target: str, handed: HandedSchedule) -> HandedFiles:
     """What a target is given. Raises ``ValueError`` for what it would get wrong."""
     require_target(target)
-    return WRITERS[runtime_named(target, "--to").family](handed)
+    return WRITERS[framework_named(target, "--to").family](handed)
 
 
 def page_of_losses(target: str, handed: HandedSchedule, made: HandedFiles) -> str:

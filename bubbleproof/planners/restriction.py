@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from bubbleproof.costs.combinations import CombinationCosts, combinations, legal
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
 from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
-from bubbleproof.formats.clusters.framework_choices import ANY
+from bubbleproof.frameworks import ANY
 from bubbleproof.planners.cluster_planned import ClusterPlan
 from bubbleproof.planners.deployment_search import DeploymentSearch, floor_of
 from bubbleproof.planners.deployment_standing import DeploymentStanding

@@ -9,15 +9,15 @@ import pytest
 
 from bubbleproof.costs import known_models
 from bubbleproof.costs.times.card_files import cards
+from bubbleproof.frameworks import FRAMEWORKS
 from bubbleproof.theory.families import families
-from bubbleproof.theory.pipelines.programs.target_runtimes import RUNTIMES
 from proofs_tests.commands.conftest import Run
 
 NAMES = {
     "families": [*families()],
     "cards": [*cards()],
     "models": [*known_models()],
-    "frameworks": [each.name for each in RUNTIMES],
+    "frameworks": [each.name for each in FRAMEWORKS],
 }
 
 

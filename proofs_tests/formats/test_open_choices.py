@@ -8,9 +8,8 @@ from bubbleproof.costs.combinations import CombinationCosts, legal
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
 from bubbleproof.formats.clusters.deployed_content import deployed_file
 from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
-from bubbleproof.formats.clusters.framework_choices import framework_choices, framework_of_costs
 from bubbleproof.formats.errors import UnusableInput
-from bubbleproof.theory.pipelines.programs.target_runtimes import RUNTIMES
+from bubbleproof.frameworks import FRAMEWORKS, framework_choices, framework_of_costs
 from proofs_tests.commands.small_cluster import SMALL
 
 
@@ -26,7 +25,7 @@ def one_of(file: ClusterFile, **sizes: int) -> CombinationCosts:
 
 
 def test_every_framework_of_the_list_says_what_it_runs() -> None:
-    for each in RUNTIMES:
+    for each in FRAMEWORKS:
         assert framework_choices(each.name).zero
     assert framework_of_costs("megatron-core-overlapped") == "megatron-core"
     assert framework_of_costs("megatron-deepspeed") == "deepspeed"

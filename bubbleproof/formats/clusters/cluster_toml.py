@@ -25,7 +25,6 @@ from bubbleproof.costs.combinations import (
 from bubbleproof.costs.times.card_files import cards
 from bubbleproof.costs.times.cards import Card
 from bubbleproof.costs.times.constants import starts
-from bubbleproof.formats.clusters.framework_choices import ANY, framework_of_costs
 from bubbleproof.formats.clusters.hardware_toml import known_hardware, read_hardware
 from bubbleproof.formats.clusters.model_toml import model_of, read_model
 from bubbleproof.formats.clusters.open_choices import (
@@ -37,8 +36,6 @@ from bubbleproof.formats.clusters.open_choices import (
 from bubbleproof.formats.clusters.own_configuration import OwnConfiguration
 from bubbleproof.formats.errors import UnusableInput, about, quoted, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
-from bubbleproof.formats.format_table import format_of
-from bubbleproof.formats.inputs import other_thing
 from bubbleproof.formats.layouts.cluster_layout import (
     ClusterFileLayout,
     ClusterLayout,
@@ -47,7 +44,7 @@ from bubbleproof.formats.layouts.cluster_layout import (
 from bubbleproof.formats.toml_text import parse_toml
 from bubbleproof.formats.validation import described
 from bubbleproof.formats.values import MeasuredUnits, validate_measured
-from bubbleproof.theory.pipelines.programs.target_runtimes import RUNTIMES
+from bubbleproof.frameworks import ANY, FRAMEWORKS, framework_of_costs
 from bubbleproof.theory.pipelines.shapes.layer_cuts import BALANCED, EVEN
 from bubbleproof.theory.pipelines.shapes.plan_space import require_listed
 
@@ -158,8 +155,6 @@ def named_model(text: str) -> tuple[Transformer, Deployment]:
     The tokens of a sample; with a cluster, what its framework keeps and how it counts.
     """
     if not text.endswith(".toml"):
-        if (file := format_of(text)) is not None:
-            raise other_thing(text, file)
         known = known_model(text)
         return known.model, Deployment(sequence=known.sequence)
     if has_cluster(text):
@@ -253,8 +248,8 @@ def cluster_of(layout: ClusterLayout, software: str | None = None) -> Cluster:
 
 
 def _framework(told: str | None) -> dict[str, Any]:
-    """The constants of a framework, which a runtime's name (``target_runtimes``) stands for too."""
-    counted = {each.name: each.costs for each in RUNTIMES if each.costs}
+    """The constants of the software, which a framework's name stands for too."""
+    counted = {name: each.costs for each in FRAMEWORKS if each.costs for name in each.names}
     return {} if told is None else {"framework": counted.get(told, told)}
 
 

@@ -7,7 +7,7 @@ it does not list:
 - expert: the divisors of the experts;
 - chunks of a deployment: up to ``FEW_CHUNKS``, and those that cut the layers evenly up to
   ``MOST_CHUNKS``; of one rank, one;
-- placements, backwards, slices and ZeRO levels: those of ``framework_choices``;
+- placements, backwards, slices and ZeRO levels: those of ``bubbleproof.frameworks``;
 - the other sizes, scopes and cuts as without a framework: all that divide, and every one.
 
 A listed value stays where the framework runs it; a list of which it runs nothing is refused.
@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 
 from bubbleproof.costs.combinations import Combination, CombinationCosts, Lists
 from bubbleproof.costs.transformer import Transformer
-from bubbleproof.formats.clusters.framework_choices import FrameworkChoices, framework_choices
 from bubbleproof.formats.errors import UnusableInput
+from bubbleproof.frameworks import Framework, framework_choices
 
 if TYPE_CHECKING:
     from bubbleproof.formats.layouts.cluster_layout import ClusterPlanLayout
@@ -43,7 +43,7 @@ class OpenChoices:
     layers: int
 
     @property
-    def runs(self) -> FrameworkChoices:
+    def runs(self) -> Framework:
         """What the framework runs."""
         return framework_choices(self.framework)
 

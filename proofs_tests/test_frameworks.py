@@ -5,21 +5,22 @@ from __future__ import annotations
 import pytest
 
 from bubbleproof.costs.times.software import software
+from bubbleproof.frameworks import FRAMEWORKS, framework_named
 from bubbleproof.hand_over.targets_list import WRITERS, require_target
-from bubbleproof.theory.pipelines.programs.target_runtimes import RUNTIMES, runtime_named
 from bubbleproof.verify import Semantics
 
 
-def test_every_runtime_waits_as_a_semantics_says() -> None:
-    for runtime in RUNTIMES:
-        assert {Semantics(name) for name in runtime.waits}
+def test_every_framework_waits_as_a_semantics_says() -> None:
+    for each in FRAMEWORKS:
+        assert {Semantics(name) for name in each.waits}
 
 
-def test_every_name_means_one_runtime_and_every_writer_has_one() -> None:
-    names = [name for each in RUNTIMES for name in (each.name, *each.also)]
+def test_every_name_means_one_framework_and_every_writer_has_one() -> None:
+    names = [name for each in FRAMEWORKS for name in each.names]
     assert len(names) == len(set(names))
-    assert WRITERS.keys() <= {each.family for each in RUNTIMES}
-    for each in RUNTIMES:
+    assert WRITERS.keys() <= {each.family for each in FRAMEWORKS}
+    for each in FRAMEWORKS:
+        assert each.name == f"{each.product}-{each.version}"
         if each.family in WRITERS:
             require_target(each.name)
 
@@ -29,11 +30,13 @@ def test_what_reads_no_order_is_refused_with_what_there_is() -> None:
         require_target("deepspeed")
 
 
-def test_an_unknown_name_is_told_the_nearest() -> None:
+def test_an_unknown_name_or_version_is_told_the_nearest() -> None:
     with pytest.raises(ValueError, match=r"did you mean 'megatron-core'\?"):
-        runtime_named("megatron-cor", "--runtime")
+        framework_named("megatron-cor", "--runtime")
+    with pytest.raises(ValueError, match=r"torchtitan-0\.3, .*got 'torchtitan-0\.2'"):
+        framework_named("torchtitan-0.2", "--to")
 
 
 def test_a_framework_counts_with_its_own_constants() -> None:
-    told = {each.name: software(each.costs).name for each in RUNTIMES if each.costs}
+    told = {each.product: software(each.costs).name for each in FRAMEWORKS if each.costs}
     assert told == {"megatron-core": "megatron-core", "deepspeed": "megatron-deepspeed"}
