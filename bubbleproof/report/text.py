@@ -151,7 +151,8 @@ class _Scaled:
         """What a character is, and what is not shown."""
         told = f"a column is {amount(self.unit, self.problem.unit)}"
         if self.is_dense:
-            told += " and shows the kind of action that runs most (lower case: a later chunk)"
+            told += " and shows the kind of action that runs most"
+            told += " (lower case: a later chunk)" if (self.bars.chunk > 0).any() else ""
         elif self.hidden:
             told += f"; {self.hidden:,} actions of less than half a column are not shown"
         return [told]
