@@ -20,8 +20,9 @@ automodel
     many microbatches as ranks, or more.
 megatron-core
     ``megatron/training/arguments.py``: the distributed optimizer shares optimizer state alone
-    (ZeRO 1); ``megatron/core/pipeline_parallel/schedules.py``: 1F1B, and interleaved 1F1B, whose
-    microbatches we take in whole rounds of the ranks; layers are cut by the layout string.
+    (ZeRO 1); ``megatron/core/pipeline_parallel/schedules.py``: 1F1B of one chunk, and interleaved
+    1F1B of several with groups of any legal size (``theory.families.interleaved``); layers are cut
+    by the layout string.
     ``p2p_communication.py``: ``batch_isend_irecv``, or without ``batch_p2p_comm`` one after
     another in an order and on groups by the parity of ranks.
 deepspeed
@@ -52,11 +53,11 @@ class Framework:
     ``family`` has one way of being handed schedules; ``also`` are names that mean this one;
     ``torch`` is the version whose tables it reads; ``costs`` names its constants. By ``orders`` the
     schedules' families where it builds its own. ``zero`` are the levels without a pipeline,
-    ``staged_zero`` those with one, ``scopes`` what it recomputes. ``rounds``: several chunks take
-    microbatches in whole rounds of the ranks. ``fills``: a pipeline has as many microbatches as
-    ranks, or more. ``expert_within``: the degrees of whose product the expert degree is a divisor,
-    where it has such a rule beside that of our costs (experts lie over ``data``). ``ties``: it adds
-    the gradients of weights that two stages share.
+    ``staged_zero`` those with one, ``scopes`` what it recomputes. ``groups``: several chunks take
+    microbatches in groups of as many as ranks, or more. ``fills``: a pipeline has as many
+    microbatches as ranks, or more. ``expert_within``: the degrees of whose product the expert
+    degree is a divisor, where it has such a rule beside that of our costs (experts lie over
+    ``data``). ``ties``: it adds the gradients of weights that two stages share.
     """
 
     product: str
@@ -75,7 +76,7 @@ class Framework:
     chunks: bool = True
     context: bool = True
     expert: bool = True
-    rounds: bool = False
+    groups: bool = False
     fills: bool = False
     ties: bool = True
     expert_within: tuple[str, ...] = ()
@@ -172,8 +173,8 @@ FRAMEWORKS = (
         placements=("loop",),
         backward=("whole",),
         slices=(1,),
-        rounds=True,
-        orders=("1f1b", "interleaved"),
+        groups=True,
+        orders=("1f1b", "interleaved G"),
     ),
     Framework(
         product="deepspeed",

@@ -259,7 +259,7 @@ def test_a_wrong_option_is_named(
         (lambda: bp.family("1f1b")(p=2), "parameter m is missing; for example p=4 m=8"),
         (
             lambda: bp.family("1f1b")(p=2, m=2, q=2),
-            "no parameter q; the parameters are p m v s f R e d tF tB tI tW",
+            "no parameter q; the parameters are p m v s f G R e d tF tB tI tW",
         ),
         (
             lambda: bp.family("1f1b")(p=2, m=2, e=3),

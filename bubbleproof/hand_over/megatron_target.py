@@ -7,9 +7,10 @@ model. Source of the arguments: Megatron-LM, ``megatron/training/arguments.py``;
 The layout string says which layers each stage has, stages in the order in which they run. ``E`` is
 the embedding, ``t`` a decoder layer, ``m`` a layer of multi-token prediction, ``L`` the loss with
 the head; ``|`` ends a stage. ``t*3`` repeats what stands before it, ``(tt|)*29`` what stands in
-parentheses; commas are dropped. Stage i is on pipeline rank i mod p, as chunk i div p. Source:
-Megatron-LM, ``megatron/core/transformer/pipeline_parallel_layer_layout.py``. This grammar is ours;
-Megatron's parser comes with no package that runs without a GPU.
+parentheses, each once and from the left: a repetition within another is none. Commas are dropped; a
+stage may be without layers. Stage i is on pipeline rank i mod p, as chunk i div p. Source:
+Megatron-LM, ``megatron/core/transformer/pipeline_parallel_layer_layout.py``, whose answers on drawn
+strings are recorded (``benchmarks/frameworks``) and compared with this reader's.
 
 >>> layout_of((20, 20))
 'Et*20|t*20L'
@@ -26,7 +27,11 @@ from dataclasses import dataclass
 from bubbleproof.formats.errors import UnusableInput, about
 from bubbleproof.formats.files import read_text
 from bubbleproof.hand_over.handed import HandedFiles, HandedSchedule, PlannedModel
-from bubbleproof.theory.families import family
+from bubbleproof.theory.families import Family, family
+from bubbleproof.theory.families.interleaved import (
+    InterleavedOneForwardOneBackward,
+    group_choices,
+)
 from bubbleproof.theory.model.actions import Kind
 
 ARGUMENTS = "megatron.args"
@@ -36,13 +41,13 @@ GRAMMAR = "the layout, by a grammar of ours (hand_over.megatron_target), is the 
 def megatron_files(handed: HandedSchedule) -> HandedFiles:
     """The arguments. Raises ``ValueError`` for another order, placement, sharding or model."""
     planned = handed.require_plan("megatron")
-    name = order_name(handed)
+    name, group = own_order(handed)
     _require_deployment(planned)
     layout = layout_of(planned.layers)
     read = tuple(stage.count("t") for stage in layers_of(layout))
     if read != planned.layers:
         raise ValueError(f"hand-over to megatron: {layout} reads as {read}, not {planned.layers}")
-    lines = [*_of_pipeline(handed, planned, layout), *_of_model(planned), *_of_step(planned)]
+    lines = [*_of_pipeline(handed, planned, layout, group), *_of_model(planned), *_of_step(planned)]
     text = "".join(f"{line}\n" for line in lines)
     return HandedFiles(
         files={ARGUMENTS: text},
@@ -55,21 +60,30 @@ def megatron_files(handed: HandedSchedule) -> HandedFiles:
     )
 
 
-def order_name(handed: HandedSchedule) -> str:
-    """Which of Megatron's orders the schedule has. Raises ``ValueError`` for any other."""
-    pipeline, chunks = handed.pipeline, handed.pipeline.num_chunks
-    name = "1f1b" if chunks == 1 else "interleaved"
-    is_regular = chunks == 1 or pipeline.num_microbatches % pipeline.num_ranks == 0
+def own_order(handed: HandedSchedule) -> tuple[str, int]:
+    """Which of Megatron's orders the schedule has, and the microbatches of its groups.
+
+    Raises ``ValueError`` for any other order.
+    """
+    pipeline, ranks = handed.pipeline, handed.pipeline.num_ranks
     is_whole = not handed.given.problem.actions.is_kind(Kind.I, Kind.W).any()
-    if handed.is_loop and is_regular and is_whole:
-        own = family(name).schedule(pipeline).program
-        ours = handed.given.compute
-        ranks = pipeline.num_ranks
-        if own.orders(ranks)[:ranks] == ours.orders(ranks)[:ranks]:
-            return name
+    groups = group_choices(ranks, pipeline.num_microbatches)
+    tried: dict[str, tuple[Family, int]] = {"1f1b": (family("1f1b"), 0)}
+    if pipeline.num_chunks > 1:
+        tried = {
+            f"interleaved 1F1B of groups of {group}": (
+                InterleavedOneForwardOneBackward(group),
+                group,
+            )
+            for group in groups
+        }
+    ours = handed.given.compute.orders(ranks)[:ranks]
+    for name, (own, group) in tried.items() if handed.is_loop and is_whole else ():
+        if own.program(pipeline).orders(ranks)[:ranks] == ours:
+            return name, group
     raise ValueError(
-        "hand-over to megatron: it runs 1F1B and, where ranks divide microbatches, interleaved "
-        f"1F1B with whole backwards, and {handed.name} is neither; use --to torch"
+        "hand-over to megatron: it runs 1F1B and, of groups of as many microbatches as ranks or "
+        f"more, interleaved 1F1B with whole backwards, and {handed.name} is neither; use --to torch"
     )
 
 
@@ -86,7 +100,9 @@ def _require_deployment(planned: PlannedModel) -> None:
         )
 
 
-def _of_pipeline(handed: HandedSchedule, planned: PlannedModel, layout: str) -> list[str]:
+def _of_pipeline(
+    handed: HandedSchedule, planned: PlannedModel, layout: str, group: int
+) -> list[str]:
     at = planned.deployment
     lines = [
         f"--pipeline-model-parallel-size {handed.pipeline.num_ranks}",
@@ -95,7 +111,6 @@ def _of_pipeline(handed: HandedSchedule, planned: PlannedModel, layout: str) -> 
         f"--context-parallel-size {at.context}",
     ]
     if handed.pipeline.num_chunks > 1:
-        group = handed.pipeline.num_ranks
         lines.append(f"--microbatch-group-size-per-virtual-pipeline-stage {group}")
     if at.sequence_parallel and at.tensor > 1:
         lines.append("--sequence-parallel")
@@ -155,8 +170,8 @@ def _of_step(planned: PlannedModel) -> list[str]:
 
 
 LETTERS = "EtmL"
-_GROUP = re.compile(r"\(([^()]*)\)\*(\d+)")
-_LETTER = re.compile(r"([EtmL|])\*(\d+)")
+_GROUP = re.compile(r"\(([^)]+)\)\*(\d+)")
+_LETTER = re.compile(r"(.)\*(\d+)")
 MOST = 1 << 16  # letters of a layout written out, bytes of its file
 
 
@@ -179,16 +194,22 @@ def layers_of(layout: str) -> tuple[tuple[str, ...], ...]:
     flat = [letter for stage in stages for letter in stage]
     if flat[:1] != ["E"] or flat[-1:] != ["L"] or flat.count("E") != 1 or flat.count("L") != 1:
         raise ValueError(f"a layout begins with one E and ends with one L, got {layout[:60]!r}")
+    predicting = [number for number, stage in enumerate(stages) if "m" in stage]
+    if len(predicting) > 1 or "t" in flat[flat.index("m") if predicting else len(flat) :]:
+        raise ValueError(
+            f"a layout has all layers m in one stage, behind every layer t, got {layout[:60]!r}"
+        )
     return stages
 
 
 def _written_out(text: str, pattern: re.Pattern[str]) -> str:
-    while found := pattern.search(text):
-        piece, count = found.group(1), int(found.group(2))
-        if len(text) + len(piece) * count > MOST:
-            raise ValueError(f"a layout has at most {MOST} letters, got {text[:60]!r}")
-        text = text[: found.start()] + piece * count + text[found.end() :]
-    return text
+    """Every repetition of the pattern once, from the left: what comes of it is not read again."""
+    repeated = [(len(found.group(1)), found.group(2)) for found in pattern.finditer(text)]
+    if any(len(count) > 6 for _, count in repeated) or (
+        len(text) + sum(size * int(count) for size, count in repeated) > MOST
+    ):
+        raise ValueError(f"a layout has at most {MOST} letters, got {text[:60]!r}")
+    return pattern.sub(lambda found: found.group(1) * int(found.group(2)), text)
 
 
 _OPTION = r"--pipeline-model-parallel-{}[\s=]+[\"']?([^\s\"']+)"

@@ -129,7 +129,7 @@ class DeploymentResults(SearchResults):
         if self.status is Status.OPTIMAL:
             told += f"{self.cuts}, {ESTIMATED}"
         if self.status is Status.FEASIBLE and self.orders:
-            names = ", ".join(self.orders)
+            names = ", ".join(name.removesuffix(" G") for name in self.orders)
             told = f"the best of the orders that it runs ({names}){self.cuts}, {ESTIMATED}"
         if not large:
             return told

@@ -125,6 +125,8 @@ def _found(
     shapes, ranks = file.shapes.model_copy(update=own.shape), one.combination.pipeline
     space = space_of_layers(numbers, shapes, ranks=ranks, microbatches=one.microbatches)
     order = ORDERS[own.chunks > 1 and ranks > 1]
+    if f"{order} G" in file.orders and file.opened and not file.opened.refusal(one, own.chunks):
+        order = f"{order} G"
     for candidate in space.candidates():
         try:
             asked = FirstSearch(shaped=shaped(space, candidate), orders=(order,))

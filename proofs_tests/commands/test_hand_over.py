@@ -142,6 +142,9 @@ def test_megatron_gets_its_own_orders_alone() -> None:
     assert (
         "--microbatch-group-size-per-virtual-pipeline-stage 2\n" in chunked.files["megatron.args"]
     )
+    rest = handed("interleaved", (2,) * 8, p=4, m=18, v=2, G=7)
+    text = megatron_files(rest).files["megatron.args"]
+    assert "--microbatch-group-size-per-virtual-pipeline-stage 7\n" in text
     for other in (
         handed("gpipe", (1, 1), p=2, m=4),
         handed("zb-h1", (1, 1), p=2, m=4),

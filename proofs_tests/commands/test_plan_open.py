@@ -93,3 +93,39 @@ def test_a_framework_that_cannot_run_what_is_fixed_is_refused(command: Run, prob
     assert answer.status == 2
     assert answer.err.count("\n") == 1
     assert "plan.zero: expected values that megatron-core runs, such as [0, 1]" in answer.err
+
+
+def test_megatron_interleaves_three_microbatches_on_two_ranks(
+    command: Run, problem: Path, tmp_path: Path
+) -> None:
+    """G = 2 leaves a rest of 1 < p; G = 3 is legal, and is what the plan and its arguments have."""
+    lists = "pipeline = [2]\ntensor = [2]\ndata = [1]\nmicro_batch = [1]\nchunks = [2]\n"
+    text = SMALL.replace("samples = 8", "samples = 3")
+    problem.write_text(f'{text}\n[plan]\nframework = "megatron-core"\n{lists}')
+    folder, out = tmp_path / "plan", tmp_path / "handed"
+    answer = command("plan", problem, "--json", "-o", folder)
+    assert answer.status == 0
+    assert json.loads(answer.out)["winner"]["chunks"] == 2
+    assert command("hand-over", folder, "--to", "megatron-core", "-o", out).status == 0
+    told = (out / "megatron.args").read_text()
+    assert "--microbatch-group-size-per-virtual-pipeline-stage 3\n" in told
+
+
+def test_no_plan_of_megatron_interleaves_what_makes_no_group(command: Run, problem: Path) -> None:
+    """One microbatch on two ranks: of chunks = [2] alone nothing is left but one chunk."""
+    lists = "pipeline = [2]\ntensor = [2]\ndata = [1]\nmicro_batch = [8]\nchunks = [1, 2]\n"
+    problem.write_text(f'{SMALL}\n[plan]\nframework = "megatron-core"\n{lists}')
+    found = json.loads(command("plan", problem, "--json").out)
+    assert {each["chunks"] for each in found["shapes"]} == {1}
+
+
+def test_experts_over_more_than_the_replicas_are_refused_in_one_line(
+    command: Run, problem: Path
+) -> None:
+    text = SMALL.replace('"llama"', '"mixture"\nexperts = 8\nexperts_per_token = 2')
+    lists = "pipeline = [2]\ntensor = [1]\ndata = [2]\nexpert = [4]\n"
+    problem.write_text(f'{text}\n[plan]\nframework = "megatron-core"\n{lists}')
+    answer = command("plan", problem)
+    assert answer.status == 2
+    assert answer.err.count("\n") == 1
+    assert "expert 4 does not divide data 2; use expert = [2]" in answer.err

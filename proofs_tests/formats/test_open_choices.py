@@ -33,7 +33,7 @@ def test_every_framework_of_the_list_says_what_it_runs() -> None:
 
 
 def test_without_a_table_all_is_open_that_megatron_runs() -> None:
-    """4 layers on 2 ranks: 1 or 2 chunks; 8 samples are whole rounds of 2 ranks, 2 of 4 are not."""
+    """4 layers on 2 ranks: 1 or 2 chunks; 8 samples are groups of 2 or more, 1 is none."""
     file = read()
     assert file.opened is not None
     assert file.opened.framework == "megatron-core"
@@ -43,7 +43,7 @@ def test_without_a_table_all_is_open_that_megatron_runs() -> None:
     assert (space.backward, space.slices, space.placements) == (("whole",), (1,), ("loop",))
     assert space.layers is not None
     assert space.layers.kinds == ("even", "balanced")
-    lone = one_of(file, pipeline=2, tensor=2, micro_batch=8)  # one microbatch is no whole round
+    lone = one_of(file, pipeline=2, tensor=2, micro_batch=8)  # one microbatch makes no group of 2
     assert deployed_space(file, lone).chunks == (1,)
 
 

@@ -29,6 +29,7 @@ def test_a_published_layout_has_its_stages() -> None:
     assert len(stages) == 1 + 29 + 2
     assert sum(stage.count("t") for stage in stages) == 3 + 2 * 29
     assert stages[-2:] == (("m",), ("L",))
+    assert layers_of("E|t||tt|L") == (("E",), ("t",), (), ("t", "t"), ("L",))
     # 2 + 34*2 + 3 + 3*2 + 1 layers; empty stages would stand between two bars.
     published = layers_of("Et*2|(t*2|)*34,t*3|(t*2|)*3,tL")
     assert [stage.count("t") for stage in published] == [2, *[2] * 34, 3, *[2] * 3, 1]
@@ -43,7 +44,11 @@ def test_a_published_layout_has_its_stages() -> None:
         ("EtEL", "begins with one E"),
         ("E(t|tL", "got '('"),
         ("Et*70000|L", "at most 65536 letters"),
-        ("E((t|)*300)*300L", "at most 65536 letters"),
+        ("E((t|)*300)*300L", "got '('"),  # Megatron reads no repetition within another
+        ("E(t|)*70000L", "at most 65536 letters"),
+        ("Et*9999999999999999999L", "at most 65536 letters"),
+        ("Etm|tL", "behind every layer t"),
+        ("Et|m|mL", "all layers m in one stage"),
         ("", "begins with one E"),
     ],
 )

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from bubbleproof.theory.families import member
+from bubbleproof.theory.families import member, published_in_turn
 from bubbleproof.theory.families.interleaved import (
     InterleavedOneForwardOneBackward,
     depth_first_order,
@@ -64,3 +64,81 @@ def test_peaks_by_hand(p: int, m: int, v: int, peak: int) -> None:
     assert max(measure(found.problem, found.schedule).peak_activations) == peak
     # No order is shorter than the work behind p-1 forwards and before p-1 backwards.
     assert measure(found.problem, found.schedule).makespan == 3 * (m * v + p - 1)
+
+
+def test_megatrons_groups_where_ranks_do_not_divide_microbatches() -> None:
+    """p=4 m=5 v=2 G=5: the last rank runs (v-1)G forwards, then forward and backward in turn.
+
+    Rank r holds min(2(p-r-1) + (v-1)G + 1, mv) chunks: 12, 10, 8 and 6, of which there are 10. With
+    one group more forwards than ranks wait for each other nowhere: (mv+p-1)(tF+tB) = 13 x 3 ticks.
+    """
+    found = member("interleaved", p=4, m=5, v=2, G=5, tF=1, tB=2)
+    assert found.params["G"] == 5
+    measured = measure(found.problem, found.schedule)
+    assert measured.makespan == (5 * 2 + 4 - 1) * (1 + 2) == 39
+    assert measured.peak_activations == (10, 10, 8, 6)
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ({"m": 5, "v": 2, "G": 4}, "got G=4 with a rest of 1; use 5"),
+        ({"m": 5, "v": 2, "G": 6}, "got G=6 with a rest of 5; use 5"),
+        ({"m": 18, "v": 2, "G": 4}, "rest of 2; use 6 7 9 10 11 12 13 14 18"),
+        ({"m": 3, "v": 2, "G": 3}, "use none: leave G out"),
+        ({"m": 8, "v": 1, "G": 4}, "has two chunks or more, got v=1; use 1f1b"),
+    ],
+)
+def test_groups_that_megatron_refuses_are_refused(params: dict[str, int], said: str) -> None:
+    with pytest.raises(ValueError, match=r"interleaved") as caught:
+        member("interleaved", p=4, **params)
+    assert said in str(caught.value)
+
+
+def test_no_other_family_takes_groups() -> None:
+    for name in ("1f1b", "interleaved-spread", "bfs"):
+        with pytest.raises(ValueError, match=f"{name} takes no parameter G, got G=4"):
+            member(name, p=4, m=8, G=4)
+
+
+def test_the_orders_of_the_source_are_the_default_or_the_first_legal_groups() -> None:
+    """m = 18 on 4 ranks: 6, 7, 9 and 10 are the least with a rest of 0 or 4 and more."""
+    known = InterleavedOneForwardOneBackward()
+    for m, names in (
+        (8, ["interleaved"]),
+        (18, [f"interleaved G={size}" for size in (6, 7, 9, 10)]),
+        (3, []),
+    ):
+        made = Pipeline(num_ranks=4, num_microbatches=m, num_chunks=2)
+        assert list(known.grouped(made)) == names
+        assert [name for name, _ in published_in_turn(made, ("interleaved G",))] == names
+    lone = Pipeline(num_ranks=4, num_microbatches=8, num_chunks=1)
+    assert not known.grouped(lone)
+    assert [name for name, _ in published_in_turn(lone, ("1f1b", "interleaved G"))] == ["1f1b"]
+
+
+def test_one_chunk_says_who_runs_it() -> None:
+    lone = Pipeline(num_ranks=4, num_microbatches=8, num_chunks=1)
+    told = InterleavedOneForwardOneBackward().ours(lone)
+    assert told is not None
+    assert "Megatron runs 1f1b at one" in told
+
+
+@pytest.mark.torch
+def test_torchs_interleaved_schedule_of_one_stage_per_rank_is_this_order() -> None:
+    from torch.distributed.pipelining.schedules import ScheduleInterleaved1F1B
+
+    class Stage:
+        """What the schedule asks of a stage when it lists its actions."""
+
+        group_size, num_stages, is_first, is_last, group = 4, 4, False, False, None
+        has_backward, device, dw_builder = True, "cpu", None
+
+        def __init__(self, rank: int) -> None:
+            self.group_rank = self.stage_index = rank
+            self.stage_index_to_group_rank = {stage: stage for stage in range(4)}
+
+    schedule = ScheduleInterleaved1F1B([Stage(0)], n_microbatches=8, loss_fn=abs)  # type: ignore[list-item]
+    found = member("interleaved", p=4, m=8, v=1).schedule.program.orders(4)
+    for rank, order in schedule.pipeline_order.items():
+        assert [str(each) for each in found[rank]] == [str(each) for each in order if each]

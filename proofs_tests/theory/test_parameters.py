@@ -11,9 +11,22 @@ from bubbleproof.theory.families.parameters import COUNTS, TICKS, FamilyParamete
 
 
 def test_words_become_parameters() -> None:
-    words = ["p=4", "m=8", "v=2", "s=3", "f=5", "R=50", "e=8,4", "d=6", "tF=0", "tB=2", "tI=1"]
+    words = [
+        "p=4",
+        "m=8",
+        "v=2",
+        "s=3",
+        "f=5",
+        "G=6",
+        "R=50",
+        "e=8,4",
+        "d=6",
+        "tF=0",
+        "tB=2",
+        "tI=1",
+    ]
     assert parse_parameters([*words, "tW=1"]) == FamilyParameters(
-        p=4, m=8, v=2, s=3, f=5, R=50, e=(8, 4), d=(6,), tF=0, tB=2, tI=1, tW=1
+        p=4, m=8, v=2, s=3, f=5, G=6, R=50, e=(8, 4), d=(6,), tF=0, tB=2, tI=1, tW=1
     )
 
 
@@ -32,10 +45,10 @@ def test_numbers_read_back(values: dict[str, int]) -> None:
         (["p=4", "m=8", "p=4"], "parameter p is given twice"),
         (
             ["p=4", "m=8", "q=1"],
-            "expected key=value with a key of p m v s f R e d tF tB tI tW, got 'q=1'",
+            "expected key=value with a key of p m v s f G R e d tF tB tI tW, got 'q=1'",
         ),
-        (["p"], "expected key=value with a key of p m v s f R e d tF tB tI tW, got 'p'"),
-        (["P=4"], "expected key=value with a key of p m v s f R e d tF tB tI tW, got 'P=4'"),
+        (["p"], "expected key=value with a key of p m v s f G R e d tF tB tI tW, got 'p'"),
+        (["P=4"], "expected key=value with a key of p m v s f G R e d tF tB tI tW, got 'P=4'"),
         (["p=4", "m=" + 32 * "9"], "m is too large: at most 15 digits, got '" + 32 * "9" + "'"),
         (["p=4", "m=-" + 16 * "9"], "m is too large: at most 15 digits, got '-" + 16 * "9" + "'"),
         (["p=4", "m=8", "e=8,9999999999"], "e is too large: at most 9 digits, got '8,9999999999'"),

@@ -115,7 +115,8 @@ def published_in_turn(
     Parameters
     ----------
     only
-        Names of families; all that there are where it is empty.
+        Names of families; all that there are where it is empty. A name with " G" behind it stands
+        for the family's orders as its source runs them (``Family.grouped``).
 
     Returns
     -------
@@ -123,9 +124,12 @@ def published_in_turn(
         The family's name and its program of the pipeline, its messages in order too.
     """
     problem = pipeline.problem()
-    for name, known in families().items():
-        if (not only or name in only) and known.refusal(pipeline) is None:
-            yield name, with_messages_in_order(problem, known.program(pipeline))
+    for family_name, known in families().items():
+        chosen = known.grouped(pipeline) if f"{family_name} G" in only else {family_name: known}
+        if not only or {family_name, f"{family_name} G"}.intersection(only):
+            for name, each in chosen.items():
+                if each.refusal(pipeline) is None:
+                    yield name, with_messages_in_order(problem, each.program(pipeline))
 
 
 def member(name: str, **params: int | tuple[int, ...]) -> FamilyMember:

@@ -9,7 +9,7 @@ program also applies to a user's pipeline with uneven stages, latencies and byte
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -124,7 +124,7 @@ class Family(ABC):
 
     def pipeline(self, params: FamilyParameters) -> Pipeline:
         """The pipeline the parameters describe. Raises ``ValueError`` for one it cannot take."""
-        for name in ("v", "s", "f", "R", "e", "d"):
+        for name in ("v", "s", "f", "G", "R", "e", "d"):
             value = getattr(params, name)
             if name not in self.options and value is not None and not (name in "vs" and value == 1):
                 raise ValueError(f"{self.name} takes no parameter {name}, got {name}={value}")
@@ -151,9 +151,13 @@ class Family(ABC):
         return left_shift(problem, with_messages_in_order(problem, self.program(pipeline)))
 
     def variant(self, params: FamilyParameters) -> Family:
-        """The family that orders as ``f``, ``e`` and ``d`` ask; this one unless it takes any."""
+        """The family that orders as ``f``, ``G``, ``e`` and ``d`` ask; this one if it has none."""
         del params
         return self
+
+    def grouped(self, pipeline: Pipeline) -> Mapping[str, Family]:
+        """Its orders as its source runs them, of the ``G`` that are worth a try, by name."""
+        return {self.name: self} if self.refusal(pipeline) is None else {}
 
     def member(self, params: FamilyParameters) -> FamilyMember:
         """The family's schedule for the parameters, with every default filled in."""

@@ -20,11 +20,17 @@ The first of them that is no longer at tF = tB and at tB = 2 tF is taken (tried 
 microbatches of the same remainder; beyond 5p without ``svpp_orders``, which has no closed form).
 At tF > tB slice orders can be longer; ``interleaved-spread`` is ``depth_first_order`` by name.
 Legal range: any p, m, v.
+
+Megatron-core takes another group size, ``--microbatch-group-size-per-virtual-pipeline-stage`` G:
+the groups are G microbatches and the last has the rest. With ``G`` the order is Megatron's to the
+cell, and legal where Megatron runs it: v >= 2, p <= G <= m, and a rest of none or of p or more (a
+shorter one would leave ranks waiting for each other). Megatron interleaves no single chunk: there
+it runs 1f1b, and the order of one chunk here is that of torch's ``ScheduleInterleaved1F1B``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 import numpy as np
@@ -35,6 +41,7 @@ from bubbleproof.theory.families.base import (
     passes,
     program_of_ranks,
 )
+from bubbleproof.theory.families.parameters import FamilyParameters
 from bubbleproof.theory.families.svpp_orders import slice_orders
 from bubbleproof.theory.model.actions import Ints, Kind
 from bubbleproof.theory.model.measures import measure
@@ -43,6 +50,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import Deadlock, left_shift
 
 FEW = 5  # times as many microbatches as ranks: up to here slice orders are tried
+TRIED = 4  # group sizes of Megatron, where ranks do not divide microbatches
 MOST_TASKS = 20_000  # of the shape that is tried; larger ones keep ``depth_first_order``
 Order = Callable[[Pipeline], Program]
 
@@ -54,11 +62,52 @@ class InterleavedOneForwardOneBackward(Family):
     title = "Interleaved 1F1B"
     source = "Megatron-LM (SC 2021) section 2.2; BPipe Appendix A"
     least = frozenset({"bubble"})
-    options = frozenset({"v"})
+    options = frozenset({"v", "G"})
     default_chunks = 2
+
+    def __init__(self, group: int | None = None) -> None:
+        self.group = group
+
+    def variant(self, params: FamilyParameters) -> Family:
+        return type(self)(params.G)
+
+    def full_params(
+        self, params: FamilyParameters, pipeline: Pipeline
+    ) -> dict[str, int | tuple[int, ...]]:
+        told = super().full_params(params, pipeline)
+        return told if self.group is None else {**told, "G": self.group}
+
+    def refusal(self, pipeline: Pipeline) -> str | None:
+        if (why := super().refusal(pipeline)) is not None or self.group is None:
+            return why
+        p, m, group = pipeline.num_ranks, pipeline.num_microbatches, self.group
+        if pipeline.num_chunks == 1:
+            return f"{self.name} with groups has two chunks or more, got v=1; use 1f1b, as Megatron"
+        if is_group(group, p, m):
+            return None
+        known = " ".join(str(each) for each in group_choices(p, m)) or "none: leave G out"
+        return (
+            f"{self.name} takes groups of p={p} to m={m} microbatches whose rest is 0, or p or "
+            f"more, got G={group} with a rest of {m % group}; use {known}"
+        )
+
+    def grouped(self, pipeline: Pipeline) -> Mapping[str, Family]:
+        """Megatron's: of p microbatches where p divides m, else of the least ``TRIED`` legal G."""
+        p, m = pipeline.num_ranks, pipeline.num_microbatches
+        if pipeline.num_chunks == 1:
+            return {}
+        if m % p == 0:
+            return super().grouped(pipeline)
+        sizes = group_choices(p, m)[:TRIED]
+        tried = {f"{self.name} G={size}": type(self)(size) for size in sizes}
+        return {name: each for name, each in tried.items() if each.refusal(pipeline) is None}
 
     def program(self, pipeline: Pipeline) -> Program:
         p, m, v = pipeline.num_ranks, pipeline.num_microbatches, pipeline.num_chunks
+        if self.group is not None:
+            rest = [m % self.group] * (m % self.group > 0)
+            sizes = np.array([self.group] * (m // self.group) + rest)
+            return grouped_order(pipeline, sizes, fall=2)
         few = m if m <= FEW * p else FEW * p + m % p
         if m % p == 0 or 2 * p * v * few > MOST_TASKS:
             return depth_first_order(pipeline)
@@ -67,8 +116,11 @@ class InterleavedOneForwardOneBackward(Family):
     def ours(self, pipeline: Pipeline) -> str | None:
         p, m = pipeline.num_ranks, pipeline.num_microbatches
         if pipeline.num_chunks == 1:
-            return "The source has two chunks or more; at one chunk 1f1b holds less."
-        if m % p == 0:
+            return (
+                "The source has two chunks or more, and Megatron runs 1f1b at one, which holds "
+                "less; this order is torch's Interleaved1F1B of one stage per rank."
+            )
+        if m % p == 0 or self.group is not None:
             return None
         return f"The source takes multiples of p={p}; bubbleproof groups the remainder."
 
@@ -78,6 +130,7 @@ class DepthFirst(InterleavedOneForwardOneBackward):
 
     name = "interleaved-spread"
     title = "Interleaved 1F1B, the remainder spread over the groups"
+    options = frozenset({"v"})
 
     def program(self, pipeline: Pipeline) -> Program:
         return depth_first_order(pipeline)
@@ -155,6 +208,20 @@ def _spans(pipeline: Pipeline, order: Order) -> tuple[int, int]:
     problem = pipeline.problem()
     found = measure(problem, left_shift(problem, order(pipeline)))
     return found.makespan, max(found.peak_activations)
+
+
+def is_group(group: int, p: int, m: int) -> bool:
+    """Whether Megatron takes groups of so many microbatches, for p ranks and m microbatches."""
+    return p <= group <= m and not 0 < m % group < p
+
+
+def group_choices(p: int, m: int) -> list[int]:
+    """All group sizes that Megatron takes, rising; none where m < p.
+
+    >>> group_choices(4, 18)
+    [6, 7, 9, 10, 11, 12, 13, 14, 18]
+    """
+    return [group for group in range(p, m + 1) if is_group(group, p, m)]
 
 
 def group_sizes(p: int, m: int) -> Ints:

@@ -1,9 +1,9 @@
 """Family parameters: the short names of the command line, read and checked.
 
 Symbols: ``p`` ranks, ``m`` microbatches, ``v`` chunks per rank, ``s`` slices, ``f`` forwards before
-the first backward, ``R`` per cent of a rank's layers that are recomputed, ``e``/``d`` enqueue and
-dequeue sequences, ``tF tB tI tW`` ticks of one action at the schedule's own granularity (defaults
-1, 2, 1, 1; tB = tI + tW when the backward is split).
+the first backward, ``G`` microbatches of a group, ``R`` per cent of a rank's layers that are
+recomputed, ``e``/``d`` enqueue and dequeue sequences, ``tF tB tI tW`` ticks of one action at the
+schedule's own granularity (defaults 1, 2, 1, 1; tB = tI + tW when the backward is split).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-COUNTS = ("p", "m", "v", "s", "f")
+COUNTS = ("p", "m", "v", "s", "f", "G")
 SHARES = ("R",)  # per cent
 SEQUENCES = ("e", "d")
 TICKS = ("tF", "tB", "tI", "tW")
@@ -32,6 +32,7 @@ class FamilyParameters:
     v: int | None = None
     s: int | None = None
     f: int | None = None
+    G: int | None = None
     R: int | None = None
     e: tuple[int, ...] | None = None
     d: tuple[int, ...] | None = None

@@ -86,9 +86,15 @@ def part_values(part: LayerPart) -> dict[str, int]:
 
 
 def all_counted(file: ClusterFile) -> list[AnyCount]:
-    """Every combination of the file with its numbers, or why it has none; last what is its own."""
+    """Every combination of the file with its numbers, or why it has none; last what is its own.
+
+    Raises ``UnusableInput`` for lists of which the file's framework runs none.
+    """
     with values_at("plan"):
-        listed = [each for each in combinations(file.training, file.lists) if file.runs(each)]
+        every = combinations(file.training, file.lists)
+        listed = [each for each in every if file.runs(each)]
+        if not listed and file.opened is not None and file.own is None:
+            raise ValueError(f"no deployment can be planned: {file.opened.refused(every[0])}")
     own = [] if file.own is None else [file.own.combination]
     return [counted(file.training, each) for each in dict.fromkeys([*listed, *own])]
 

@@ -17,12 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import gcd
 from typing import TYPE_CHECKING
 
 from bubbleproof.costs.combinations import Combination, CombinationCosts, Lists
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.frameworks import Framework, framework_choices
+from bubbleproof.theory.families.interleaved import group_choices
 
 if TYPE_CHECKING:
     from bubbleproof.formats.layouts.cluster_layout import ClusterPlanLayout
@@ -49,7 +51,7 @@ class OpenChoices:
 
     def takes(self, one: Combination) -> bool:
         """Whether the framework runs such a deployment, and it is no other's double."""
-        return not self._refused_sizes(one)
+        return not self.refused(one)
 
     def refusal(self, one: CombinationCosts, chunks: int) -> str:
         """Why the framework does not run so many chunks of a deployment; empty where it does."""
@@ -58,20 +60,22 @@ class OpenChoices:
             return f"{name} runs 1 chunk per rank, not {chunks}"
         if (at.context > 1 and not runs.context) or (at.expert > 1 and not runs.expert):
             return f"{name} runs context 1 and expert 1, not {at.context} and {at.expert}"
-        if chunks > 1 and runs.rounds and one.microbatches % at.pipeline:
+        if chunks > 1 and not _in_groups(runs, one):
             return (
-                f"{name}, as modelled here, runs {chunks} chunks per rank in whole rounds of the "
-                f"ranks, and {one.microbatches} microbatches are none of {at.pipeline}"
+                f"{name} runs {chunks} chunks per rank in groups of {at.pipeline} microbatches or "
+                f"more, which {one.microbatches} microbatches do not make"
             )
-        return self._refused_sizes(at)
+        return self.refused(at)
 
-    def _refused_sizes(self, one: Combination) -> str:
+    def refused(self, one: Combination) -> str:
+        """Why the framework does not run such sizes; empty where it does."""
         levels = self.runs.staged_zero if one.pipeline > 1 else self.runs.zero
         if one.zero not in levels:
             listed = ", ".join(map(str, levels))
             return f"{self.framework} runs ZeRO {listed} of such a deployment, not {one.zero}"
         if one.data % one.expert:
-            return f"expert {one.expert} does not divide data {one.data}"
+            nearest = gcd(one.expert, one.data)
+            return f"expert {one.expert} does not divide data {one.data}; use expert = [{nearest}]"
         return ""
 
     def shapes_of(self, told: ClusterPlanLayout, one: CombinationCosts) -> ClusterPlanLayout:
@@ -81,7 +85,7 @@ class OpenChoices:
     def _shapes(self, told: ClusterPlanLayout, one: CombinationCosts) -> dict[str, object]:
         ranks, runs = one.combination.pipeline, self.runs
         chunks = told.chunks if "chunks" in self.listed else self._chunks(ranks)
-        if not runs.chunks or (runs.rounds and one.microbatches % ranks):
+        if not runs.chunks or not _in_groups(runs, one):
             chunks = [v for v in chunks if v == 1]
         if ranks == 1:
             chunks = chunks[:1]
@@ -90,7 +94,7 @@ class OpenChoices:
         for key in ("placements", "backward", "slices"):
             values = list(getattr(runs, key))
             if key in self.listed:
-                values = [each for each in getattr(told, key) if not _refused(each, values)]
+                values = [each for each in getattr(told, key) if not _is_foreign(each, values)]
             found[key] = values[:1] if is_alone else values
         return found
 
@@ -98,6 +102,12 @@ class OpenChoices:
         most = min(self.layers // ranks, MOST_CHUNKS)
         found = [v for v in range(1, most + 1) if v <= FEW_CHUNKS or self.layers % (v * ranks) == 0]
         return found or [1]
+
+
+def _in_groups(runs: Framework, one: CombinationCosts) -> bool:
+    """Whether it runs several chunks of so many microbatches, of one rank too."""
+    ranks = one.combination.pipeline
+    return not runs.groups or ranks == 1 or bool(group_choices(ranks, one.microbatches))
 
 
 def shapes_told(shapes: ClusterPlanLayout) -> dict[str, object]:
@@ -137,7 +147,7 @@ def _divisors(number: int) -> tuple[int, ...]:
     return tuple(n for n in range(1, number + 1) if number % n == 0)
 
 
-def _refused(each: object, values: Sequence[object]) -> bool:
+def _is_foreign(each: object, values: Sequence[object]) -> bool:
     """Whether a listed value is none that the framework runs; lists of ranks are no names."""
     return each not in values
 
@@ -157,6 +167,6 @@ def _require_run(opened: OpenChoices, told: ClusterPlanLayout) -> None:
         known["context"] = (1,)
     for key, values in known.items():
         given = getattr(told, key)
-        if key in opened.listed and all(_refused(each, values) for each in given):
+        if key in opened.listed and all(_is_foreign(each, values) for each in given):
             expected = f"values that {name} runs, such as {list(values)}"
             raise UnusableInput(f"plan.{key}", expected, f"{given}")

@@ -1,0 +1,1 @@
+"""What the frameworks themselves answer, asked of their wheels and recorded beside this file."""
