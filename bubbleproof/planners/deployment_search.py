@@ -149,13 +149,17 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
 
     def _open(self, one: DeploymentStanding) -> None:
         """Make its candidates, each with its bound."""
+        if (space := self._space(one)) is not None:
+            one.open(space)
+
+    def _space(self, one: DeploymentStanding) -> PlanSpace | None:
+        """The shapes to try of it; None where there are none, and it is refused."""
         try:
-            space = self.space_of(one.counted)
+            return self.space_of(one.counted)
         except ValueError as why:  # such as more microbatches than a problem may have
             is_too_large = isinstance(why, OversizeError) and not one.counted.reason
             one.refuse(str(why), is_too_large=is_too_large)
-            return
-        one.open(space)
+            return None
 
     def _look_first(self) -> None:
         waiting = sorted(self.open_ones, key=lambda one: one.bound)
@@ -269,11 +273,12 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
 
     def _plan(self, one: DeploymentStanding, share: float) -> None:
         """The search of its pipeline alone; out of time, what is known becomes its plan."""
+        if (space := self._space(one)) is None:
+            return
         part = self.budget.part(share, LEAST_SECONDS)
         self.budget.done += share
         options = replace(self.options, tell=None)
         known = () if one.best is None else (one.best,)
-        space = self.space_of(one.counted)
         one.take_plan(PipelineSearch(space, options, part, self.executor, known).run())
         self._tell_of(one)
 

@@ -82,7 +82,7 @@ def test_a_file_is_a_layout_or_the_arguments_of_a_training(moonlight: str, tmp_p
     for text, said in (
         ("--pipeline-model-parallel-size 4\n", "expected --pipeline-model-parallel-layout among"),
         (ARGUMENTS.replace("size 2", "size 3"), "divides the 4 stages of the layout, found 3"),
-        (ARGUMENTS.replace("Et", "Ex"), "got '*'"),
+        (ARGUMENTS.replace("Et", "Ex"), "got 'x'"),
     ):
         arguments.write_text(text)
         with pytest.raises(UnusableInput) as caught:

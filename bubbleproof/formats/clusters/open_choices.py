@@ -24,7 +24,6 @@ from bubbleproof.costs.combinations import Combination, CombinationCosts, Lists
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.frameworks import Framework, framework_choices
-from bubbleproof.theory.families.interleaved import group_choices
 
 if TYPE_CHECKING:
     from bubbleproof.formats.layouts.cluster_layout import ClusterPlanLayout
@@ -107,7 +106,7 @@ class OpenChoices:
 def _in_groups(runs: Framework, one: CombinationCosts) -> bool:
     """Whether it runs several chunks of so many microbatches, of one rank too."""
     ranks = one.combination.pipeline
-    return not runs.groups or ranks == 1 or bool(group_choices(ranks, one.microbatches))
+    return not runs.groups or ranks == 1 or one.microbatches >= ranks  # all of them: one group
 
 
 def shapes_told(shapes: ClusterPlanLayout) -> dict[str, object]:
