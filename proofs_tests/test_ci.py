@@ -104,7 +104,7 @@ def test_the_action_calls_a_command_that_exists(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "1 of 1 hold" in done.stdout
+    assert "1 of 1 valid" in done.stdout
     assert {path.name for path in tmp_path.iterdir()} == {"bubbleproof.sarif", "bubbleproof.xml"}
 
 

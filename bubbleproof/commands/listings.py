@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from typing import Any, cast
 
 from bubbleproof.commands.first_lines import print_answer
 from bubbleproof.commands.options.option_groups import require_meaning
@@ -144,9 +145,8 @@ def _takes(one: Family, ranks: int, microbatches: int) -> bool:
 
 
 def _family_shown(one: Said) -> dict[str, str]:
-    idle, legal, taken = one["idle_ratio"], one["legal"], one["parameters"]
-    assert isinstance(legal, list)
-    assert isinstance(taken, list)
+    idle = one["idle_ratio"]
+    legal, taken = (cast("list[Any]", one[key]) for key in ("legal", "parameters"))
     ranges = [f"p={each['ranks']}: m = {_range(each['microbatches'])}" for each in legal]
     placement = {"loop": "looped", "wave": "V-shaped"}.get(str(one["placement"]), "its own")
     return {
@@ -173,8 +173,7 @@ def _card(name: str) -> Said:
 
 
 def _card_shown(one: Said) -> dict[str, str]:
-    rates = one["tflops"]
-    assert isinstance(rates, Mapping)
+    rates = cast("Mapping[str, float]", one["tflops"])
     return {"tflops": ", ".join(f"{kind} {short(rate)}" for kind, rate in rates.items())}
 
 
@@ -199,8 +198,7 @@ def _model(name: str) -> Said:
 
 
 def _model_shown(one: Said) -> dict[str, str]:
-    number = one["parameters"]
-    assert isinstance(number, int)
+    number = cast("int", one["parameters"])
     told = f"{short(number / 1e9)} B" if number >= 10**9 else f"{short(number / 1e6)} M"
     return {"parameters": told}
 

@@ -136,11 +136,11 @@ def scope_text(demands: Demands) -> str:
 def value_text(source: ProblemInput, result: Result) -> str:
     """The objective's value with its unit; one that is not shown to be optimal with its distance.
 
-    Precondition: a schedule was found.
+    Raises ``ValueError`` where no schedule was found.
     """
     problem, found, value = source.problem, result.found, result.value
-    assert found is not None
-    assert value is not None
+    if found is None or value is None:
+        raise ValueError(f"{source.name} has no schedule")
     name, peak = result.objective, load(found.peak, problem.memory_unit)
     told = peak if name == "peak" else time(value, problem.unit)
     told += " idle within the span of a rank" if name == "span_idle" else ""

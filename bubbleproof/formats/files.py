@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from errno import ENOENT
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Self
 
 from bubbleproof.formats.errors import UnusableInput, about, quoted
 
@@ -30,6 +30,11 @@ FilePath = str | os.PathLike[str]
 
 class MissingFile(UnusableInput, FileNotFoundError):  # noqa: N818 - as its base
     """A file that was to be read is not there."""
+
+    def __new__(cls, *args: str, **given: str) -> Self:
+        """Of both bases the one that has room for an ``errno``: copies are made by this name."""
+        del args, given
+        return OSError.__new__(cls)
 
     def __init__(
         self,

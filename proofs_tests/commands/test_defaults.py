@@ -24,11 +24,11 @@ NO_CALLS = """{"version": "2.10", "entries": [],
 
 # What each must be given, and a word of its answer.
 GIVEN: dict[str, tuple[tuple[str, ...], str]] = {
-    "run": (("small.toml",), "The page: runs/small/report.html"),
+    "run": (("small.toml",), "report    runs/small/report.html"),
     "solve": (("small.toml",), "17 tick"),
     "repair": (SMALL, "9 tick"),  # 1F1B is (m + p - 1) * 3
     "pareto": (("small.toml",), "17 tick"),
-    "plan": (("plan.toml",), "optimal over these choices"),
+    "plan": (("plan.toml",), "OPTIMAL  VPP 1, full backward: 17 ticks"),
     "bench": ((), "cpsat"),
     "verify": (SMALL, "rank-stream"),
     "costs": (("gpt2",), "gpt2 has 124 M parameters"),  # the published number of its weights

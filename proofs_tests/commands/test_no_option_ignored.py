@@ -73,7 +73,7 @@ CASES = {
 refused | run small.toml | --backend nothing
 changes | run small.toml --backend virtual | -o there
 changes | run small.toml --backend virtual -o runs | --json
-changes | run small.toml --backend virtual -o runs | -v
+changes | run small.toml --backend virtual -o runs | --verbose
 """,
     "solve": LIMITS.format("solve small.toml") + """
 changes | solve small.toml | --engine pulp
@@ -116,7 +116,7 @@ changes | plan plan.toml | --paper bpipe
 refused | plan plan.toml | --yours tensor=2
 changes | plan plan.toml | -o there
 changes | plan plan.toml | --json
-changes | plan plan.toml | -v
+changes | plan plan.toml | --verbose
 changes | plan plan.toml | --all
 changes | plan two.toml | --why
 """,

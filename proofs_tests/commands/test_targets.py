@@ -27,6 +27,7 @@ OTHERS = {
         "problem", "engine", "objective", "require", "forbid", "keep", "keep_ranks",
         "memory",
     },
+    **{each: {"name"} for each in ("families", "cards", "models", "frameworks")},
     "repair": {"schedule", "problem", "dialect"},
     "pareto": {"problem", "cluster", "scheduler"},
     "plan": {"problem", "cluster", "paper", "yours", "memory", "scheduler"},

@@ -160,7 +160,7 @@ def test_unusable_tables(command: Run, tmp_path: Path, content: str, message: st
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["verify"], "Missing argument"),
+        (["verify"], "verify needs SCHEDULE, as in: bubbleproof verify 1f1b p=4 m=8"),
         (["verify", "x.yaml"], "expected a schedule (.json), a PyTorch table (.csv) or a family"),
         (["verify", "nosuch.json"], "nosuch.json: expected a file, found no such file"),
         (["verify", "1f1b", "p=2", "m=2", "--comm", "x"], "--comm must be one of buffered"),

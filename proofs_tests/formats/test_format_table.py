@@ -156,7 +156,7 @@ def test_a_dash_is_the_standard_input(
 ) -> None:
     copy_of_standard_input.cache_clear()
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(text.encode())))
-    answer = command(*words)
+    answer = command(*words, "--json")
     assert (answer.status, "standard-input" in answer.out) == (0, True)
 
 

@@ -47,7 +47,11 @@ def test_numbers_read_back(values: dict[str, int]) -> None:
             ["p=4", "m=8", "q=1"],
             "expected key=value with a key of p m v s f G R e d tF tB tI tW, got 'q=1'",
         ),
-        (["p"], "expected key=value with a key of p m v s f G R e d tF tB tI tW, got 'p'"),
+        (
+            ["p"],
+            "expected key=value with a key of p m v s f G R e d tF tB tI tW, got 'p'; "
+            "write it in one word, such as p=4",
+        ),
         (["P=4"], "expected key=value with a key of p m v s f G R e d tF tB tI tW, got 'P=4'"),
         (["p=4", "m=" + 32 * "9"], "m is too large: at most 15 digits, got '" + 32 * "9" + "'"),
         (["p=4", "m=-" + 16 * "9"], "m is too large: at most 15 digits, got '-" + 16 * "9" + "'"),

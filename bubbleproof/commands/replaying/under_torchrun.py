@@ -55,7 +55,7 @@ from bubbleproof.reference_exec.runtime.device import Device
 from bubbleproof.theory.model.schedule import Schedule
 
 # What is read, and how, shows in schedule and problem; only the first process prints and writes.
-OF_ONE_PROCESS = ("dialect", "output", "json", "torchrun")
+OF_ONE_PROCESS = ("dialect", "output", "json", "explain", "torchrun")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
