@@ -42,7 +42,8 @@ MEANT: tuple[str, ...] = (
     "solve of a table that is not there: that there is no such file",
     "solve with choices: a bound by cases no longer says 'whatever is chosen', its scope does",
     "claims --paper pipemesh, tpipe --json: those that are arithmetic on printed numbers went",
-    "solve without --json: the answer first, in lines",
+    "solve, plan without --json: the answer first, in lines",
+    "show of what a line has no room for: drawn to scale",
 )
 _VOLATILE = {"seconds", "versions", "machine", "elapsed", "cores"}
 # with the spaces around: a column is as wide as the seconds in it
