@@ -159,6 +159,42 @@ slow_stages = [1]
 assert bp.solve("slow.toml").makespan == bp.solve(slow).makespan
 """,
     ),
+    "file format": Toy(
+        files={
+            "bubbleproof/formats/NAME.py": new('''
+from pathlib import Path
+
+from bubbleproof.formats.schedule_file import ScheduleFile
+from bubbleproof.theory.families import member
+
+
+def read_toy(path: str) -> ScheduleFile:
+    """A family, ranks and microbatches in a line."""
+    name, ranks, microbatches = Path(path).read_text().split()
+    made = member(name, p=int(ranks), m=int(microbatches))
+    return ScheduleFile.of(made.problem, made.schedule, pipeline=made.pipeline, name="toy")
+'''),
+            "bubbleproof/formats/format_table.py": after(
+                "FORMATS: tuple[Format, ...] = (\n",
+                """    Format(
+        name="a toy",
+        holds=Holds.SCHEDULE,
+        endings=(".toy",),
+        reader=_HERE + "toy.read_toy",
+        is_whole=True,
+    ),
+""",
+            ),
+        },
+        program="""
+import bubbleproof as bp
+from pathlib import Path
+Path("x.toy").write_text("1f1b 2 3")
+assert bp.measure("x.toy").makespan == 12
+command("verify", "x.toy")
+command("show", "x.toy")
+""",
+    ),
     "engine": Toy(
         files={
             "solvers/engines/NAME.py": new("""
