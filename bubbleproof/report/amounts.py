@@ -4,6 +4,8 @@
 ('33 ticks', '1 tick', '1,234,567 us')
 >>> time(1234567, "us"), time(806, "ms"), time(33, "tick"), time(10**9 + 10**7 + 1, "ms")
 ('1.235 s', '806 ms', '33 ticks', '1,010,000 s')
+>>> time(1597, "ticks of 500 us"), each_time((3, 1), "ticks of 1500 us")
+('798.5 ms', '4.5 | 1.5 ms')
 >>> ratio(Fraction(3, 11))
 '3/11 (27.3 %)'
 >>> Scale.of("byte", 3 << 30).amount(3 << 29)
@@ -18,6 +20,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,8 +28,15 @@ from fractions import Fraction
 from bubbleproof.theory.pipelines.units import plural
 
 SECONDS = {"ns": -9, "us": -6, "ms": -3, "s": 0}  # powers of ten
+_TICK = re.compile(r"ticks of ([1-9]\d{0,14}) (ns|us|ms|s)")
 _BYTE_NAMES = frozenset({"byte", "bytes", "B"})
 _BINARY = (("GiB", 30), ("MiB", 20), ("KiB", 10), ("bytes", 0))
+
+
+def _tick(unit: str) -> tuple[int, str] | None:
+    """How many of a unit of time a tick is; None where a tick is no time."""
+    found = _TICK.fullmatch(unit)
+    return (int(found[1]), found[2]) if found else (1, unit) if unit in SECONDS else None
 
 
 def ticks(value: int, unit: str) -> str:
@@ -36,28 +46,29 @@ def ticks(value: int, unit: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeScale:
-    """How times are written: the problem's ticks divided by ``divisor``, called ``name``."""
+    """How times are written: ``each`` for one of the problem's ticks, divided by ``divisor``."""
 
     name: str
-    divisor: int
+    divisor: int = 1
+    each: int = 1
 
     @classmethod
     def of(cls, unit: str, largest: int) -> TimeScale:
         """Seconds in the unit that suits the ``largest`` time (ticks); any other unit as it is."""
-        power = SECONDS.get(unit)
-        if power is None:
-            return cls(name=plural(unit), divisor=1)
+        if (tick := _tick(unit)) is None:
+            return cls(name=plural(unit))
+        count, power = tick[0], SECONDS[tick[1]]
         fitting = [
             (name, 10 ** (each - power))
             for name, each in SECONDS.items()
-            if each == power or (each > power and largest >= 10 ** (each - power))
+            if each == power or (each > power and largest * count >= 10 ** (each - power))
         ]
         name, divisor = fitting[-1]
-        return cls(name=name, divisor=divisor)
+        return cls(name=name, divisor=divisor, each=count)
 
     def number(self, value: int) -> str:
         """The time in this scale without its unit, to four digits or to a whole number."""
-        return _digits(value, self.divisor)
+        return _digits(value * self.each, self.divisor)
 
     def amount(self, value: int) -> str:
         """The time in this scale with its unit."""
@@ -66,7 +77,7 @@ class TimeScale:
 
 def time(value: int, unit: str) -> str:
     """A time as people read it: seconds in the unit that suits it, to four digits."""
-    if unit not in SECONDS:
+    if _tick(unit) is None:
         return ticks(value, unit)
     return TimeScale.of(unit, abs(value)).amount(value)
 
