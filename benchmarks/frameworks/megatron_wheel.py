@@ -62,7 +62,7 @@ class _TritonFinder(MetaPathFinder, Loader):
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = _StandIn(spec.name)
-        module.__path__, module.__version__ = [], "0.0.0"  # type: ignore[attr-defined]
+        module.__path__, module.__version__ = [], "0.0.0"  # type: ignore[attr-defined]  # a module may have both
         return module
 
     def exec_module(self, _: ModuleType) -> None:

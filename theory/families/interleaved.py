@@ -211,7 +211,15 @@ def _spans(pipeline: Pipeline, order: Order) -> tuple[int, int]:
 
 
 def is_group(group: int, p: int, m: int) -> bool:
-    """Whether Megatron takes groups of so many microbatches, for p ranks and m microbatches."""
+    """Whether Megatron takes groups of so many microbatches.
+
+    Parameters
+    ----------
+    group
+        Microbatches of a group.
+    p, m
+        Ranks and microbatches.
+    """
     return p <= group <= m and not 0 < m % group < p
 
 
@@ -220,6 +228,11 @@ def group_choices(p: int, m: int) -> list[int]:
 
     >>> group_choices(4, 18)
     [6, 7, 9, 10, 11, 12, 13, 14, 18]
+
+    Parameters
+    ----------
+    p, m
+        Ranks and microbatches.
     """
     return [group for group in range(p, m + 1) if is_group(group, p, m)]
 
