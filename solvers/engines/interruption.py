@@ -1,11 +1,14 @@
 """Calls into foreign code that Ctrl-C and the end of a budget can reach.
 
 The call runs in a thread; the caller waits in Python. On Ctrl-C ``stop`` is set, which engines
-watch, and the caller goes on with what the call then returns; a second Ctrl-C gives up waiting.
+watch, and the caller goes on with what the call then returns; a second Ctrl-C gives up waiting. A
+program that ends gives such a call, which was told to stop, a moment: an engine whose threads still
+run while its library is taken down aborts the whole process.
 """
 
 from __future__ import annotations
 
+import atexit
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
@@ -16,6 +19,15 @@ from bubbleproof.solvers.engines.engine import Budget
 
 Value = TypeVar("Value")
 POLL = 0.05  # seconds
+LEAVE = 2.0  # seconds, for calls that nobody waits for when the program ends
+_left: set[threading.Thread] = set()
+
+
+@atexit.register
+def _await_left() -> None:
+    for thread in _left:
+        if thread.is_alive():
+            thread.join(LEAVE)
 
 
 def run_interruptibly(call: Callable[[], Value], stop: threading.Event) -> Value:
@@ -28,12 +40,18 @@ def run_interruptibly(call: Callable[[], Value], stop: threading.Event) -> Value
         except BaseException as error:  # handed to the caller
             future.set_exception(error)
 
-    threading.Thread(target=work, daemon=True).start()
+    thread, is_begun = threading.Thread(target=work, daemon=True), False
+    _left.add(thread)
     try:
+        thread.start()
+        is_begun = True
         _wait_for(future)
     except KeyboardInterrupt:
         stop.set()
+        if not is_begun:  # it may never begin
+            raise
         _wait_for(future)
+    _left.discard(thread)
     return future.result()
 
 
