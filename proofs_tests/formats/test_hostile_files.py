@@ -20,7 +20,7 @@ from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.flight_recorder import MOST_CALLS
 from bubbleproof.traces.span_names import PYTORCH, read_names
 from bubbleproof.traces.trace_spans import read_trace
-from proofs_tests.sized import sampled, sized
+from proofs_tests.sized import sampled
 
 LONG = "9" * 5_000  # digits: Python converts 4,300 at most
 ESCAPES = "\x1b[31mred\x1b]0;owned\x07\u202e\x00 \u2028a\nb"
@@ -78,7 +78,7 @@ def seed_of(target: FuzzTarget) -> bytes:
 def with_json(content: bytes) -> Iterator[bytes]:
     """The text with another value at each of some places."""
     value = json.loads(content)
-    for place in sampled(list(places(value)), every=sized(40, full=5)):
+    for place in sampled(list(places(value)), every=40):
         for hostile in JSON_VALUES:
             yield replaced(value, place, hostile)
     yield from (hostile.encode() for hostile in JSON_VALUES)
@@ -107,7 +107,7 @@ def replaced(value: Any, place: tuple[str | int, ...], hostile: str) -> bytes:
 def with_toml(content: bytes) -> Iterator[bytes]:
     lines = content.decode().splitlines()
     rows = [row for row, line in enumerate(lines) if re.match(r"\w+ *= ", line)]
-    for row in sampled(rows, every=sized(3, full=1)):
+    for row in sampled(rows, every=3):
         key = lines[row].partition("=")[0]
         for hostile in TOML_VALUES:
             yield "\n".join([*lines[:row], f"{key}= {hostile}", *lines[row + 1 :]]).encode()
@@ -117,7 +117,7 @@ def with_toml(content: bytes) -> Iterator[bytes]:
 def with_cells(content: bytes) -> Iterator[bytes]:
     rows = [line.split(",") for line in content.decode().splitlines()]
     cells = [(row, column) for row, line in enumerate(rows[:3]) for column in range(len(line))]
-    for row, column in sampled(cells, every=sized(5, full=1)):
+    for row, column in sampled(cells, every=5):
         for hostile in CELLS:
             line = [*rows[row][:column], hostile, *rows[row][column + 1 :]]
             found = [*rows[:row], line, *rows[row + 1 :]]
@@ -149,7 +149,7 @@ def laughs(depth: int = 40) -> object:
 
 def with_pickles(content: bytes) -> Iterator[bytes]:
     """The dump with what a pickle alone can hold at each of some places."""
-    for place in sampled(list(places(json.loads(content))), every=sized(3, full=1)):
+    for place in sampled(list(places(json.loads(content))), every=3):
         for hostile in (laughs(), 10**5_000, b"x" * 1_000, ESCAPES, ("x",), 1e308, -1):
             value = owner = json.loads(content)
             for key in place[:-1]:
