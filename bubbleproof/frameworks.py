@@ -53,11 +53,9 @@ class Framework:
     ``family`` has one way of being handed schedules; ``also`` are names that mean this one;
     ``torch`` is the version whose tables it reads; ``costs`` names its constants. By ``orders`` the
     schedules' families where it builds its own. ``zero`` are the levels without a pipeline,
-    ``staged_zero`` those with one, ``scopes`` what it recomputes. ``groups``: several chunks take
-    microbatches in groups of as many as ranks, or more. ``fills``: a pipeline has as many
-    microbatches as ranks, or more. ``expert_within``: the degrees of whose product the expert
-    degree is a divisor, where it has such a rule beside that of our costs (experts lie over
-    ``data``). ``ties``: it adds the gradients of weights that two stages share.
+    ``staged_zero`` those with one. ``groups``: several chunks take microbatches in groups of as
+    many as ranks, or more. ``expert_within``: the degrees of whose product the expert degree is a
+    divisor, where it has such a rule beside that of our costs (experts lie over ``data``).
     """
 
     product: str
@@ -69,7 +67,6 @@ class Framework:
     costs: str = ""
     zero: tuple[int, ...] = (0, 1, 2, 3)
     staged_zero: tuple[int, ...] = (0, 1, 2, 3)
-    scopes: tuple[str, ...] = ("none", "attention", "full")
     placements: tuple[str, ...] = ("loop", "wave")
     backward: tuple[str, ...] = ("whole", "split")
     slices: tuple[int, ...] = (1, 2, 4)
@@ -77,8 +74,6 @@ class Framework:
     context: bool = True
     expert: bool = True
     groups: bool = False
-    fills: bool = False
-    ties: bool = True
     expert_within: tuple[str, ...] = ()
     orders: tuple[str, ...] = ()
 
@@ -100,19 +95,15 @@ class Framework:
         Replicas are shards under ZeRO 2 and 3, else whole (``replicate``).
         """
         shard = data if zero > 1 else 1
-        degrees = {
-            "replicate": data // shard,
-            "shard": shard,
-            "context": context,
-            "tensor": tensor,
-        }
+        degrees = {"shard": shard, "context": context, "tensor": tensor}
         product = prod(degrees[name] for name in self.expert_within)
         if not self.expert_within or product % expert == 0:
             return ""
         told = " x ".join(f"{name} {degrees[name]}" for name in self.expert_within)
+        repair = "" if zero > 1 else "; use zero = [2, 3]"
         return (
             f"{self.name} cuts experts from {told} = {product}, which expert {expert} does not "
-            "divide; use zero = [2, 3]"
+            f"divide{repair}"
         )
 
 

@@ -40,3 +40,16 @@ def test_an_unknown_name_or_version_is_told_the_nearest() -> None:
 def test_a_framework_counts_with_its_own_constants() -> None:
     told = {each.product: software(each.costs).name for each in FRAMEWORKS if each.costs}
     assert told == {"megatron-core": "megatron-core", "deepspeed": "megatron-deepspeed"}
+
+
+def test_torchtitan_lays_experts_over_shards_and_not_over_whole_replicas() -> None:
+    """Its mesh of replicate 8, shard 1, expert 8 is refused; of shard 8 it is built."""
+    titan = framework_named("torchtitan", "--to")
+    degrees = {"expert": 8, "data": 8, "context": 1, "tensor": 1}
+    assert titan.experts_refused(**degrees, zero=0) == (
+        "torchtitan-0.3 cuts experts from shard 1 x context 1 x tensor 1 = 1, which expert 8 does "
+        "not divide; use zero = [2, 3]"
+    )
+    assert titan.experts_refused(**degrees, zero=2) == ""
+    assert titan.experts_refused(**{**degrees, "context": 2, "tensor": 4}, zero=0) == ""
+    assert framework_named("automodel", "--to").experts_refused(**degrees, zero=0) == ""

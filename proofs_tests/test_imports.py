@@ -203,7 +203,7 @@ def test_imports_run_one_way(room: str) -> None:
         ("formats/x.py", "from bubbleproof.reference_exec.runtime.trace import RankTrace"),
         ("door_files.py", "from bubbleproof.commands.output import say"),
         ("door_given.py", "def f():\n    from bubbleproof.commands.results import statement"),
-        ("testing/x.py", "from bubbleproof.commands.verdicts import section_of"),  # TODO
+        ("testing/x.py", "from bubbleproof.commands.verdicts import section_of"),
         ("report/x.py", "import theory.model.actions"),
         ("cli.py", "from proofs_tests import strategies"),
     ],

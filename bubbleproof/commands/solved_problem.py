@@ -71,14 +71,17 @@ class SolvedProblem(Answer):
         proof = proof_text(source, result, self.engine)
         is_claimed = result.proof is ProofOrigin.ENGINE
         claim = f" by the claim of {solver_name(self.engine)}" if is_claimed else ""
+        is_optimal = result.status is Status.OPTIMAL
         if result.status is Status.INFEASIBLE:
             yield from self._infeasible(kept + claim, proof)
         elif result.found is None:
             yield "NO SOLUTION", f"in the time ({result.seconds:.1f} s) {kept}; {proof}"
         else:
-            is_least = result.objective == "peak" and result.status is Status.OPTIMAL
-            heading = "LEAST PEAK" if is_least else result.status.name
-            yield heading, f"{value_text(source, result)} {kept}{claim}   ({proof})"
+            heading = "LEAST PEAK" if is_optimal and result.objective == "peak" else None
+            if claim and is_optimal:  # no certificate was accepted
+                heading, claim = "UNPROVED", f", optimal{claim}"
+            told = f"{value_text(source, result)} {kept}{claim}   ({proof})"
+            yield heading or result.status.name, told
             yield from self._found(result.found.measured)
         if result.reason and result.status is not Status.INFEASIBLE:
             yield "note", result.reason

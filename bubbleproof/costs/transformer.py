@@ -198,6 +198,11 @@ class Transformer:
         return ((self.dense, dense), *found) if dense else found
 
     @property
+    def layer_runs(self) -> tuple[tuple[Transformer, int], ...]:
+        """All layers from the first on: as models of one kind of layer, with how many of it."""
+        return self.kinds(self.layers, is_first=True)
+
+    @property
     def active(self) -> int:
         """The feed-forward blocks that a token goes through."""
         return self.experts_per_token or 1

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from bubbleproof.costs.combinations import CombinationCosts, legal
+from bubbleproof.costs.combinations import Combination, CombinationCosts, legal
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
 from bubbleproof.formats.clusters.deployed_content import deployed_file
 from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
+from bubbleproof.formats.clusters.open_choices import OpenChoices
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.frameworks import FRAMEWORKS, framework_choices, framework_of_costs
 from proofs_tests.commands.small_cluster import SMALL
@@ -99,3 +102,13 @@ def test_the_space_is_what_its_problem_file_tells(plan: str) -> None:
 def test_a_framework_that_cannot_run_what_is_listed_is_refused(plan: str, words: str) -> None:
     with pytest.raises(UnusableInput, match=words):
         read(f"[plan]\n{plan}")
+
+
+def test_a_plan_for_torchtitan_shards_what_experts_lie_over() -> None:
+    one = Combination(
+        tensor=1, data=8, pipeline=4, micro_batch=1, zero=0, scope="none", context=1, expert=8
+    )
+    opened = OpenChoices(framework="torchtitan", listed=frozenset(), layers=48)
+    assert not opened.takes(one)
+    assert opened.takes(replace(one, zero=2))
+    assert OpenChoices(framework="automodel", listed=frozenset(), layers=48).takes(one)

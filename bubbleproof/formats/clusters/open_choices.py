@@ -75,7 +75,9 @@ class OpenChoices:
         if one.data % one.expert:
             nearest = gcd(one.expert, one.data)
             return f"expert {one.expert} does not divide data {one.data}; use expert = [{nearest}]"
-        return ""
+        return self.runs.experts_refused(
+            expert=one.expert, data=one.data, context=one.context, tensor=one.tensor, zero=one.zero
+        )
 
     def shapes_of(self, told: ClusterPlanLayout, one: CombinationCosts) -> ClusterPlanLayout:
         """The shapes of one deployment's pipeline."""
