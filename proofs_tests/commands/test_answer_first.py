@@ -58,7 +58,8 @@ def test_solve_of_the_examples(command: Run, name: str) -> None:
 @pytest.mark.parametrize("name", sorted({*PROBLEMS} - {*QUICK}))
 def test_solve_of_the_other_examples(command: Run, name: str) -> None:
     answer = command("solve", EXAMPLES / name, "--time-limit", int(PATIENCE))
-    assert answer.out.startswith("OPTIMAL    ")
+    heading = "UNPROVED   " if " by the claim of " in answer.out else "OPTIMAL    "
+    assert answer.out.startswith(heading)
     assert len(without_drawing(answer.out)) <= MOST
 
 
