@@ -32,6 +32,7 @@ from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, say
 from bubbleproof.costs import Deployment, ModelCosts, model_costs
 from bubbleproof.costs.combinations import Combination, CombinationCosts, counted
+from bubbleproof.costs.configurations.config_file import is_configuration
 from bubbleproof.costs.deployment import COUNTS
 from bubbleproof.facts import rows
 from bubbleproof.formats.clusters.cluster_toml import SIZES, named_model, read_cluster_file
@@ -56,7 +57,8 @@ def run_costs(
     model: str, detail: Detail, parameters: Sequence[str] | None, output: str | None, json: bool
 ) -> int:
     """Print what a model costs; write its problem file where one is asked for."""
-    if not model.endswith(".toml") and (file := format_of(model)) is not None:
+    is_file = not model.endswith(".toml") and not is_configuration(model)
+    if is_file and (file := format_of(model)) is not None:
         raise other_thing(model, file)
     shape, base = named_model(model)
     at = base.with_changes(**parsed(parameters or ()))

@@ -22,6 +22,7 @@ from bubbleproof.costs.combinations import (
     TrainingJob,
     counted,
 )
+from bubbleproof.costs.configurations.config_file import is_configuration, read_configuration
 from bubbleproof.costs.times.card_files import cards
 from bubbleproof.costs.times.cards import Card
 from bubbleproof.costs.times.constants import starts
@@ -150,10 +151,13 @@ def has_cluster(path: FilePath) -> bool:
 
 
 def named_model(text: str) -> tuple[Transformer, Deployment]:
-    """A published model or that of a file, and what of a deployment follows from it.
+    """A published model or that of a file or configuration, and what of a deployment follows.
 
     The tokens of a sample; with a cluster, what its framework keeps and how it counts.
     """
+    if is_configuration(text):
+        found = read_configuration(text)
+        return found.model, Deployment(sequence=found.sequence)
     if not text.endswith(".toml"):
         known = known_model(text)
         return known.model, Deployment(sequence=known.sequence)
