@@ -96,7 +96,7 @@ class Configuration:
         if not isinstance(value, Sequence) or not all(isinstance(one, kind) for one in value):
             raise self.wrong(key, f"a list of {kinds}", value)
         if len(value) != count:
-            raise self.wrong(key, f"one entry for each of {count} layers", f"{len(value)} entries")
+            raise self.wrong(key, f"one entry for each of {count} layers", len(value))
         self.used[key] = value
         return tuple(value)
 

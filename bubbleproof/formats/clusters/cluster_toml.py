@@ -22,7 +22,11 @@ from bubbleproof.costs.combinations import (
     TrainingJob,
     counted,
 )
-from bubbleproof.costs.configurations.config_file import is_configuration, read_configuration
+from bubbleproof.costs.configurations.config_file import (
+    ConfiguredModel,
+    is_configuration,
+    read_configuration,
+)
 from bubbleproof.costs.times.card_files import cards
 from bubbleproof.costs.times.cards import Card
 from bubbleproof.costs.times.constants import starts
@@ -166,6 +170,18 @@ def named_model(text: str) -> tuple[Transformer, Deployment]:
         return training.model, training.deployment
     model, sequence = read_model(text)
     return model, Deployment(sequence=sequence)
+
+
+def configuration_of(text: str) -> ConfiguredModel | None:
+    """What was understood of a model's configuration; None for one that has none."""
+    if is_configuration(text):
+        return read_configuration(text)
+    if not text.endswith(".toml"):
+        return None
+    with about(text):
+        table = parse_toml(read_text(text, limit=MEBIBYTE)).get("model")
+    config = table.get("config") if isinstance(table, dict) else None
+    return read_configuration(config) if isinstance(config, str) else None
 
 
 def read_cluster_file(path: FilePath) -> ClusterFile:

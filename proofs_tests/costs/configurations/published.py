@@ -1,4 +1,4 @@
-"""Configurations of ``examples/configurations`` with their numbers of parameters.
+"""The package's configurations with their numbers of parameters.
 
 Counted with transformers 5.23.0 on the meta device, which ``test_totals`` does again where it is
 installed; active ones by the first side of the stacks of experts, times k / E.
@@ -6,9 +6,9 @@ installed; active ones by the first side of the stacks of experts, times k / E.
 
 from __future__ import annotations
 
-from pathlib import Path
+from bubbleproof.costs.known_models import CONFIGURATIONS
 
-FOLDER = Path(__file__).parents[3] / "examples" / "configurations"
+FOLDER = CONFIGURATIONS
 TOTALS = {
     "bloom-176b": (176_247_271_424, 176_247_271_424),
     "command-r-plus": (103_810_674_688, 103_810_674_688),
@@ -16,8 +16,10 @@ TOTALS = {
     "deepseek-v3": (671_026_404_352, 37_552_282_624),
     "falcon-7b": (6_921_720_704, 6_921_720_704),
     "gemma-2-9b": (9_241_705_984, 9_241_705_984),
+    "gemma-3-12b": (12_187_325_040, 12_187_325_040),
     "gemma-3-1b": (999_885_952, 999_885_952),
     "gemma-3-27b": (27_432_406_640, 27_432_406_640),
+    "gemma-3-4b": (4_300_079_472, 4_300_079_472),
     "glm-4.5-air": (106_852_245_504, 13_424_123_904),
     "glm-4.5": (352_797_814_784, 33_632_251_904),
     "gpt-neox-20b": (20_554_567_680, 20_554_567_680),
@@ -35,15 +37,23 @@ TOTALS = {
     "mistral-7b-v0.3": (7_248_023_552, 7_248_023_552),
     "mixtral-8x22b": (140_630_071_296, 39_161_468_928),
     "mixtral-8x7b": (46_702_792_704, 12_879_925_248),
+    "nemotron-4-340b": (341_029_195_776, 341_029_195_776),
     "nemotron-h-8b": (8_100_852_736, 8_100_852_736),
+    "olmo-2-13b": (13_716_198_400, 13_716_198_400),
+    "olmo-2-32b": (32_234_279_936, 32_234_279_936),
     "olmo-2-7b": (7_298_617_344, 7_298_617_344),
     "olmoe-1b-7b": (6_919_161_856, 1_282_017_280),
     "opt-66b": (65_719_701_504, 65_719_701_504),
     "phi-3-mini": (3_821_079_552, 3_821_079_552),
     "phi-4": (14_659_507_200, 14_659_507_200),
     "qwen2.5-vl-7b": (8_292_166_656, 8_292_166_656),
+    "qwen3-0.6b": (596_049_920, 596_049_920),
+    "qwen3-1.7b": (1_720_574_976, 1_720_574_976),
+    "qwen3-14b": (14_768_307_200, 14_768_307_200),
     "qwen3-235b-a22b": (235_093_634_560, 22_190_763_520),
     "qwen3-30b-a3b": (30_532_122_624, 3_353_032_704),
+    "qwen3-32b": (32_762_123_264, 32_762_123_264),
+    "qwen3-4b": (4_022_468_096, 4_022_468_096),
     "qwen3-8b": (8_190_735_360, 8_190_735_360),
     "qwen3-next-80b-a3b": (79_674_391_296, 3_874_929_408),
     "smollm3-3b": (3_075_098_624, 3_075_098_624),
