@@ -49,6 +49,7 @@ SECTIONS = (
         (
             Group("Understand", (*_of("guide", "which-bubble idle trusted design papers formal"), "docs/paper/*")),
             Group("Verify", _of("guide", "verifying ci why-hang hangs traces")),
+            Group("The rules, one by one", ("docs/rules/*",)),
             Group("Solve and plan", _of("guide", "solving planning costs")),
             Group("Run", _of("guide", "replaying models training replicas hand-over")),
             Group("Look", _of("guide", "pages")),
