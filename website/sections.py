@@ -47,7 +47,8 @@ SECTIONS = (
         "Guide",
         "What the words mean, and how each thing is done.",
         (
-            Group("Understand", (*_of("guide", "which-bubble idle trusted design papers formal"), "docs/paper/*")),
+            Group("Understand", _of("guide", "which-bubble idle trusted design papers formal")),
+            Group("A note", ("docs/paper/*",)),
             Group("Verify", _of("guide", "verifying ci why-hang hangs traces")),
             Group("The rules, one by one", ("docs/rules/*",)),
             Group("Solve and plan", _of("guide", "solving planning costs")),
@@ -74,7 +75,7 @@ SECTIONS = (
         "Reference",
         "Names, files and formats.",
         (
-            Group("", ("api/index.md",)),
+            Group("", ("commands/index.md", "api/index.md")),
             Group("Formats", (*_of("formats", "problem plan schedule"), "docs/formats/*")),
             Group("What there is", ("docs/reference/*",)),
         ),
