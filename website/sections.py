@@ -47,7 +47,7 @@ SECTIONS = (
         "Guide",
         "What the words mean, and how each thing is done.",
         (
-            Group("Understand", _of("guide", "which-bubble idle trusted design papers formal")),
+            Group("Understand", _of("guide", "which-bubble idle trusted design papers formal faq")),
             Group("A note", ("docs/paper/*",)),
             Group("Verify", _of("guide", "verifying ci why-hang hangs traces")),
             Group("The rules, one by one", ("docs/rules/*",)),
