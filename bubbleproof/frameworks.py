@@ -12,12 +12,14 @@ torch
     stream (``pair-stream``); with a ``device_id`` they share the group's communicator
     (``rank-stream``). Gradients of weights that two stages share are not added.
 torchtitan
-    torch's runtime; ``torchtitan/distributed/parallel_dims.py``: the mesh of experts is cut from
-    shards, context and tensor ranks, not from whole replicas. It captures the step (pull request
-    4493).
+    torch's runtime, stages in a loop or, two a rank, in a V. ``torchtitan/distributed/
+    parallel_dims.py``: the mesh of experts is cut from shards, context and tensor ranks, not from
+    whole replicas; weights lie over context ranks too. Recomputes a layer or nothing. It captures
+    the step (pull request 4493). Before 0.3 its configuration was a file.
 automodel
     torch's runtime, stages in a loop; ``nemo_automodel/recipes/llm/train_ft.py``: a replica has as
-    many microbatches as ranks, or more.
+    many microbatches as ranks, or more. FSDP alone runs pipelines, and it shards what replicas
+    hold. Recomputes a layer or nothing.
 megatron-core
     ``megatron/training/arguments.py``: the distributed optimizer shares optimizer state alone
     (ZeRO 1); ``megatron/core/pipeline_parallel/schedules.py``: 1F1B of one chunk, and interleaved
@@ -27,7 +29,11 @@ megatron-core
     another in an order and on groups by the parity of ranks.
 deepspeed
     ``deepspeed/runtime/pipe/engine.py``: 1F1B of one chunk, with ZeRO 0 and 1. ``p2p.py``:
-    ``dist.send`` and ``dist.recv``, which block.
+    ``dist.send`` and ``dist.recv``, which block. ``module.py``: layers are cut by a method, none
+    stage by stage; by the layers' class the first stages have those that are left over.
+
+What each answers to drawn configurations is recorded (``benchmarks/frameworks``), and this list is
+compared with it.
 
 >>> framework_named("torchtitan", "--to").name
 'torchtitan-0.3'
@@ -56,6 +62,12 @@ class Framework:
     ``staged_zero`` those with one. ``groups``: several chunks take microbatches in groups of as
     many as ranks, or more. ``expert_within``: the degrees of whose product the expert degree is a
     divisor, where it has such a rule beside that of our costs (experts lie over ``data``).
+    ``precisions`` are those of ``costs.accounting`` that it has, where not all; of ``lacks`` each
+    names a field of a model, the one value that it runs, and what another would be. ``waves`` are
+    the chunks of a wave, where not any; ``cuts`` the kinds of cuts, where not all; ``sharded_zero``
+    the levels of context ranks. ``ties``: a head may read the weights of an embedding on another
+    rank. ``fills``: there are as many microbatches as ranks, or more. ``lone_chunks``: one rank may
+    have several, else it has no pipeline.
     """
 
     product: str
@@ -76,6 +88,15 @@ class Framework:
     groups: bool = False
     expert_within: tuple[str, ...] = ()
     orders: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ("none", "attention", "full")
+    waves: tuple[int, ...] = ()
+    cuts: tuple[str, ...] = ()
+    sharded_zero: tuple[int, ...] = (0, 1, 2, 3)
+    ties: bool = True
+    fills: bool = False
+    lone_chunks: bool = False
+    precisions: tuple[str, ...] = ()
+    lacks: tuple[tuple[str, object, str], ...] = ()
 
     @property
     def name(self) -> str:
@@ -86,6 +107,20 @@ class Framework:
     def names(self) -> tuple[str, ...]:
         """All that mean this one."""
         return (self.name, *self.also)
+
+    def model_refused(self, model: object) -> str:
+        """Why it has no such model (``costs.transformer``); empty where it has."""
+        for name, only, what in self.lacks:
+            if getattr(model, name) != only:
+                return f"{self.name} has no model with {what}; use torch"
+        return ""
+
+    def precision_refused(self, precision: str) -> str:
+        """Why it has no such precision; empty where it has."""
+        if self.precisions and precision not in self.precisions:
+            known = ", ".join(self.precisions)
+            return f"{self.name} has no precision {precision}; plan with one of {known}"
+        return ""
 
     def experts_refused(
         self, *, expert: int, data: int, context: int, tensor: int, zero: int
@@ -108,6 +143,18 @@ class Framework:
 
 
 _STREAMS = ("pair-stream", "rank-stream")
+_LLAMA = (
+    ("norm", "rms", "layer norms"),
+    ("norms", 2, "another number of norms in a layer than 2"),
+    ("embedding_norm", False, "a norm after the embedding"),
+    ("gated", True, "feed-forward blocks of two linears"),
+    ("parallel", False, "attention and feed-forward block side by side"),
+    ("positions", 0, "learned positions"),
+    ("head_bias", False, "a bias of the head"),
+    ("kv_rank", 0, "latent attention"),
+    ("shared_feed_forward", 0, "a shared expert"),
+    ("dense_layers", 0, "layers without experts beside others"),
+)
 FRAMEWORKS = (
     Framework(
         product="torch",
@@ -119,6 +166,8 @@ FRAMEWORKS = (
         zero=(0, 2, 3),
         staged_zero=(0, 2, 3),
         slices=(1,),
+        ties=False,
+        lone_chunks=True,
     ),
     Framework(
         product="torch",
@@ -129,6 +178,8 @@ FRAMEWORKS = (
         zero=(0, 2, 3),
         staged_zero=(0, 2, 3),
         slices=(1,),
+        ties=False,
+        lone_chunks=True,
     ),
     Framework(
         product="torchtitan",
@@ -138,8 +189,38 @@ FRAMEWORKS = (
         also=("torchtitan",),
         zero=(0, 2, 3),
         staged_zero=(0, 2, 3),
+        sharded_zero=(2, 3),
         slices=(1,),
+        scopes=("none", "full"),
+        waves=(2,),
+        ties=False,
         expert_within=("shard", "context", "tensor"),
+        precisions=("bf16", "fp32"),
+        lacks=(
+            *_LLAMA,
+            ("attention_biases", "none", "biases of attention"),
+            ("feed_forward_bias", False, "biases of the feed-forward block"),
+        ),
+    ),
+    Framework(
+        product="torchtitan",
+        version="0.2",
+        family="torchtitan-toml",
+        waits=_STREAMS,
+        zero=(0, 2, 3),
+        staged_zero=(0, 2, 3),
+        sharded_zero=(2, 3),
+        slices=(1,),
+        scopes=("none", "full"),
+        waves=(2,),
+        ties=False,
+        expert_within=("shard", "context", "tensor"),
+        precisions=("bf16", "fp32"),
+        lacks=(
+            *_LLAMA,
+            ("attention_biases", "none", "biases of attention"),
+            ("feed_forward_bias", False, "biases of the feed-forward block"),
+        ),
     ),
     Framework(
         product="automodel",
@@ -147,10 +228,15 @@ FRAMEWORKS = (
         family="automodel",
         waits=_STREAMS,
         also=("automodel",),
-        zero=(0, 2, 3),
-        staged_zero=(0, 2, 3),
+        zero=(2, 3),
+        staged_zero=(2, 3),
         placements=("loop",),
         slices=(1,),
+        scopes=("none", "full"),
+        ties=False,
+        fills=True,
+        precisions=("bf16", "fp32"),
+        lacks=_LLAMA,
     ),
     Framework(
         product="megatron-core",
@@ -166,6 +252,14 @@ FRAMEWORKS = (
         slices=(1,),
         groups=True,
         orders=("1f1b", "interleaved G"),
+        precisions=("bf16", "bf16-gradients", "fp32"),
+        lacks=(
+            ("parallel", False, "attention and feed-forward block side by side"),
+            ("embedding_norm", False, "a norm after the embedding"),
+            ("head_bias", False, "a bias of the head"),
+            ("norms", 2, "another number of norms in a layer than 2"),
+            ("biases_alike", True, "biases of attention and feed-forward block that differ"),
+        ),
     ),
     Framework(
         product="deepspeed",
@@ -180,10 +274,11 @@ FRAMEWORKS = (
         slices=(1,),
         chunks=False,
         context=False,
+        cuts=("even",),
         orders=("1f1b",),
     ),
 )
-_ANY = Framework(product=ANY, version="", family=ANY)
+_ANY = Framework(product=ANY, version="", family=ANY, lone_chunks=True)
 
 
 def framework_named(name: str, asker: str) -> Framework:

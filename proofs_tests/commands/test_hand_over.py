@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,12 @@ from bubbleproof.hand_over.automodel_target import automodel_files
 from bubbleproof.hand_over.handed import HandedSchedule, PlannedModel
 from bubbleproof.hand_over.megatron_target import megatron_files
 from bubbleproof.hand_over.torch_target import CHECK, STAGES, TABLE, TRAIN, torch_files
-from bubbleproof.hand_over.torchtitan_target import CONFIG, torchtitan_files
+from bubbleproof.hand_over.torchtitan_target import (
+    CONFIG,
+    WORDS,
+    torchtitan_files,
+    torchtitan_toml_files,
+)
 from bubbleproof.platforms import has_fork_server
 from bubbleproof.theory.families import families, make_parameters
 from proofs_tests.commands import forked_torchrun
@@ -53,7 +59,7 @@ def test_a_plan_is_handed_to_each_target(plan: str, tmp_path: Path, command: Run
     assert command("plan", file, "--work", 1, "-o", folder).status == 0
     table = (folder / TABLE).read_text()
     winner = json.loads((folder / "plan.json").read_text())["winner"]
-    for target in ("torch", "torchtitan", "automodel"):
+    for target in ("torch", "torchtitan-0.3", "torchtitan-0.2", "automodel-0.7"):
         out = tmp_path / target
         answer = command("hand-over", folder, "--to", target, "-o", out, "--json")
         told = json.loads(answer.out)
@@ -64,12 +70,31 @@ def test_a_plan_is_handed_to_each_target(plan: str, tmp_path: Path, command: Run
     stages = json.loads((tmp_path / "torch" / STAGES).read_text())
     layers = [sum(name.startswith("layers.") for name in part) for part in stages["modules"]]
     assert layers == winner["layers"]
-    config = tomllib.loads((tmp_path / "torchtitan" / CONFIG).read_text())
+    config = tomllib.loads((tmp_path / "torchtitan-0.2" / CONFIG).read_text())
     assert config["parallelism"]["module_fqns_per_model_part"] == stages["modules"]
     assert config["training"]["global_batch_size"] == 8
     replicas = config["parallelism"]["data_parallel_replicate_degree"]
     batch = config["training"]["local_batch_size"]
     assert batch == stages["microbatches"] * stages["samples"] == 8 // replicas
+    words = options((tmp_path / "torchtitan-0.3" / WORDS).read_text().split())
+    for section in ("parallelism", "training"):  # both versions are told the same, by other names
+        for name, value in config[section].items():
+            told = words[f"{section}.{name}"]
+            if name == "module_fqns_per_model_part":
+                assert [part.replace("lm_head", "output").split(",") for part in told] == value
+            else:
+                assert told == [str(value)]
+
+
+def options(words: Sequence[str]) -> dict[str, list[str]]:
+    """The words of a command line by the option that they follow."""
+    found: dict[str, list[str]] = {}
+    for word in words:
+        if word.startswith("--"):
+            found[word[2:]] = []
+        else:
+            found[[*found][-1]].append(word)
+    return found
 
 
 @pytest.fixture
@@ -189,7 +214,7 @@ def test_megatron_is_told_of_experts() -> None:
 
 def test_placements_that_a_framework_has_no_name_for_are_refused() -> None:
     names = {
-        name: torchtitan_files(handed(name, layers, **params)).files[CONFIG]
+        name: torchtitan_files(handed(name, layers, **params)).files[WORDS]
         for name, layers, params in (
             ("1f1b", (1, 1), {"p": 2, "m": 2}),
             ("interleaved", (1,) * 4, {"p": 2, "m": 2, "v": 2}),
@@ -197,7 +222,7 @@ def test_placements_that_a_framework_has_no_name_for_are_refused() -> None:
         )
     }
     for name, said in (("1f1b", "1F1B"), ("interleaved", "Interleaved1F1B"), ("zb-v", "ZBVZ")):
-        assert f'pipeline_parallel_schedule = "{said}' in names[name]
+        assert f"pipeline_parallel_schedule {said}" in names[name]
     with pytest.raises(ValueError, match="in a loop or, of two chunks, in a V"):
         torchtitan_files(handed("hanayo", (1,) * 8, p=2, m=2, v=4))
     with pytest.raises(ValueError, match="in a loop alone"):
@@ -210,7 +235,7 @@ def test_tied_weights_are_refused_where_the_runtime_does_not_exchange_them() -> 
     tied = replace(
         good, planned=replace(good.planned, model=replace(good.planned.model, tied=True))
     )
-    for writer in (torch_files, torchtitan_files, automodel_files):
+    for writer in (torch_files, torchtitan_files, torchtitan_toml_files, automodel_files):
         with pytest.raises(ValueError, match="ties head and embedding"):
             writer(tied)
     assert "--untie" not in megatron_files(tied).files["megatron.args"]

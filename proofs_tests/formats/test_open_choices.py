@@ -111,4 +111,6 @@ def test_a_plan_for_torchtitan_shards_what_experts_lie_over() -> None:
     opened = OpenChoices(framework="torchtitan", listed=frozenset(), layers=48)
     assert not opened.takes(one)
     assert opened.takes(replace(one, zero=2))
-    assert OpenChoices(framework="automodel", listed=frozenset(), layers=48).takes(one)
+    automodel = OpenChoices(framework="automodel", listed=frozenset(), layers=48)
+    assert not automodel.takes(one)  # FSDP alone runs pipelines, and shards over replicas
+    assert automodel.takes(replace(one, zero=2))

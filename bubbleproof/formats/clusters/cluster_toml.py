@@ -15,6 +15,7 @@ from typing import Any
 from bubbleproof.costs import Deployment, Transformer, known_model
 from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.combinations import (
+    AnyCount,
     Combination,
     CombinationCosts,
     ForbiddenCombination,
@@ -111,6 +112,14 @@ class ClusterFile:
     def runs(self, one: Combination) -> bool:
         """Whether the deployment is asked for."""
         return self.opened is None or self.opened.takes(one)
+
+    def counted(self, one: Combination) -> AnyCount:
+        """A deployment with its numbers, or why it has none, or is not run."""
+        found = counted(self.training, one)
+        if self.opened is None or isinstance(found, ForbiddenCombination):
+            return found
+        why = self.opened.too_few(found)
+        return ForbiddenCombination(combination=one, reason=why) if why else found
 
     def shapes_of(self, one: CombinationCosts) -> ClusterPlanLayout:
         """The shapes of a deployment's pipeline."""
@@ -213,7 +222,7 @@ def cluster_file_of_text(text: str, *, name: str, framework: str | None = None) 
             cluster=cluster,
             samples=layout.batch.samples,
             deployment=shared,
-            kinds=_kinds(layout.plan),
+            kinds=_kinds(layout.plan, opened),
             shares=_shares(layout.plan, opened),
         ),
         lists=lists,
@@ -317,8 +326,15 @@ def _shapes(layout: ClusterPlanLayout) -> dict[str, object]:
     return {"chunks": layout.chunks, **told}
 
 
-def _kinds(layout: ClusterPlanLayout) -> tuple[str, ...]:
-    return (EVEN, BALANCED) if layout.layers is None else (layout.layers,)
+def _kinds(layout: ClusterPlanLayout, opened: OpenChoices | None) -> tuple[str, ...]:
+    """The ways to cut the layers. Raises ``UnusableInput`` for one that the framework lacks."""
+    cuts = () if opened is None else opened.runs.cuts
+    listed = (EVEN, BALANCED) if layout.layers is None else (layout.layers,)
+    found = tuple(each for each in listed if not cuts or each in cuts)
+    if opened is not None and not found:
+        expected = f"a cut that {opened.framework} makes, such as {cuts[0]!r}"
+        raise UnusableInput("plan.layers", expected, quoted(layout.layers))
+    return found
 
 
 def _shares(layout: ClusterPlanLayout, opened: OpenChoices | None) -> int:
