@@ -67,7 +67,7 @@ class Framework:
     the chunks of a wave, where not any; ``cuts`` the kinds of cuts, where not all; ``sharded_zero``
     the levels of context ranks. ``ties``: a head may read the weights of an embedding on another
     rank. ``fills``: there are as many microbatches as ranks, or more. ``lone_chunks``: one rank may
-    have several, else it has no pipeline.
+    have several, else it has no pipeline. ``only_named``: it has the models of ``NAMED_MODELS``.
     """
 
     product: str
@@ -97,6 +97,7 @@ class Framework:
     lone_chunks: bool = False
     precisions: tuple[str, ...] = ()
     lacks: tuple[tuple[str, object, str], ...] = ()
+    only_named: bool = False
 
     @property
     def name(self) -> str:
@@ -113,6 +114,9 @@ class Framework:
         for name, only, what in self.lacks:
             if getattr(model, name) != only:
                 return f"{self.name} has no model with {what}; use torch"
+        if self.only_named and sizes_of(model) not in NAMED_MODELS:
+            known = ", ".join(f"{module} {flavor}" for module, _, flavor in NAMED_MODELS.values())
+            return f"{self.name} has models by name alone, such as {known}; use torchtitan-0.3"
         return ""
 
     def precision_refused(self, precision: str) -> str:
@@ -130,7 +134,7 @@ class Framework:
         Replicas are shards under ZeRO 2 and 3, else whole (``replicate``).
         """
         shard = data if zero > 1 else 1
-        degrees = {"shard": shard, "context": context, "tensor": tensor}
+        degrees = {"data": data, "shard": shard, "context": context, "tensor": tensor}
         product = prod(degrees[name] for name in self.expert_within)
         if not self.expert_within or product % expert == 0:
             return ""
@@ -143,6 +147,18 @@ class Framework:
 
 
 _STREAMS = ("pair-stream", "rank-stream")
+# The models that torchtitan has, by ``sizes_of``: module, configuration in 0.3, flavor in 0.2.
+NAMED_MODELS: dict[tuple[int, ...], tuple[str, str, str]] = {
+    (32, 4096, 32, 8, 14336, 128256, 0, 0): ("llama3", "llama3_8b", "8B"),
+    (80, 8192, 64, 8, 28672, 128256, 0, 0): ("llama3", "llama3_70b", "70B"),
+    (40, 5120, 40, 8, 17408, 151936, 0, 0): ("qwen3", "qwen3_14b", "14B"),
+    (64, 5120, 64, 8, 25600, 151936, 0, 0): ("qwen3", "qwen3_32b", "32B"),
+    (48, 2048, 32, 4, 768, 151936, 128, 8): ("qwen3", "qwen3_30b_a3b", "30B-A3B"),
+}
+_SIZES = (
+    "layers", "hidden", "heads", "kv_heads", "feed_forward", "vocabulary", "experts",
+    "experts_per_token",
+)  # fmt: skip
 _LLAMA = (
     ("norm", "rms", "layer norms"),
     ("norms", 2, "another number of norms in a layer than 2"),
@@ -211,6 +227,7 @@ FRAMEWORKS = (
         staged_zero=(0, 2, 3),
         sharded_zero=(2, 3),
         slices=(1,),
+        only_named=True,
         scopes=("none", "full"),
         waves=(2,),
         ties=False,
@@ -235,6 +252,7 @@ FRAMEWORKS = (
         scopes=("none", "full"),
         ties=False,
         fills=True,
+        expert_within=("data", "context", "tensor"),
         precisions=("bf16", "fp32"),
         lacks=_LLAMA,
     ),
@@ -278,7 +296,48 @@ FRAMEWORKS = (
         orders=("1f1b",),
     ),
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TorchClass:
+    """A schedule class of torch by the name that it is asked for, and what it takes.
+
+    ``chunks`` of a rank, where not any; ``least`` microbatches for each rank; by ``rounds``
+    microbatches are a multiple of max(1, m div p). A table has none of these limits.
+    """
+
+    name: str
+    chunks: tuple[int, ...] = ()
+    least: int = 0
+    rounds: bool = False
+
+    def refusal(self, *, ranks: int, chunks: int, microbatches: int) -> str:
+        """Why the class does not take such sizes; empty where it does."""
+        if self.chunks and chunks not in self.chunks:
+            return f"{self.name} runs {self.chunks[0]} chunks per rank, not {chunks}"
+        if microbatches < self.least * ranks:
+            return f"{self.name} runs {self.least * ranks} microbatches or more"
+        rounds = max(1, microbatches // ranks)
+        if self.rounds and microbatches % rounds:
+            return f"{self.name} runs a multiple of {rounds} microbatches, not {microbatches}"
+        return ""
+
+
+TORCH_CLASSES = (
+    TorchClass(name="1F1B", chunks=(1,), least=1),
+    TorchClass(name="GPipe", chunks=(1,)),
+    TorchClass(name="LoopedBFS"),
+    TorchClass(name="Interleaved1F1B", rounds=True),
+    TorchClass(name="InterleavedZeroBubble", rounds=True),
+    TorchClass(name="ZBVZeroBubble", chunks=(2,)),
+    TorchClass(name="DualPipeV", chunks=(2,), least=2),
+)
 _ANY = Framework(product=ANY, version="", family=ANY, lone_chunks=True)
+
+
+def sizes_of(model: object) -> tuple[int, ...]:
+    """The sizes by which a model (``costs.transformer``) is known."""
+    return tuple(getattr(model, name) for name in _SIZES)
 
 
 def framework_named(name: str, asker: str) -> Framework:

@@ -3,7 +3,7 @@
 Which stage a rank holds is not read from the table but follows the name of the schedule: V for
 ``ZBVZeroBubble``, else a loop. Modules that no stage names are dropped without a word; the head is
 ``lm_head``, in 0.2 ``output``. Gradients are not scaled by the runtime (``scale_grads=False``),
-losses are. A model that torchtitan has is named (``KNOWN``); another is built of the plan's sizes
+losses are. A model that torchtitan has is named; another is in 0.3 built of the plan's sizes
 (``hand_over.launched.planned_model``). Source: torchtitan 0.3.0, ``torchtitan/config/configs.py``,
 ``torchtitan/config/manager.py``, ``torchtitan/distributed/pipeline_parallel.py``; 0.2.2,
 ``torchtitan/config/job_config.py``. Both read what is written (``benchmarks/frameworks``).
@@ -15,7 +15,7 @@ import json
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
-from bubbleproof.costs.transformer import Transformer
+from bubbleproof.frameworks import NAMED_MODELS, sizes_of
 from bubbleproof.hand_over.handed import (
     HEAD,
     HandedFiles,
@@ -31,15 +31,6 @@ from bubbleproof.hand_over.torch_target import TABLE, table_of
 WORDS, CONFIG, MODEL, BUILDER = "torchtitan.args", "torchtitan.toml", "model.json", "planned_model"
 SCOPES = {"none": "none", "full": "full", "attention": "none"}
 ROTARY = 10_000
-# Layers, hidden, heads, heads of keys, feed-forward, vocabulary, experts and experts of a token of
-# the models that both versions have: module, configuration in 0.3, flavor in 0.2.
-KNOWN = {
-    (32, 4096, 32, 8, 14336, 128256, 0, 0): ("llama3", "llama3_8b", "8B"),
-    (80, 8192, 64, 8, 28672, 128256, 0, 0): ("llama3", "llama3_70b", "70B"),
-    (40, 5120, 40, 8, 17408, 151936, 0, 0): ("qwen3", "qwen3_14b", "14B"),
-    (64, 5120, 64, 8, 25600, 151936, 0, 0): ("qwen3", "qwen3_32b", "32B"),
-    (48, 2048, 32, 4, 768, 151936, 128, 8): ("qwen3", "qwen3_30b_a3b", "30B-A3B"),
-}
 Options = Mapping[str, object]
 
 
@@ -49,7 +40,7 @@ def torchtitan_files(handed: HandedSchedule) -> HandedFiles:
     planned = require_runs(handed, target)
     table, losses = _table(handed)
     losses += _losses(planned)
-    written, model = {}, _known(planned.model)
+    written, model = {}, NAMED_MODELS.get(sizes_of(planned.model))
     if model is None:
         written, model = _own_model(planned), (BUILDER, "planned", "")
         losses.append(
@@ -84,10 +75,8 @@ def torchtitan_toml_files(handed: HandedSchedule) -> HandedFiles:
         section, name = key.split(".")
         config.setdefault(section, {})[name] = value
     config["activation_checkpoint"] = {"mode": SCOPES[planned.deployment.scope]}
-    if model := _known(planned.model):
-        config["model"] = {"name": model[0], "flavor": model[2]}
-    else:
-        losses.append("model.name and model.flavor are yours to add: torchtitan has no such sizes")
+    module, _, flavor = NAMED_MODELS[sizes_of(planned.model)]
+    config["model"] = {"name": module, "flavor": flavor}
     written = {**table, CONFIG: _toml(config)}
     words = [str(planned.deployment.devices), "--job.config_file", CONFIG]
     reading = read_by(target, "torchtitan", "read_torchtitan", written, words)
@@ -177,15 +166,6 @@ def _losses(planned: PlannedModel) -> list[str]:
     if planned.job is not None and planned.job.cluster.products != "bf16":
         losses.append(f"products in {planned.job.cluster.products} are not written: bf16")
     return losses + kept_gradients(planned)
-
-
-def _known(model: Transformer) -> tuple[str, str, str] | None:
-    """The configuration that torchtitan has of such a model."""
-    told = (
-        model.layers, model.hidden, model.heads, model.kv_heads, model.feed_forward,
-        model.vocabulary, model.experts, model.experts_per_token,
-    )  # fmt: skip
-    return KNOWN.get(told)  # type: ignore[arg-type]  # a fraction is none of them
 
 
 def _own_model(planned: PlannedModel) -> dict[str, str]:

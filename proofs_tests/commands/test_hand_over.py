@@ -13,13 +13,15 @@ import pytest
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.known_models import known_model
 from bubbleproof.formats.schedule_file import ScheduleFile
-from bubbleproof.hand_over import trained_check
+from bubbleproof.hand_over import own_reader, trained_check
+from bubbleproof.hand_over.automodel_target import CONFIG as YAML
 from bubbleproof.hand_over.automodel_target import automodel_files
 from bubbleproof.hand_over.handed import HandedSchedule, PlannedModel
 from bubbleproof.hand_over.megatron_target import megatron_files
 from bubbleproof.hand_over.torch_target import CHECK, STAGES, TABLE, TRAIN, torch_files
 from bubbleproof.hand_over.torchtitan_target import (
     CONFIG,
+    MODEL,
     WORDS,
     torchtitan_files,
     torchtitan_toml_files,
@@ -59,7 +61,7 @@ def test_a_plan_is_handed_to_each_target(plan: str, tmp_path: Path, command: Run
     assert command("plan", file, "--work", 1, "-o", folder).status == 0
     table = (folder / TABLE).read_text()
     winner = json.loads((folder / "plan.json").read_text())["winner"]
-    for target in ("torch", "torchtitan-0.3", "torchtitan-0.2", "automodel-0.7"):
+    for target in ("torch", "torchtitan-0.3", "automodel-0.7"):
         out = tmp_path / target
         answer = command("hand-over", folder, "--to", target, "-o", out, "--json")
         told = json.loads(answer.out)
@@ -70,20 +72,19 @@ def test_a_plan_is_handed_to_each_target(plan: str, tmp_path: Path, command: Run
     stages = json.loads((tmp_path / "torch" / STAGES).read_text())
     layers = [sum(name.startswith("layers.") for name in part) for part in stages["modules"]]
     assert layers == winner["layers"]
-    config = tomllib.loads((tmp_path / "torchtitan-0.2" / CONFIG).read_text())
-    assert config["parallelism"]["module_fqns_per_model_part"] == stages["modules"]
-    assert config["training"]["global_batch_size"] == 8
-    replicas = config["parallelism"]["data_parallel_replicate_degree"]
-    batch = config["training"]["local_batch_size"]
-    assert batch == stages["microbatches"] * stages["samples"] == 8 // replicas
     words = options((tmp_path / "torchtitan-0.3" / WORDS).read_text().split())
-    for section in ("parallelism", "training"):  # both versions are told the same, by other names
-        for name, value in config[section].items():
-            told = words[f"{section}.{name}"]
-            if name == "module_fqns_per_model_part":
-                assert [part.replace("lm_head", "output").split(",") for part in told] == value
-            else:
-                assert told == [str(value)]
+    parts = words["parallelism.module_fqns_per_model_part"]
+    assert [part.replace("lm_head", "output").split(",") for part in parts] == stages["modules"]
+    assert words["training.global_batch_size"] == ["8"]
+    assert words["training.disable_cuda_graphs"] == ["activation-checkpoint:none"]  # a subcommand
+    (replicas,) = words["parallelism.data_parallel_replicate_degree"]
+    (batch,) = words["training.local_batch_size"]
+    assert int(batch) == stages["microbatches"] * stages["samples"] == 8 // int(replicas)
+    yaml = pytest.importorskip("yaml", reason="transformers brings it")
+    recipe = yaml.safe_load((tmp_path / "automodel-0.7" / YAML).read_text())
+    assert recipe["step_scheduler"]["global_batch_size"] == 8
+    assert recipe["step_scheduler"]["local_batch_size"] == int(batch)
+    assert "_target_" not in recipe["distributed"]["pipeline"]
 
 
 def options(words: Sequence[str]) -> dict[str, list[str]]:
@@ -95,6 +96,89 @@ def options(words: Sequence[str]) -> dict[str, list[str]]:
         else:
             found[[*found][-1]].append(word)
     return found
+
+
+def llama(layers: tuple[int, ...] = (7, 9, 9, 7)) -> HandedSchedule:
+    """Llama 3 8B on four ranks."""
+    given = handed("1f1b", layers, p=len(layers), m=8)
+    assert given.planned is not None
+    model = known_model("llama-3-8b").model
+    return replace(given, planned=replace(given.planned, model=model))
+
+
+def test_both_versions_of_torchtitan_are_told_the_same_by_other_names() -> None:
+    words = options(torchtitan_files(llama()).files[WORDS].split())
+    config = tomllib.loads(torchtitan_toml_files(llama()).files[CONFIG])
+    assert (words["module"], words["config"]) == (["llama3"], ["llama3_8b"])
+    assert config["model"] == {"name": "llama3", "flavor": "8B"}
+    for section in ("parallelism", "training"):
+        for name, value in config[section].items():
+            told = words[f"{section}.{name}"]
+            if name == "module_fqns_per_model_part":
+                assert [part.replace("lm_head", "output").split(",") for part in told] == value
+            else:
+                assert told == [str(value)]
+    with pytest.raises(ValueError, match=r"has models by name alone, .* use torchtitan-0\.3"):
+        torchtitan_toml_files(handed("1f1b", (1, 1), p=2, m=2))
+
+
+def test_a_model_that_torchtitan_has_not_is_built_of_its_sizes() -> None:
+    files = torchtitan_files(handed("1f1b", (16, 16), p=2, m=4)).files
+    assert "--module planned_model\n--config planned\n" in files[WORDS]
+    sizes = json.loads(files[MODEL])
+    # Llama 2 7B: 32 layers of 4,096 numbers, 32 heads of 128, blocks of 11,008.
+    assert {"layers": 32, "hidden": 4096, "heads": 32, "feed_forward": 11008}.items() <= (
+        sizes.items()
+    )
+    assert "bubbleproof" not in files["planned_model.py"]
+
+
+def test_one_rank_has_no_pipeline_and_no_table() -> None:
+    for writer in (torchtitan_files, automodel_files):
+        made = writer(handed("1f1b", (4,), p=1, m=4))
+        assert not made.has_table
+        assert TABLE not in made.files
+        assert any("one rank has no pipeline" in loss for loss in made.losses)
+    assert "pipeline:" not in automodel_files(handed("1f1b", (4,), p=1, m=4)).files[YAML]
+
+
+def test_automodel_is_given_as_many_microbatches_as_ranks() -> None:
+    with pytest.raises(ValueError, match="4 ranks with as many microbatches or more, not 3"):
+        automodel_files(handed("1f1b", (1,) * 4, p=4, m=3))
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ({"version": "0.3.0", "told": {}}, "torchtitan 0.3.0 reads schedule.csv and torchtitan"),
+        (
+            {"version": "0.3.0", "refused": "ValueError: no"},
+            "torchtitan 0.3.0 refuses it: ValueError: no",
+        ),
+        ({"said": "ImportError: triton"}, "could not be asked: ImportError: triton"),
+    ],
+)
+def test_what_was_written_is_read_by_the_targets_own_code_where_it_is_installed(
+    answer: dict[str, object], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert torchtitan_files(llama()).unloaded == "torchtitan is not installed here"
+    monkeypatch.setattr(own_reader, "version", lambda _: "0.3.0")
+    monkeypatch.setattr(own_reader, "answer_of", lambda *_: answer)
+    if "refused" in answer:
+        with pytest.raises(ValueError, match=said):
+            torchtitan_files(llama())
+        return
+    made = torchtitan_files(llama())
+    assert said in " ".join((*made.loaded, made.unloaded))
+    assert bool(made.loaded) == ("told" in answer)
+    monkeypatch.setattr(own_reader, "version", lambda _: "0.4.1")
+    assert torchtitan_files(llama()).unloaded == "torchtitan 0.4.1 is installed here, not 0.3"
+
+
+def test_a_script_that_prints_no_answer_is_told() -> None:
+    """Torchtitan is not installed here: its reader's imports fail, and that is the answer."""
+    told = own_reader.answer_of("read_torchtitan", {}, ["1", "--module", "llama3"])
+    assert "PackageNotFoundError" in str(told["said"])
 
 
 @pytest.fixture
@@ -235,7 +319,7 @@ def test_tied_weights_are_refused_where_the_runtime_does_not_exchange_them() -> 
     tied = replace(
         good, planned=replace(good.planned, model=replace(good.planned.model, tied=True))
     )
-    for writer in (torch_files, torchtitan_files, torchtitan_toml_files, automodel_files):
+    for writer in (torch_files, torchtitan_files, automodel_files):
         with pytest.raises(ValueError, match="ties head and embedding"):
             writer(tied)
     assert "--untie" not in megatron_files(tied).files["megatron.args"]
