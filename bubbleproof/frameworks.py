@@ -56,6 +56,8 @@ class Framework:
     ``staged_zero`` those with one. ``groups``: several chunks take microbatches in groups of as
     many as ranks, or more. ``expert_within``: the degrees of whose product the expert degree is a
     divisor, where it has such a rule beside that of our costs (experts lie over ``data``).
+    ``precisions`` are those of ``costs.accounting`` that it has, where not all; of ``lacks`` each
+    names fields of a model, the values that it runs, and what others would be.
     """
 
     product: str
@@ -76,6 +78,8 @@ class Framework:
     groups: bool = False
     expert_within: tuple[str, ...] = ()
     orders: tuple[str, ...] = ()
+    precisions: tuple[str, ...] = ()
+    lacks: tuple[tuple[tuple[str, ...], tuple[tuple[object, ...], ...], str], ...] = ()
 
     @property
     def name(self) -> str:
@@ -86,6 +90,20 @@ class Framework:
     def names(self) -> tuple[str, ...]:
         """All that mean this one."""
         return (self.name, *self.also)
+
+    def model_refused(self, model: object) -> str:
+        """Why it has no such model (``costs.transformer``); empty where it has."""
+        for names, runs, what in self.lacks:
+            if tuple(getattr(model, name) for name in names) not in runs:
+                return f"{self.name} has no model with {what}; use torch"
+        return ""
+
+    def precision_refused(self, precision: str) -> str:
+        """Why it has no such precision; empty where it has."""
+        if self.precisions and precision not in self.precisions:
+            known = ", ".join(self.precisions)
+            return f"{self.name} has no precision {precision}; plan with one of {known}"
+        return ""
 
     def experts_refused(
         self, *, expert: int, data: int, context: int, tensor: int, zero: int
@@ -166,6 +184,18 @@ FRAMEWORKS = (
         slices=(1,),
         groups=True,
         orders=("1f1b", "interleaved G"),
+        precisions=("bf16", "bf16-gradients", "fp32"),
+        lacks=(
+            (("parallel",), ((False,),), "attention and feed-forward block side by side"),
+            (("embedding_norm",), ((False,),), "a norm after the embedding"),
+            (("head_bias",), ((False,),), "a bias of the head"),
+            (("norms",), ((2,),), "another number of norms in a layer than 2"),
+            (
+                ("attention_biases", "feed_forward_bias"),
+                (("none", False), ("inputs", False), ("all", True)),
+                "biases of attention and feed-forward block that differ",
+            ),
+        ),
     ),
     Framework(
         product="deepspeed",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from bubbleproof.costs.combinations import combinations
+from bubbleproof.costs.combinations import CombinationCosts, TrainingJob, combinations, counted
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.formats.plans.plan_json import PlanFile
@@ -24,13 +24,16 @@ EMBEDDING, NORM, HEAD = "tok_embeddings", "norm", "output"
 class PlannedModel:
     """The model of a plan, how it is cut over cards, and the samples of a step.
 
-    ``layers`` has the number of layers of each stage, in the order of stages.
+    ``layers`` has the number of layers of each stage, in the order of stages. ``job`` and ``costs``
+    are what the plan was made of, where it is known.
     """
 
     model: Transformer
     deployment: Deployment
     layers: Cut
     samples: int
+    job: TrainingJob | None = None
+    costs: CombinationCosts | None = None
 
 
 def planned_of(plan: PlanFile) -> PlannedModel | None:
@@ -44,11 +47,14 @@ def planned_of(plan: PlanFile) -> PlannedModel | None:
         raise ValueError(
             f"plan {plan.name} has no deployment {plan.deployment!r} among those of its file"
         )
+    counts = counted(job, found)
     return PlannedModel(
         model=job.model,
         deployment=job.deployment.with_changes(**found.to_json()),
         layers=plan.winner.layers,
         samples=job.samples,
+        job=job,
+        costs=counts if isinstance(counts, CombinationCosts) else None,
     )
 
 
@@ -107,8 +113,8 @@ class HandedSchedule:
 class HandedFiles:
     """What a target is given: ``files`` by name, how to ``start``, and what is lost.
 
-    ``table`` says that a PyTorch table stands among them, ``checked`` what of the files was read
-    back, by which code.
+    ``has_table`` says that a PyTorch table stands among them, ``checked`` what of the files was
+    read back by code of ours, ``loaded`` by the target's own, where that is installed.
     """
 
     files: Mapping[str, str]
@@ -116,6 +122,7 @@ class HandedFiles:
     losses: tuple[str, ...]
     has_table: bool = False
     checked: tuple[str, ...] = field(default=())
+    loaded: tuple[str, ...] = field(default=())
 
 
 TargetWriter = Callable[[HandedSchedule], HandedFiles]

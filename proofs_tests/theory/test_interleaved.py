@@ -118,6 +118,22 @@ def test_the_orders_of_the_source_are_the_default_or_the_first_legal_groups() ->
     assert [name for name, _ in published_in_turn(lone, ("1f1b", "interleaved G"))] == ["1f1b"]
 
 
+def test_larger_groups_are_tried_where_messages_take_time() -> None:
+    """tF = 2, tB = 4, latency 2, four ranks: a forward comes around in 4 (2 + 2) = 16 ticks, which
+    8 forwards fill, and a backward in 4 (4 + 2) = 24, which 6 backwards fill.
+    """
+    known = InterleavedOneForwardOneBackward()
+    at_once = Pipeline(num_ranks=4, num_microbatches=16, num_chunks=2, forward=2, backward=4)
+    assert list(known.grouped(at_once)) == ["interleaved"]
+    late = at_once.with_changes(latency=2)
+    tried = known.grouped(late)
+    assert list(tried) == ["interleaved", "interleaved G=8"]
+    problem = late.problem()
+    spans = [measure(problem, left_shift(problem, each.program(late))) for each in tried.values()]
+    assert spans[1].makespan < spans[0].makespan
+    assert spans[1].peak_activations[0] > spans[0].peak_activations[0]
+
+
 def test_one_chunk_says_who_runs_it() -> None:
     lone = Pipeline(num_ranks=4, num_microbatches=8, num_chunks=1)
     told = InterleavedOneForwardOneBackward().ours(lone)

@@ -11,6 +11,9 @@ it does not list:
 - the other sizes, scopes and cuts as without a framework: all that divide, and every one.
 
 A listed value stays where the framework runs it; a list of which it runs nothing is refused.
+
+A table that names no framework, of a cluster that does, opens nothing: all is as it lists, as far
+as the framework runs it.
 """
 
 from __future__ import annotations
@@ -72,7 +75,8 @@ class OpenChoices:
         if one.zero not in levels:
             listed = ", ".join(map(str, levels))
             return f"{self.framework} runs ZeRO {listed} of such a deployment, not {one.zero}"
-        if one.data % one.expert:
+        over = one.experts_counted() if "expert" in self.listed else one.expert  # none is a double
+        if one.data % over:
             nearest = gcd(one.expert, one.data)
             return f"expert {one.expert} does not divide data {one.data}; use expert = [{nearest}]"
         return self.runs.experts_refused(
@@ -88,14 +92,15 @@ class OpenChoices:
         chunks = told.chunks if "chunks" in self.listed else self._chunks(ranks)
         if not runs.chunks or not _in_groups(runs, one):
             chunks = [v for v in chunks if v == 1]
-        if ranks == 1:
-            chunks = chunks[:1]
+        if ranks == 1:  # without a pipeline nothing is interleaved
+            chunks = [1] if runs.orders else chunks[:1]
         found: dict[str, object] = {"chunks": chunks or [1]}
         is_alone = ranks == 1 and "backward" not in self.listed
         for key in ("placements", "backward", "slices"):
             values = list(getattr(runs, key))
             if key in self.listed:
-                values = [each for each in getattr(told, key) if not _is_foreign(each, values)]
+                given = getattr(told, key) or values[:1]  # no list of backwards: whole ones
+                values = [each for each in given if not _is_foreign(each, values)]
             found[key] = values[:1] if is_alone else values
         return found
 
@@ -116,12 +121,21 @@ def shapes_told(shapes: ClusterPlanLayout) -> dict[str, object]:
     return {key: getattr(shapes, key) for key in ("chunks", "placements", "backward", "slices")}
 
 
-def open_choices(told: ClusterPlanLayout | None, framework: str, model: Transformer) -> OpenChoices:
+def open_choices(
+    told: ClusterPlanLayout | None, framework: str, model: Transformer, *, is_open: bool = True
+) -> OpenChoices:
     """What a table leaves open under a framework.
+
+    Parameters
+    ----------
+    is_open
+        Whether what it does not list is open; else it is as without a framework.
 
     Raises ``UnusableInput`` for a list of which the framework runs nothing.
     """
     listed = frozenset() if told is None else frozenset(told.model_fields_set)
+    if not is_open and told is not None:
+        listed = frozenset(type(told).model_fields)
     found = OpenChoices(framework=framework, listed=listed, layers=model.layers)
     if told is not None:
         _require_run(found, told)
@@ -167,7 +181,7 @@ def _require_run(opened: OpenChoices, told: ClusterPlanLayout) -> None:
     if not runs.context:
         known["context"] = (1,)
     for key, values in known.items():
-        given = getattr(told, key)
+        given = getattr(told, key) or values[:1]
         if key in opened.listed and all(_is_foreign(each, values) for each in given):
             expected = f"values that {name} runs, such as {list(values)}"
             raise UnusableInput(f"plan.{key}", expected, f"{given}")
