@@ -198,7 +198,7 @@ def counted(training: TrainingJob, combination: Combination) -> AnyCount:
 
 def counted_deployment(training: TrainingJob, combination: Combination) -> Deployment:
     """The deployment by whose numbers a combination is counted (``experts_counted``)."""
-    expert = combination.experts_counted(training.model.experts)
+    expert = combination.experts_counted(training.model.experts or 1)
     return training.deployment.with_changes(**{**combination.to_json(), "expert": expert})
 
 

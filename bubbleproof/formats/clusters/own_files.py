@@ -22,10 +22,11 @@ from bubbleproof.formats.clusters.own_megatron import megatron_told
 from bubbleproof.formats.clusters.own_told import OwnTold
 from bubbleproof.formats.clusters.own_torch import automodel_told, torchtitan_told
 from bubbleproof.formats.errors import UnusableInput, about, values_at
-from bubbleproof.formats.files import MEBIBYTE, read_text
+from bubbleproof.formats.files import read_text
 from bubbleproof.formats.layout_string import layers_of
 
 LAYOUT = re.compile(r"E[EtmL|*()0-9,\s]*L\s*")
+LIMIT = 1 << 17  # bytes of a file
 EXPECTED = (
     "Megatron's arguments or layout, a torchtitan command line or job config, or an Automodel YAML"
 )
@@ -35,7 +36,7 @@ def own_of(text: str, job: TrainingJob) -> OwnConfiguration:
     """What the words or the file of this name say. Raises ``ValueError`` in one line."""
     if os.path.isfile(text) or ("=" not in text and re.search(r"\w[./]\w", text)):
         with about(text):
-            return _configured(_told(read_text(text, limit=MEBIBYTE), job), job)
+            return _configured(_told(read_text(text, limit=LIMIT), job), job)
     words = text.split()
     layouts = [word.removeprefix("layout=") for word in words if word.startswith("layout=")]
     others = [word for word in words if not word.startswith("layout=")]
@@ -46,7 +47,7 @@ def own_of(text: str, job: TrainingJob) -> OwnConfiguration:
 def _cut_by(own: OwnConfiguration, layout: str, job: TrainingJob) -> OwnConfiguration:
     """With the layers of a layout, told or in a file of this name, and as many chunks."""
     with about(f"layout={layout}"), values_at(""):
-        text = read_text(layout, limit=MEBIBYTE) if os.path.isfile(layout) else layout
+        text = read_text(layout, limit=LIMIT) if os.path.isfile(layout) else layout
         told, ranks = _of_layout(text), own.combination.pipeline
         stages = told.sizes["pipeline"]
         if stages % ranks:

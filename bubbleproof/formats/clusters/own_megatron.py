@@ -51,6 +51,7 @@ KNOWN = (
     *SIZES, *MODEL, *COUNTED, LAYOUT, PER_STAGE, STAGES, GROUP, FIRST, LAST, STRATEGY, OPTIMIZER,
     TENSOR_OVERLAP, SEQUENCE, REDUCE, GATHER, GRANULARITY, MODULES, FORMAT,
 )  # fmt: skip
+LONGEST, MOST = 100, 1 << 20  # letters of a variable that is put in, and of all of it then
 MISSPELT = 0.93  # so alike are a word that is read and one that is meant
 
 Arguments = Mapping[str, str]
@@ -103,8 +104,9 @@ def arguments_of(text: str) -> Arguments:
         is_switch = key not in (*SIZES, *MODEL, LAYOUT, PER_STAGE, STAGES, GROUP, FIRST, LAST)
         if key in KNOWN and key in found and found[key] != value and not is_switch:
             raise UnusableInput(key, "one value", f"{found[key]} and {value}; leave one out")
-        meant = get_close_matches(key, KNOWN, n=1, cutoff=MISSPELT)
-        if meant and key not in KNOWN and not key.startswith(meant[0]):
+        is_new = key not in KNOWN and key not in found
+        meant = get_close_matches(key, KNOWN, n=1, cutoff=MISSPELT) if is_new else []
+        if meant and not key.startswith(meant[0]):
             raise UnusableInput(key, f"an argument of Megatron, such as {meant[0]}", "none")
         found[key] = value
     return found
@@ -115,7 +117,8 @@ def _words(text: str) -> list[str]:
     plain = re.sub(r"\\\n", " ", text)
     plain = re.sub(r"(^|\s)#[^\n]*", r"\1", plain)
     assigned = r"^\s*(?:export\s+)?([A-Za-z_]\w*)=(\"[^\"\n]*\"|'[^'\n]*'|[^\s()]+)"
-    known = {name: value.strip("\"'") for name, value in re.findall(assigned, plain, re.MULTILINE)}
+    told = [(name, value.strip("\"'")) for name, value in re.findall(assigned, plain, re.MULTILINE)]
+    known: dict[str, str] = {name: value for name, value in told if len(value) <= LONGEST}
 
     def put_in(found: re.Match[str]) -> str:
         otherwise = str(found[0] if found[2] is None else found[2])
@@ -123,6 +126,8 @@ def _words(text: str) -> list[str]:
 
     variable = r"\$\{(\w+)(?::?-([^}]*))?\}|\$(\w+)"
     for _ in range(3):  # a variable may be told by another
+        if len(plain) > MOST:
+            raise UnusableInput("", f"at most {MOST} letters with its variables put in", "more")
         plain = re.sub(variable, put_in, plain)
     words = re.findall(r"\"[^\"]*\"|'[^']*'|[^\s\"']+", plain)
     return [_bare(part) for word in words for part in _parts(word)]
