@@ -58,6 +58,8 @@ class OpenChoices:
     def refusal(self, one: CombinationCosts, chunks: int) -> str:
         """Why the framework does not run so many chunks of a deployment; empty where it does."""
         at, runs, name = one.combination, self.runs, self.framework
+        if chunks > 1 and runs.orders and at.pipeline == 1:
+            return f"{name} runs 1 chunk without a pipeline, not {chunks}"
         if chunks > 1 and not runs.chunks:
             return f"{name} runs 1 chunk per rank, not {chunks}"
         if (at.context > 1 and not runs.context) or (at.expert > 1 and not runs.expert):
