@@ -63,8 +63,8 @@ class Framework:
     many as ranks, or more. ``expert_within``: the degrees of whose product the expert degree is a
     divisor, where it has such a rule beside that of our costs (experts lie over ``data``).
     ``precisions`` are those of ``costs.accounting`` that it has, where not all; of ``lacks`` each
-    names a field of a model, the one value that it runs, and what another would be. ``waves`` are
-    the chunks of a wave, where not any; ``cuts`` the kinds of cuts, where not all; ``sharded_zero``
+    names fields of a model, the values that it runs, and what others would be. ``waves`` are the
+    chunks of a wave, where not any; ``cuts`` the kinds of cuts, where not all; ``sharded_zero``
     the levels of context ranks. ``ties``: a head may read the weights of an embedding on another
     rank. ``fills``: there are as many microbatches as ranks, or more. ``lone_chunks``: one rank may
     have several, else it has no pipeline. ``only_named``: it has the models of ``NAMED_MODELS``.
@@ -96,7 +96,7 @@ class Framework:
     fills: bool = False
     lone_chunks: bool = False
     precisions: tuple[str, ...] = ()
-    lacks: tuple[tuple[str, object, str], ...] = ()
+    lacks: tuple[tuple[tuple[str, ...], tuple[tuple[object, ...], ...], str], ...] = ()
     only_named: bool = False
 
     @property
@@ -111,8 +111,8 @@ class Framework:
 
     def model_refused(self, model: object) -> str:
         """Why it has no such model (``costs.transformer``); empty where it has."""
-        for name, only, what in self.lacks:
-            if getattr(model, name) != only:
+        for names, runs, what in self.lacks:
+            if tuple(getattr(model, name) for name in names) not in runs:
                 return f"{self.name} has no model with {what}; use torch"
         if self.only_named and sizes_of(model) not in NAMED_MODELS:
             known = ", ".join(f"{module} {flavor}" for module, _, flavor in NAMED_MODELS.values())
@@ -160,16 +160,16 @@ _SIZES = (
     "experts_per_token",
 )  # fmt: skip
 _LLAMA = (
-    ("norm", "rms", "layer norms"),
-    ("norms", 2, "another number of norms in a layer than 2"),
-    ("embedding_norm", False, "a norm after the embedding"),
-    ("gated", True, "feed-forward blocks of two linears"),
-    ("parallel", False, "attention and feed-forward block side by side"),
-    ("positions", 0, "learned positions"),
-    ("head_bias", False, "a bias of the head"),
-    ("kv_rank", 0, "latent attention"),
-    ("shared_feed_forward", 0, "a shared expert"),
-    ("dense_layers", 0, "layers without experts beside others"),
+    (("norm",), (("rms",),), "layer norms"),
+    (("norms",), ((2,),), "another number of norms in a layer than 2"),
+    (("embedding_norm",), ((False,),), "a norm after the embedding"),
+    (("gated",), ((True,),), "feed-forward blocks of two linears"),
+    (("parallel",), ((False,),), "attention and feed-forward block side by side"),
+    (("positions",), ((0,),), "learned positions"),
+    (("head_bias",), ((False,),), "a bias of the head"),
+    (("kv_rank",), ((0,),), "latent attention"),
+    (("shared_feed_forward",), ((0,),), "a shared expert"),
+    (("dense_layers",), ((0,),), "layers without experts beside others"),
 )
 FRAMEWORKS = (
     Framework(
@@ -214,8 +214,8 @@ FRAMEWORKS = (
         precisions=("bf16", "fp32"),
         lacks=(
             *_LLAMA,
-            ("attention_biases", "none", "biases of attention"),
-            ("feed_forward_bias", False, "biases of the feed-forward block"),
+            (("attention_biases",), (("none",),), "biases of attention"),
+            (("feed_forward_bias",), ((False,),), "biases of the feed-forward block"),
         ),
     ),
     Framework(
@@ -235,8 +235,8 @@ FRAMEWORKS = (
         precisions=("bf16", "fp32"),
         lacks=(
             *_LLAMA,
-            ("attention_biases", "none", "biases of attention"),
-            ("feed_forward_bias", False, "biases of the feed-forward block"),
+            (("attention_biases",), (("none",),), "biases of attention"),
+            (("feed_forward_bias",), ((False,),), "biases of the feed-forward block"),
         ),
     ),
     Framework(
@@ -272,11 +272,15 @@ FRAMEWORKS = (
         orders=("1f1b", "interleaved G"),
         precisions=("bf16", "bf16-gradients", "fp32"),
         lacks=(
-            ("parallel", False, "attention and feed-forward block side by side"),
-            ("embedding_norm", False, "a norm after the embedding"),
-            ("head_bias", False, "a bias of the head"),
-            ("norms", 2, "another number of norms in a layer than 2"),
-            ("biases_alike", True, "biases of attention and feed-forward block that differ"),
+            (("parallel",), ((False,),), "attention and feed-forward block side by side"),
+            (("embedding_norm",), ((False,),), "a norm after the embedding"),
+            (("head_bias",), ((False,),), "a bias of the head"),
+            (("norms",), ((2,),), "another number of norms in a layer than 2"),
+            (
+                ("attention_biases", "feed_forward_bias"),
+                (("none", False), ("inputs", False), ("all", True)),
+                "biases of attention and feed-forward block that differ",
+            ),
         ),
     ),
     Framework(

@@ -270,9 +270,36 @@ def test_megatron_refuses_what_its_arguments_do_not_say() -> None:
     sharded = replace(good.planned, deployment=good.planned.deployment.with_changes(zero=3))
     with pytest.raises(ValueError, match=r"ZeRO 3 .*; plan with zero = \[0, 1\]"):
         megatron_files(replace(good, planned=sharded))
+    for model, said in (
+        ("falcon-40b", "no model with attention and feed-forward block side by side"),
+        ("falcon-7b", "no model with attention"),
+    ):
+        other = replace(good.planned, model=known_model(model).model)
+        with pytest.raises(ValueError, match=said):
+            megatron_files(replace(good, planned=other))
+    counted = replace(
+        good.planned, deployment=good.planned.deployment.with_changes(precision="bpipe")
+    )
+    with pytest.raises(ValueError, match="no precision bpipe; plan with one of bf16"):
+        megatron_files(replace(good, planned=counted))
+
+
+def test_megatron_is_told_of_latent_attention() -> None:
+    """DeepSeek-V3: 512 and 1,536 numbers, heads of 128 + 64 and 128; three dense layers."""
+    good = handed("1f1b", (31, 30), p=2, m=4)
+    assert good.planned is not None
     latent = replace(good.planned, model=known_model("deepseek-v3").model)
-    with pytest.raises(ValueError, match="latent attention has arguments of its own"):
-        megatron_files(replace(good, planned=latent))
+    text = megatron_files(replace(good, planned=latent)).files["megatron.args"]
+    for line in (
+        "--multi-latent-attention",
+        "--kv-lora-rank 512",
+        "--q-lora-rank 1536",
+        "--qk-head-dim 128",
+        "--qk-pos-emb-head-dim 64",
+        "--v-head-dim 128",
+        "--moe-layer-freq ([0]*3+[1]*58)",
+    ):
+        assert f"{line}\n" in text
 
 
 def test_megatron_is_told_of_experts() -> None:

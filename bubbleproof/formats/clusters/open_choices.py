@@ -12,6 +12,9 @@ it does not list:
 - the other sizes as without a framework: all that divide.
 
 A listed value stays where the framework runs it; a list of which it runs nothing is refused.
+
+A table that names no framework, of a cluster that does, opens nothing: all is as it lists, as far
+as the framework runs it.
 """
 
 from __future__ import annotations
@@ -59,6 +62,8 @@ class OpenChoices:
     def refusal(self, one: CombinationCosts, chunks: int) -> str:
         """Why the framework does not run so many chunks of a deployment; empty where it does."""
         at, runs, name = one.combination, self.runs, self.framework
+        if chunks > 1 and runs.orders and at.pipeline == 1:
+            return f"{name} runs 1 chunk without a pipeline, not {chunks}"
         if chunks > 1 and not runs.chunks:
             return f"{name} runs 1 chunk per rank, not {chunks}"
         if (at.context > 1 and not runs.context) or (at.expert > 1 and not runs.expert):
@@ -95,7 +100,8 @@ class OpenChoices:
             return f"{self.framework} recomputes {' or '.join(runs.scopes)}, not {one.scope}"
         if self.tied and not runs.ties and one.pipeline > 1:
             return f"{self.framework} runs no head tied to another rank's embedding: pipeline = [1]"
-        if one.data % one.expert:
+        over = one.experts_counted() if "expert" in self.listed else one.expert  # none is a double
+        if one.data % over:
             nearest = gcd(one.expert, one.data)
             return f"expert {one.expert} does not divide data {one.data}; use expert = [{nearest}]"
         return self.runs.experts_refused(
@@ -118,7 +124,8 @@ class OpenChoices:
         for key in ("placements", "backward", "slices"):
             values = list(getattr(runs, key))
             if key in self.listed:
-                values = [each for each in getattr(told, key) if not _is_foreign(each, values)]
+                given = getattr(told, key) or values[:1]  # no list of backwards: whole ones
+                values = [each for each in given if not _is_foreign(each, values)]
             if key == "placements" and runs.waves:
                 values = _waves_of(values, ranks, [v for v in chunks if v in runs.waves])
             found[key] = values[:1] if is_alone else values
@@ -148,12 +155,21 @@ def shapes_told(shapes: ClusterPlanLayout) -> dict[str, object]:
     return {key: getattr(shapes, key) for key in ("chunks", "placements", "backward", "slices")}
 
 
-def open_choices(told: ClusterPlanLayout | None, framework: str, model: Transformer) -> OpenChoices:
+def open_choices(
+    told: ClusterPlanLayout | None, framework: str, model: Transformer, *, is_open: bool = True
+) -> OpenChoices:
     """What a table leaves open under a framework.
+
+    Parameters
+    ----------
+    is_open
+        Whether what it does not list is open; else it is as without a framework.
 
     Raises ``UnusableInput`` for a list of which the framework runs nothing.
     """
     listed = frozenset() if told is None else frozenset(told.model_fields_set)
+    if not is_open and told is not None:
+        listed = frozenset(type(told).model_fields)
     found = OpenChoices(framework=framework, listed=listed, layers=model.layers, tied=model.tied)
     if told is not None:
         _require_run(found, told)
@@ -204,7 +220,7 @@ def _require_run(opened: OpenChoices, told: ClusterPlanLayout) -> None:
     if runs.waves and "placements" in opened.listed and set(told.placements) == {WAVE}:
         known["chunks"] = runs.waves
     for key, values in known.items():
-        given = getattr(told, key) or values
+        given = getattr(told, key) or values[:1]
         if key in opened.listed and all(_is_foreign(each, values) for each in given):
             expected = f"values that {name} runs, such as {list(values)}"
             raise UnusableInput(f"plan.{key}", expected, f"{given}")
