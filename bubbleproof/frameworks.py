@@ -57,7 +57,8 @@ class Framework:
     many as ranks, or more. ``expert_within``: the degrees of whose product the expert degree is a
     divisor, where it has such a rule beside that of our costs (experts lie over ``data``).
     ``precisions`` are those of ``costs.accounting`` that it has, where not all; of ``lacks`` each
-    names fields of a model, the values that it runs, and what others would be.
+    names a field of a model, the one value that it runs, and what another would be. ``one_bias``:
+    all linears of a layer have one or none has, but those of query, key and value.
     """
 
     product: str
@@ -79,7 +80,8 @@ class Framework:
     expert_within: tuple[str, ...] = ()
     orders: tuple[str, ...] = ()
     precisions: tuple[str, ...] = ()
-    lacks: tuple[tuple[tuple[str, ...], tuple[tuple[object, ...], ...], str], ...] = ()
+    lacks: tuple[tuple[str, object, str], ...] = ()
+    one_bias: bool = False
 
     @property
     def name(self) -> str:
@@ -93,9 +95,11 @@ class Framework:
 
     def model_refused(self, model: object) -> str:
         """Why it has no such model (``costs.transformer``); empty where it has."""
-        for names, runs, what in self.lacks:
-            if tuple(getattr(model, name) for name in names) not in runs:
+        for name, only, what in self.lacks:
+            if getattr(model, name) != only:
                 return f"{self.name} has no model with {what}; use torch"
+        if self.one_bias and _biases_differ(model):
+            return f"{self.name} has no model with biases of some linears; use torch"
         return ""
 
     def precision_refused(self, precision: str) -> str:
@@ -123,6 +127,12 @@ class Framework:
             f"{self.name} cuts experts from {told} = {product}, which expert {expert} does not "
             f"divide{repair}"
         )
+
+
+def _biases_differ(model: object) -> bool:
+    """Whether a bias is on the output of one block of a layer and not of the other."""
+    told = [getattr(model, name) for name in ("attention_biases", "feed_forward_bias")]
+    return (told[0] == "all") != told[1]
 
 
 _STREAMS = ("pair-stream", "rank-stream")
@@ -186,16 +196,12 @@ FRAMEWORKS = (
         orders=("1f1b", "interleaved G"),
         precisions=("bf16", "bf16-gradients", "fp32"),
         lacks=(
-            (("parallel",), ((False,),), "attention and feed-forward block side by side"),
-            (("embedding_norm",), ((False,),), "a norm after the embedding"),
-            (("head_bias",), ((False,),), "a bias of the head"),
-            (("norms",), ((2,),), "another number of norms in a layer than 2"),
-            (
-                ("attention_biases", "feed_forward_bias"),
-                (("none", False), ("inputs", False), ("all", True)),
-                "biases of attention and feed-forward block that differ",
-            ),
+            ("parallel", False, "attention and feed-forward block side by side"),
+            ("embedding_norm", False, "a norm after the embedding"),
+            ("head_bias", False, "a bias of the head"),
+            ("norms", 2, "another number of norms in a layer than 2"),
         ),
+        one_bias=True,
     ),
     Framework(
         product="deepspeed",
