@@ -132,7 +132,7 @@ class Framework:
 def _biases_differ(model: object) -> bool:
     """Whether a bias is on the output of one block of a layer and not of the other."""
     told = [getattr(model, name) for name in ("attention_biases", "feed_forward_bias")]
-    return (told[0] == "all") != told[1]
+    return bool((told[0] == "all") != told[1])
 
 
 _STREAMS = ("pair-stream", "rank-stream")

@@ -159,6 +159,15 @@ def test_torchtitan_is_read_from_its_command_and_from_its_file(
     assert (found.layers, found.combination.scope) == ((1, 2, 1, 0), "full")
 
 
+def test_torchtitans_layers_of_a_stage_count_the_ends(tmp_path: Path, job: TrainingJob) -> None:
+    """80 + 1 + 1 = 82 in stages of 11 are 8, two on each of 4 ranks; of 12 they are 7."""
+    text = TITAN.replace("GPipe", "Interleaved1F1B")
+    more = "--parallelism.pipeline-parallel-layers-per-stage"
+    assert own(tmp_path, job, text.replace(" activation", f" {more} 11 activation")).chunks == 2
+    with pytest.raises(ValueError, match="divide by 4 ranks, found 12, which make 7"):
+        own(tmp_path, job, text.replace(" activation", f" {more} 12 activation"))
+
+
 def test_automodel_is_read_from_its_yaml(tmp_path: Path, job: TrainingJob) -> None:
     found = own(tmp_path, job, AUTOMODEL)
     assert (sizes(found), found.order) == ((4, 4, 1, 4, 1, 2, 2), "interleaved")
