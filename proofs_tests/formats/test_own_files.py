@@ -96,7 +96,14 @@ def test_a_script_of_megatron_is_read_with_its_variables(tmp_path: Path, job: Tr
         "--bf16", "--bf16 --tp-comm-overlap --overlap-grad-reduce --fp8-format e4m3"
     )
     found = own(tmp_path, job, on)
-    assert (found.waits, found.products) == ((), "fp8")
+    assert (found.waits, found.products, found.remarks) == ((), "fp8", ())
+    rough = on.replace("--bf16", "--no-overlap-p2p-communication").replace("--tp-comm-overlap", "")
+    found = own(tmp_path, job, rough.replace("--sequence-parallel", ""))
+    assert [each.split()[-1] for each in found.remarks] == [
+        "bfloat16",
+        "--sequence-parallel",
+        "computation",
+    ]
 
 
 @pytest.mark.parametrize(
