@@ -69,15 +69,16 @@ def _words(member: FamilyMember) -> str:
     return " ".join(f"{name}={value}" for name, value in member.params.items())
 
 
-def stated(given: object, *, asker: str) -> tuple[Problem, Pipeline | None]:
-    """The problem, and its pipeline where there is one, of whatever states or holds one.
+def stated(given: object, *, asker: str) -> tuple[Problem, Pipeline | None, str]:
+    """The problem, its pipeline where there is one, and its name, of whatever states or holds one.
 
     Raises ``TypeError`` for what is none, ``ValueError`` in one line for a file that is not usable.
     """
     given = _read_where_a_path(given, asker)
     own = getattr(given, "problem", None)  # of a member, or a file
     problem = own if isinstance(own, Problem) else problem_of(given, asker=asker)
-    return problem, _pipeline(given)
+    name = _words(given) if isinstance(given, FamilyMember) else getattr(given, "name", "")
+    return problem, _pipeline(given), name
 
 
 def _read_where_a_path(given: object, asker: str) -> object:

@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from bubbleproof.planners import NoPlanFound, Plan, PlanOptions
     from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
     from bubbleproof.planners.planned import PlanSource
+    from bubbleproof.report.solved_result import ProblemInput, SolvedResult
     from bubbleproof.solvers.options import Progress as SearchProgress
     from bubbleproof.solvers.pareto_front import Front
     from bubbleproof.solvers.repair_search import NoRepair, Repair
     from bubbleproof.solvers.result import Result
-    from bubbleproof.theory.model.schedule import Program
 
 
 @door_function
@@ -55,7 +55,7 @@ def solve(
     seed: int = 1,
     memory: int | str | None = None,
     progress: Progress | None = None,
-) -> Result:
+) -> SolvedResult:
     """The best schedule of a problem, and how good it is.
 
     Parameters
@@ -85,8 +85,8 @@ def solve(
 
     Returns
     -------
-    Result
-        Status, schedule, lower bound (ticks) and what proves it.
+    SolvedResult
+        A ``Result``: status, schedule, lower bound (ticks) and what proves it.
 
     Raises
     ------
@@ -94,11 +94,12 @@ def solve(
         For what is no problem, or for an option of another type or out of range.
     """
     from bubbleproof.formats.values import bytes_of
+    from bubbleproof.report.solved_result import SolvedResult
     from bubbleproof.solvers import SolveOptions
     from bubbleproof.solvers import solve as search
     from bubbleproof.solvers.options import goal
 
-    given, pipeline = stated(problem, asker="solve")
+    source = _source_of(problem, "solve")
     seconds, units = seconds_and_work(time_limit, work, asker="solve")
     options = SolveOptions(
         engine=engine,
@@ -112,7 +113,7 @@ def solve(
         memory=size(memory, "memory", bytes_of, asker="solve"),
         progress=_improvements(progress, "solve"),
     )
-    return search(given, options, _published(pipeline))
+    return SolvedResult.of(source, search(source.problem, options, source.starts), engine)
 
 
 def _improvements(progress: Progress | None, asker: str) -> SearchProgress:
@@ -160,6 +161,7 @@ def repair(
     TypeError, ValueError
         As ``check`` does, and for a time limit that is none.
     """
+    from bubbleproof.report.solved_result import ProblemInput, SolvedResult
     from bubbleproof.solvers import SolveOptions
     from bubbleproof.solvers import solve as search
     from bubbleproof.solvers.repair_search import NoRepair
@@ -171,7 +173,10 @@ def repair(
         progress=_improvements(progress, "repair"),
     )
     found = mend(given.problem, given.compute, options)
-    return NoRepair(plain=search(given.problem, options)) if found is None else found
+    source = ProblemInput(name=given.name, problem=given.problem, pipeline=given.pipeline)
+    if found is None:
+        return NoRepair(plain=SolvedResult.of(source, search(given.problem, options)))
+    return replace(found, result=SolvedResult.of(source, found.result))
 
 
 @door_function
@@ -200,24 +205,27 @@ def pareto(
     TypeError, ValueError
         For what is no problem, or for a time limit that is none.
     """
+    from bubbleproof.report.solved_result import SolvedResult
     from bubbleproof.solvers import SolveOptions
     from bubbleproof.solvers.pareto_front import pareto as search
 
-    given, pipeline = stated(problem, asker="pareto")
+    source = _source_of(problem, "pareto")
     options = SolveOptions(time_limit=number(time_limit, "time_limit", asker="pareto"))
     hear = hears(progress, asker="pareto")
 
     def solved(cap: int, point: Result) -> None:
         hear(f"at most {cap}: {point!r}")
 
-    return search(given, options, _published(pipeline), on_point=solved)
+    found = search(source.problem, options, source.starts, on_point=solved)
+    return replace(found, points=tuple(SolvedResult.of(source, each) for each in found.points))
 
 
-def _published(pipeline: Pipeline | None) -> list[tuple[str, Program]]:
-    """The published orders to begin from; none for a problem built by hand."""
-    from bubbleproof.solvers.shortening.known_orders import known_orders
+def _source_of(given: GivenProblem, asker: str) -> ProblemInput:
+    """The problem to solve, with its name where it has one."""
+    from bubbleproof.report.solved_result import ProblemInput
 
-    return [] if pipeline is None else known_orders(pipeline)
+    problem, pipeline, name = stated(given, asker=asker)
+    return ProblemInput(name=name, problem=problem, pipeline=pipeline)
 
 
 @door_function

@@ -17,6 +17,7 @@ MOVED = {
     "commands.papers": "papers.commands",
     "commands.planning.paper_results": "papers.planning.paper_results",
     "commands.planning.plan_paper": "papers.planning.plan_paper",
+    "commands.results": "report.solved_result",
     "door_papers": "papers.door_papers",
     "formats.layouts.paper_layout": "papers.planning.paper_layout",
     "papers.claims.registry": "papers.registry",

@@ -26,15 +26,11 @@ from bubbleproof.commands.output import (
     progress_line,
     say,
 )
-from bubbleproof.commands.results import (
-    ProblemInput,
-    certified,
-    read_problem_input,
-)
 from bubbleproof.commands.solved_problem import SolvedProblem
 from bubbleproof.formats import ScheduleFile, write_certificate, write_schedule
 from bubbleproof.formats.plans.cases_json import write_proof
 from bubbleproof.formats.schedule_file import with_claims
+from bubbleproof.report.solved_result import ProblemInput, SolvedResult, read_problem_input
 from bubbleproof.solvers import ProofOrigin, Result, SolveOptions, Status, solve
 from bubbleproof.solvers.choices.solving_choices import solve_choices
 from bubbleproof.solvers.demands import Demands
@@ -64,14 +60,12 @@ def run_solve(
         output.leave_out("the objective peak, whose proof is in no file", "certificate")
     original = source.problem
     is_wanted = output.certificate is not None or search.certified
-    source, result = solve_input(source, options, demanded, by_cases=is_wanted)
-    written = _write_files(output, source, result)
+    result = solve_input(source, options, demanded, by_cases=is_wanted)
+    written = _write_files(output, result)
     causes: tuple[str, ...] = ()
-    if result.status is Status.INFEASIBLE and source.choices is None:
+    if result.status is Status.INFEASIBLE and result.source.choices is None:
         causes = why_not(original, options, demanded)
-    found = SolvedProblem(
-        source=source, result=result, demands=demanded, causes=causes, engine=search.engine
-    )
+    found = SolvedProblem(result=result, demands=demanded, causes=causes)
     print_answer(found, json=output.json, verbose=output.verbose)
     if not output.json:
         if picture := found.picture():
@@ -81,16 +75,16 @@ def run_solve(
     return _status(result, search.certified)
 
 
-def _write_files(output: SolveOutput, source: ProblemInput, result: Result) -> list[str]:
+def _write_files(output: SolveOutput, result: SolvedResult) -> list[str]:
     """Write the schedule and the certificate that are asked for and were found; say which."""
-    _, certificate = certified(source, result)
+    _, certificate = result.certified
     schedule_target = None if result.schedule is None else output.output
     proof_target = None if certificate is None else output.certificate
     with written_together(None, schedule_target, proof_target) as (_, schedule, proof):
         if schedule_target is not None:
-            write_schedule(schedule, schedule_file(source, result))
+            write_schedule(schedule, schedule_file(result.source, result))
         if proof_target is not None:
-            _write_proof(proof, source, result)
+            _write_proof(proof, result)
     written = [f"wrote {target}" for target in (schedule_target, proof_target) if target]
     if schedule_target is not None:
         page = Path(schedule_target).with_suffix(".html")
@@ -98,9 +92,10 @@ def _write_files(output: SolveOutput, source: ProblemInput, result: Result) -> l
     return written
 
 
-def _write_proof(path: Path, source: ProblemInput, result: Result) -> None:
+def _write_proof(path: Path, result: SolvedResult) -> None:
     """Write what shows the bound: of choices in each case, or on what they have in common."""
-    problem, certificate, choices = source.problem, result.certificate, source.choices
+    source, choices = result.source, result.source.choices
+    problem, certificate = source.problem, result.certificate
     if choices is not None:
         if choices.cases is not None:
             write_proof(path, choices.asked, choices.allowed, choices.cases, name=source.name)
@@ -143,11 +138,11 @@ def solve_input(
     demands: Demands | None = None,
     *,
     by_cases: bool = False,
-) -> tuple[ProblemInput, Result]:
+) -> SolvedResult:
     """Solve, starting from the published orders that fit the problem's shape.
 
     ``by_cases``: what an engine says over choices is shown case by case where time allows.
-    The problem given back is the one that was solved: with the demands' precedences, and with what
+    The result's ``source`` is the one that was solved: with the demands' precedences, and with what
     was chosen where the file leaves choices open. Raises ``ValueError`` for both at once.
     """
     with end_progress():
@@ -156,13 +151,14 @@ def solve_input(
 
 def _solved(
     source: ProblemInput, options: SolveOptions, demands: Demands | None, by_cases: bool
-) -> tuple[ProblemInput, Result]:
+) -> SolvedResult:
     if source.file is None or source.file.allowed is None:
         result = solve(source.problem, options, source.starts, demands=demands)
         if not demands:
-            return source, result
+            return SolvedResult.of(source, result, options.engine)
         asked = demands.demanding(source.problem)
-        return replace(source, problem=asked, pipeline=None, is_demanded=True), result
+        source = replace(source, problem=asked, pipeline=None, is_demanded=True)
+        return SolvedResult.of(source, result, options.engine)
     if demands:
         raise ValueError("orders and starts cannot be demanded where the file leaves choices open")
     given = source.file.pipeline, source.file.allowed
@@ -172,7 +168,7 @@ def _solved(
 
         found = shown_by_cases(*given, found, options)
     chosen = replace(source, problem=found.problem, pipeline=found.pipeline, choices=found)
-    return chosen, found.result
+    return SolvedResult.of(chosen, found.result, options.engine)
 
 
 def schedule_file(source: ProblemInput, result: Result) -> ScheduleFile:

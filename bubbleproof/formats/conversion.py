@@ -15,7 +15,7 @@ from bubbleproof.theory.pipelines.programs.lowering import lower
 from bubbleproof.theory.pipelines.programs.pytorch_runtime import Version
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WrittenFile(FactSource):
     """What was written to ``path``: ``losses``, a sentence each, and which ``runtime`` takes it."""
 
