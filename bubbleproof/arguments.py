@@ -16,15 +16,15 @@ import logging
 import operator
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from math import inf
 from numbers import Real
 from os import PathLike, fspath
 from types import FrameType
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar, get_args
 
+from bubbleproof.declared import declared
 from bubbleproof.error_base import Error
 from bubbleproof.faults import WrongType, WrongValue
 from bubbleproof.suggestions import did_you_mean, with_suggestion
@@ -99,23 +99,28 @@ def number(value: object, name: str, *, asker: str, unit: str = "seconds") -> fl
     raise wrong(value, name, f"a number of {unit}", asker=asker)
 
 
-def seconds_and_work(time_limit: object, work: object, *, asker: str) -> tuple[float, float | None]:
-    """The limits of a search; without seconds none beside ``work``, else 60.
+def checked(
+    options: object, given: Mapping[str, object], bytes_of: Callable[[str], int], *, asker: str
+) -> dict[str, object]:
+    """What is ``given`` of declared options by name, each of its type; ``bytes_of`` reads a text.
 
-    >>> seconds_and_work(None, 2, asker="plan"), seconds_and_work(None, None, asker="plan")
-    ((inf, 2.0), (60.0, None))
+    One that a file may say, or that is none by default, may be None. Other names are left out.
     """
-    units = None if work is None else number(work, "work", asker=asker, unit="units")
-    if time_limit is None:
-        return 60.0 if units is None else inf, units
-    return number(time_limit, "time_limit", asker=asker), units
-
-
-def size(value: object, name: str, read: Callable[[str], int], *, asker: str) -> int | None:
-    """A number of bytes, or a text that ``read`` knows the bytes of; None for None."""
-    if value is None:
-        return None
-    return read(value) if isinstance(value, str) else whole(value, name, asker=asker)
+    found: dict[str, object] = {}
+    for each in declared(options):
+        name, value = each.name, given[each.name]
+        kinds, unit = get_args(each.kind) or (each.kind,), each.said.unit
+        if value is None and (each.default is None or each.said.is_in_file):
+            found[name] = None
+        elif isinstance(value, str) and unit == "bytes":
+            found[name] = bytes_of(value)
+        elif float in kinds:
+            found[name] = number(value, name, asker=asker, unit=unit or "units")
+        elif int in kinds:
+            found[name] = whole(value, name, asker=asker)
+        else:  # of a word its class says what it may be
+            found[name] = yes(value, name, asker=asker) if bool in kinds else value
+    return found
 
 
 def yes(value: object, name: str, *, asker: str) -> bool:

@@ -8,18 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bubbleproof.arguments import (
+    checked,
     door_function,
     hears,
     listed,
     named_or_listed,
     number,
     path_text,
-    seconds_and_work,
-    size,
     text,
     whole,
     wrong,
-    yes,
 )
 from bubbleproof.door_given import schedule_file, stated
 from bubbleproof.faults import WrongType
@@ -93,26 +91,15 @@ def solve(
     TypeError, ValueError
         For what is no problem, or for an option of another type or out of range.
     """
+    given = locals()  # the options by name
     from bubbleproof.formats.values import bytes_of
     from bubbleproof.report.solved_result import SolvedResult
     from bubbleproof.solvers import SolveOptions
     from bubbleproof.solvers import solve as search
-    from bubbleproof.solvers.options import goal
 
     source = _source_of(problem, "solve")
-    seconds, units = seconds_and_work(time_limit, work, asker="solve")
-    options = SolveOptions(
-        engine=engine,
-        objective=goal(objective),
-        within=None if within is None else whole(within, "within", asker="solve"),
-        time_limit=seconds,
-        work=units,
-        seed=whole(seed, "seed", asker="solve"),
-        threads=whole(threads, "threads", asker="solve"),
-        certified=yes(certified, "certified", asker="solve"),
-        memory=size(memory, "memory", bytes_of, asker="solve"),
-        progress=_improvements(progress, "solve"),
-    )
+    asked = checked(SolveOptions, given, bytes_of, asker="solve")
+    options = SolveOptions.asked(asked, progress=_improvements(progress, "solve"))
     return SolvedResult.of(source, search(source.problem, options, source.starts), engine)
 
 
@@ -303,6 +290,7 @@ def plan(
     TypeError, ValueError
         For what is no problem, for lists that are empty or too long, and for a file without a plan.
     """
+    given = locals()  # the options by name
     from bubbleproof.formats import read_problem
     from bubbleproof.formats.clusters.cluster_toml import is_cluster_file
     from bubbleproof.formats.values import bytes_of
@@ -312,15 +300,8 @@ def plan(
     from bubbleproof.theory.pipelines.shapes.few_candidates import few
     from bubbleproof.theory.pipelines.shapes.plan_space import MIXED, SPLIT, WHOLE, PlanSpace
 
-    seconds, units = seconds_and_work(time_limit, work, asker="plan")
-    options = PlanOptions(
-        time_limit=seconds,
-        work=units,
-        threads=whole(threads, "threads", asker="plan"),
-        seed=whole(seed, "seed", asker="plan"),
-        memory=size(memory, "memory", bytes_of, asker="plan"),
-        tell=hears(progress, asker="plan"),
-    )
+    limits = checked(PlanOptions, given, bytes_of, asker="plan")
+    options = PlanOptions.asked(limits, tell=hears(progress, asker="plan"))
     if problem is None:
         return _of_job(_job(model, card, cards, cluster, samples, sequence), options)
     job = {"model": model, "card": card, "cards": cards, "cluster": cluster, "samples": samples}

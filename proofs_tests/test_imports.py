@@ -29,11 +29,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "parallel": {"platforms"},
     "faults": {"error_base"},
     "facts": set(),
+    "declared": set(),
     "error_base": set(),
     "frameworks": {"theory"},
     "engine_process": {"platforms"},
     "solvers": {
         "theory", "verify", "parallel", "platforms", "faults", "engine_process", "facts",
+        "declared",
     },
     "costs": {"theory", "facts"},
     "planners": {
@@ -55,7 +57,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "commands": {
         "theory", "verify", "solvers", "planners", "reference_exec", "formats", "report",
         "parallel", "platforms", "faults", "costs", "hand_over", "traces", "version", "suggestions",
-        "engine_process", "facts", "wings", "torch_limits", "frameworks",
+        "engine_process", "facts", "wings", "torch_limits", "frameworks", "declared",
     },
     "version": set(),
     "reference_exec.__main__": {"__main__"},  # the command as torchrun starts it
@@ -63,7 +65,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "theory", "verify", "reference_exec", "formats", "arguments", "door_given",
     },
     "suggestions": {"theory"},
-    "arguments": {"suggestions", "theory", "error_base", "faults"},
+    "arguments": {"suggestions", "theory", "error_base", "faults", "declared"},
     "door": {
         "arguments", "theory", "verify", "reference_exec", "report", "door_judge", "door_given",
         "door_types",
@@ -93,7 +95,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "formats", "reference_exec", "error_base",
         "version", "suggestions", "testing", "wings", "former_names",
     },
-    "cli": {"commands", "formats", "reference_exec", "version"},
+    "cli": {"commands", "formats", "reference_exec", "solvers", "version"},
     "__main__": {"cli", "version"},
 }  # fmt: skip
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from importlib.metadata import version
 
 from bubbleproof.commands.interrupts import unless_interrupted
-from bubbleproof.commands.options.shared_options import SearchLimits, SearchOptions
+from bubbleproof.commands.options.option_groups import GivenOptions
 from bubbleproof.commands.output import UNDECIDED, counted, print_json, print_text, status_of
 from bubbleproof.commands.run_outcome import (
     RunOutcome,
@@ -26,6 +26,8 @@ from bubbleproof.report.amounts import Scale, time
 from bubbleproof.report.headline import headline
 from bubbleproof.report.page import ComparisonRow, ReportPage
 from bubbleproof.report.solved_result import ProblemInput, SolvedResult
+from bubbleproof.solvers.options import SolveOptions
+from bubbleproof.solvers.search_limits import SearchLimits
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.verify import Verdict
 from bubbleproof.verify.every_rule import check_every_rule
@@ -33,20 +35,14 @@ from bubbleproof.verify.every_rule import check_every_rule
 PACKAGES = ("bubbleproof", "numpy", "ortools")
 
 
-def run_shape(request: RunRequest, asked: ProblemFile, limits: SearchLimits) -> int:
+def run_shape(request: RunRequest, asked: ProblemFile, limits: GivenOptions[SearchLimits]) -> int:
     """Do everything with the shape of a problem file; print its verdicts (or one JSON object)."""
     request.prepare()
     source = ProblemInput.of(asked)
     tasks, ranks = source.problem.num_tasks, source.problem.num_ranks
     request.tell(f"{source.name}: {counted(tasks, 'task')} on {counted(ranks, 'rank')}")
     compared = [compare(asked, item) for item in asked.compare]
-    search = SearchOptions(
-        time_limit=limits.time_limit,
-        work=limits.work,
-        threads=limits.threads,
-        seed=limits.seed,
-        memory=limits.memory,
-    )
+    search = GivenOptions(SolveOptions, limits.values)
     options = options_for(source, search, quiet=request.json)
     result = solve_input(source, options)
     source = result.source

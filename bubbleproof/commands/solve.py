@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 from bubbleproof.commands.demand_words import read_demands, why_not
+from bubbleproof.commands.options.option_groups import GivenOptions
 from bubbleproof.commands.options.shared_options import (
     WITH_JSON,
     DemandOptions,
-    SearchOptions,
     SolveOutput,
-    memory_of,
-    seconds_of,
 )
 from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import (
@@ -35,7 +32,6 @@ from bubbleproof.solvers import ProofOrigin, Result, SolveOptions, Status, solve
 from bubbleproof.solvers.choices.solving_choices import solve_choices
 from bubbleproof.solvers.demands import Demands
 from bubbleproof.solvers.engines import UNTOLD, require_engine
-from bubbleproof.solvers.options import Goal
 
 EXIT = {
     Status.OPTIMAL: HOLDS,
@@ -46,20 +42,21 @@ EXIT = {
 
 
 def run_solve(
-    problem: str, search: SearchOptions, demands: DemandOptions, output: SolveOutput
+    problem: str, search: GivenOptions[SolveOptions], demands: DemandOptions, output: SolveOutput
 ) -> int:
     """Solve one problem, print the result, and write the schedule where asked."""
-    require_engine(search.engine)
+    engine = str(search.values["engine"])
+    require_engine(engine)
     if output.json:
         output.leave_out(WITH_JSON, "verbose")
-    search.leave_out(f"--engine {search.engine}", *UNTOLD.get(search.engine, ()))
+    search.leave_out(f"--engine {engine}", *UNTOLD.get(engine, ()))
     source = read_problem_input(problem)
     demanded = read_demands(source.problem, demands)
     options = options_for(source, search, quiet=output.json, verbose=output.verbose)
     if options.objective == "peak":
         output.leave_out("the objective peak, whose proof is in no file", "certificate")
     original = source.problem
-    is_wanted = output.certificate is not None or search.certified
+    is_wanted = output.certificate is not None or options.certified
     result = solve_input(source, options, demanded, by_cases=is_wanted)
     written = _write_files(output, result)
     causes: tuple[str, ...] = ()
@@ -72,7 +69,7 @@ def run_solve(
             print_text(picture)
         for line in written:
             say(line)
-    return _status(result, search.certified)
+    return _status(result, options.certified)
 
 
 def _write_files(output: SolveOutput, result: SolvedResult) -> list[str]:
@@ -113,23 +110,15 @@ def _status(result: Result, certified: bool) -> int:
 
 
 def options_for(
-    source: ProblemInput, search: SearchOptions, *, quiet: bool = False, verbose: bool = False
+    source: ProblemInput,
+    search: GivenOptions[SolveOptions],
+    *,
+    quiet: bool = False,
+    verbose: bool = False,
 ) -> SolveOptions:
     """The options of the command line, else those of the problem file, else the defaults."""
-    file = source.file
-    within, objective = search.within, search.objective
-    return SolveOptions(
-        engine=search.engine,
-        objective=cast(Goal, objective or (file.objective if file else "makespan")),
-        within=within if within is not None or file is None else file.within,
-        time_limit=seconds_of(search.time_limit, file.time_limit if file else None, search.work),
-        work=search.work,
-        seed=search.seed,
-        threads=search.threads,
-        certified=search.certified,
-        memory=memory_of(search.memory, file.memory if file else None),
-        progress=None if quiet else progress_line(source.problem.unit, verbose=verbose),
-    )
+    progress = None if quiet else progress_line(source.problem.unit, verbose=verbose)
+    return search.options(source.file, progress=progress)
 
 
 def solve_input(
