@@ -14,6 +14,7 @@ from __future__ import annotations
 import inspect
 import logging
 import operator
+import re
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,11 +23,12 @@ from functools import wraps
 from numbers import Real
 from os import PathLike, fspath
 from types import FrameType
-from typing import ParamSpec, TypeVar, get_args
+from typing import Any, ParamSpec, TypeVar, cast, get_args
 
 from bubbleproof.declared import declared
 from bubbleproof.error_base import Error
 from bubbleproof.faults import WrongType, WrongValue
+from bubbleproof.former_names import warn_of
 from bubbleproof.suggestions import did_you_mean, with_suggestion
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
@@ -36,6 +38,7 @@ FilePath = str | PathLike[str]
 Progress = Callable[[str], None]  # hears of long work, a line at a time
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
+_FORMER = re.compile(r"""\bFormer\(['"](\w+)['"]\)""")  # of an annotation, which is text
 PlanItem = TypeVar("PlanItem")
 
 
@@ -211,19 +214,25 @@ def door_function(function: Callable[Parameters, Returned]) -> Callable[Paramete
     ``ValueError`` that lists the words for a value the nearest of these. Raises
     ``KeyboardInterrupt`` with ``result`` where Ctrl-C came, also if the work gave a result.
     """
-    names = tuple(inspect.signature(function).parameters)
+    parameters = inspect.signature(function).parameters
+    names = tuple(parameters)
+    told = (_FORMER.search(str(each.annotation)) for each in parameters.values())
+    former = {found[1]: name for name, found in zip(names, told, strict=True) if found}
     takes_others = inspect.getfullargspec(function).varkw is not None
 
     @wraps(function)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
-        for word in () if takes_others else kwargs:
-            if word not in names:
-                asker = function.__name__
-                listed = ", ".join(names)
-                raise WrongType(
-                    f"{asker}: no argument {word!r}{did_you_mean(word, names)}; it takes {listed}"
-                )
+        named = cast(dict[str, Any], kwargs)
         try:
+            for word in [] if takes_others else [*named]:
+                if word in former:
+                    new = former[word]
+                    warn_of(word, new, has_both=new in named)
+                    named[new] = named.pop(word)
+                elif word not in names:
+                    asker, listed = function.__name__, ", ".join(names)
+                    hint = did_you_mean(word, names)
+                    raise WrongType(f"{asker}: no argument {word!r}{hint}; it takes {listed}")
             return _uninterrupted(lambda: function(*args, **kwargs))
         except Error:
             raise

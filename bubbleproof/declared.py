@@ -25,12 +25,16 @@ class OptionNote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredOption:
-    """An option: its name, the type of its values, its default and what is said of it."""
+    """An option: its name, the type of its values, its default and what is said of it.
+
+    ``marks`` are what else stands in its annotation.
+    """
 
     name: str
     kind: Any
     default: object
     said: OptionNote
+    marks: tuple[object, ...]
 
 
 def declared(options: Any) -> tuple[DeclaredOption, ...]:
@@ -40,7 +44,14 @@ def declared(options: Any) -> tuple[DeclaredOption, ...]:
         kind, *marks = get_args(hints[field.name]) or (None,)
         said = [each for each in marks if isinstance(each, OptionNote)]
         if said:
-            one = DeclaredOption(name=field.name, kind=kind, default=field.default, said=said[0])
-            found.append(one)
+            found.append(
+                DeclaredOption(
+                    name=field.name,
+                    kind=kind,
+                    default=field.default,
+                    said=said[0],
+                    marks=tuple(marks),
+                )
+            )
     own = vars(options)["__annotations__"]
     return tuple(sorted(found, key=lambda each: each.name not in own))

@@ -1,11 +1,14 @@
-"""Modules that moved: importing one by its old name gives it, and warns, until the next release.
+"""Names that changed: the old one is taken until the next release, and warns.
 
-The policy for all that is renamed stands in ``docs/reference/compatibility.md``.
+``Former`` stands beside an option, a parameter or a key in its annotation; ``MOVED`` has modules.
+On the command line a warning is a line on standard error. The policy stands in
+``docs/reference/compatibility.md``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
@@ -50,6 +53,26 @@ class FormerNames:
 
 class FormerNameWarning(DeprecationWarning):
     """A name that has another one now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Former:
+    """The name that an option, a parameter or a key had."""
+
+    name: str
+
+
+def former_of(marks: Iterable[object]) -> str | None:
+    """The former name among the marks of an annotation."""
+    return next((each.name for each in marks if isinstance(each, Former)), None)
+
+
+def warn_of(old: str, new: str, *, has_both: bool, stacklevel: int = 2) -> None:
+    """Say that a name is another one now. Raises ``ValueError`` where both are given."""
+    if has_both:
+        raise ValueError(f"{old} is the old name of {new}: give {new} alone")
+    told = f"{old} is called {new} now; the old name goes with the next release"
+    warn(told, FormerNameWarning, stacklevel=stacklevel + 1)
 
 
 class _SameModule(Loader):

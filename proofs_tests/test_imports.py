@@ -46,7 +46,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "former_names": set(),
     "formats": {
         "theory", "verify", "solvers", "costs", "wings", "facts", "error_base",
-        "parallel", "platforms", "frameworks",
+        "parallel", "platforms", "frameworks", "former_names",
     },
     "report": {
         "theory", "verify", "solvers", "reference_exec", "formats", "facts", "torch_limits",
@@ -58,6 +58,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "theory", "verify", "solvers", "planners", "reference_exec", "formats", "report",
         "parallel", "platforms", "faults", "costs", "hand_over", "traces", "version", "suggestions",
         "engine_process", "facts", "wings", "torch_limits", "frameworks", "declared",
+        "former_names",
     },
     "version": set(),
     "reference_exec.__main__": {"__main__"},  # the command as torchrun starts it
@@ -65,7 +66,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "theory", "verify", "reference_exec", "formats", "arguments", "door_given",
     },
     "suggestions": {"theory"},
-    "arguments": {"suggestions", "theory", "error_base", "faults", "declared"},
+    "arguments": {"suggestions", "theory", "error_base", "faults", "declared", "former_names"},
     "door": {
         "arguments", "theory", "verify", "reference_exec", "report", "door_judge", "door_given",
         "door_types",

@@ -55,7 +55,7 @@ def run_pareto(
     found: list[Front] = []
 
     def search() -> None:
-        with open_executor(workers, address=elsewhere.address) as executor:
+        with open_executor(workers, address=elsewhere.scheduler) as executor:
             front = pareto(
                 source.problem,
                 options,

@@ -45,7 +45,7 @@ def run_shape(request: RunRequest, asked: ProblemFile, limits: GivenOptions[Sear
     search = GivenOptions(SolveOptions, limits.values)
     options = options_for(source, search, quiet=request.json)
     result = solve_input(source, options)
-    source = result.source
+    source = result.given
     if result.schedule is None:
         if request.json:
             print_json({"published": rows_to_json(compared), **result.to_dict()})
@@ -83,7 +83,7 @@ def _report(
 ) -> ReportPage:
     problem, schedule = file.problem, file.timed()
     return ReportPage(
-        title=result.source.name,
+        title=result.given.name,
         headline=headline(problem, schedule, pipeline=file.pipeline),
         summary=_summary(asked, result),
         sections=(section_of(f"solved ({result.origin})", problem, schedule, verdict),),
@@ -92,7 +92,7 @@ def _report(
 
 
 def _summary(file: ProblemFile, result: SolvedResult) -> tuple[tuple[str, str], ...]:
-    source = result.source
+    source = result.given
     pipeline, problem = file.pipeline, source.problem
     caps = [store.capacity for store in problem.stores if store.capacity is not None]
     scale = Scale.of(problem.memory_unit, max(caps, default=0))

@@ -60,7 +60,7 @@ def run_solve(
     result = solve_input(source, options, demanded, by_cases=is_wanted)
     written = _write_files(output, result)
     causes: tuple[str, ...] = ()
-    if result.status is Status.INFEASIBLE and result.source.choices is None:
+    if result.status is Status.INFEASIBLE and result.given.choices is None:
         causes = why_not(original, options, demanded)
     found = SolvedProblem(result=result, demands=demanded, causes=causes)
     print_answer(found, json=output.json, verbose=output.verbose)
@@ -79,7 +79,7 @@ def _write_files(output: SolveOutput, result: SolvedResult) -> list[str]:
     proof_target = None if certificate is None else output.certificate
     with written_together(None, schedule_target, proof_target) as (_, schedule, proof):
         if schedule_target is not None:
-            write_schedule(schedule, schedule_file(result.source, result))
+            write_schedule(schedule, schedule_file(result.given, result))
         if proof_target is not None:
             _write_proof(proof, result)
     written = [f"wrote {target}" for target in (schedule_target, proof_target) if target]
@@ -91,7 +91,7 @@ def _write_files(output: SolveOutput, result: SolvedResult) -> list[str]:
 
 def _write_proof(path: Path, result: SolvedResult) -> None:
     """Write what shows the bound: of choices in each case, or on what they have in common."""
-    source, choices = result.source, result.source.choices
+    source, choices = result.given, result.given.choices
     problem, certificate = source.problem, result.certificate
     if choices is not None:
         if choices.cases is not None:
@@ -131,7 +131,7 @@ def solve_input(
     """Solve, starting from the published orders that fit the problem's shape.
 
     ``by_cases``: what an engine says over choices is shown case by case where time allows.
-    The result's ``source`` is the one that was solved: with the demands' precedences, and with what
+    The result's ``given`` is the one that was solved: with the demands' precedences, and with what
     was chosen where the file leaves choices open. Raises ``ValueError`` for both at once.
     """
     with end_progress():

@@ -41,7 +41,7 @@ class SolvedProblem(Answer):
     @property
     def title(self) -> str:
         """The problem's name."""
-        return self.result.source.name
+        return self.result.given.name
 
     def facts(self) -> Iterator[Fact]:
         """All that was found, and what it is about."""
@@ -93,7 +93,7 @@ class SolvedProblem(Answer):
 
     def _found(self, measured: Measures) -> Iterator[AnswerLine]:
         """Idle ratio and memory, what was chosen, and what bounds it."""
-        source, result = self.result.source, self.result
+        source, result = self.result.given, self.result
         known = "" if source.choices else beside_1f1b(source, measured.makespan)
         if not result.objective.startswith("makespan"):
             yield "makespan", time(measured.makespan, source.problem.unit)
@@ -112,7 +112,7 @@ class SolvedProblem(Answer):
         if self.result.schedule is None:
             return ""
         width = console().width
-        problem = self.result.source.problem
+        problem = self.result.given.problem
         return grid(problem, self.result.schedule, width=width, max_lines=MOST_RANKS)
 
 
@@ -130,9 +130,9 @@ def value_text(result: SolvedResult) -> str:
 
     Raises ``ValueError`` where no schedule was found.
     """
-    problem, found, value = result.source.problem, result.found, result.value
+    problem, found, value = result.given.problem, result.found, result.value
     if found is None or value is None:
-        raise ValueError(f"{result.source.name} has no schedule")
+        raise ValueError(f"{result.given.name} has no schedule")
     name, peak = result.objective, load(found.peak, problem.memory_unit)
     told = peak if name == "peak" else time(value, problem.unit)
     told += " idle within the span of a rank" if name == "span_idle" else ""

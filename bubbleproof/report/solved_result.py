@@ -84,29 +84,39 @@ def bounded(source: ProblemInput) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SolvedResult(FactSource, Result):
-    """A result with its ``source``, the problem that was solved, and the ``engine`` asked for."""
+    """A result with what was ``given`` to solve, and the ``engine`` that was asked for."""
 
     columns: ClassVar[FactCells] = ("quantity", "expected", "found", "verdict")
     __repr__ = Result.__repr__
-    source: ProblemInput
+    given: ProblemInput
     engine: str = "auto"
 
     @classmethod
     def of(cls, source: ProblemInput, result: Result, engine: str = "auto") -> Self:
         """A result of the problem."""
         own = {each.name: getattr(result, each.name) for each in fields(Result)}
-        return cls(**own, source=source, engine=engine)
+        return cls(**own, given=source, engine=engine)
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that was solved, whose schedule it holds."""
+        return self.given.problem
+
+    @property
+    def pipeline(self) -> Pipeline | None:
+        """The pipeline that states it, where there is one."""
+        return self.given.pipeline
 
     @property
     def scope(self) -> str:
         """What an optimum is one of."""
-        return FOR_PIPELINE if self.source.choices is None else OVER_CHOICES
+        return FOR_PIPELINE if self.given.choices is None else OVER_CHOICES
 
     @property
     def statement(self) -> str:
         """The status in words; an optimum names what it is one of."""
         text = super(SolvedResult, self).statement  # slots make another class of this one
-        return text if self.source.choices is None else text.replace(FOR_SHAPE, OVER_CHOICES)
+        return text if self.given.choices is None else text.replace(FOR_SHAPE, OVER_CHOICES)
 
     @property
     def solver_name(self) -> str:
@@ -146,21 +156,21 @@ class SolvedResult(FactSource, Result):
     @property
     def certified(self) -> tuple[Problem, Certificate | Cases | None]:
         """The certificate, and the problem that it is about; or those of the cases of choices."""
-        choices = self.source.choices
+        choices = self.given.choices
         if choices is None:
-            return self.source.problem, self.certificate
+            return self.given.problem, self.certificate
         return choices.floor, choices.cases or choices.floor_certificate
 
     def _peak_text(self, claimed: str) -> str:
         if (bound := self.peak_bound) is None:
             return ""
         by = claimed if bound.proof is ProofOrigin.ENGINE else "by argument"
-        least = load(bound.value, self.source.problem.memory_unit)
+        least = load(bound.value, self.given.problem.memory_unit)
         return f"peak not below {least}, {by}: {bound.reason}"
 
     def facts(self) -> Iterator[Fact]:
         """Status, value, bounds and what proves them, measures."""
-        source, peak, measured, proof = self.source, self.peak_bound, self.measured, self.proof
+        source, peak, measured, proof = self.given, self.peak_bound, self.measured, self.proof
         problem, certificate = self.certified
         found = "" if measured is None else "found by"
         words = self.statement

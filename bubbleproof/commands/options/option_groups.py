@@ -41,6 +41,7 @@ from bubbleproof.commands.options.targets import (
     require_targets,
 )
 from bubbleproof.declared import declared
+from bubbleproof.former_names import former_of, warn_of
 from bubbleproof.solvers.search_limits import SearchLimits
 
 STANDARD_INPUT = "-"
@@ -133,7 +134,7 @@ def _declared_options(options: type[SearchLimits]) -> Iterator[inspect.Parameter
         if kind is bool:
             info.param_decls = (_spelled(each.name),)
         kind = kind | None if default is None else kind
-        keyword, hint = inspect.Parameter.KEYWORD_ONLY, Annotated[kind, info]
+        keyword, hint = inspect.Parameter.KEYWORD_ONLY, Annotated[kind, info, *each.marks]
         yield inspect.Parameter(each.name, keyword, default=default, annotation=hint)
 
 
@@ -163,6 +164,7 @@ def runs(work: str) -> Callable[[Callable[..., None]], Callable[..., int]]:
 
         @wraps(command)
         def run(**given: object) -> int:
+            given = _by_new_names(former, given)
             given = {
                 name: value if name in marks else _from_standard_input(value)
                 for name, value in given.items()
@@ -174,6 +176,8 @@ def runs(work: str) -> Callable[[Callable[..., None]], Callable[..., int]]:
             return status
 
         own_names = list(inspect.signature(command).parameters)
+        former = {p.name: old for p in parameters if (old := former_of(get_args(p.annotation)))}
+        parameters += [_hidden(old) for old in former.values()]
         marks = {p.name: found for p in parameters if (found := marks_of(p.annotation))}
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         signature = inspect.Signature(parameters)
@@ -181,6 +185,22 @@ def runs(work: str) -> Callable[[Callable[..., None]], Callable[..., int]]:
         return run
 
     return made
+
+
+def _hidden(name: str) -> inspect.Parameter:
+    """An option that no help shows."""
+    hint = Annotated[str | None, Option(hidden=True)]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint)
+
+
+def _by_new_names(former: Mapping[str, str], given: Mapping[str, object]) -> dict[str, object]:
+    """What is given under a former name under the new one. Raises ``ValueError`` for both."""
+    found = dict(given)
+    for new, old in former.items():
+        if (value := found.pop(old)) is not None:
+            warn_of(_spelled(old), _spelled(new), has_both=found[new] is not None)
+            found[new] = value
+    return found
 
 
 def marks_of(hint: object) -> tuple[Target | Ends, ...]:

@@ -11,6 +11,7 @@ from typer import Argument, Option
 from bubbleproof.commands.options.option_groups import GivenOptions, OptionGroup
 from bubbleproof.commands.options.targets import Ends, Target
 from bubbleproof.formats.format_table import Holds, endings, files_named
+from bubbleproof.former_names import Former
 from bubbleproof.solvers.search_limits import SearchLimits
 
 
@@ -107,28 +108,11 @@ class SolveOutput(OptionGroup):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkersElsewhere(OptionGroup):
-    """Whose workers do it, where not this machine's: those of a ``dask.distributed`` scheduler.
+    """Whose workers do it, where not this machine's: those of a ``dask.distributed`` scheduler."""
 
-    ``--scheduler`` was called ``--cluster`` until 0.3, where a cluster is nothing but cards. The
-    old name is still taken, and says so on standard error. Raises ``ValueError`` for both names.
-    """
-
-    scheduler: Annotated[str | None, Option(help="Address of a dask.distributed scheduler.")] = None
-    cluster: Annotated[str | None, Option(hidden=True)] = None
-
-    def __post_init__(self) -> None:
-        if self.cluster is None:
-            return
-        if self.scheduler is not None:
-            raise ValueError("--cluster is the old name of --scheduler: give --scheduler alone")
-        from bubbleproof.commands.output import say
-
-        say("--cluster is called --scheduler now, and will go: a cluster is of cards")
-
-    @property
-    def address(self) -> str | None:
-        """The scheduler's address, by either name."""
-        return self.cluster if self.scheduler is None else self.scheduler
+    scheduler: Annotated[
+        str | None, Option(help="Address of a dask.distributed scheduler."), Former("cluster")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,7 +83,7 @@ def options_of(limits: GivenOptions[SearchLimits], asked: AskedPlan, *, quiet: b
 
 def _workers_of(request: PlanRequest) -> AbstractContextManager[Executor | None]:
     """Who looks at candidates."""
-    address = request.elsewhere.address
+    address = request.elsewhere.scheduler
     if address is not None:
         request.leave_out("the workers of a scheduler", "workers")
     return open_executor(request.workers if address is None else None, address=address)
