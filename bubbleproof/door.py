@@ -42,9 +42,10 @@ if TYPE_CHECKING:
     )
     from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
     from bubbleproof.reference_exec.models.model_spec import ModelSpec
+    from bubbleproof.report.certified_plan import CertifiedPlan
     from bubbleproof.report.picture import Picture
     from bubbleproof.report.schedule_measures import ScheduleMeasures
-    from bubbleproof.report.schedule_verdict import CertifiedPlan, ScheduleVerdict
+    from bubbleproof.report.schedule_verdict import ScheduleVerdict
     from bubbleproof.theory.idle import IdleStretches
 
 
@@ -96,13 +97,15 @@ def check(
         For a result or a file without a schedule, a plan without a winner, and proofs that cannot
         be read.
     """
-    from bubbleproof.report.schedule_verdict import CertifiedPlan, ScheduleVerdict
+    from bubbleproof.report.schedule_verdict import ScheduleVerdict
 
     whole, more = held(problem, schedule, asker="check")
     if is_plan_like(whole):
         from bubbleproof.door_judge import check_certified, check_plan
 
         if certificate is not None:
+            from bubbleproof.report.certified_plan import CertifiedPlan
+
             return CertifiedPlan.of(check_certified(whole, certificate))
         return ScheduleVerdict.of(check_plan(whole))
     if certificate is not None:

@@ -21,7 +21,6 @@ from bubbleproof.facts import ratio as ratio
 from bubbleproof.formats.printable import harmless, on_one_line
 from bubbleproof.report.amounts import Scale, percent, time
 from bubbleproof.report.amounts import counted as counted
-from bubbleproof.report.schedule_verdict import ScheduleVerdict
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.verdict import Verdict
@@ -188,6 +187,8 @@ def amounts_text(measured: Measures, problem: Problem) -> str:
 
 def rule_rows(verdict: Verdict) -> list[tuple[str, str, str]]:
     """(rule, verdict, statement or reason), one row per rule, or case of one."""
+    from bubbleproof.report.schedule_verdict import ScheduleVerdict
+
     return [
         (label, state, told) for label, _, told, state in rows(ScheduleVerdict.of(verdict).facts())
     ]

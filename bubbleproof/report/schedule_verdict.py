@@ -1,4 +1,4 @@
-"""Verdicts as results: what is decided of each rule, and how good a plan is proved to be."""
+"""A verdict as a result: what is decided of each rule."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields
 from typing import ClassVar, Self
 
 from bubbleproof.facts import Fact, FactCells, FactSource, fields_of
-from bubbleproof.verify.candidates.plan_verdict import DeploymentsScope, PlanDistance, PlanVerdict
 from bubbleproof.verify.verdict import Verdict, Violation
 
 COLUMNS = ("rule", "expected", "statement", "verdict")
@@ -53,54 +52,6 @@ class ScheduleVerdict(FactSource, Verdict):
         yield Fact(key="violations", value=tuple(map(_violation_to_json, self.violations)))
         measured = None if self.measured is None else fields_of(self.measured)
         yield Fact(key="measured", value=measured)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CertifiedPlan(FactSource, PlanVerdict):
-    """A plan's verdict that states its facts."""
-
-    columns: ClassVar[FactCells] = COLUMNS
-    __repr__ = PlanVerdict.__repr__
-
-    @classmethod
-    def of(cls, judged: PlanVerdict) -> Self:
-        """The same as a result."""
-        return cls(verdict=judged.verdict, distance=judged.distance)
-
-    def facts(self) -> Iterator[Fact]:
-        """What is decided of each rule, and how near the plan is to what its proofs show."""
-        yield from ScheduleVerdict.of(self.verdict).facts()
-        yield Fact(
-            key="certificate",
-            label="how good",
-            value=distance_to_json(self.distance),
-            told=self.statement,
-        )
-
-
-def distance_to_json(found: PlanDistance) -> dict[str, object]:
-    """How a plan's value stands to the bound that was proved, for programs."""
-    scope, proved = found.scope, found.proved
-    more = {}
-    if isinstance(scope, DeploymentsScope):
-        more = {
-            "deployments": len(scope.deployed),
-            "deployments_not_legal": scope.num_not_legal,
-            "without_room": proved.num_without_room,
-        }
-    return {
-        "kind": "bundle",
-        "objective": scope.objective,
-        "bound": proved.bound,
-        "ok": not proved.refusals,
-        "believed": list(proved.believed),
-        "proved": proved.num_proved,
-        "not_legal": proved.num_not_legal,
-        **more,
-        "value": found.value,
-        "gap": found.gap,
-        "statement": found.statement,
-    }
 
 
 def _violation_to_json(found: Violation) -> dict[str, object]:

@@ -21,7 +21,7 @@ from bubbleproof.commands.verdicts import JudgedSchedule, asked_semantics, print
 from bubbleproof.formats.inputs import read_plan_input
 from bubbleproof.formats.plans.plan_json import PlanFile
 from bubbleproof.formats.plans.plan_scope import bound_of_file, plan_question
-from bubbleproof.report.schedule_verdict import distance_to_json
+from bubbleproof.report.certified_plan import distance_to_json
 from bubbleproof.verify import Verdict
 from bubbleproof.verify.candidates.plan_verdict import (
     PlanDistance,
