@@ -154,6 +154,9 @@ _HOMES = {
 }
 
 
+_BY_NAME = ("Cluster", "Model", "OwnModel", "Pipeline")  # classes, called with names alone
+
+
 class _Door(ModuleType):
     """The package, in which a room that is imported hides no function of its name.
 
@@ -178,6 +181,10 @@ def __getattr__(name: str) -> object:
     if name in __all__:
         module, _, own = _HOMES[name].partition(" ")
         found: object = getattr(import_module(f"bubbleproof.{module}"), own or name)
+        if name in _BY_NAME:
+            from bubbleproof.door_classes import told_by_name
+
+            found = told_by_name(found, name)
     else:
         found = _of_wings(name)
     globals()[name] = found

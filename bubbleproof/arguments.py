@@ -214,7 +214,8 @@ def door_function(function: Callable[Parameters, Returned]) -> Callable[Paramete
     ``ValueError`` that lists the words for a value the nearest of these. Raises
     ``KeyboardInterrupt`` with ``result`` where Ctrl-C came, also if the work gave a result.
     """
-    parameters = inspect.signature(function).parameters
+    signature = inspect.signature(function)
+    parameters = signature.parameters
     names = tuple(parameters)
     told = (_FORMER.search(str(each.annotation)) for each in parameters.values())
     former = {found[1]: name for name, found in zip(names, told, strict=True) if found}
@@ -233,6 +234,7 @@ def door_function(function: Callable[Parameters, Returned]) -> Callable[Paramete
                     asker, listed = function.__name__, ", ".join(names)
                     hint = did_you_mean(word, names)
                     raise WrongType(f"{asker}: no argument {word!r}{hint}; it takes {listed}")
+            _require_call(function.__name__, signature, args, named)
             return _uninterrupted(lambda: function(*args, **kwargs))
         except Error:
             raise
@@ -241,6 +243,28 @@ def door_function(function: Callable[Parameters, Returned]) -> Callable[Paramete
             raise WrongValue(text).with_traceback(error.__traceback__) from error.__cause__
 
     return call
+
+
+def _require_call(
+    asker: str, signature: inspect.Signature, args: Sequence[object], named: Mapping[str, object]
+) -> None:
+    """Raise ``WrongType`` where an argument is missing, or one more than it takes has no name."""
+    try:
+        signature.bind(*args, **named)
+    except TypeError as error:
+        every = signature.parameters.values()
+        first = [each.name for each in every if each.kind is each.POSITIONAL_OR_KEYWORD]
+        given = {*first[: len(args)], *named}
+        lacking = [each.name for each in every if each.default is each.empty]
+        lacking = [name for name in lacking if name not in given]
+        others = [each.name for each in every if each.kind is each.KEYWORD_ONLY]
+        if len(args) > len(first) and others:
+            rest = ", ".join(f"{name}=..." for name in others[:3])
+            like = f"{asker}({', '.join(first)}, {rest})"
+            raise WrongType(f"{asker}: give options by name, as in {like}") from None
+        if lacking:
+            raise WrongType(f"{asker}: {' and '.join(lacking)} missing") from None
+        raise WrongType(f"{asker}: {error}") from None
 
 
 def _uninterrupted(work: Callable[[], Returned]) -> Returned:

@@ -30,6 +30,7 @@ from bubbleproof.commands.options.shared_options import (
     Detail,
     Dialect,
     Json,
+    Loudness,
     NewSchedule,
     PlanRequest,
     ProblemPath,
@@ -340,6 +341,7 @@ def trace(
 @runs("commands.show.run_show")
 def show(
     schedule: Words,
+    loudness: Loudness,
     output: Annotated[
         str | None,
         Option("-o", "--output", help=f"x{listed(endings(Holds.PICTURE))}"),
@@ -360,6 +362,7 @@ def show(
 @app.command(epilog=examples("serve"))
 @runs("commands.serving.serve.run_serve")
 def serve(
+    loudness: Loudness,
     schedule: Annotated[
         list[str] | None,
         Argument(
@@ -382,6 +385,7 @@ def convert(
     schedule: Annotated[
         list[str], Argument(metavar="SCHEDULE TARGET", help="target: .json or .csv")
     ],
+    loudness: Loudness,
     communication: Annotated[
         bool,
         Option("--communication", help="Write messages and all that PyTorch's runtime needs."),

@@ -26,9 +26,8 @@ from bubbleproof.arguments import (
 )
 from bubbleproof.door_given import held, pair
 from bubbleproof.reference_exec.plans.run_options import ReplayOptions
+from bubbleproof.theory import families as known
 from bubbleproof.theory.families import families as families
-from bubbleproof.theory.families import family as family
-from bubbleproof.theory.families import register as register
 
 if TYPE_CHECKING:
     from bubbleproof.door_types import (
@@ -47,6 +46,9 @@ if TYPE_CHECKING:
     from bubbleproof.report.schedule_measures import ScheduleMeasures
     from bubbleproof.report.schedule_verdict import ScheduleVerdict
     from bubbleproof.theory.idle import IdleStretches
+
+
+family, register = door_function(known.family), door_function(known.register)
 
 
 @overload
@@ -283,5 +285,5 @@ def model_spec(model: GivenModel | None, *, asker: str) -> ModelSpec:
         return ModelSpec(kind="own", factory=model)
     if isinstance(model, ModelSpec):
         return model
-    expected = f"a {ModelSpec.__module__}.ModelSpec, or a function that makes a model"
+    expected = 'a ModelSpec, a function that makes a model, or "FILE.py:FUNCTION"'
     raise wrong(model, "model", expected, asker=asker)

@@ -291,8 +291,10 @@ def plan(
         For what is no problem, for lists that are empty or too long, and for a file without a plan.
     """
     given = locals()  # the options by name
+    from bubbleproof.costs import known_models
     from bubbleproof.formats import read_problem
     from bubbleproof.formats.clusters.cluster_toml import is_cluster_file
+    from bubbleproof.formats.inputs import require_problem_file
     from bubbleproof.formats.values import bytes_of
     from bubbleproof.planners import PlanOptions
     from bubbleproof.planners import plan as search
@@ -317,6 +319,10 @@ def plan(
         )
         return search(few(space), options)
     path = path_text(problem, asker="plan")
+    if path.lower() in known_models():
+        like = 'card="h100", cards=64, samples=512'
+        raise ValueError(f"plan: {path} is a model: write plan(model={path!r}, {like})")
+    require_problem_file(path, asker="plan")
     if is_cluster_file(path):
         return _of_cluster(path, options)
     found = read_problem(path)

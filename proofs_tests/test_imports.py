@@ -71,6 +71,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "arguments", "theory", "verify", "reference_exec", "report", "door_judge", "door_given",
         "door_types",
     },
+    "door_classes": {"error_base", "faults", "suggestions", "formats"},
     "door_given": {"arguments", "theory", "formats", "faults"},
     "door_judge": {
         "arguments", "theory", "verify", "planners", "formats",
@@ -81,6 +82,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "door_files": {
         "arguments", "theory", "costs", "formats", "door_judge", "door_given", "door_types",
+        "faults",
     },
     "door_runs": {
         "arguments", "formats", "hand_over", "report", "traces", "door", "door_judge",
@@ -94,7 +96,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "__init__": {
         "door", "door_files", "door_runs", "door_search", "theory", "report", "verify", "costs",
         "formats", "reference_exec", "error_base",
-        "version", "suggestions", "testing", "wings", "former_names",
+        "version", "suggestions", "testing", "wings", "former_names", "door_classes",
     },
     "cli": {"commands", "formats", "reference_exec", "solvers", "version"},
     "__main__": {"cli", "version"},

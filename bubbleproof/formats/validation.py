@@ -246,6 +246,6 @@ def unknown_key(where: str, key: str, known: Iterable[str]) -> UnusableInput:
     """The error for a key that is none of ``known``, naming the nearest one."""
     names = list(known)
     close = nearest_name(key, names)
-    hint = f"; did you mean {close!r}?" if close else ""
-    listed = ", ".join(names[:20])
-    return UnusableInput(where, f"one of the keys {listed}", quoted(key) + hint)
+    hint = f" (did you mean {close!r}?)" if close else ""
+    told = f"no key {quoted(key)}{hint}; the keys are {', '.join(names[:20])}"
+    return UnusableInput(where, "", "", sentence=told)

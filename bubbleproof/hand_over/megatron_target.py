@@ -53,7 +53,7 @@ def megatron_files(handed: HandedSchedule) -> HandedFiles:
         files={ARGUMENTS: text},
         start=f"torchrun --nproc-per-node 8 ... pretrain_gpt.py $(cat {ARGUMENTS}) ...",
         losses=(
-            "times and capacities are lost: Megatron has arguments, no table",
+            "times and capacities: Megatron has arguments, no table",
             "messages go as Megatron sends them: batched, and overlapped where it is asked",
         ),
         checked=(GRAMMAR, f"the order is that of Megatron's {name}, cell by cell"),

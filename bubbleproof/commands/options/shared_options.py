@@ -51,16 +51,23 @@ PROOFS = Ends("the certificate's file", (".json",))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Detail(OptionGroup):
-    """How much of an answer is printed for people; ``--json`` has all of it.
-
-    Raises ``ValueError`` for little and much at once.
-    """
+class Loudness(OptionGroup):
+    """How much is printed for people. Raises ``ValueError`` for little and much at once."""
 
     HEADING: ClassVar[str] = "Output"
 
     quiet: Annotated[bool, Option("-q", "--quiet", help="Print the first line alone.")] = False
     verbose: Annotated[bool, Option("-v", "--verbose", help="Print the details too.")] = False
+
+    def __post_init__(self) -> None:
+        if self.quiet and self.verbose:
+            raise ValueError("-q prints the first line alone; leave out -v and --all")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detail(Loudness):
+    """The same of an answer with tables; ``--json`` has all of it."""
+
     all: Annotated[bool, Option("--all", help="Print every row of every table.")] = False
 
     def __post_init__(self) -> None:

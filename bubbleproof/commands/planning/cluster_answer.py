@@ -256,7 +256,7 @@ def _write(folder: Path, of: _Told) -> None:
         deployment=str(of.found.winner.combination),
     )
     for lost in write_plan_folder(folder, plan):
-        say(lost)
+        say(f"not written: {lost}")
     if of.shown is not None:
         of.shown.write(folder, of.deployed)
 

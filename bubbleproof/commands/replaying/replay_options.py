@@ -16,6 +16,7 @@ from bubbleproof.commands.options.shared_options import (
     Detail,
     Dialect,
     Json,
+    Loudness,
     Words,
 )
 from bubbleproof.commands.options.targets import Target
@@ -287,4 +288,5 @@ class ProfileRequest(OptionGroup):
     pipeline: PipelineOptions
     measurement: MeasurementOptions
     model: ModelOptions
+    loudness: Loudness = field(default_factory=Loudness)
     json: Json = False
