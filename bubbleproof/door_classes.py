@@ -24,8 +24,11 @@ def told_by_name(kind: Any, name: str) -> Any:
     """The class that the door calls so; its arguments have names."""
     written, is_closed = WRITTEN[name]
     example, init = f"write bp.{name}({written})", kind.__init__
-    fields = inspect.signature(kind).parameters
-    needed = [each.name for each in fields.values() if each.default is each.empty]
+    fields: Mapping[str, Any] = getattr(kind, "model_fields", {})  # of pydantic
+    needed = [name for name, field in fields.items() if field.is_required()]
+    if not fields:
+        fields = inspect.signature(kind).parameters
+        needed = [name for name, each in fields.items() if each.default is each.empty]
 
     @wraps(init)
     def made(self: object, *unnamed: object, **given: object) -> None:

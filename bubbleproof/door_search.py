@@ -29,8 +29,14 @@ if TYPE_CHECKING:
     from bubbleproof.door_types import GivenFirst, GivenProblem
     from bubbleproof.formats.clusters.cluster_toml import ClusterFile
     from bubbleproof.formats.layouts.cluster_layout import ClusterLayout
-    from bubbleproof.planners import NoPlanFound, Plan, PlanOptions
+    from bubbleproof.planners import PlanOptions
     from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
+    from bubbleproof.planners.plan_facts import (
+        DeploymentPlan,
+        NoDeploymentPlan,
+        NoPipelinePlan,
+        PipelinePlan,
+    )
     from bubbleproof.planners.planned import PlanSource
     from bubbleproof.report.solved_result import ProblemInput, SolvedResult
     from bubbleproof.solvers.options import Progress as SearchProgress
@@ -235,7 +241,7 @@ def plan(
     seed: int = 1,
     memory: int | str | None = None,
     progress: Progress | None = None,
-) -> Plan | NoPlanFound | ClusterPlan | NoClusterPlan:
+) -> PipelinePlan | NoPipelinePlan | DeploymentPlan | NoDeploymentPlan:
     """The best pipeline over shapes and choices, and how good it is.
 
     Parameters
@@ -273,16 +279,16 @@ def plan(
 
     Returns
     -------
-    Plan
+    PipelinePlan
         ``winner`` with its pipeline and schedule, ``value`` and ``lower_bound`` (ticks), all
         candidates (``judged``) and the ``bundle`` of their proofs.
-    NoPlanFound
+    NoPipelinePlan
         That nothing fits, or that nothing was found in the time: the same without a winner, and
         the ``least_capacity`` in which something fits.
-    ClusterPlan
+    DeploymentPlan
         Of a model on a cluster: the ``winner`` of all deployments, its ``plan``, and ``rows``, what
         became of each.
-    NoClusterPlan
+    NoDeploymentPlan
         That no deployment runs, or none was found: ``rows``, and the ``nearest`` deployment.
 
     Raises
@@ -298,6 +304,7 @@ def plan(
     from bubbleproof.formats.values import bytes_of
     from bubbleproof.planners import PlanOptions
     from bubbleproof.planners import plan as search
+    from bubbleproof.planners.plan_facts import stated_plan
     from bubbleproof.theory.pipelines.placement import PLACEMENTS
     from bubbleproof.theory.pipelines.shapes.few_candidates import few
     from bubbleproof.theory.pipelines.shapes.plan_space import MIXED, SPLIT, WHOLE, PlanSpace
@@ -317,7 +324,7 @@ def plan(
             backward=named_or_listed(backward, "backward", (WHOLE, SPLIT, MIXED), asker="plan"),
             slices=_wholes(slices, "slices"),
         )
-        return search(few(space), options)
+        return stated_plan(None, search(few(space), options))
     path = path_text(problem, asker="plan")
     if path.lower() in known_models():
         like = 'card="h100", cards=64, samples=512'
@@ -328,22 +335,27 @@ def plan(
     found = read_problem(path)
     if found.plan is None:
         raise ValueError(f"plan: {problem} has no table [plan], such as chunks = [1, 2]")
-    return replace(search(found.plan, options), source=_source(path))
+    planned = replace(search(found.plan, options), source=_source(path))
+    return stated_plan(found, planned)
 
 
-def _of_cluster(path: str, options: PlanOptions) -> ClusterPlan | NoClusterPlan:
+def _of_cluster(path: str, options: PlanOptions) -> DeploymentPlan | NoDeploymentPlan:
     from bubbleproof.formats.clusters.cluster_toml import read_cluster_file
+    from bubbleproof.planners.plan_facts import stated_deployments
 
-    return replace(_searched(read_cluster_file(path), options), source=_source(path))
+    file = read_cluster_file(path)
+    return stated_deployments(file, replace(_searched(file, options), source=_source(path)))
 
 
-def _of_job(text: str, options: PlanOptions) -> ClusterPlan | NoClusterPlan:
+def _of_job(text: str, options: PlanOptions) -> DeploymentPlan | NoDeploymentPlan:
     """Of the text of a file that nobody wrote."""
     from bubbleproof.formats.clusters.cluster_toml import cluster_file_of_text
+    from bubbleproof.planners.plan_facts import stated_deployments
     from bubbleproof.planners.planned import PlanSource
 
     file = cluster_file_of_text(text, name="job")
-    return replace(_searched(file, options), source=PlanSource(name=file.name, text=text))
+    source = PlanSource(name=file.name, text=text)
+    return stated_deployments(file, replace(_searched(file, options), source=source))
 
 
 def _job(

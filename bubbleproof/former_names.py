@@ -18,8 +18,11 @@ from warnings import warn
 # What begins with an old name, after ``bubbleproof.``, and what it begins with now.
 MOVED = {
     "commands.papers": "papers.commands",
+    "commands.planning.cluster_results": "planners.cluster_results",
+    "commands.planning.configuration_words": "planners.configuration_words",
     "commands.planning.paper_results": "papers.planning.paper_results",
     "commands.planning.plan_paper": "papers.planning.plan_paper",
+    "commands.planning.plan_results": "planners.plan_results",
     "commands.results": "report.solved_result",
     "door_papers": "papers.door_papers",
     "formats.layouts.paper_layout": "papers.planning.paper_layout",

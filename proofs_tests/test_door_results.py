@@ -91,6 +91,10 @@ def measured() -> Path:
     return path
 
 
+def job(model: str, *, cards: int) -> FactSource:
+    return bp.plan(model=model, card="h100", cards=cards, samples=8, sequence=2048, work=2.0)
+
+
 # Each function with a call of it; what it gives is looked at in all its forms.
 CALLS: dict[str, Callable[[], FactSource]] = {
     "calibrate": lambda: bp.calibrate(measured(), folder() / "h.toml", card="h100"),
@@ -104,6 +108,7 @@ CALLS: dict[str, Callable[[], FactSource]] = {
     "idle": lambda: bp.idle("1f1b p=2 m=3"),
     "measure": lambda: bp.measure("1f1b p=2 m=3"),
     "pareto": lambda: bp.pareto(SMALL),
+    "plan": lambda: bp.plan(SMALL),
     "profile": lambda: bp.profile(
         None, folder() / "p.toml", ranks=2, microbatches=2, warmup=1, repeats=1
     ),
@@ -113,9 +118,18 @@ CALLS: dict[str, Callable[[], FactSource]] = {
     "trace": lambda: bp.trace(EXAMPLES / "trace", path=folder() / "traced"),
 }
 # What gives no result: families, what stands in a file, a picture, nothing.
-OTHERS = {"families", "family", "plan", "read", "register", "show", "write"}
+OTHERS = {"families", "family", "read", "register", "show", "write"}
+# What else a function may give, each looked at as well.
+MORE: dict[str, Callable[[], FactSource]] = {
+    "no plan": lambda: bp.plan(SMALL.with_changes(activation=3)),
+    "plan of a job": lambda: job("llama-2-7b", cards=2),
+    "no plan of a job": lambda: job("llama-3-70b", cards=1),
+    "no repair": lambda: bp.repair(
+        bp.family("gpipe")(p=2, m=3), problem=SMALL.with_changes(activation=3)
+    ),
+}
 NEED_TORCH = ("profile", "replay")
-given = cache(lambda name: CALLS[name]())
+given = cache(lambda name: {**CALLS, **MORE}[name]())
 
 
 def test_every_function_is_looked_at() -> None:
@@ -134,7 +148,10 @@ def test_what_a_function_says_to_give_states_facts(name: str) -> None:
 
 each_result = pytest.mark.parametrize(
     "name",
-    [pytest.param(n, marks=pytest.mark.torch) if n in NEED_TORCH else n for n in sorted(CALLS)],
+    [
+        pytest.param(name, marks=pytest.mark.torch) if name in NEED_TORCH else name
+        for name in (*sorted(CALLS), *MORE)
+    ],
 )
 
 

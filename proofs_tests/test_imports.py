@@ -40,6 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "costs": {"theory", "facts"},
     "planners": {
         "theory", "verify", "solvers", "parallel", "costs", "formats", "error_base", "frameworks",
+        "facts", "report",
     },
     "reference_exec": {"theory", "verify", "platforms", "facts", "error_base"},
     "wings": {"error_base"},  # loads by entry points what it does not name

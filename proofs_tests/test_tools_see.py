@@ -45,6 +45,7 @@ def loss_of(name: str) -> float:
     )
     planned = bp.plan(model=model, cluster=cluster, samples=8, sequence=64, progress=print)
     bp.write("P", planned)
+    print(planned.to_dict(), planned.to_frame())
     print(bp.plan(model="llama-3-70b", card="h100", cards=64, samples=128, sequence=8192))
     weights: int = bp.costs(model, tensor=2).state_bytes
     ms = [each.iteration_ms for each in bp.estimate("rows.csv", "h100")]

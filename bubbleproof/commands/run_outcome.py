@@ -26,7 +26,6 @@ from bubbleproof.commands.output import (
     rule_rows,
     say,
 )
-from bubbleproof.commands.planning.configuration_words import fullest, more
 from bubbleproof.commands.replaying.replay import OWN_BACKENDS, replay_given
 from bubbleproof.commands.replaying.replay_files import write_files
 from bubbleproof.commands.replaying.replay_options import ReplayOutput, ReplayRequest, RunOptions
@@ -42,6 +41,7 @@ from bubbleproof.formats import (
 from bubbleproof.formats.files import SCHEDULE_NAME, write_text
 from bubbleproof.formats.inputs import require_problem_file
 from bubbleproof.formats.json_text import render_json
+from bubbleproof.planners.configuration_words import fullest, more
 from bubbleproof.report.amounts import time
 from bubbleproof.report.document import ReplayRow, replay_rows
 from bubbleproof.report.extras import INSTALL, absent

@@ -15,7 +15,6 @@ from bubbleproof.commands.options.option_groups import GivenOptions
 from bubbleproof.commands.options.shared_options import ShownParts
 from bubbleproof.commands.output import counted, print_json
 from bubbleproof.commands.planning.cluster_answer import ClusterQuestion
-from bubbleproof.commands.planning.configuration_words import more, shape_text
 from bubbleproof.commands.planning.plan import options_of
 from bubbleproof.commands.planning.plan_answer import AskedPlan, FoundAnswer
 from bubbleproof.commands.planning.plan_lines import deployment_text, iteration_text
@@ -35,6 +34,7 @@ from bubbleproof.formats.clusters.cluster_toml import is_cluster_file
 from bubbleproof.formats.plans.plan_folder import winner_schedule
 from bubbleproof.planners import Plan, SolvedCandidate
 from bubbleproof.planners.cluster_planned import ClusterPlan
+from bubbleproof.planners.configuration_words import more, shape_text
 from bubbleproof.planners.outcome import Outcome
 from bubbleproof.report.amounts import time
 from bubbleproof.report.page import ComparisonRow
