@@ -211,8 +211,7 @@ def _next(told: Sequence[str]) -> list[str]:
 
 def _told(beside: Iterable[Fact]) -> list[str]:
     """A paper's choice in a line."""
-    told = "; ".join(f"{fact.label} {fact.value}" for fact in beside if fact.label)
-    return [f"paper    {told}"] if told else []
+    return [f"paper    {fact.told}" for fact in beside if fact.told and not fact.label]
 
 
 def _counts(outcomes: Iterable[Outcome]) -> str:
