@@ -95,7 +95,7 @@ def choice_text(choice: Mapping[str, object], *, short: bool = False) -> str:
     >>> choice_text({"chunks": 2, "recompute": [], "offload": [2, 3], "ticks": 84}, short=True)
     'chunks 2, offload (2, 3)'
     """
-    left_out = (None, False, [], ()) if short else (None,)
+    left_out: tuple[object, ...] = (None, False, [], ()) if short else (None,)
     kept = {key: given for key, given in choice.items() if given not in left_out}
     if short:
         kept = {key: given for key, given in kept.items() if key not in RESULTS}
