@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from typer import Option
 
-from bubbleproof.commands.options.option_groups import OptionGroup
+from bubbleproof.commands.options.option_groups import OptionGroup, seconds_option
 from bubbleproof.commands.options.shared_options import (
     Detail,
     Dialect,
     Json,
+    Loudness,
     Words,
-    seconds_option,
 )
 from bubbleproof.commands.options.targets import Target
 from bubbleproof.formats.format_table import Holds, endings
@@ -288,4 +288,5 @@ class ProfileRequest(OptionGroup):
     pipeline: PipelineOptions
     measurement: MeasurementOptions
     model: ModelOptions
+    loudness: Loudness = field(default_factory=Loudness)
     json: Json = False

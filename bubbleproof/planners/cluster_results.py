@@ -6,25 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bubbleproof.commands.planning.configuration_words import (
-    OUTCOMES,
-    amount_of,
-    deployment_parts,
-    in_words,
-    more,
-    shape_parts,
-)
-from bubbleproof.commands.planning.plan_results import (
-    bound_text,
-    candidates_to_json,
-    front_to_json,
-    keyed,
-    labelled,
-    schedule_facts,
-    shape_facts,
-    took,
-    winner_to_json,
-)
 from bubbleproof.costs.utilisation import teraflops, utilisation
 from bubbleproof.facts import Fact, valued
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
@@ -37,10 +18,29 @@ from bubbleproof.planners.cluster_planned import (
     NoClusterPlan,
     SolvedDeployment,
 )
+from bubbleproof.planners.configuration_words import (
+    OUTCOMES,
+    amount_of,
+    deployment_parts,
+    in_words,
+    more,
+    shape_parts,
+)
 from bubbleproof.planners.deployment_times import DeploymentTimes
 from bubbleproof.planners.jitter import Timed
 from bubbleproof.planners.outcome import Outcome
 from bubbleproof.planners.own_run import NotLegalRun, OwnRun, Saving, changed
+from bubbleproof.planners.plan_results import (
+    bound_text,
+    candidates_to_json,
+    front_to_json,
+    keyed,
+    labelled,
+    schedule_facts,
+    shape_facts,
+    took,
+    winner_to_json,
+)
 from bubbleproof.planners.restriction import Restriction
 from bubbleproof.report.amounts import Scale, ticks, time
 from bubbleproof.report.plan_page import Corner
