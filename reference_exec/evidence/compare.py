@@ -21,14 +21,13 @@ from bubbleproof.reference_exec.evidence.notes import (
     unmoved,
     weight_backward,
 )
-from bubbleproof.reference_exec.evidence.oracle import max_relative_error
+from bubbleproof.reference_exec.evidence.oracle import max_relative_error, with_ties
 from bubbleproof.reference_exec.evidence.replay_record import NOTHING, RankComparison, StateMoment
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.evidence.rounding import NOT_NEAR, nearness
 from bubbleproof.reference_exec.evidence.training_oracle import (
     matched_training,
     ordinary_training,
-    with_ties,
 )
 from bubbleproof.reference_exec.evidence.work_done import (
     RankWorked,

@@ -68,12 +68,13 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
-from bubbleproof.reference_exec.models.model_spec import ModelSpec
+from bubbleproof.reference_exec.models.model_spec import EMBEDDING, HEAD, ModelSpec
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.models.dry_run import StageFacts
 
 WORD_BYTES = 8
+Ends = tuple[tuple[int, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +144,15 @@ def weight_bytes(spec: ModelSpec, stage: int) -> int:
 def gradient_bytes(spec: ModelSpec, stage: int) -> int:
     """The bytes of a stage's gradients: those of its parameters, without frozen ones."""
     return facts_of(spec)[stage].gradient_bytes if spec.kind == "own" else weight_bytes(spec, stage)
+
+
+def ties_of(spec: ModelSpec, num_stages: int) -> tuple[Ends, ...]:
+    """The parameters that several stages have, each by (stage, name) in the order of stages."""
+    if spec.kind != "own":
+        return (((0, EMBEDDING), (num_stages - 1, HEAD)),) if spec.tied else ()
+    from bubbleproof.reference_exec.models.own import own_ties  # loads torch
+
+    return own_ties(spec)
 
 
 def parameter_tensors(spec: ModelSpec, stage: int) -> int:

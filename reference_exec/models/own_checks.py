@@ -13,8 +13,8 @@ from torch.nn.parameter import is_lazy
 
 from bubbleproof.reference_exec.bits import same_bits
 from bubbleproof.reference_exec.broken import ModelFailed, of_model
-from bubbleproof.reference_exec.models.layers import as_message
 from bubbleproof.reference_exec.models.linear import is_watched, watched
+from bubbleproof.reference_exec.models.parcels import called, tensors_of
 
 TYPES = (torch.float32, torch.float64)  # a model in one may run in the other, which is told
 LINEARITY = 1e-3  # relative; a hook that is not linear is off by a good part of the gradient
@@ -56,13 +56,14 @@ def _tensors(module: nn.Module) -> Iterator[tuple[str, str, torch.Tensor]]:
     yield from (("buffer", name, each) for name, each in module.named_buffers())
 
 
-def require_numbers(what: str, tensor: torch.Tensor) -> None:
-    """A tensor has no NaN, which equals nothing."""
-    if tensor.is_floating_point() and (count := int(tensor.isnan().sum())):
-        raise ValueError(
-            f"model {what} is NaN in {count} of {tensor.numel()} numbers on microbatch 0; a replay "
-            "has nothing to compare with that"
-        )
+def require_numbers(what: str, value: object) -> None:
+    """No tensor of a value has a NaN, which equals nothing."""
+    for tensor in tensors_of(value):
+        if tensor.is_floating_point() and (count := int(tensor.isnan().sum())):
+            raise ValueError(
+                f"model {what} is NaN in {count} of {tensor.numel()} numbers on microbatch 0; a "
+                "replay has nothing to compare with that"
+            )
 
 
 def is_compiled(module: nn.Module) -> bool:
@@ -139,17 +140,16 @@ def _gradient(stage: int, module: nn.Module, name: str) -> torch.Tensor:
 
 
 def require_float64(
-    stages: Iterable[nn.Module], x: torch.Tensor, loss: Callable[[torch.Tensor], torch.Tensor]
+    stages: Iterable[nn.Module], given: object, loss: Callable[..., torch.Tensor]
 ) -> None:
-    """A forward and a backward of the whole model run in float64, the type of the input ``x``."""
+    """A forward and a backward of the whole model run in float64, the type of its input."""
     try:
-        y = x
         for stage, module in enumerate(stages):
             module.double()
             with of_model(stage, "F"):
-                y = module(as_message(y) if stage else y)
+                given = called(module, given)
         with of_model(None, "B"):
-            torch.autograd.backward(loss(y))
+            torch.autograd.backward(loss(given))
     except ModelFailed as error:
         raise ValueError(
             f"{error}; that is in float64, in which every replay's gradients are computed once "

@@ -27,8 +27,6 @@ from bubbleproof.reference_exec.broken import BrokenProgram, of_model
 from bubbleproof.reference_exec.models.examined import examined, own_layers
 from bubbleproof.reference_exec.models.layers import (
     DTYPES,
-    EMBEDDING,
-    HEAD,
     Embedding,
     Head,
     LlamaLayer,
@@ -37,7 +35,7 @@ from bubbleproof.reference_exec.models.layers import (
     TransformerLayer,
 )
 from bubbleproof.reference_exec.models.linear import DeferredLinear, WeightGradStore
-from bubbleproof.reference_exec.models.model_spec import ModelSpec
+from bubbleproof.reference_exec.models.model_spec import EMBEDDING, HEAD, ModelSpec
 from bubbleproof.reference_exec.models.own import OwnLayer, description, own_batch
 
 Named = dict[tuple[int, str], torch.Tensor]  # by (stage, parameter name)
@@ -85,6 +83,17 @@ class Stage(nn.Module):
         for index, layer in enumerate(self.layers):
             x = layer(x, store, None if prefixes is None else prefixes[index])
         return x if self.head is None else self.head(x, store)
+
+    def plain(self, given: torch.Tensor) -> torch.Tensor:
+        """The stage's output with no message between it and other stages; nothing is deferred.
+
+        Of a user's model that may be more than a tensor, and so may be what it is given.
+        """
+        first = self.layers[0] if len(self.layers) else None
+        if isinstance(first, OwnLayer):
+            return first.plain(given)
+        result: torch.Tensor = self(given, None)
+        return result
 
     def gemms(self) -> tuple[str, ...]:
         """The names of the parameters whose gradient W computes; I computes the others'.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bubbleproof.reference_exec.models.footprint import require_stages
+from bubbleproof.reference_exec.models.footprint import require_stages, ties_of
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import LossScale, Training
 from bubbleproof.theory.model.actions import Action, Kind
@@ -85,16 +85,24 @@ class ReplayPlan:
             raise ValueError(f"replay runs collectives on replicas, which this has not; got {name}")
         require_stages(self.spec, self.num_stages)
         self.spec.require_slices(self.num_slices)
-        if self.spec.tied and self.is_sharded:
+        ties = ties_of(self.spec, self.num_stages)
+        if ties and self.is_sharded:
             raise ValueError(
                 "tied embeddings cannot be sharded: rows of one shard are others of the other "
                 "stage's; replay them on whole replicas, without ZeRO levels"
             )
-        ends = (0, self.num_stages - 1)
-        if self.spec.tied and self.hosted & {*ends}:
-            raise ValueError(
-                f"tied stages ({ends[0]} and {ends[1]}) must step on their ranks, not on a host"
-            )
+        for ends in ties:
+            stages = [stage for stage, _ in ends]
+            if self.hosted & {*stages}:
+                raise ValueError(
+                    f"tied stages ({' and '.join(map(str, stages))}) must step on their ranks, not "
+                    "on a host"
+                )
+            if len({tuple(self.ranks_of(stage)) for stage in stages}) > 1 and self.is_bidirectional:
+                raise ValueError(
+                    f"tied stages ({' and '.join(map(str, stages))}) must be on the same two ranks "
+                    "of a bidirectional schedule; take another schedule, or untie them"
+                )
 
     @property
     def num_stages(self) -> int:

@@ -38,6 +38,7 @@ def check_communication(
     semantics: Sequence[Semantics] = USUAL,
     *,
     has_barrier: bool = False,
+    tied: Sequence[int] = (),
 ) -> Verdict:
     """Decide rule 6 for a lowered program, once per semantics.
 
@@ -51,10 +52,12 @@ def check_communication(
         What the verdict is about, one after the other.
     has_barrier
         Whether all ranks wait for each other before the first STEP.
+    tied
+        The stages that share a parameter; by default the first and the last.
     """
     program = program_without_messages(problem, program)
     problem = without_messages(problem)
-    steps = Steps(problem, program, has_barrier=has_barrier)
+    steps = Steps(problem, program, has_barrier=has_barrier, tied=tied)
     unmatched = steps.unmatched()
     mistakes = {name: unmatched or steps.crossed(name) for name in semantics}
     stuck = deadlocks(steps, [name for name in semantics if not mistakes[name]])

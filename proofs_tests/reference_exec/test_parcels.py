@@ -1,0 +1,151 @@
+"""Stages that give several things, or share parameters; the wrong twin of each is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from bubbleproof.reference_exec.models import parcels
+from bubbleproof.reference_exec.models.examined import examined
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
+from bubbleproof.reference_exec.models.parcels import Parcel
+from bubbleproof.reference_exec.plans.training import Training
+from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
+from bubbleproof.reference_exec.runtime import updates
+from proofs_tests.reference_exec.cases import family_case, run
+from proofs_tests.sized import sized
+
+HERE = "proofs_tests.reference_exec.parcel_models:"
+STAGES = {"masks": 3, "routers": 3, "tied": 2, "thrice": 4, "towers": 2}
+
+
+def of(name: str, dtype: str = "float64") -> ModelSpec:
+    return ModelSpec(kind="own", factory=HERE + name, dtype=dtype)
+
+
+@pytest.mark.parametrize("name", STAGES)
+@pytest.mark.parametrize("dtype", sized(["float64"], full=["float64", "float32", "bfloat16"]))
+def test_it_replays(name: str, dtype: str) -> None:
+    report = run(family_case("zb-h1", p=STAGES[name], m=3), of(name, dtype))
+    assert report.failures == ()
+    assert report.peak_bytes.measured == report.peak_bytes.predicted
+
+
+def test_processes_send_parcels_and_step_with_the_sum_of_three() -> None:
+    training = Training(optimizer="adam", steps=2, clip=0.05, has_barrier=True)
+    for name, case in (
+        ("masks", family_case("1f1b", p=3, m=3)),
+        ("thrice", family_case("interleaved", p=2, m=4, v=2)),
+    ):
+        report = run(case, of(name), backend="gloo", training=training)
+        assert report.failures == ()
+
+
+def test_what_is_packed_comes_out_and_its_gradients_go_back() -> None:
+    x = torch.arange(3.0, dtype=torch.float64, requires_grad=True)
+    wide = torch.tensor([2.0], dtype=torch.float32, requires_grad=True)
+    mask = torch.tensor([True, False, True])
+    value = (x, {"mask": mask, "count": 3, "none": None}, [wide, "text", True])
+    parcel = Parcel.of(value, torch.float64)
+    # 24 bytes, 3, 8, 4 and 1, each filled up to 16
+    assert parcel.shape == ((32 + 16 + 16 + 16 + 16) // 8,)
+    message = parcel.packed(value)
+    opened: Any = parcel.opened(message.detach().requires_grad_())
+    got, named, (narrow, text, flag) = opened
+    assert torch.equal(got, x)
+    assert torch.equal(named["mask"], mask)
+    assert (named["count"], named["none"], text, flag) == (3, None, "text", True)
+    assert (got.requires_grad, narrow.requires_grad, named["mask"].requires_grad) == (
+        True,
+        True,
+        False,
+    )
+    sent = message.detach().requires_grad_()
+    opened = parcel.opened(sent)
+    torch.autograd.backward((2 * opened[0]).sum())  # nothing goes back to the other
+    torch.autograd.backward(message, sent.grad)
+    assert torch.equal(x.grad if x.grad is not None else x, torch.full_like(x, 2.0))
+    assert wide.grad is not None
+    assert not wide.grad.any()
+
+
+def test_a_mask_that_is_mixed_up_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    parted = Parcel.parted
+
+    def turned(self: Parcel, message: torch.Tensor) -> list[torch.Tensor]:
+        return [
+            ~part if part.dtype is torch.bool and part.ndim else part
+            for part in parted(self, message)
+        ]
+
+    examined(of("masks"))
+    monkeypatch.setattr(parcels.Parcel, "parted", turned)
+    report = run(family_case("1f1b", p=3, m=3), of("masks"))
+    assert any("ordinary float64 backward" in failure for failure in report.failures), (
+        report.failures
+    )
+
+
+def test_a_gradient_of_an_auxiliary_loss_that_is_left_out_is_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    joined = Parcel.joined
+
+    def without(
+        self: Parcel, tensors: list[torch.Tensor | None], like: torch.Tensor
+    ) -> torch.Tensor:
+        is_gradient = not torch.is_grad_enabled() and self.gradients == [True, True]
+        return joined(self, [tensors[0], None] if is_gradient else tensors, like)
+
+    def back(ctx: Any, *gradients: torch.Tensor | None) -> tuple[None, torch.Tensor]:
+        return None, without(ctx.parcel, list(gradients), ctx.like)
+
+    examined(of("routers"))
+    monkeypatch.setattr(parcels._Opened, "backward", staticmethod(back))
+    report = run(family_case("1f1b", p=3, m=3), of("routers"))
+    assert any("ordinary float64 backward" in failure for failure in report.failures), (
+        report.failures
+    )
+
+
+def test_ends_that_step_with_their_own_gradients_are_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def own(*_: object) -> Iterator[object]:
+        yield from ()
+
+    monkeypatch.setattr(updates.Updates, "_add_tied", own)
+    training = Training(steps=2)
+    report = run(family_case("1f1b", p=2, m=3), of("tied"), training=training)
+    assert any("weights" in failure for failure in report.failures)
+
+
+def test_ties_that_a_schedule_cannot_keep_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"tied stages \(0 and 1 and 3\) must be on the same two"):
+        run(family_case("chimera", p=4, m=4), of("thrice"))
+    with pytest.raises(ValueError, match="tied embeddings cannot be sharded"):
+        run(family_case("1f1b", p=2, m=2), of("tied"), data_parallel=2, zero=ZeroLevels.parse("1"))
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("sets", "model stage 0 gives a set, which cannot be sent: give tensors, numbers, text"),
+        ("other_things", "must give the same things for every microbatch of a size"),
+    ],
+)
+def test_what_cannot_be_sent_is_refused(name: str, why: str) -> None:
+    with pytest.raises((ValueError, RuntimeError), match=why):
+        run(family_case("1f1b", p=2, m=8), of(name))
+
+
+def test_a_message_of_one_tensor_is_that_tensor() -> None:
+    known = parcels.Parcels(torch.float64)
+    x = torch.ones(3, dtype=torch.float64)
+    assert known.sent(1, x) is x
+    assert known.opened(1, x) is x
+    assert replace(known).known == {}
