@@ -32,6 +32,7 @@ ELEMENT_BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
 INNER_FACTOR = 4
 EMBEDDING, HEAD = "embedding.weight", "head.linear.weight"  # the parameters that may be one
 LARGEST = (1 << 31) - 1  # of any size; what does not fit into memory is found when it is built
+MOST_BYTES = 4 << 30  # on the cpu; a model that a replay checks a schedule with is far smaller
 MOST_LAYERS = 4096  # of a stage: they are built one by one
 
 

@@ -28,7 +28,7 @@ from torch import nn
 
 from bubbleproof.reference_exec.broken import BrokenProgram, first_line, of_model
 from bubbleproof.reference_exec.models.hf_config import file_of, is_hf
-from bubbleproof.reference_exec.models.hf_decoder import hf_model
+from bubbleproof.reference_exec.models.hf_model import hf_model, hf_of_model, is_model
 from bubbleproof.reference_exec.models.layers import DTYPES, Prefix
 from bubbleproof.reference_exec.models.linear import (
     CurrentStore,
@@ -66,9 +66,10 @@ def _made(spec: ModelSpec) -> object:
         return hf_model(spec)
     factory, _ = _factory(spec.factory)
     try:
-        return factory()
+        found = factory()
     except (Exception, SystemExit) as error:  # whatever the user's function raises
         raise ValueError(f"model {spec.factory} failed: {told(error)}") from error
+    return hf_of_model(spec, found) if is_model(found) else found
 
 
 def untied(stages: Iterable[nn.Module]) -> list[nn.Module]:

@@ -60,6 +60,16 @@ class Parcel:
             items = tuple(_with_gradient(item) for item in items)
         return cls(nesting, items, dtype)
 
+    def is_like(self, other: Parcel) -> bool:
+        """Whether the same things lie in both; what has gradients says the first that was made.
+
+        A pass of a stage alone may have none.
+        """
+        pairs = zip(self.items, other.items, strict=False)
+        return self.nesting == other.nesting and all(
+            mine._replace(has_gradient=its.has_gradient) == its for mine, its in pairs
+        )
+
     @property
     def starts(self) -> list[int]:
         """The first byte of each thing, and behind the last the bytes of all."""
@@ -205,13 +215,13 @@ class Parcels:
         if isinstance(value, torch.Tensor) and (dtype or value.dtype == self.dtype):
             return value
         parcel = Parcel.of(value, dtype or self.dtype)
-        before = self.known.setdefault((stage, parcel.shape), parcel)
-        if before != parcel:
+        first = self.known.setdefault((stage, parcel.shape), parcel)
+        if not first.is_like(parcel):
             raise ValueError(
-                f"a stage must give the same things for every microbatch of a size: stage "
-                f"{stage - 1} gives {parcel.nesting} where it gave {before.nesting}"
+                "a stage must give the same things for every microbatch of a size, and stage "
+                f"{stage - 1} gives {described(value)}, which it did not"
             )
-        return parcel.packed(value)
+        return first.packed(value)
 
     def opened(self, stage: int, message: torch.Tensor) -> object:
         """What ``stage`` takes, in a message to it."""

@@ -57,7 +57,7 @@ def check_communication(
     """
     program = program_without_messages(problem, program)
     problem = without_messages(problem)
-    steps = Steps(problem, program, has_barrier=has_barrier, tied=tied)
+    steps = Steps(problem, program, (has_barrier, tied))
     unmatched = steps.unmatched()
     mistakes = {name: unmatched or steps.crossed(name) for name in semantics}
     stuck = deadlocks(steps, [name for name in semantics if not mistakes[name]])

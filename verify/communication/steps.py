@@ -13,7 +13,7 @@ puts the ends of each rank in streams (``waiting_rules``), which hold them in pr
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
@@ -27,7 +27,7 @@ from bubbleproof.theory.pipelines.programs.messages import Message, MessageTable
 from bubbleproof.verify.communication.evict_load import Channels, PeerTransfers, crossed
 from bubbleproof.verify.communication.semantics import Semantics
 from bubbleproof.verify.communication.send_waits import SendWaits
-from bubbleproof.verify.communication.training_exchanges import Exchanges
+from bubbleproof.verify.communication.training_exchanges import Exchanges, Joint
 from bubbleproof.verify.communication.waiting_rules import RULES, Stream
 from bubbleproof.verify.explain.programs import ProgramFault
 
@@ -42,14 +42,7 @@ class Steps:
     Precondition of all but ``unmatched``: there are no unmatched rows.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        program: Program,
-        *,
-        has_barrier: bool = False,
-        tied: Sequence[int] = (),
-    ) -> None:
+    def __init__(self, problem: Problem, program: Program, joint: Joint = (False, ())) -> None:
         self.problem, self.actions, self.rank = problem, program.actions, program.resource
         self.is_transfer = program.actions.is_kind(*ENDS)
         self._is_forward = program.actions.is_kind(Kind.SEND_F)
@@ -59,7 +52,7 @@ class Steps:
         self._row = np.full(problem.num_tasks + 1, NONE, dtype=np.int64)  # of each task, or none
         self._row[task[on_rank]] = on_rank
         self.peer_transfers = PeerTransfers(problem, program, on_rank)
-        self.exchanges = Exchanges(problem, program, task, has_barrier=has_barrier, tied=tied)
+        self.exchanges = Exchanges(problem, program, task, joint)
         self.waits = SendWaits(program)
         self._messages = message_table(problem)
         self._ends = MessageEnds(program, self.is_transfer, self._messages)

@@ -23,6 +23,8 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.verify.explain.programs import ProgramFault
 
+Joint = tuple[bool, Sequence[int]]  # whether there is a barrier, and the stages that are tied
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
@@ -35,20 +37,11 @@ class Exchange:
 class Exchanges:
     """The exchanges among the rows of a program."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        program: Program,
-        tasks: Ints,
-        *,
-        has_barrier: bool,
-        tied: Sequence[int] = (),
-    ) -> None:
+    def __init__(self, problem: Problem, program: Program, tasks: Ints, joint: Joint) -> None:
         """``tasks``: the task of each row, ``NONE`` where it is none."""
         self._holders = _holders(problem)
-        self._tied = tied or (0, max(self._holders))
+        self._has_barrier, self._tied = joint[0], joint[1] or (0, max(self._holders))
         self._hosted = set(problem.actions.stage[problem.actions.is_kind(Kind.STEP)].tolist())
-        self._has_barrier = has_barrier
         self._rows: dict[Action, dict[int, list[int]]] = {}
         self._steps: dict[int, int] = {}  # the first of each rank
         is_one = program.actions.is_kind(Kind.REDUCE_GRAD, Kind.STEP) & (tasks == NONE)
@@ -102,8 +95,7 @@ class Exchanges:
 
     def _is_local(self) -> bool:
         """Whether the ranks of the tied stages are the same."""
-        first, *others = (self._holders[stage] for stage in self._tied)
-        return all(ranks == first for ranks in others)
+        return len({frozenset(self._holders[stage]) for stage in self._tied}) == 1
 
     def _of_barrier(self) -> Iterator[ProgramFault]:
         if not self._has_barrier:
