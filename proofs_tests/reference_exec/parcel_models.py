@@ -199,3 +199,22 @@ def sets() -> OwnModel:
 @seeded
 def other_things() -> OwnModel:
     return model(Other(4, 4), First(4, 4))
+
+
+@seeded
+def briefly() -> OwnModel:
+    """All of it in bfloat16."""
+    stages = [nn.Linear(4, 4), nn.Linear(4, 4)]
+    return model(*(stage.bfloat16() for stage in stages))
+
+
+@seeded
+def halved() -> OwnModel:
+    """All of it in float16."""
+    return model(nn.Linear(4, 4).half(), nn.Linear(4, 4).half())
+
+
+@seeded
+def mixed() -> OwnModel:
+    """A norm in float32 among linears in bfloat16."""
+    return model(nn.Linear(4, 4).bfloat16(), nn.LayerNorm(4))

@@ -16,6 +16,7 @@ from bubbleproof.reference_exec.models.parcels import Parcel
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.reference_exec.runtime import updates
+from bubbleproof.reference_exec.runtime.compute import Compute
 from proofs_tests.reference_exec.cases import family_case, run
 from proofs_tests.sized import sized
 
@@ -149,3 +150,38 @@ def test_a_message_of_one_tensor_is_that_tensor() -> None:
     assert known.sent(1, x) is x
     assert known.opened(1, x) is x
     assert replace(known).known == {}
+
+
+@pytest.mark.parametrize(("name", "dtype"), [("briefly", "bfloat16"), ("halved", "float16")])
+def test_a_model_of_sixteen_bits_runs_in_its_type(name: str, dtype: str) -> None:
+    report = run(family_case("zb-h1", p=2, m=3), replace(of(name), keeps_type=True))
+    assert report.failures == ()
+    assert (report.dtype, report.rounded_to) == (dtype, dtype)
+
+
+def test_a_gradient_of_sixteen_bits_that_is_lost_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    weight = Compute.weight
+
+    def without_the_last(self: Compute, key: tuple[int, int, int], part: int = -1) -> None:
+        before = [each.grad for each in self.stages[key[0]].parameters()]
+        kept = [None if each is None else each.clone() for each in before]
+        weight(self, key, part)
+        if key[1] == 2:
+            for each, gradient in zip(self.stages[key[0]].parameters(), kept, strict=True):
+                each.grad = gradient
+
+    monkeypatch.setattr(Compute, "weight", without_the_last)
+    report = run(family_case("zb-h1", p=2, m=3), replace(of("briefly"), keeps_type=True))
+    assert any("gradients differ" in failure for failure in report.failures), report.failures
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        (of("briefly"), "is of torch.bfloat16, and in float64 it would be another model"),
+        (replace(of("mixed"), keeps_type=True), "a model of one type of 16 bits runs in it"),
+    ],
+)
+def test_a_model_of_sixteen_bits_runs_in_no_other(spec: ModelSpec, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        run(family_case("1f1b", p=2, m=2), spec)

@@ -38,6 +38,11 @@ _CHOSEN = ("num_experts_per_tok", "moe_topk", "top_k_experts", "num_experts_per_
 _WINDOWS = ("sliding_window", "attention_chunk_size")
 _LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_decoder_layers",
            "encoder_layers", "decoder_layers")  # fmt: skip
+_STATE_HEADS = (  # times their width they are the inner width, expand times hidden
+    ("num_heads", "head_dim", "expand"),
+    ("mamba_n_heads", "mamba_d_head", "mamba_expand"),
+    ("n_mamba_heads", "mamba_headdim", "mamba_expand"),
+)
 _ROTARY = ("rope_scaling", "rope_parameters")
 
 
@@ -195,6 +200,12 @@ class _Part:
         if keys := self._size("linear_num_key_heads"):
             self._put("linear_num_key_heads", 2)
             self._put("linear_num_value_heads", 2 * (self._size("linear_num_value_heads") // keys))
+        for heads, width, expand in _STATE_HEADS:
+            inner = self._size(expand) * self._size(self._first(_HIDDEN))
+            if inner and inner == self._size(heads) * self._size(width):
+                hidden = self._new.get(self._first(_HIDDEN), 0)
+                each = self._new.get(width, self._size(width))
+                self._put(heads, max(1, self._size(expand) * hidden // each))
 
     def _words(self) -> None:
         if self._size("vocab_size"):
@@ -210,6 +221,8 @@ class _Part:
 
     def _rotary(self, width: int, new_width: int) -> None:
         """The lists of rotary positions, one entry for each pair of a head's numbers."""
+        if self._size("rotary_dim"):
+            self._put("rotary_dim", min(self._values["rotary_dim"], new_width))
         half = new_width // 2
         sections = [half - 2 * (3 * half // 8), 3 * half // 8, 3 * half // 8]
         found = False

@@ -44,7 +44,7 @@ class ModelSpec:
     samples of one microbatch; ``sequence`` their length in tokens; ``heads`` divides ``hidden``
     and, for ``llama``, ``kv_heads`` divides ``heads``, each of an even width.
     Of kind ``own``, ``factory`` names what builds the model (see ``own``), and only ``dtype``
-    counts; where it is a configuration of transformers, so do ``layers`` (one per stage: the cut),
+    counts, or, where it ``keeps_type``, the type of 16 bits in which the model came; where it is a configuration of transformers, so do ``layers`` (one per stage: the cut),
     ``batch``, ``sequence`` and ``seed``.
     With a ``vocabulary`` the first stage embeds words and the last scores them (``layers``),
     ``tied`` by one matrix; ``num_stages`` is then filled in by ``on``.
@@ -63,6 +63,7 @@ class ModelSpec:
     factory: str = ""
     vocabulary: int = 0
     tied: bool = False
+    keeps_type: bool = False
     num_stages: int = 0
 
     def __post_init__(self) -> None:
@@ -170,6 +171,10 @@ class ModelSpec:
 
         Raises ``ValueError`` where they are not those of ``layers``, or a tie has one end.
         """
+        if self.keeps_type:
+            from bubbleproof.reference_exec.models.own import in_its_type  # loads torch
+
+            return in_its_type(self).on(num_stages)
         self.require_stages(num_stages)
         if self.tied and num_stages < 2:
             raise ValueError("model tied needs 2 or more stages, got 1")

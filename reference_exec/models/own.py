@@ -38,7 +38,7 @@ from bubbleproof.reference_exec.models.linear import (
     restore,
 )
 from bubbleproof.reference_exec.models.model_spec import ModelSpec, held_factory
-from bubbleproof.reference_exec.models.own_checks import require_plain
+from bubbleproof.reference_exec.models.own_checks import SIXTEEN_BITS, require_plain
 from bubbleproof.reference_exec.models.own_model import OwnModel as OwnModel
 from bubbleproof.reference_exec.models.parcels import Parcels, called, tensors_of, with_type
 
@@ -104,6 +104,13 @@ def given_types(spec: ModelSpec) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
+def in_its_type(spec: ModelSpec) -> ModelSpec:
+    """The specification in the type of 16 bits in which the model came, if it keeps that."""
+    plain = replace(spec, keeps_type=False)
+    found = given_types(plain) if spec.keeps_type and not is_hf(spec.factory) else ()
+    return replace(plain, dtype=found[0]) if found in SIXTEEN_BITS else plain
+
+
 def _require_parts(spec: ModelSpec, model: OwnModel) -> None:
     if not isinstance(model.stages, Sequence | nn.ModuleList | nn.Sequential):
         found = type(model.stages).__name__
@@ -112,7 +119,7 @@ def _require_parts(spec: ModelSpec, model: OwnModel) -> None:
         if not isinstance(module, nn.Module):
             found = type(module).__name__
             raise ValueError(f"model {spec.factory}: stage {stage} must be a module, got {found}")
-        require_plain(stage, module)
+        require_plain(stage, module, spec.dtype)
     for name, value in (("batch", model.batch), ("loss", model.loss)):
         if not callable(value):
             found = type(value).__name__

@@ -17,11 +17,15 @@ from bubbleproof.reference_exec.models.linear import is_watched, watched
 from bubbleproof.reference_exec.models.parcels import called, tensors_of
 
 TYPES = (torch.float32, torch.float64)  # a model in one may run in the other, which is told
+SIXTEEN_BITS = (("bfloat16",), ("float16",))  # what a model comes in that runs so
 LINEARITY = 1e-3  # relative; a hook that is not linear is off by a good part of the gradient
 
 
-def require_plain(stage: int, module: nn.Module) -> None:
-    """Parameters and buffers are dense tensors with values, on the cpu, of real numbers."""
+def require_plain(stage: int, module: nn.Module, dtype: str) -> None:
+    """Parameters and buffers are dense tensors with values, on the cpu, of real numbers.
+
+    Those of 16 bits are of the type ``dtype`` that runs.
+    """
     for what, name, tensor in _tensors(module):
         whose = f"model stage {stage}: its {what} {name}"
         if is_lazy(tensor):
@@ -38,11 +42,12 @@ def require_plain(stage: int, module: nn.Module) -> None:
                 f"{whose} is on {tensor.device}; the factory must build on the cpu, from where a "
                 "replay moves it (--device)"
             )
-        if tensor.is_floating_point() and tensor.dtype not in TYPES:
+        own = str(tensor.dtype).removeprefix("torch.")
+        if tensor.is_floating_point() and tensor.dtype not in TYPES and own != dtype:
+            repair = "a model of one type of 16 bits runs in it (leave --dtype out)"
             raise ValueError(
-                f"{whose} is of {tensor.dtype}, in which no replay runs, and in another type it "
-                "would be another model that is found right; build the stage in torch.float32 or "
-                "torch.float64, such as by .float() in the factory"
+                f"{whose} is of {tensor.dtype}, and in {dtype} it would be another model that is "
+                f"found right: {repair}; or build all in torch.float32 (.float() in the factory)"
             )
         if tensor.is_complex():
             raise ValueError(
