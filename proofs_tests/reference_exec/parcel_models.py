@@ -218,3 +218,62 @@ def halved() -> OwnModel:
 def mixed() -> OwnModel:
     """A norm in float32 among linears in bfloat16."""
     return model(nn.Linear(4, 4).bfloat16(), nn.LayerNorm(4))
+
+
+SIZES = (3, 3, 2)
+
+
+def uneven(microbatch: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Eight samples in three microbatches, as torch.chunk cuts them."""
+    generator = torch.Generator().manual_seed(microbatch)
+    drawn = torch.randn(2, SIZES[microbatch % 3], 4, generator=generator)
+    return drawn[0], drawn[1]
+
+
+def uneven_words(microbatch: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Words of which some targets do not count."""
+    generator = torch.Generator().manual_seed(microbatch)
+    drawn = torch.randint(WORDS, (SIZES[microbatch % 3], 6), generator=generator)
+    return drawn[:, :-1], drawn[:, 1:].masked_fill(drawn[:, :-1] % 4 == 0, -100)
+
+
+def spread(y: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    """The spread of all errors, which is no sum over samples."""
+    return (y - target).flatten().std()
+
+
+@seeded
+def means() -> OwnModel:
+    return replace(model(nn.Linear(4, 4), nn.Linear(4, 4)), batch=uneven)
+
+
+@seeded
+def means4() -> OwnModel:
+    return replace(model(*(nn.Linear(4, 4) for _ in range(4))), batch=uneven)
+
+
+@seeded
+def sums() -> OwnModel:
+    return replace(means(), loss=lambda y, target: (y - target).square().sum())
+
+
+@seeded
+def spreads() -> OwnModel:
+    return replace(means(), loss=spread)
+
+
+@seeded
+def longer() -> OwnModel:
+    """The samples of a microbatch are longer than those of another."""
+
+    def batch(microbatch: int) -> tuple[torch.Tensor, torch.Tensor]:
+        given, target = words(microbatch)
+        return given[:, : 3 + microbatch], target[:, : 3 + microbatch]
+
+    return replace(counted(), batch=batch)
+
+
+@seeded
+def counted() -> OwnModel:
+    stages = [nn.Embedding(WORDS, HIDDEN), nn.Linear(HIDDEN, WORDS)]
+    return OwnModel(stages=stages, batch=uneven_words, loss=scored)

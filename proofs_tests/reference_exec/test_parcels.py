@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -12,12 +13,15 @@ import torch
 from bubbleproof.reference_exec.models import parcels
 from bubbleproof.reference_exec.models.examined import examined
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
+from bubbleproof.reference_exec.models.own import build
 from bubbleproof.reference_exec.models.parcels import Parcel
+from bubbleproof.reference_exec.models.unequal import loss_shares
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.reference_exec.runtime import updates
 from bubbleproof.reference_exec.runtime.compute import Compute
 from proofs_tests.reference_exec.cases import family_case, run
+from proofs_tests.reference_exec.parcel_models import uneven_words as model_words
 from proofs_tests.sized import sized
 
 HERE = "proofs_tests.reference_exec.parcel_models:"
@@ -185,3 +189,59 @@ def test_a_gradient_of_sixteen_bits_that_is_lost_is_seen(monkeypatch: pytest.Mon
 def test_a_model_of_sixteen_bits_runs_in_no_other(spec: ModelSpec, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         run(family_case("1f1b", p=2, m=2), spec)
+
+
+@pytest.mark.parametrize("family", ["1f1b", "zb-h1", "bpipe", "trecomp"])
+def test_microbatches_of_unequal_sizes_weigh_what_the_loss_says(family: str) -> None:
+    sizes = {"p": 4, "m": 6} if family == "bpipe" else {"p": 2, "m": 3}
+    name = "means" if family in ("1f1b", "zb-h1") else "means4"
+    report = run(family_case(family, **sizes), of(name))
+    assert report.failures == ()
+    assert report.peak_bytes.measured == report.peak_bytes.predicted
+    weights = "3/16, 3/16, 1/8, 3/16, 3/16, 1/8" if family == "bpipe" else "3/8, 3/8, 1/4"
+    assert report.model_notes == (
+        f"microbatches weigh {weights}, as the loss of all together says",
+    )
+
+
+def test_the_loss_is_that_of_all_samples_together() -> None:
+    model = build(of("means"))
+    x, target = (torch.cat(each).double() for each in zip(*map(model.batch, range(3)), strict=True))
+    for stage in model.stages:
+        x = stage(x)
+    report = run(family_case("1f1b", p=2, m=3), of("means"))
+    assert report.loss == pytest.approx(model.loss(x, target).item(), rel=1e-12)
+
+
+def test_counted_words_and_sums_weigh_theirs() -> None:
+    # of microbatch j so many targets count as are not masked, of a sum each counts once
+    kept = [int((model_words(j)[1] != -100).sum()) for j in range(3)]
+    expected = tuple(Fraction(each, sum(kept)) for each in kept)
+    assert loss_shares(of("counted"), 3) == expected
+    assert loss_shares(of("sums"), 3) == (1, 1, 1)
+    assert run(family_case("1f1b", p=2, m=3), of("counted")).failures == ()
+    processes = run(family_case("1f1b", p=2, m=3), of("sums"), backend="gloo")
+    assert processes.failures == ()
+
+
+def test_weights_that_are_mixed_up_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Compute.__init__
+
+    def turned(self: Compute, *given: Any) -> None:
+        made(self, *given)
+        self._divisors.reverse()
+
+    monkeypatch.setattr(Compute, "__init__", turned)
+    report = run(family_case("1f1b", p=2, m=3), of("means"))
+    assert any("gradients differ" in failure for failure in report.failures), report.failures
+
+
+def test_losses_that_do_not_say_it_and_replicas_of_other_sizes_are_refused() -> None:
+    with pytest.raises(
+        ValueError, match="that of microbatch 0 is no part of the loss of all together"
+    ):
+        run(family_case("1f1b", p=2, m=3), of("spreads"))
+    with pytest.raises(ValueError, match="their rows together fail: Sizes of tensors must match"):
+        run(family_case("1f1b", p=2, m=3), of("longer"))
+    with pytest.raises(ValueError, match="microbatch 0 of each replica must be of one size"):
+        run(family_case("1f1b", p=2, m=2), of("means"), data_parallel=2)

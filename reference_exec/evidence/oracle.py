@@ -200,7 +200,7 @@ def _sample_losses(
                 y = module(given, None, None if prefixes is None else prefixes[stage])
         target = device.put(microbatch_target(spec, microbatch, k, slices, step=step))
         with drawing(spec, plan.num_stages, step, microbatch, k):
-            losses.append(microbatch_loss(spec, y, target, plan.batch_samples))
+            losses.append(microbatch_loss(spec, y, target, plan.divisor(microbatch)))
     return losses
 
 
@@ -272,7 +272,7 @@ def whole_loss(
         with drawing(spec, stage, step, microbatch):
             y = module.plain(y)
     with drawing(spec, plan.num_stages, step, microbatch):
-        return microbatch_loss(spec, y, target, plan.batch_samples)
+        return microbatch_loss(spec, y, target, plan.divisor(microbatch))
 
 
 def max_relative_error(found: Gradients, expected: Gradients) -> float:

@@ -51,13 +51,13 @@ from bubbleproof.reference_exec.models.parcels import (
 
 
 @lru_cache(maxsize=8)
-def examined(spec: ModelSpec, sample: int = 0) -> tuple[StageFacts, ...]:
-    """The facts of every stage on a microbatch.
+def examined(spec: ModelSpec) -> tuple[StageFacts, ...]:
+    """The facts of every stage, on the microbatch of ``spec.sample``.
 
     Raises ``ValueError`` naming the stage that cannot be replayed.
     """
     try:
-        return _examined(spec, sample)
+        return _examined(spec)
     except (ValueError, MemoryError):
         raise
     except (Exception, SystemExit) as error:  # a user's module may raise anything
@@ -66,10 +66,10 @@ def examined(spec: ModelSpec, sample: int = 0) -> tuple[StageFacts, ...]:
         raise ValueError(named) from error
 
 
-def _examined(spec: ModelSpec, sample: int) -> tuple[StageFacts, ...]:
+def _examined(spec: ModelSpec) -> tuple[StageFacts, ...]:
     model, again = build(spec), build(spec)
     _require_same_weights(spec, model, again)
-    x, target = own_batch(spec, sample)
+    x, target = own_batch(spec, spec.sample)
     require_numbers("input", parcels(spec).opened(0, x))
     facts = []
     with torch.random.fork_rng(devices=[]):

@@ -64,7 +64,8 @@ own model has no formula: its operations are those of one dry run (``examined``,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
@@ -264,8 +265,18 @@ def _gemms_of_one_layer(spec: ModelSpec) -> tuple[int, ...]:
     }[spec.kind]
 
 
+@lru_cache(maxsize=4096)
+def of_size(spec: ModelSpec, sample: int) -> ModelSpec:
+    """The specification for the sizes of a microbatch: of a user's model these may differ."""
+    if spec.kind != "own" or sample <= 0:
+        return spec
+    from bubbleproof.reference_exec.models.unequal import first_alike  # loads torch
+
+    return replace(spec, sample=first_alike(spec, sample))
+
+
 def facts_of(spec: ModelSpec) -> tuple[StageFacts, ...]:
-    """The facts of every stage of a user's own model."""
+    """The facts of every stage of a user's own model, on the microbatch of ``spec.sample``."""
     from bubbleproof.reference_exec.models.examined import examined  # loads torch
 
     return examined(spec)

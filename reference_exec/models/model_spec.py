@@ -44,8 +44,10 @@ class ModelSpec:
     samples of one microbatch; ``sequence`` their length in tokens; ``heads`` divides ``hidden``
     and, for ``llama``, ``kv_heads`` divides ``heads``, each of an even width.
     Of kind ``own``, ``factory`` names what builds the model (see ``own``), and only ``dtype``
-    counts, or, where it ``keeps_type``, the type of 16 bits in which the model came; where it is a configuration of transformers, so do ``layers`` (one per stage: the cut),
-    ``batch``, ``sequence`` and ``seed``.
+    counts, or, where it ``keeps_type``, the type of 16 bits in which the model came; ``sample`` is
+    the microbatch whose sizes are meant (``footprint.of_size``). Where the factory is a
+    configuration of transformers, so do ``layers`` (one per stage: the cut), ``batch``,
+    ``sequence`` and ``seed``.
     With a ``vocabulary`` the first stage embeds words and the last scores them (``layers``),
     ``tied`` by one matrix; ``num_stages`` is then filled in by ``on``.
     Weights and data follow from ``seed`` alone. Raises ``ValueError`` naming the field.
@@ -64,6 +66,7 @@ class ModelSpec:
     vocabulary: int = 0
     tied: bool = False
     keeps_type: bool = False
+    sample: int = 0
     num_stages: int = 0
 
     def __post_init__(self) -> None:

@@ -132,9 +132,13 @@ def description(spec: ModelSpec) -> OwnModel:
     return build(spec)
 
 
-@lru_cache(maxsize=8)
 def parcels(spec: ModelSpec) -> Parcels:
-    """What is known of the messages between the stages of a model."""
+    """What is known of the messages between the stages of a model, of microbatches of any size."""
+    return _parcels(replace(spec, sample=0))
+
+
+@lru_cache(maxsize=8)
+def _parcels(spec: ModelSpec) -> Parcels:
     return Parcels(DTYPES[spec.dtype])
 
 

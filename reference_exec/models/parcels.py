@@ -241,6 +241,19 @@ def tensors_of(value: object) -> list[torch.Tensor]:
     return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
+def with_leaves(value: object, tensors: Sequence[torch.Tensor]) -> object:
+    """A value with other tensors in the place of its own."""
+    left = iter(tensors)
+    found: object = pytree.tree_map_only(torch.Tensor, lambda _: next(left), value)
+    return found
+
+
+def joined_rows(values: Sequence[object]) -> object:
+    """Values that nest alike as one, whose tensors have the rows of all."""
+    rows = zip(*map(tensors_of, values), strict=True)
+    return with_leaves(values[0], [torch.cat(tensors) for tensors in rows])
+
+
 def described(value: object) -> str:
     """The type and shape of each tensor of a value, and what else is in it."""
 

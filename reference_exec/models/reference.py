@@ -25,6 +25,7 @@ from torch.autograd.function import FunctionCtx
 
 from bubbleproof.reference_exec.broken import BrokenProgram, of_model
 from bubbleproof.reference_exec.models.examined import examined, own_layers
+from bubbleproof.reference_exec.models.footprint import of_size
 from bubbleproof.reference_exec.models.layers import (
     DTYPES,
     Embedding,
@@ -143,12 +144,12 @@ def weights_of(stages: Mapping[int, nn.Module]) -> Named:
 
 
 def microbatch_loss(
-    spec: ModelSpec, y: torch.Tensor, target: torch.Tensor, num_microbatches: int
+    spec: ModelSpec, y: torch.Tensor, target: torch.Tensor, num_microbatches: float
 ) -> torch.Tensor:
     """This microbatch's part of the batch loss, the mean of (y - target)^2 / 2 over the batch.
 
     With a vocabulary it is the mean cross-entropy of words. A user's own loss is divided by the
-    number of microbatches.
+    number of microbatches, or by what it counts for where they differ (``ReplayPlan.divisor``).
     """
     if spec.kind == "own":
         with of_model(None, "its loss"):
@@ -229,7 +230,7 @@ def _data(
 
 def _own_data(spec: ModelSpec, stream: str, microbatch: int, step: int) -> torch.Tensor:
     given, target = own_batch(spec, microbatch, step)
-    expected = examined(spec)[0].input_shape
+    expected = examined(of_size(spec, microbatch))[0].input_shape
     if tuple(given.shape) != expected:
         raise ValueError(
             f"model {spec.factory}: the input of microbatch {microbatch} of step {step} must be of "

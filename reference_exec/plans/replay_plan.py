@@ -151,6 +151,18 @@ class ReplayPlan:
         """The microbatches behind one optimizer step, over which the loss is a mean."""
         return self.num_samples * self.accumulated
 
+    def divisor(self, sample: int) -> float:
+        """What the loss of a microbatch of all replicas is divided by: how many there are.
+
+        Where they differ in size, the passes of a step by what this one weighs in one.
+        """
+        if self.spec.kind != "own":
+            return self.batch_samples
+        from bubbleproof.reference_exec.models.unequal import loss_shares  # loads torch
+
+        shares = loss_shares(self.spec, self.num_samples)
+        return float(self.accumulated / shares[sample]) if shares else self.batch_samples
+
     def drawn(self, step: int, number: int) -> tuple[int, int]:
         """(pass, microbatch of all replicas there) of a microbatch of a step's whole batch."""
         earlier, sample = divmod(number, self.num_samples)

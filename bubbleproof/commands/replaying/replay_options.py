@@ -84,8 +84,8 @@ class ModelOptions(OptionGroup):
     dtype: Annotated[
         str | None,
         Option(
-            help="float64 (default), float32, bfloat16 or float16; your own model of 16 bits runs in "
-            "its type."
+            help="float64 (default), float32, bfloat16 or float16; your own model of 16 bits runs "
+            "in its type."
         ),
     ] = None
     model_seed: Annotated[
