@@ -372,4 +372,8 @@ def _held(numbers: ClusterLayers) -> int:
 
 
 def _parts(layers: Layers) -> list[LayerPart]:
-    return [*[layers.layer] * layers.number, layers.embedding, layers.head]
+    return [
+        layers.embedding,
+        *(part for part, number in layers.runs for _ in range(number)),
+        layers.head,
+    ]

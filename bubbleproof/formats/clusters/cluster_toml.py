@@ -45,7 +45,7 @@ from bubbleproof.formats.toml_text import parse_toml
 from bubbleproof.formats.validation import described
 from bubbleproof.formats.values import MeasuredUnits, validate_measured
 from bubbleproof.frameworks import ANY, FRAMEWORKS, framework_of_costs
-from bubbleproof.theory.pipelines.shapes.layer_cuts import BALANCED, EVEN
+from bubbleproof.theory.pipelines.shapes.cut_lists import BALANCED, EVEN, NamedCuts
 from bubbleproof.theory.pipelines.shapes.plan_space import require_listed
 
 CARD = {
@@ -213,7 +213,7 @@ def cluster_file_of_text(text: str, *, name: str, framework: str | None = None) 
             cluster=cluster,
             samples=layout.batch.samples,
             deployment=shared,
-            kinds=_kinds(layout.plan),
+            rule=_rule(layout.plan),
             shares=_shares(layout.plan, opened),
         ),
         lists=lists,
@@ -317,8 +317,8 @@ def _shapes(layout: ClusterPlanLayout) -> dict[str, object]:
     return {"chunks": layout.chunks, **told}
 
 
-def _kinds(layout: ClusterPlanLayout) -> tuple[str, ...]:
-    return (EVEN, BALANCED) if layout.layers is None else (layout.layers,)
+def _rule(layout: ClusterPlanLayout) -> NamedCuts:
+    return NamedCuts(kinds=(EVEN, BALANCED) if layout.layers is None else (layout.layers,))
 
 
 def _shares(layout: ClusterPlanLayout, opened: OpenChoices | None) -> int:

@@ -98,6 +98,8 @@ def _stage_ranks(space: PlanSpace, candidate: Candidate) -> tuple[int, ...]:
     shape = f"{ranks * chunks} stages ({chunks} on each of {ranks} ranks)"
     if candidate.layers == () and space.layers is not None:
         raise NotLegalError(f"{space.layers.number} layers are not divisible by {shape}")
+    if space.layers is not None and not space.layers.has(candidate.layers or (), ranks * chunks):
+        raise NotLegalError(f"{candidate.layers} are not {space.layers.number} layers on {shape}")
     if candidate.placement == BIDIRECTIONAL and chunks > 1:
         raise NotLegalError(f"placement bidirectional takes 1 chunk, got {chunks}")
     require_size(ranks=ranks, chunks=chunks, microbatches=m, slices=slices)
@@ -128,7 +130,7 @@ def _of_stages(
 
 
 def _of_layers(layers: Layers, cut: Cut) -> tuple[Columns, tuple[int, ...]]:
-    parts = [layers.stage(cut, stage) for stage in range(len(cut))]
+    parts = layers.stages(cut)
     columns: Columns = {name: [getattr(part, name) for part in parts] for name in TICKS}
     columns["activation"] = [part.activation for part in parts]
     columns["released_at_input"] = [part.released for part in parts]
