@@ -2,8 +2,10 @@
 
 ``even`` is the cut whose stages have as many layers each, where there is one. ``balanced`` are two:
 the one whose heaviest rank takes least time, of those the one whose next takes least, and so on;
-and the one of which that is true of time and of what the rank waits for. Beside them stands
-``spread``: every cut whose stages have so many layers more or less than the even share.
+and the one of which that is true of time and of what the rank waits for. ``any`` are all cuts: so
+many are looked at of those that ranks show least of, and what all others take at least is known
+(``verify.candidates.other_cuts``). Beside them stands ``spread``: every cut whose stages have so
+many layers more or less than the even share.
 
 >>> [cut for cut in spread_cuts(layers=5, stages=2, spread=1)]
 [(1, 4), (2, 3), (3, 2), (4, 1)]
@@ -14,12 +16,15 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise, product
+from itertools import accumulate, islice, pairwise, permutations, product
+from math import comb
 from operator import ge
 
+from bubbleproof.theory.pipelines.shapes.cut_bounds import NEVER, CutBounds
 from bubbleproof.theory.pipelines.shapes.layer_cuts import COUNTLESS, Cut, Layers
 
-EVEN, BALANCED = "even", "balanced"
+EVEN, BALANCED, ANY_CUT = "even", "balanced", "any"
+MOST_CUTS = 100  # of those that are looked at where any is meant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,19 +42,26 @@ class NamedCuts:
     def number(self, layers: Layers, stages: int) -> int:
         """How many cuts there are at most, without making them."""
         if self.spread is None:
-            return len(self.kinds)
+            return len(self.kinds) + MOST_CUTS * self.is_any
         return num_cuts(layers=layers.number, stages=stages, spread=self.spread) or 1
 
+    @property
+    def is_any(self) -> bool:
+        """Whether all other cuts are meant too."""
+        return ANY_CUT in self.kinds
+
     def cuts(
-        self, layers: Layers, stage_ranks: Sequence[int], microbatches: int
+        self, layers: Layers, stage_ranks: Sequence[int], microbatches: int, room: int | None = None
     ) -> tuple[Cut, ...]:
-        """Those of stages on these ranks; none where there is none."""
+        """Those of stages on these ranks of so much memory; none where there is none."""
         number, stages = layers.number, len(stage_ranks)
         if self.spread is not None:
             return tuple(spread_cuts(layers=number, stages=stages, spread=self.spread))
         found = [even_cut(layers=number, stages=stages)] if EVEN in self.kinds else []
-        if BALANCED in self.kinds:
+        if BALANCED in self.kinds or self.is_any:
             found += balanced_cuts(layers, stage_ranks, microbatches)
+        if self.is_any:
+            found += shortest_cuts(layers, stage_ranks, microbatches, room)
         return tuple(dict.fromkeys(cut for cut in found if cut))
 
 
@@ -65,6 +77,63 @@ def even_cut(*, layers: int, stages: int) -> Cut:
     """
     each, left = divmod(layers, stages)
     return (each,) * stages if each and not left else ()
+
+
+def shortest_cuts(
+    layers: Layers, stage_ranks: Sequence[int], microbatches: int, room: int | None
+) -> list[Cut]:
+    """So many cuts as are looked at, of those whose bounds are least (``cut_bounds``), least first.
+
+    All, where there are few. Where ranks have several stages, those that are one move of a layer
+    away from a balanced cut.
+    """
+    least, stages = layers.least(len(stage_ranks)), len(stage_ranks)
+    spare = layers.number - sum(least)
+    if spare < 0:
+        return []
+    if comb(spare + stages - 1, stages - 1) <= MOST_CUTS:
+        left = [layers.number - sum(least[g + 1 :]) for g in range(stages)]
+        ends = [(0, end) for end in left[:-1]] + [(layers.number, layers.number)]
+        found = list(cuts_along(ends, least, lambda _, __: layers.number))
+    elif len(set(stage_ranks)) < stages:
+        found = _beside(layers, balanced_cuts(layers, stage_ranks, microbatches))
+    else:
+        bounds = CutBounds(
+            layers=layers,
+            stage_ranks=stage_ranks,
+            microbatches=microbatches,
+            capacity=() if room is None else (room,) * stages,
+        )
+
+        def are_many(bound: int) -> bool:
+            return len(list(islice(bounds.below(bound), 1 + MOST_CUTS))) > MOST_CUTS
+
+        most = bisect_left(range(NEVER), True, key=are_many)
+        found = list(islice(bounds.below(most), MOST_CUTS))
+    return sorted(found, key=lambda cut: _shown(layers, cut, stage_ranks, microbatches))[:MOST_CUTS]
+
+
+def _beside(layers: Layers, balanced: Sequence[Cut]) -> list[Cut]:
+    """The cuts that have one layer of one stage in another."""
+    least = layers.least(len(balanced[0]))
+    return [
+        tuple(count + (g == to) - (g == of) for g, count in enumerate(cut))
+        for cut in balanced
+        for of, to in permutations(range(len(cut)), 2)
+        if cut[of] > least[of]
+    ]
+
+
+def _shown(
+    layers: Layers, cut: Cut, stage_ranks: Sequence[int], microbatches: int
+) -> tuple[int, ...]:
+    """What each rank shows that the cut takes (``cut_bounds``), the most first."""
+    ticks, marks = [_ticks(row) for row in layers.sums()], layers.marks(cut)
+    found: dict[int, int] = {}
+    for rank, (begin, end) in zip(stage_ranks, pairwise(marks), strict=True):
+        work = microbatches * (ticks[end] - ticks[begin])
+        found[rank] = found.get(rank, ticks[begin]) + work
+    return tuple(sorted(found.values(), reverse=True))
 
 
 def balanced_cuts(layers: Layers, stage_ranks: Sequence[int], microbatches: int) -> list[Cut]:

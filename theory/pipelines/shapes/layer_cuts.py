@@ -45,21 +45,23 @@ Runs = tuple[tuple[LayerPart, int], ...]
 class CutRule(Protocol):
     """Which cuts are tried; those that have a name by their ``kinds``.
 
-    ``is_uneven``: layers need not divide by the stages.
+    ``is_uneven``: layers need not divide by the stages. ``is_any``: all other cuts are meant too.
     """
 
     @property
     def kinds(self) -> tuple[str, ...]: ...
     @property
     def is_uneven(self) -> bool: ...
+    @property
+    def is_any(self) -> bool: ...
 
     def number(self, layers: Layers, stages: int) -> int:
         """How many cuts there are at most, without making them."""
 
     def cuts(
-        self, layers: Layers, stage_ranks: Sequence[int], microbatches: int
+        self, layers: Layers, stage_ranks: Sequence[int], microbatches: int, room: int | None = None
     ) -> tuple[Cut, ...]:
-        """Those of stages on these ranks; none where there is none."""
+        """Those of stages on these ranks of so much memory; none where there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

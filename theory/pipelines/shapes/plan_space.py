@@ -173,7 +173,8 @@ class PlanSpace:
         if self.layers is None:
             return (None,)
         ranks, m = self._ranks_of(chunks, placement), self.pipeline.num_microbatches
-        return self.layers.rule.cuts(self.layers, ranks, m) or ((),)
+        room = None if self.allowed else self.pipeline.least_capacity
+        return self.layers.rule.cuts(self.layers, ranks, m, room) or ((),)
 
     def _ranks_of(self, chunks: int, placement: Placement) -> tuple[int, ...]:
         """The rank of each stage; of a placement that is none of this shape, each its own."""

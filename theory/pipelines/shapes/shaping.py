@@ -96,10 +96,8 @@ def _stage_ranks(space: PlanSpace, candidate: Candidate) -> tuple[int, ...]:
     ranks, chunks = space.pipeline.num_ranks, candidate.chunks
     m, slices = space.pipeline.num_microbatches, candidate.slices
     shape = f"{ranks * chunks} stages ({chunks} on each of {ranks} ranks)"
-    if candidate.layers == () and space.layers is not None:
-        raise NotLegalError(f"{space.layers.number} layers are not divisible by {shape}")
     if space.layers is not None and not space.layers.has(candidate.layers or (), ranks * chunks):
-        raise NotLegalError(f"{candidate.layers} are not {space.layers.number} layers on {shape}")
+        raise NotLegalError(f"{space.layers.number} layers are not divisible by {shape}")
     if candidate.placement == BIDIRECTIONAL and chunks > 1:
         raise NotLegalError(f"placement bidirectional takes 1 chunk, got {chunks}")
     require_size(ranks=ranks, chunks=chunks, microbatches=m, slices=slices)

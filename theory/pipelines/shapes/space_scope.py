@@ -62,7 +62,7 @@ def cut_words(layers: Layers) -> str:
     rule = layers.rule
     if isinstance(rule, NamedCuts) and rule.spread is not None:
         return f"cut in every way within {rule.spread} of the even share"
-    return f"cut {' or '.join(rule.kinds)}"
+    return "cut in any way" if rule.is_any else f"cut {' or '.join(rule.kinds)}"
 
 
 def _layers(space: PlanSpace) -> str:
