@@ -39,6 +39,7 @@ Floats = NDArray[np.float64]
 ALIGNED = 8  # numbers: tensor cores take sides that are multiples of it
 NOT_DIVIDED = 0.6  # of the passes over the stream: norms, dropouts and residual additions
 SCORE = STREAM = 2  # bytes of a number
+SCAN = 64.0  # tokens of a chunk, by which kernels go over a recurrent state
 CAST = 2 + 1 + 1  # bytes of a number cast to 8 bits: read, written, written transposed
 
 
@@ -240,7 +241,7 @@ def smallest_side(operation: LayerOperation, model: Transformer, at: Deployment)
         side = min(model.head_width, at.sequence)
         return float(2 * side if at.rules.fused_attention else side)
     if operation.weights is None:
-        return 1.0
+        return SCAN if operation.products else 1.0
     tokens = at.micro_batch * at.sequence / at.context
     if operation.copies > 1:
         tokens *= at.expert * operation.passes / operation.copies
