@@ -148,7 +148,7 @@ def _model(base: Fields, each: Sequence[Fields], name: str) -> Transformer:
     counts: dict[Any, int] = {}
     for key, count in runs:
         counts[key] = counts.get(key, 0) + count
-    common = dict(max(counts, key=lambda key: counts[key]))
+    common = dict(max(counts, key=lambda key: (dict(key).get("experts", 0) > 0, counts[key])))
     shape = {**base, **common, "name": name}
     if len(counts) == 1:
         return Transformer(**shape)

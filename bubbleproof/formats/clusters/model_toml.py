@@ -19,20 +19,36 @@
     vocabulary = 32000
     sequence = 4096              # tokens of a sample
 
-The keys are the fields of ``costs.transformer.Transformer``.
+    [model]                      # layers that differ: all of the above, and
+    pattern = ["dense*3", "(window*5 full)*8"]
+    kinds.window = { window = 1024 }
+    kinds.dense = { experts = 0, experts_per_token = 0, shared_feed_forward = 0 }
+    kinds.full = { qk_norm = "head" }
+    kinds.scan = { mixer = "mamba-2", state = { inner = 8192, state = 128, kernel = 4,
+        heads = 128, groups = 8 } }
+
+The keys are the fields of ``costs.transformer.Transformer`` and the features of
+``costs.layer_extras``; what is not told of a kind is as in the model. ``state`` has the sizes of
+the mixer (``costs.state_space``).
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, create_model
+from pydantic import ConfigDict, Field, create_model
 
 from bubbleproof.costs import FAMILIES, Transformer, known_model, transformer
 from bubbleproof.costs.configurations.config_file import ConfiguredModel, read_configuration
+from bubbleproof.costs.layer_extras import layer_extras
+from bubbleproof.costs.state_space import delta_net, mamba, mamba_2
+from bubbleproof.costs.transformer import LayerRun
 from bubbleproof.formats.errors import UnusableInput, about, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
 from bubbleproof.formats.layouts.derived_layout import form_of
+from bubbleproof.formats.plans.layer_pattern import repeated
 from bubbleproof.formats.toml_text import parse_toml
 from bubbleproof.formats.validation import Count, Layout, validate
 from bubbleproof.theory.pipelines.value_types import declared
@@ -63,13 +79,53 @@ _SHAPE: dict[str, Any] = {
 }
 
 
-class ModelLayout(create_model("_Model", __base__=NamedModelLayout, **_SHAPE)):  # type: ignore[misc]  # made from Transformer's fields
+class FeaturesLayout(Layout):
+    """What the layers of a model, or those of a kind, have more; see ``costs.layer_extras``."""
+
+    qk_norm: Literal["none", "plain", "head", "whole"] | None = None
+    sinks: bool | None = None
+    output_gate: bool | None = None
+    shared_gate: bool | None = None
+    router_bias: bool | None = None
+    mixer: Literal["mamba", "mamba-2", "delta-net", "none"] | None = None
+    """What takes the attention's place."""
+    state: dict[str, Count | bool] | None = None
+    """Its sizes."""
+
+
+class KindLayout(create_model("_Kind", __base__=FeaturesLayout, **_SHAPE)):  # type: ignore[misc]  # made from Transformer's fields
+    """What the layers of a kind have other than the model."""
+
+
+_MODEL = create_model("_Model", __base__=(NamedModelLayout, FeaturesLayout), **_SHAPE)
+
+
+class ModelLayout(_MODEL):  # type: ignore[misc,valid-type]  # made from Transformer's fields
     """The shape of a model; see ``costs.transformer``."""
+
+    pattern: Annotated[list[str], Field(min_length=1)] | None = None
+    """Its layers, of kinds."""
+    kinds: dict[str, KindLayout] | None = None
+    """What the layers of each kind have other than the model."""
 
 
 def model_of(layout: ModelLayout) -> tuple[Transformer, int]:
     """The model of a table, and the tokens of a sample. Raises ``UnusableInput``."""
     told = layout.model_dump(exclude_none=True)
+    pattern, kinds = told.pop("pattern", None), told.pop("kinds", {})
+    features = {key: told.pop(key) for key in FeaturesLayout.model_fields if key in told}
+    model, sequence = _plain(told)
+    with values_at("model"):
+        model = _with_features(model, features, "")
+        if pattern is None and kinds:
+            raise ValueError("kinds need pattern, which tells how many there are of each")
+        if pattern is not None:
+            model = model.with_changes(runs=tuple(_runs(model, pattern, kinds, features)))
+    return model, sequence
+
+
+def _plain(told: dict[str, Any]) -> tuple[Transformer, int]:
+    """The model without features and kinds, and the tokens of a sample."""
     family, name = told.pop("family", None), told.pop("name", None)
     sequence, config = told.pop("sequence", None), told.pop("config", None)
     if family is None and name is None and config is None:
@@ -83,6 +139,53 @@ def model_of(layout: ModelLayout) -> tuple[Transformer, int]:
             return transformer(family, name=name or "", **told), sequence or DEFAULT_SEQUENCE
         known = known_model(name or "")
         return known.model.with_changes(**told), sequence or known.sequence
+
+
+MIXERS = {"mamba": mamba, "mamba-2": mamba_2, "delta-net": delta_net, "none": None}
+
+
+def _with_features(model: Transformer, features: dict[str, Any], where: str) -> Transformer:
+    """The model with what is told of its layers."""
+    told = dict(features)
+    name, sizes = told.pop("mixer", None), told.pop("state", {})
+    if sizes and not (name and MIXERS[name]):
+        raise ValueError(f"{where}state is of a mixer; tell mixer = one of {', '.join(MIXERS)}")
+    changes: dict[str, Any] = {}
+    if name is not None:
+        make = MIXERS[name]
+        try:
+            changes["mixer"] = make(model.hidden, **sizes) if make else ()
+        except TypeError as error:  # a size that it has not, or that is missing
+            why = str(error).partition("() ")[2]
+            raise ValueError(f"{where}state of {name}: {why}") from None
+    if told:
+        shape = {"hidden": model.hidden, "heads": model.heads, "kv_heads": model.kv_heads}
+        shape |= {"width": model.head_width + model.rope_width, "experts": model.experts}
+        changes["extras"] = layer_extras(shape, **told)
+    return model.with_changes(**changes) if changes else model
+
+
+def _runs(
+    model: Transformer, pattern: list[str], kinds: dict[str, Any], features: dict[str, Any]
+) -> Iterator[LayerRun]:
+    """The layers of a pattern. Raises ``ValueError`` for a kind that is not told."""
+    made: dict[str, tuple[tuple[str, Any], ...]] = {}
+    for name, given in kinds.items():
+        told = dict(given)
+        own = {key: told.pop(key) for key in FeaturesLayout.model_fields if key in told}
+        kind = model.with_changes(**told)
+        kind = _with_features(kind, {**features, **own}, f"kinds.{name}.") if own else kind
+        differing = (each.name for each in fields(model))
+        made[name] = tuple(
+            (each, getattr(kind, each))
+            for each in differing
+            if getattr(kind, each) != getattr(model, each)
+        )
+    for index, text in enumerate(pattern):
+        for name, count in repeated(text, f"pattern[{index}]"):
+            if name not in made:
+                raise ValueError(f"pattern[{index}]: {name!r} is none of kinds {', '.join(made)}")
+            yield LayerRun(count=count, kind=name, changes=made[name])
 
 
 def configured(config: str, name: str | None, family: str | None) -> ConfiguredModel:

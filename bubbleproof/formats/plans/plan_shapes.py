@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from itertools import groupby
 
 from bubbleproof.formats.errors import UnusableInput, quoted, values_at
 from bubbleproof.formats.layouts.plan_layout import MOST_LAYERS, LayersLayout, PartLayout
 from bubbleproof.formats.layouts.problem_file_layout import ProblemFileLayout
+from bubbleproof.formats.plans.layer_pattern import repeated
 from bubbleproof.formats.plans.listed_shapes import listed, listed_space
 from bubbleproof.formats.validation import described
 from bubbleproof.theory.pipelines.allowed import AllowedChoices
@@ -65,7 +65,7 @@ def _runs(given: LayersLayout) -> Runs:
     found: list[tuple[LayerPart, int]] = []
     for index, text in enumerate(given.pattern):
         where = f"layers.pattern[{index}]"
-        for name, number in _repeated(text, where):
+        for name, number in repeated(text, where):
             if name not in kinds:
                 raise UnusableInput(where, f"kinds of {', '.join(kinds) or 'none'}", quoted(name))
             found.append((kinds[name], number))
@@ -73,27 +73,6 @@ def _runs(given: LayersLayout) -> Runs:
     if not 0 < total <= MOST_LAYERS:
         raise UnusableInput("layers.pattern", f"1 to {MOST_LAYERS} layers", str(total))
     return tuple((part, sum(n for _, n in run)) for part, run in groupby(found, lambda one: one[0]))
-
-
-_ITEM = re.compile(r"(?:\(([^()]*)\)|([\w.-]+))(?:\*(\d{1,4}))?(?:\s+|$)")
-
-
-def _repeated(text: str, where: str) -> list[tuple[str, int]]:
-    """The kinds of "dense*3 (window*5 full)*8", each with how many; no group is in a group."""
-    found, rest = list[tuple[str, int]](), text.strip()
-    while rest:
-        item = _ITEM.match(rest)
-        if item is None:
-            expected = 'kinds with how many, such as "dense*3" or "(window*5 full)*8"'
-            raise UnusableInput(where, expected, quoted(text))
-        group, name, number = item[1], item[2], int(item[3] or 1)
-        inner = [(name, number)] if group is None else _repeated(group, where)
-        times = 1 if group is None else number
-        if len(found) + len(inner) * times > MOST_LAYERS:
-            raise UnusableInput(where, f"at most {MOST_LAYERS} layers", quoted(text))
-        found += inner * times
-        rest = rest[item.end() :]
-    return found
 
 
 def _kinds(given: LayersLayout) -> tuple[str, ...]:
