@@ -54,7 +54,7 @@ def test_parameters_are_those_of_bpipe(command: Run) -> None:
 def test_the_table_for_people(command: Run) -> None:
     answer = command("costs", "Mixtral-8x7B", "tensor=8", "data=8", "expert=8", "zero=1")
     assert answer.status == 0
-    assert answer.out.startswith("mixtral-8x7b has 46.7 B parameters and keeps ")
+    assert answer.out.startswith("mixtral-8x7b has 46.7 B parameters (12.9 B active) and keeps ")
     assert "TP8 PP1 DP8 EP8 · micro-batch 1 · ZeRO-1" in answer.out
     assert len(answer.out.splitlines()) <= 10
     table = command("costs", "mixtral-8x7b", "tensor=8", "data=8", "expert=8", "zero=1", "-v")
