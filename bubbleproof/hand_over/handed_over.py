@@ -21,7 +21,7 @@ from bubbleproof.hand_over.targets_list import (
 from bubbleproof.torch_limits import require_torch
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HandedOver(FactSource):
     """``files`` by name in ``folder``, the command that ``start``s them, ``losses`` in a sentence
     each, and of each check what differs ("" where nothing does); ``unloaded`` is why the target's

@@ -29,23 +29,6 @@ from pathlib import Path
 from time import perf_counter
 
 from bubbleproof.commands.output import say
-from bubbleproof.commands.planning.cluster_results import (
-    COLUMNS,
-    PARTS_EXPLAINED,
-    TIME_COLUMNS,
-    UNIT,
-    AnyClusterPlan,
-    AnyOwn,
-    cluster_facts,
-    combination_rows,
-    corners_of,
-    memory_of,
-    own_facts,
-    restriction_facts,
-    time_rows,
-    times_to_json,
-    winner_facts,
-)
 from bubbleproof.commands.planning.other_plans import OtherChoice, paper_planners
 from bubbleproof.commands.planning.plan_answer import PlanAnswer, PlanTable
 from bubbleproof.commands.planning.plan_lines import (
@@ -70,6 +53,23 @@ from bubbleproof.formats.plans.plan_folder import planned_file, write_plan_folde
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners import PlanOptions
 from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
+from bubbleproof.planners.cluster_results import (
+    COLUMNS,
+    PARTS_EXPLAINED,
+    TIME_COLUMNS,
+    UNIT,
+    AnyClusterPlan,
+    AnyOwn,
+    cluster_facts,
+    combination_rows,
+    corners_of,
+    memory_of,
+    own_facts,
+    restriction_facts,
+    time_rows,
+    times_to_json,
+    winner_facts,
+)
 from bubbleproof.planners.deployment_times import DeploymentTimes, deployment_times
 from bubbleproof.planners.jitter import Timed, timed_candidates
 from bubbleproof.planners.outcome import Outcome
@@ -260,7 +260,7 @@ def _write(folder: Path, of: _Told) -> None:
         deployment=str(of.found.winner.combination),
     )
     for lost in write_plan_folder(folder, plan):
-        say(lost)
+        say(f"not written: {lost}")
     if of.shown is not None:
         of.shown.write(folder, of.deployed)
 

@@ -6,7 +6,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bubbleproof.commands.planning.configuration_words import (
+from bubbleproof.costs.utilisation import teraflops, utilisation
+from bubbleproof.facts import Fact, valued
+from bubbleproof.formats.clusters.cluster_toml import ClusterFile
+from bubbleproof.formats.problem_toml import ProblemFile
+from bubbleproof.planners.cluster_planned import (
+    ClusterPlan,
+    DeploymentRow,
+    NearestDeployment,
+    NoClusterPlan,
+    SolvedDeployment,
+)
+from bubbleproof.planners.configuration_words import (
     OUTCOMES,
     amount_of,
     deployment_parts,
@@ -14,7 +25,11 @@ from bubbleproof.commands.planning.configuration_words import (
     more,
     shape_parts,
 )
-from bubbleproof.commands.planning.plan_results import (
+from bubbleproof.planners.deployment_times import DeploymentTimes
+from bubbleproof.planners.jitter import Timed
+from bubbleproof.planners.outcome import Outcome
+from bubbleproof.planners.own_run import NotLegalRun, OwnRun, Saving, changed
+from bubbleproof.planners.plan_results import (
     bound_text,
     candidates_to_json,
     front_to_json,
@@ -25,26 +40,11 @@ from bubbleproof.commands.planning.plan_results import (
     took,
     winner_to_json,
 )
-from bubbleproof.costs.utilisation import teraflops, utilisation
-from bubbleproof.facts import Fact, valued
-from bubbleproof.formats.clusters.cluster_toml import ClusterFile
-from bubbleproof.formats.problem_toml import ProblemFile
-from bubbleproof.planners.case_proofs import NEVER
-from bubbleproof.planners.cluster_planned import (
-    ClusterPlan,
-    DeploymentRow,
-    NearestDeployment,
-    NoClusterPlan,
-    SolvedDeployment,
-)
-from bubbleproof.planners.deployment_times import DeploymentTimes
-from bubbleproof.planners.jitter import Timed
-from bubbleproof.planners.outcome import Outcome
-from bubbleproof.planners.own_run import NotLegalRun, OwnRun, Saving, changed
 from bubbleproof.planners.restriction import Restriction
 from bubbleproof.report.amounts import Scale, ticks, time
 from bubbleproof.report.plan_page import Corner
 from bubbleproof.solvers import Status
+from bubbleproof.theory.pipelines.shapes.cut_bounds import NEVER
 
 COLUMNS = ("deployment", "iteration", "lower bound", "MFU", "peak", "status", "why")
 NUMBERS = re.compile(r"[0-9][0-9.,]*")
