@@ -168,7 +168,7 @@ def planned_case(case: PracticeCase, limit: float = LIMIT) -> PlannedCase:
 
 
 def _accepted(file: ClusterFile, plan: ClusterPlan) -> str:
-    """What Megatron's arguments, written and read back by a grammar of ours, say of the winner."""
+    """What Megatron's arguments, written and their layout read back, say of the winner."""
     winner, space = plan.plan.winner, plan.plan.space
     job, at = file.training, plan.winner.combination
     handed = HandedSchedule(

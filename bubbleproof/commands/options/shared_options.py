@@ -146,7 +146,7 @@ class PlanRequest(OptionGroup):
     ] = None
     yours: Annotated[
         str | None,
-        Option(help='Compare with your own configuration: "tensor=4 pipeline=4 chunks=5".'),
+        Option(help='Compare with what you run: a file, or "tensor=4 pipeline=4 chunks=5".'),
     ] = None
     output: Annotated[
         str | None,

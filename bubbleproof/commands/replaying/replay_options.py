@@ -111,7 +111,7 @@ def parsed_layers(text: str) -> int | tuple[int, ...]:
     Raises ``ValueError`` for anything but whole numbers.
     """
     if text.endswith(endings(Holds.LAYOUT)):
-        from bubbleproof.hand_over.megatron_target import read_layout
+        from bubbleproof.formats.layout_string import read_layout
 
         return read_layout(text).layers
     try:
