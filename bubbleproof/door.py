@@ -280,9 +280,9 @@ def model_spec(model: GivenModel | None, *, asker: str) -> ModelSpec:
     if model is None:
         return ModelSpec()
     if callable(model):
-        return ModelSpec(kind="own", factory=name_of(model))
+        return ModelSpec(kind="own", factory=name_of(model), keeps_type=True)
     if isinstance(model, str) and ":" in model:
-        return ModelSpec(kind="own", factory=model)
+        return ModelSpec(kind="own", factory=model, keeps_type=True)
     if isinstance(model, ModelSpec):
         return model
     expected = 'a ModelSpec, a function that makes a model, or "FILE.py:FUNCTION"'

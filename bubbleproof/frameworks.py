@@ -279,7 +279,7 @@ FRAMEWORKS = (
             (
                 ("attention_biases", "feed_forward_bias"),
                 (("none", False), ("inputs", False), ("all", True)),
-                "biases of attention and feed-forward block that differ",
+                "biases of some linears",
             ),
         ),
     ),

@@ -10,6 +10,8 @@ import pytest
 
 from benchmarks.frameworks.ask_megatron import ARGUMENTS, SPOILED, VERSIONS
 from benchmarks.frameworks.megatron_jobs import JOBS, REFUSED, planned_arguments
+from bubbleproof.formats.clusters.cluster_toml import cluster_file_of_text
+from bubbleproof.formats.clusters.own_files import own_of
 
 ROWS: dict[str, dict[str, Any]] = {row["job"]: row for row in json.loads(ARGUMENTS.read_text())}
 OVERLAPS = {
@@ -51,6 +53,21 @@ def test_experts_over_more_cards_than_replicas_are_whole() -> None:
     told = {name: ROWS[f"experts over {name}"]["told"] for name in ("replicas", "more")}
     assert (told["replicas"]["expert"], told["replicas"]["expert tensor"]) == (4, 2)
     assert (told["more"]["expert"], told["more"]["expert tensor"]) == (8, 1)
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_what_is_written_is_read_back_as_ones_own(name: str, tmp_path: Path) -> None:
+    """Megatron's own answer has the same sizes; nothing waits that the plan's times overlap."""
+    path, row = tmp_path / "megatron.args", ROWS[name]
+    path.write_text("\n".join(row["arguments"]))
+    own = own_of(str(path), cluster_file_of_text(JOBS[name], name=name).training)
+    at, told = own.combination, row["told"]
+    sizes = (at.tensor, at.data, at.pipeline, at.context, at.expert, own.chunks)
+    known = ("tensor", "data", "pipeline", "context", "expert", "chunks")
+    assert sizes == tuple(told[key] or 1 for key in known)
+    assert at.zero == told["distributed optimizer"]
+    assert (own.waits, own.group) == ((), told["group"] or 0)
+    assert sum(own.layers or ()) == told["layers"]
 
 
 @pytest.mark.parametrize("name", SPOILED)

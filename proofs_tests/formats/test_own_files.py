@@ -96,7 +96,14 @@ def test_a_script_of_megatron_is_read_with_its_variables(tmp_path: Path, job: Tr
         "--bf16", "--bf16 --tp-comm-overlap --overlap-grad-reduce --fp8-format e4m3"
     )
     found = own(tmp_path, job, on)
-    assert (found.waits, found.products) == ((), "fp8")
+    assert (found.waits, found.products, found.remarks) == ((), "fp8", ())
+    rough = on.replace("--bf16", "--no-overlap-p2p-communication").replace("--tp-comm-overlap", "")
+    found = own(tmp_path, job, rough.replace("--sequence-parallel", ""))
+    assert [each.split()[-1] for each in found.remarks] == [
+        "bfloat16",
+        "--sequence-parallel",
+        "computation",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -157,6 +164,15 @@ def test_torchtitan_is_read_from_its_command_and_from_its_file(
     found = own(tmp_path, more, TITAN_TOML)
     assert (sizes(found), found.order) == ((4, 2, 1, 8, 1, 2, 2), "interleaved")
     assert (found.layers, found.combination.scope) == ((1, 2, 1, 0), "full")
+
+
+def test_torchtitans_layers_of_a_stage_count_the_ends(tmp_path: Path, job: TrainingJob) -> None:
+    """80 + 1 + 1 = 82 in stages of 11 are 8, two on each of 4 ranks; of 12 they are 7."""
+    text = TITAN.replace("GPipe", "Interleaved1F1B")
+    more = "--parallelism.pipeline-parallel-layers-per-stage"
+    assert own(tmp_path, job, text.replace(" activation", f" {more} 11 activation")).chunks == 2
+    with pytest.raises(ValueError, match="divide by 4 ranks, found 12, which make 7"):
+        own(tmp_path, job, text.replace(" activation", f" {more} 12 activation"))
 
 
 def test_automodel_is_read_from_its_yaml(tmp_path: Path, job: TrainingJob) -> None:

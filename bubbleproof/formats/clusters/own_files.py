@@ -63,7 +63,7 @@ def _told(text: str, job: TrainingJob) -> OwnTold:
     if re.search(r"--(tensor|pipeline)-model-parallel|--num-layers\b|pretrain_\w+\.py", text):
         return megatron_told(text, job.model.layers)
     if re.search(r"--parallelism\.|torchtitan\.train|^\[parallelism\]", text, re.MULTILINE):
-        return torchtitan_told(text)
+        return torchtitan_told(text, job.model.layers)
     if re.search(r"^distributed:", text, re.MULTILINE):
         return automodel_told(text)
     found = "none of them"

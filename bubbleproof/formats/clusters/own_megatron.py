@@ -9,7 +9,7 @@ are asked where it is estimated.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
 from bubbleproof.formats.clusters.own_told import OwnTold, counted_from
@@ -47,9 +47,10 @@ TENSOR_OVERLAP, SEQUENCE = "--tp-comm-overlap", "--sequence-parallel"
 REDUCE, GATHER = "--overlap-grad-reduce", "--overlap-param-gather"
 GRANULARITY, MODULES = "--recompute-granularity", "--recompute-modules"
 FORMAT = "--fp8-format"
+EXPERT_TENSOR = "--expert-tensor-parallel-size"
 KNOWN = (
     *SIZES, *MODEL, *COUNTED, LAYOUT, PER_STAGE, STAGES, GROUP, FIRST, LAST, STRATEGY, OPTIMIZER,
-    TENSOR_OVERLAP, SEQUENCE, REDUCE, GATHER, GRANULARITY, MODULES, FORMAT,
+    TENSOR_OVERLAP, SEQUENCE, REDUCE, GATHER, GRANULARITY, MODULES, FORMAT, EXPERT_TENSOR,
 )  # fmt: skip
 LONGEST, MOST = 100, 1 << 20  # letters of a variable that is put in, and of all of it then
 MISSPELT = 0.93  # so alike are a word that is read and one that is meant
@@ -85,7 +86,7 @@ def megatron_told(text: str, layers: int) -> OwnTold:
         ),
         products="fp8" if FORMAT in given else "bf16",
         model=told,
-        remarks=remarks,
+        remarks=(*remarks, *_estimated(given, sizes)),
     )
 
 
@@ -209,6 +210,19 @@ def _require_together(given: Arguments, tensor: int) -> None:
             raise UnusableInput(key, f"{needs} beside it", "none; Megatron refuses it alone")
     if STRATEGY in given and given[STRATEGY] not in SHARDED:
         raise UnusableInput(STRATEGY, f"one of {', '.join(SHARDED)}", repr(given[STRATEGY]))
+
+
+def _estimated(given: Arguments, sizes: Mapping[str, int]) -> Iterator[str]:
+    """What is estimated otherwise than it runs, in words."""
+    if "--bf16" not in given:
+        yield "it is estimated in bfloat16"
+    if sizes.get("tensor", 1) > 1 and SEQUENCE not in given:
+        yield f"its activations are estimated with {SEQUENCE}"
+    if "--no-overlap-p2p-communication" in given:
+        yield "messages are estimated beside computation"
+    both = min(sizes.get("expert", 1), sizes.get("tensor", 1)) > 1
+    if both and given.get(EXPERT_TENSOR) == "1":
+        yield "experts over replicas are estimated as cut by tensor groups"
 
 
 def _recomputed(given: Arguments) -> tuple[str, tuple[str, ...]]:

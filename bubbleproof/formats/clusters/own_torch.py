@@ -21,6 +21,7 @@ ORDERS = {  # of a schedule's name in small letters
     "interleaved1f1b": "interleaved",
     "loopedbfs": "bfs",
 }
+PER_STAGE = "parallel_layers_per_stage"
 SEVERAL = ("interleaved", "bfs")
 SCOPES = {"none": "none", "full": "full", "selective": "attention"}
 TITAN = {
@@ -34,8 +35,8 @@ AUTOMODEL = {"tp_size": "tensor", "pp_size": "pipeline", "cp_size": "context", "
 Flat = Mapping[str, str]
 
 
-def torchtitan_told(text: str) -> OwnTold:
-    """What a command line or a job configuration says.
+def torchtitan_told(text: str, layers: int) -> OwnTold:
+    """What a command line or a job configuration says of a model of so many layers.
 
     Raises ``UnusableInput``, at the key, for what is none.
     """
@@ -63,6 +64,8 @@ def torchtitan_told(text: str) -> OwnTold:
     cut = _cut(of.get("module_fqns_per_model_part", ""))
     ranks = sizes.get("pipeline", 1)
     sizes["chunks"] = _chunks(order, ranks, cut)
+    if f"pipeline_{PER_STAGE}" in of and cut is None:
+        sizes["chunks"] = _chunks_of(of, ranks, layers)
     keeps = of.get("fsdp_reshard_after_forward", "default")
     is_resharded = keeps == "always" or (keeps == "default" and ranks == 1)
     sizes["zero"] = 0 if replicate > 1 else 2 + is_resharded
@@ -73,7 +76,11 @@ def torchtitan_told(text: str) -> OwnTold:
         raise UnusableInput(
             "activation_checkpoint.mode", f"one of {', '.join(SCOPES)}", quoted(mode)
         )
-    remarks = ("selective recomputation is estimated as that of the attention",)
+    remarks = []
+    if mode == "selective":
+        remarks.append("selective recomputation is estimated as that of the attention")
+    if "pipeline_parallel_schedule_csv" in of:
+        remarks.append("its table of a schedule is not read: verify and measure take it")
     return OwnTold(
         sizes=sizes,
         scope=SCOPES[mode],
@@ -82,7 +89,7 @@ def torchtitan_told(text: str) -> OwnTold:
         model=_batch(
             flat, {"training.seq_len": "sequence", "training.global_batch_size": "samples"}
         ),
-        remarks=remarks if mode == "selective" else (),
+        remarks=tuple(remarks),
     )
 
 
@@ -107,12 +114,15 @@ def automodel_told(text: str) -> OwnTold:
     sizes["micro_batch"] = counted_from(
         f"{part}pp_microbatch_size", flat.get(f"{part}pp_microbatch_size", 1)
     )
+    told_layers = f"{part}layers_per_stage" in flat
+    remarks = ("layers_per_stage is not read: two stages a rank",) * told_layers
     is_again = flat.get("distributed.activation_checkpointing", "false").lower() == "true"
     return OwnTold(
         sizes=sizes,
         scope="full" if is_again else "none",
         order=order,
         model=_batch(flat, {"step_scheduler.global_batch_size": "samples"}),
+        remarks=remarks,
     )
 
 
@@ -133,6 +143,18 @@ def _chunks(order: str, ranks: int, cut: Cut | None) -> int:
             raise UnusableInput(where, f"parts that divide by {ranks} ranks", f"{len(cut)}")
         return len(cut) // ranks
     return 2 if order in SEVERAL and ranks > 1 else 1
+
+
+def _chunks_of(of: Flat, ranks: int, layers: int) -> int:
+    """Of stages of so many layers, the embedding and the head counted among them."""
+    key = f"pipeline_{PER_STAGE}"
+    ends = [of.get(f"pipeline_parallel_{end}_stage_less_layers", "1") for end in ("first", "last")]
+    weight = layers + sum(counted_from(f"parallelism.{key}", end, 0) for end in ends)
+    stages = -(-weight // counted_from(f"parallelism.{key}", of[key]))
+    if stages % ranks:
+        expected = f"as many as make stages that divide by {ranks} ranks"
+        raise UnusableInput(f"parallelism.{key}", expected, f"{of[key]}, which make {stages}")
+    return stages // ranks
 
 
 def _cut(parts: str) -> Cut | None:
