@@ -149,14 +149,14 @@ class Framework:
 _STREAMS = ("pair-stream", "rank-stream")
 # The models that torchtitan has, by ``sizes_of``: module, configuration in 0.3, flavor in 0.2.
 NAMED_MODELS: dict[tuple[int, ...], tuple[str, str, str]] = {
-    (32, 4096, 32, 8, 14336, 128256, 0, 0): ("llama3", "llama3_8b", "8B"),
-    (80, 8192, 64, 8, 28672, 128256, 0, 0): ("llama3", "llama3_70b", "70B"),
-    (40, 5120, 40, 8, 17408, 151936, 0, 0): ("qwen3", "qwen3_14b", "14B"),
-    (64, 5120, 64, 8, 25600, 151936, 0, 0): ("qwen3", "qwen3_32b", "32B"),
-    (48, 2048, 32, 4, 768, 151936, 128, 8): ("qwen3", "qwen3_30b_a3b", "30B-A3B"),
+    (32, 4096, 32, 8, 128, 14336, 128256, 0, 0): ("llama3", "llama3_8b", "8B"),
+    (80, 8192, 64, 8, 128, 28672, 128256, 0, 0): ("llama3", "llama3_70b", "70B"),
+    (40, 5120, 40, 8, 128, 17408, 151936, 0, 0): ("qwen3", "qwen3_14b", "14B"),
+    (64, 5120, 64, 8, 128, 25600, 151936, 0, 0): ("qwen3", "qwen3_32b", "32B"),
+    (48, 2048, 32, 4, 128, 768, 151936, 128, 8): ("qwen3", "qwen3_30b_a3b", "30B-A3B"),
 }
 _SIZES = (
-    "layers", "hidden", "heads", "kv_heads", "feed_forward", "vocabulary", "experts",
+    "layers", "hidden", "heads", "kv_heads", "head_width", "feed_forward", "vocabulary", "experts",
     "experts_per_token",
 )  # fmt: skip
 _LLAMA = (

@@ -153,6 +153,11 @@ def _model(model: Transformer, sequence: int) -> dict[str, object]:
     }
 
 
+def at_odds(model: Transformer) -> bool:
+    """Whether transformers' model has a bias that this one lacks: its biases are all or none."""
+    return model.attention_biases == "inputs" and bool(model.experts or model.feed_forward_bias)
+
+
 def _others(planned: PlannedModel) -> dict[str, object]:
     """What a recipe needs besides, to be put right by its owner: words that mean nothing."""
     return {
@@ -175,6 +180,8 @@ def _losses(planned: PlannedModel) -> list[str]:
     if at.scope == "attention":
         told = cost_of(planned, scope="none")
         losses.append(f"recompute attention: Automodel recomputes a layer or nothing ({told})")
+    if at_odds(planned.model):
+        losses.append("biases of queries, keys and values come with one of the output (0 ms)")
     losses.append(
         f"dataset and optimizer are to be put right in {CONFIG}: they train on words drawn by "
         f"chance; rope_theta is transformers' ({ROTARY}), which no plan has (0 ms)"
