@@ -127,9 +127,8 @@ def _losses(handed: HandedSchedule, planned: PlannedModel) -> list[str]:
         lost.append("dropout is off, as the plan is timed without it (0 ms)")
     if not model.positions:
         lost.append(
-            "the base of rotary positions, and norms of queries and keys where the model has them, "
-            "are not in a plan: add --rotary-base (else 10000) and --qk-layernorm (0 ms by the "
-            "plan's numbers)"
+            "the base of rotary positions is not in a plan: add --rotary-base, which is 10000 "
+            "else (0 ms by the plan's numbers)"
         )
     return lost
 
