@@ -117,9 +117,10 @@ class Framework:
         for names, runs, what in self.lacks:
             if tuple(getattr(model, name) for name in names) not in runs:
                 return f"{self.name} has no model with {what}; use torch"
-        for each in () if self.extras is None else getattr(model, "extras", ()):
+        known_extras = self.extras
+        for each in () if known_extras is None else getattr(model, "extras", ()):
             is_of_heads = each.vectors == getattr(model, "head_width", 0)
-            if each.name not in self.extras or not is_of_heads:
+            if each.name not in (known_extras or ()) or not is_of_heads:
                 return f"{self.name} has no model with {each.name} of that kind; use torch"
         if self.only_named and sizes_of(model) not in NAMED_MODELS:
             known = ", ".join(f"{module} {flavor}" for module, _, flavor in NAMED_MODELS.values())
