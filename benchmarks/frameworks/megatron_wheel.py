@@ -1,72 +1,30 @@
 """Megatron-core's own schedule functions and layout parser, called on a CPU.
 
-Runs where ``ask_megatron`` has installed the wheel; nothing of bubbleproof is imported. Reads
-``{"shapes": [[p, v, m, G], ...], "layouts": [text, ...]}`` and prints the version and, of each, its
-answer. The whole of ``forward_backward_pipelining_with_interleaving`` (one chunk:
-``..._without_interleaving``) runs for every rank; its forward and backward step are replaced by
-recorders, and its communicator answers at once. So an order is the calls that Megatron makes, and
-a refusal is the error that it raises.
+Runs where ``ask_megatron`` has installed the wheel; of bubbleproof it runs a script that stands
+alone. Reads ``{"shapes": [[p, v, m, G], ...], "layouts": [text, ...], "arguments": [[cards, text],
+...]}`` and prints the version and, of each, its answer. The whole of
+``forward_backward_pipelining_with_interleaving`` (one chunk: ``..._without_interleaving``) runs for
+every rank; its forward and backward step are replaced by recorders, and its communicator answers at
+once. So an order is the calls that Megatron makes, and a refusal is the error that it raises.
+Arguments go through its parser, ``validate_args`` and configuration, and then make its process
+groups, without processes.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-import typing
 import warnings
 from functools import partial
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
-from types import FunctionType, ModuleType, SimpleNamespace
+from pathlib import Path
+from runpy import run_path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 CORE = "megatron.core"
+READER = Path(__file__).parents[2] / "bubbleproof/hand_over/launched/read_arguments.py"
 Order = list[tuple[str, int, int]]  # F or B, chunk, microbatch
-
-
-class _Anything:
-    """An attribute of a package that is imported and never called: decorators change nothing."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        is_decorator = len(args) == 1 and not kwargs and isinstance(args[0], FunctionType | type)
-        return args[0] if is_decorator else self
-
-    def __getattr__(self, name: str) -> _Anything:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return _Anything()
-
-    def __getitem__(self, key: object) -> _Anything:
-        return self
-
-    def __or__(self, other: object) -> _Anything:
-        return self
-
-    __ror__ = __or__
-
-
-class _StandIn(ModuleType):
-    def __getattr__(self, name: str) -> _Anything:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return _Anything()
-
-
-class _TritonFinder(MetaPathFinder, Loader):
-    """Stands in for triton, which the wheel imports; last, so only where it is not installed."""
-
-    def find_spec(self, fullname: str, *_: object) -> Any:
-        is_asked = fullname.split(".")[0] == "triton"
-        return ModuleSpec(fullname, self, is_package=True) if is_asked else None
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        module = _StandIn(spec.name)
-        module.__path__, module.__version__ = [], "0.0.0"  # type: ignore[attr-defined]  # a module may have both
-        return module
-
-    def exec_module(self, _: ModuleType) -> None:
-        return None
 
 
 class _Group:
@@ -107,12 +65,7 @@ class _Megatron:
 
     def __init__(self) -> None:
         self.torch = import_module("torch")
-        import_module("torch.utils._triton").has_triton_package()  # before there is a stand-in
-        import_module("torch._inductor.runtime.triton_heuristics")
-        import_module("torch.utils.flop_counter")
-        sys.meta_path.append(_TritonFinder())
-        if not hasattr(typing, "override"):  # wheels for Python 3.12
-            vars(typing)["override"] = import_module("typing_extensions").override
+        run_path(str(Path(__file__).with_name("stand_in.py")))["stand_in"]()
         self.version: str = import_module(f"{CORE}.package_info").__version__
         self.schedules: Any = import_module(f"{CORE}.pipeline_parallel.schedules")
         self.config = import_module(f"{CORE}.transformer.transformer_config").TransformerConfig
@@ -202,6 +155,39 @@ def _answer(asked: Any) -> dict[str, Any]:
         return {"refused": f"{type(refused).__name__}: {refused}"}
 
 
+def _loaded(cards: int, text: str) -> dict[str, Any]:
+    """What the parser and its checks make of a training's arguments, and then the groups."""
+    found = run_path(str(READER))
+    answer: dict[str, Any] = found["asked"](cards, found["words_of"](text))
+    if "told" in answer and (why := _no_groups(cards, answer["told"])):
+        answer = {"version": answer["version"], "refused": why}
+    return answer
+
+
+def _no_groups(cards: int, told: dict[str, Any]) -> str:
+    """Why Megatron makes no process groups of such sizes; empty where it makes them."""
+    dist = import_module("torch.distributed")
+    store = import_module("torch.testing._internal.distributed.fake_pg").FakeStore()
+    state: Any = import_module(f"{CORE}.parallel_state")
+    dist.init_process_group("fake", rank=0, world_size=cards, store=store)
+    try:
+        state.initialize_model_parallel(
+            tensor_model_parallel_size=told["tensor"],
+            pipeline_model_parallel_size=told["pipeline"],
+            virtual_pipeline_model_parallel_size=told["chunks"],
+            context_parallel_size=told["context"],
+            expert_model_parallel_size=told["expert"],
+            expert_tensor_parallel_size=told["expert tensor"],
+            create_gloo_process_groups=False,
+        )
+    except (RuntimeError, AssertionError) as refused:
+        return f"{type(refused).__name__}: {refused}"
+    finally:
+        state.destroy_model_parallel()
+        dist.destroy_process_group()
+    return ""
+
+
 def main() -> None:
     """Answer what stands in the standard input."""
     warnings.simplefilter("ignore")
@@ -210,6 +196,7 @@ def main() -> None:
         "version": megatron.version,
         "shapes": [_answer(partial(megatron.orders, *shape)) for shape in asked["shapes"]],
         "layouts": [_answer(partial(megatron.stages, text)) for text in asked["layouts"]],
+        "arguments": [_loaded(cards, text) for cards, text in asked["arguments"]],
     }
     json.dump(answers, sys.stdout)
 

@@ -10,6 +10,7 @@ from bubbleproof.formats.all_or_nothing import written_together
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.plans.plan_json import PlanFile
 from bubbleproof.formats.schedule_file import ScheduleFile
+from bubbleproof.frameworks import framework_named
 from bubbleproof.hand_over.handed import HandedSchedule, planned_of
 from bubbleproof.hand_over.targets_list import (
     UNSUPPORTED,
@@ -20,10 +21,11 @@ from bubbleproof.hand_over.targets_list import (
 from bubbleproof.torch_limits import require_torch
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HandedOver(FactSource):
     """``files`` by name in ``folder``, the command that ``start``s them, ``losses`` in a sentence
-    each, and of each check what differs ("" where nothing does).
+    each, and of each check what differs ("" where nothing does); ``unloaded`` is why the target's
+    own reader was not asked.
     """
 
     target: str
@@ -33,6 +35,7 @@ class HandedOver(FactSource):
     start: str
     losses: tuple[str, ...]
     checks: tuple[tuple[str, str], ...] = ()
+    unloaded: str = ""
 
     @property
     def ok(self) -> bool:
@@ -51,6 +54,7 @@ class HandedOver(FactSource):
             Fact(key="start", label="start", value=self.start),
             Fact(key="losses", value=[*self.losses]),
             *(Fact(label="not written", value=loss) for loss in self.losses),
+            *(Fact(label="not loaded", value=why) for why in (self.unloaded,) if why),
             Fact(key="checks", value=checks),
             *(
                 Fact(
@@ -89,6 +93,7 @@ def handed_over(
         For what the target would get wrong, and without PyTorch where a check is asked for.
     """
     require_target(target)
+    target = framework_named(target, "--to").name
     if check:
         require_torch("hand-over --check")
     handed = handed_schedule(given)
@@ -97,7 +102,7 @@ def handed_over(
     with written_together(folder) as (new,):
         for name, text in files.items():
             write_text(new / name, text)
-    checks = [(what, "") for what in made.checked] if check else []
+    checks = [(what, "") for what in (*made.loaded, *(made.checked if check else ()))]
     if check and made.has_table:
         from bubbleproof.hand_over.trained_check import trained_check
 
@@ -112,6 +117,7 @@ def handed_over(
         start=made.start,
         losses=made.losses,
         checks=tuple(checks),
+        unloaded=made.unloaded,
     )
 
 

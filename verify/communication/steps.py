@@ -37,13 +37,21 @@ ENDS = (Kind.SEND_F, Kind.RECV_F, Kind.SEND_B, Kind.RECV_B)
 class Steps:
     """The rows of a program, and of messages ``pairs``, the rows of a SEND and of its RECV.
 
-    ``is_plain``: there is nothing but messages and computations of ranks.
+    ``is_plain``: there is nothing but messages and computations of ranks. ``moment`` may tell when
+    each row happens in some order of all; nothing rests on its being right.
 
     Precondition of all but ``unmatched``: there are no unmatched rows.
     """
 
-    def __init__(self, problem: Problem, program: Program, joint: Joint = (False, ())) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        program: Program,
+        joint: Joint = (False, ()),
+        moment: Ints | None = None,
+    ) -> None:
         self.problem, self.actions, self.rank = problem, program.actions, program.resource
+        self.moment = moment
         self.is_transfer = program.actions.is_kind(*ENDS)
         self._is_forward = program.actions.is_kind(Kind.SEND_F)
         task, home = problem.locate(program.actions), np.append(problem.rank_of_task, NONE)

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from typer import Option
 
-from bubbleproof.commands.options.option_groups import OptionGroup
+from bubbleproof.commands.options.option_groups import OptionGroup, seconds_option
 from bubbleproof.commands.options.shared_options import (
     Detail,
     Dialect,
     Json,
+    Loudness,
     Words,
-    seconds_option,
 )
 from bubbleproof.commands.options.targets import Target
 from bubbleproof.formats.format_table import Holds, endings
@@ -119,7 +119,7 @@ def parsed_layers(text: str) -> int | tuple[int, ...]:
     Raises ``ValueError`` for anything but whole numbers.
     """
     if text.endswith(endings(Holds.LAYOUT)):
-        from bubbleproof.hand_over.megatron_target import read_layout
+        from bubbleproof.formats.layout_string import read_layout
 
         return read_layout(text).layers
     try:
@@ -296,4 +296,5 @@ class ProfileRequest(OptionGroup):
     pipeline: PipelineOptions
     measurement: MeasurementOptions
     model: ModelOptions
+    loudness: Loudness = field(default_factory=Loudness)
     json: Json = False
