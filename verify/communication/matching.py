@@ -39,6 +39,7 @@ def check_communication(
     *,
     has_barrier: bool = False,
     moment: Ints | None = None,
+    tied: Sequence[int] = (),
 ) -> Verdict:
     """Decide rule 6 for a lowered program, once per semantics.
 
@@ -54,12 +55,14 @@ def check_communication(
         Whether all ranks wait for each other before the first STEP.
     moment
         A hint: the place of each row in an order of all; wrong ones cost time and change nothing.
+    tied
+        The stages that share a parameter; by default the first and the last.
     """
     rows = len(program)
     program = program_without_messages(problem, program)
     problem = without_messages(problem)
     moment = moment if len(program) == rows else None
-    steps = Steps(problem, program, has_barrier=has_barrier, moment=moment)
+    steps = Steps(problem, program, (has_barrier, tied), moment)
     unmatched = steps.unmatched()
     mistakes = {name: unmatched or steps.crossed(name) for name in semantics}
     stuck = deadlocks(steps, [name for name in semantics if not mistakes[name]])

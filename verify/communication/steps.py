@@ -27,7 +27,7 @@ from bubbleproof.theory.pipelines.programs.messages import Message, MessageTable
 from bubbleproof.verify.communication.evict_load import Channels, PeerTransfers, crossed
 from bubbleproof.verify.communication.semantics import Semantics
 from bubbleproof.verify.communication.send_waits import SendWaits
-from bubbleproof.verify.communication.training_exchanges import Exchanges
+from bubbleproof.verify.communication.training_exchanges import Exchanges, Joint
 from bubbleproof.verify.communication.waiting_rules import RULES, Stream
 from bubbleproof.verify.explain.programs import ProgramFault
 
@@ -47,8 +47,7 @@ class Steps:
         self,
         problem: Problem,
         program: Program,
-        *,
-        has_barrier: bool = False,
+        joint: Joint = (False, ()),
         moment: Ints | None = None,
     ) -> None:
         self.problem, self.actions, self.rank = problem, program.actions, program.resource
@@ -61,7 +60,7 @@ class Steps:
         self._row = np.full(problem.num_tasks + 1, NONE, dtype=np.int64)  # of each task, or none
         self._row[task[on_rank]] = on_rank
         self.peer_transfers = PeerTransfers(problem, program, on_rank)
-        self.exchanges = Exchanges(problem, program, task, has_barrier=has_barrier)
+        self.exchanges = Exchanges(problem, program, task, joint)
         self.waits = SendWaits(program)
         self._messages = message_table(problem)
         self._ends = MessageEnds(program, self.is_transfer, self._messages)
