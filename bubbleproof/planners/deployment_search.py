@@ -126,6 +126,14 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
         return value_of(self.best)
 
     @property
+    def reserved(self) -> float:
+        """Seconds, about, in which the best one's schedule is judged by every rule at the end."""
+        best = self.best
+        if best is None or best.best is None or self.options.work is not None:
+            return 0.0
+        return preparation(best.best.found.pipeline) * self.budget.pace.factor
+
+    @property
     def open_ones(self) -> list[DeploymentStanding]:
         return [one for one in self.standings if not one.reason]
 
@@ -166,7 +174,7 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
         again: list[DeploymentStanding] = []
         while waiting:
             most, left = self.best_value, self.budget.left
-            used = self.all_of_it - left
+            used, left = self.all_of_it - left, left - self.reserved
             is_ended = most is not None or self.options.work is None
             is_late = is_ended and used > LOOKS_SHARE * self.all_of_it
             if left <= 0 or is_late:
@@ -205,7 +213,8 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
             each.is_looked_at = True
             if most is not None and each.least >= most:
                 continue
-            seconds, needed = max(0.0, self.budget.preparable), preparation(each.shaped.pipeline)
+            seconds = max(0.0, self.budget.preparable - self.reserved)
+            needed = preparation(each.shaped.pipeline)
             if most is None and self.options.work is None and needed > ONE_SHARE * seconds:
                 one.is_passed_over = True
                 continue
@@ -239,16 +248,16 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
         if not self.options.orders:
             self._close_others()
         if self.best is not None and not self.best.has_plan:
-            self._plan(self.best, max(self.least, self.budget.left))
+            self._plan(self.best, max(self.least, self.budget.left - self.reserved))
 
     def _close_others(self) -> None:
         """Of each other combination whose bound is below the best: something shorter, or none."""
         tried: list[DeploymentStanding] = []
         while (most := self.best_value) is not None:
             waiting = self._below(most, tried)
-            if not waiting or self.budget.left <= self.least:
+            if not waiting or self.budget.left - self.reserved <= self.least:
                 return
-            share = OTHERS_SHARE * self.budget.left / len(waiting)
+            share = OTHERS_SHARE * (self.budget.left - self.reserved) / len(waiting)
             self._close(waiting[0], most, max(self.least, share))
             tried.append(waiting[0])
 

@@ -23,11 +23,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
 
+from bubbleproof.commands.interrupts import begun
 from bubbleproof.commands.output import say
 from bubbleproof.commands.planning.cluster_results import (
     COLUMNS,
@@ -74,8 +75,8 @@ from bubbleproof.planners.deployment_times import DeploymentTimes, deployment_ti
 from bubbleproof.planners.jitter import Timed, timed_candidates
 from bubbleproof.planners.outcome import Outcome
 from bubbleproof.planners.own_run import NotLegalRun, OwnRun, own_run
-from bubbleproof.planners.planning import plan_cluster
-from bubbleproof.planners.restriction import SHARE, Restriction, restriction_of
+from bubbleproof.planners.planning import SEARCHED, plan_cluster
+from bubbleproof.planners.restriction import SHARE, AnyRestriction, restriction_of
 from bubbleproof.report.html import paragraph, section
 from bubbleproof.report.html import table as table_of
 from bubbleproof.report.page import ReportPage
@@ -101,24 +102,38 @@ class _Told:
     shown: OtherChoice | None
     times: tuple[DeploymentTimes, ...]
     yours: AnyOwn
-    restriction: Restriction | None
+    restriction: AnyRestriction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ClusterQuestion:
-    """A model on a cluster, and the paper's choice and one's own configuration to show beside."""
+    """A model on a cluster, and the paper's choice and one's own configuration to show beside.
+
+    ``is_whole``: timing noise and the cost of the framework are looked at too, in what is left of
+    the time since the command ``began``.
+    """
 
     path: str
     file: ClusterFile
     paper: str | None = None
     yours: str | None = None
+    is_whole: bool = True
+    began: float = field(default_factory=begun)
 
     @classmethod
-    def of(cls, path: str, paper: str | None = None, yours: str | None = None) -> ClusterQuestion:
+    def of(
+        cls,
+        path: str,
+        paper: str | None = None,
+        yours: str | None = None,
+        *,
+        is_whole: bool = True,
+    ) -> ClusterQuestion:
         """Raises ``ValueError`` for an unknown paper."""
         if paper is not None:
             paper_planners().require_paper(paper)
-        return cls(path=path, file=read_cluster_file(path), paper=paper, yours=yours)
+        file = read_cluster_file(path)
+        return cls(path=path, file=file, paper=paper, yours=yours, is_whole=is_whole)
 
     @property
     def time_limit(self) -> int | None:
@@ -132,16 +147,16 @@ class ClusterQuestion:
 
     def answer(self, options: PlanOptions, executor: Executor | None = None) -> PlanAnswer:
         """Plan it. Raises ``ValueError`` where a number forbids every deployment."""
-        began, yours = perf_counter(), self._yours()
+        yours = self._yours()
         own = yours if isinstance(yours, OwnRun) else None
         file = self.file if own is None else own.beside(self.file)
         with about(self.path):
             counts = all_counted(file)
-        options = options.after(perf_counter() - began)
+        pace = (perf_counter() - self.began) / len(counts)
         found = plan_cluster(
             counts,
             lambda c: deployed_space(file, c),
-            replace(options, orders=file.orders),
+            replace(options.after(perf_counter() - self.began), orders=file.orders),
             executor=executor,
             is_lazy=file.is_open,
             known=None if own is None else own.begins,
@@ -149,26 +164,34 @@ class ClusterQuestion:
         )
         if isinstance(found, NoClusterPlan):
             _refuse_illegal(self.path, file, counts, found)
+            found = replace(found, seconds=perf_counter() - self.began)
             lines = cluster_lines(file, found, yours=yours)
             stated = [*cluster_facts(file, found), *own_facts(file, yours, found)]
             return _answer(file, found, lines, stated)
         found, shown = self._joined(counts, found, options)
         deployed = deployed_file(file, found.winner)
-        timed = timed_candidates(found.plan, deployed.spread, options.time_limit)
         times = deployment_times(file, counts, found)
-        left = options.time_limit - (perf_counter() - began)
-        left = max(0.0, min(SHARE * options.time_limit, left))
+        timed: Timed = {}
+        restriction: AnyRestriction = None
+        if self.is_whole:
+            restriction = restriction_of(file, found, own, options, self._left(options), pace)
+            timed = timed_candidates(found.plan, deployed.spread, self._left(options))
         told = _Told(
             file=file,
             deployed=deployed,
-            found=found,
+            found=replace(found, seconds=perf_counter() - self.began),
             timed=timed,
             shown=shown,
             times=times,
             yours=yours,
-            restriction=restriction_of(file, found, own, options, left),
+            restriction=restriction,
         )
         return _found_answer(told, counts)
+
+    def _left(self, options: PlanOptions) -> float:
+        """Seconds that an analysis beside the plan may take."""
+        left = SEARCHED * options.time_limit - (perf_counter() - self.began)
+        return max(0.0, min(SHARE * options.time_limit, left))
 
     def _yours(self) -> AnyOwn:
         """One's own configuration, or why it is none. Raises ``ValueError`` for other words."""

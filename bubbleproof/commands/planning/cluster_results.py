@@ -41,7 +41,7 @@ from bubbleproof.planners.deployment_times import DeploymentTimes
 from bubbleproof.planners.jitter import Timed
 from bubbleproof.planners.outcome import Outcome
 from bubbleproof.planners.own_run import NotLegalRun, OwnRun, changed
-from bubbleproof.planners.restriction import Restriction
+from bubbleproof.planners.restriction import AnyRestriction, Restriction, UnknownRestriction
 from bubbleproof.report.amounts import Scale, ticks, time
 from bubbleproof.report.plan_page import Corner
 from bubbleproof.solvers import Status
@@ -285,10 +285,13 @@ def _changes(own: OwnRun, found: ClusterPlan) -> list[str]:
     return changed(own, found.winner.combination, found.plan.winner.candidate)
 
 
-def restriction_facts(of: Restriction | None, best: int) -> list[Fact]:
+def restriction_facts(of: AnyRestriction, best: int) -> list[Fact]:
     """What it costs that the plan is for one framework; ``best`` is the plan's iteration."""
     if of is None:
         return []
+    if isinstance(of, UnknownRestriction):
+        told = {"planned for": of.framework, "cost of this restriction": f"not known: {of.why}"}
+        return list(labelled(told))
     told = {
         "planned for": f"{of.framework}; {of.left_out:,} deployments that it does not run are left "
         "out",
