@@ -187,7 +187,7 @@ def counted(training: TrainingJob, combination: Combination) -> AnyCount:
     )
 
 
-def legal(counts: Iterable[AnyCount]) -> list[CombinationCosts]:
+def legal(counts: Iterable[object]) -> list[CombinationCosts]:
     """Those that no number forbids."""
     return [one for one in counts if isinstance(one, CombinationCosts)]
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from bubbleproof.costs.combinations import CombinationCosts
+from bubbleproof.costs.order_estimates import OrderEstimate, order_estimate
 from bubbleproof.planners.candidate_standing import CandidateStanding, legal_candidates
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_planned import DeploymentRow, solved_deployment
@@ -40,6 +42,11 @@ class DeploymentStanding:
     is_opened: bool = False
     is_settled: bool = False
     is_passed_over: bool = False
+
+    @cached_property
+    def estimate(self) -> OrderEstimate:
+        """What the order that is likely to be the best takes and needs."""
+        return order_estimate(self.counted.numbers, microbatches=self.counted.microbatches)
 
     def refuse(self, why: str, *, is_too_large: bool) -> None:
         """It has no candidates.

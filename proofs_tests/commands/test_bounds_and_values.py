@@ -254,7 +254,7 @@ def test_what_is_no_configuration_is_a_line_and_the_plan_goes_on(
 def test_what_takes_too_long_to_count_is_said_and_nothing_is_lost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The cost of a framework is an analysis beside the plan: it may be left out, for its reason."""
+    """The cost of a framework is looked at beside the plan: it may be left out, for its reason."""
     found, _ = planned(SMALL, 'framework = "megatron-core"')
     assert found is not None
     file = found.file

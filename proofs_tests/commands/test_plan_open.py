@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 import bubbleproof as bp
-from bubbleproof.planners.cluster_planned import ClusterPlan
+from bubbleproof.formats.clusters.cluster_toml import read_cluster_file
+from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
+from bubbleproof.planners import PlanOptions
+from bubbleproof.planners.cluster_planned import NOT_COUNTED, ClusterPlan
+from bubbleproof.planners.counting import UncountedCombination, counted_within
+from bubbleproof.planners.planning import plan_cluster
+from bubbleproof.solvers import Status
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.planned import Plans
 from proofs_tests.commands.small_cluster import SMALL
@@ -129,3 +135,19 @@ def test_experts_over_more_than_the_replicas_are_refused_in_one_line(
     assert answer.status == 2
     assert answer.err.count("\n") == 1
     assert "expert 4 does not divide data 2; use expert = [2]" in answer.err
+
+
+def test_what_there_is_no_time_to_count_is_said(problem: Path) -> None:
+    """The counted ones are from all over the lists; no bound is said to be of the others."""
+    file = read_cluster_file(problem)
+    every, first = all_counted(file), counted_within(file, 0.0)
+    kept = [one for one in first if not isinstance(one, UncountedCombination)]
+    assert [one.combination for one in first] == [one.combination for one in every]
+    assert len(kept) == 1
+    half = [*every[:1], *(UncountedCombination(combination=o.combination) for o in every[1:])]
+    found = plan_cluster(
+        half, lambda one: deployed_space(file, one), PlanOptions(work=1.0), bounded=file.bounded
+    )
+    assert found.status is not Status.OPTIMAL
+    assert f"estimated (1 of {len(every)} deployments)" in found.bounded
+    assert found.rows[-1].reason == NOT_COUNTED

@@ -25,6 +25,7 @@ from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import inf
 from pathlib import Path
 from time import perf_counter
 
@@ -63,7 +64,7 @@ from bubbleproof.formats.clusters.cluster_toml import (
     read_cluster_file,
 )
 from bubbleproof.formats.clusters.deployed_content import deployed_file, deployed_text, deployments
-from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
+from bubbleproof.formats.clusters.deployed_space import deployed_space
 from bubbleproof.formats.clusters.own_configuration import own_configuration
 from bubbleproof.formats.errors import about
 from bubbleproof.formats.plans.bundle_json import write_deployment_bundles
@@ -71,6 +72,7 @@ from bubbleproof.formats.plans.plan_folder import planned_file, write_plan_folde
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners import PlanOptions
 from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
+from bubbleproof.planners.counting import AnyListed, UncountedCombination, counted_within
 from bubbleproof.planners.deployment_times import DeploymentTimes, deployment_times
 from bubbleproof.planners.jitter import Timed, timed_candidates
 from bubbleproof.planners.outcome import Outcome
@@ -89,6 +91,7 @@ EXPLAINED = (
     "FLOPs, the attention's square whole and nothing recomputed counted, of what the cards' dense "
     "rate would do. TP, PP, DP, CP, EP: tensor, pipeline, data, context and expert parallelism."
 )
+COUNTED = 0.3  # of the time, at most, until all deployments have their numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -110,7 +113,8 @@ class ClusterQuestion:
     """A model on a cluster, and the paper's choice and one's own configuration to show beside.
 
     ``is_whole``: timing noise and the cost of the framework are looked at too, in what is left of
-    the time since the command ``began``.
+    the time since the command ``began``. ``is_proved``: all deployments are counted, however many
+    there are, since the proofs are of all.
     """
 
     path: str
@@ -118,6 +122,7 @@ class ClusterQuestion:
     paper: str | None = None
     yours: str | None = None
     is_whole: bool = True
+    is_proved: bool = True
     began: float = field(default_factory=begun)
 
     @classmethod
@@ -128,12 +133,20 @@ class ClusterQuestion:
         yours: str | None = None,
         *,
         is_whole: bool = True,
+        is_proved: bool = True,
     ) -> ClusterQuestion:
         """Raises ``ValueError`` for an unknown paper."""
         if paper is not None:
             paper_planners().require_paper(paper)
         file = read_cluster_file(path)
-        return cls(path=path, file=file, paper=paper, yours=yours, is_whole=is_whole)
+        return cls(
+            path=path,
+            file=file,
+            paper=paper,
+            yours=yours,
+            is_whole=is_whole,
+            is_proved=is_proved,
+        )
 
     @property
     def time_limit(self) -> int | None:
@@ -151,7 +164,10 @@ class ClusterQuestion:
         own = yours if isinstance(yours, OwnRun) else None
         file = self.file if own is None else own.beside(self.file)
         with about(self.path):
-            counts = all_counted(file)
+            is_limited = options.work is None and not self.is_proved
+            counts = counted_within(
+                file, COUNTED * options.time_limit if is_limited else inf, options.tell
+            )
         pace = (perf_counter() - self.began) / len(counts)
         found = plan_cluster(
             counts,
@@ -204,13 +220,17 @@ class ClusterQuestion:
             return why
 
     def _joined(
-        self, counts: Sequence[AnyCount], found: ClusterPlan, options: PlanOptions
+        self, counts: Sequence[AnyListed], found: ClusterPlan, options: PlanOptions
     ) -> tuple[ClusterPlan, OtherChoice | None]:
         """With a paper's choice among what was found."""
         if self.paper is None:
             return found, None
         beside = paper_planners().beside_deployments
-        return beside(self.paper, self.file, counts, found, options)
+        return beside(self.paper, self.file, _with_numbers(counts), found, options)
+
+
+def _with_numbers(counts: Sequence[AnyListed]) -> list[AnyCount]:
+    return [one for one in counts if not isinstance(one, UncountedCombination)]
 
 
 def _answer(
@@ -229,7 +249,7 @@ def _answer(
     )
 
 
-def _found_answer(of: _Told, counts: Sequence[AnyCount]) -> PlanAnswer:
+def _found_answer(of: _Told, counts: Sequence[AnyListed]) -> PlanAnswer:
     beside = [] if of.shown is None else of.shown.facts(of.found.plan, of.found.value, UNIT)
     stated = [
         *cluster_facts(of.file, of.found),
@@ -259,9 +279,9 @@ def why_tables(of: _Told) -> list[PlanTable]:
     return tables
 
 
-def _write_proofs(path: Path, of: _Told, counts: Sequence[AnyCount]) -> None:
+def _write_proofs(path: Path, of: _Told, counts: Sequence[AnyListed]) -> None:
     """The proofs of every deployment."""
-    every = deployments(of.file, counts)
+    every = deployments(of.file, _with_numbers(counts))
     every = every.with_space(str(of.found.winner.combination), of.found.plan.space)
     bundles = of.found.bundles(every.deployed)
     write_deployment_bundles(path, every, bundles, name=of.file.name)
@@ -285,7 +305,7 @@ def _write(folder: Path, of: _Told) -> None:
 
 
 def _refuse_illegal(
-    problem: str, file: ClusterFile, counts: Sequence[AnyCount], found: NoClusterPlan
+    problem: str, file: ClusterFile, counts: Sequence[AnyListed], found: NoClusterPlan
 ) -> None:
     """Raise ``ValueError`` where a number forbids every deployment, with the nearest that works."""
     if any(row.status not in (Outcome.NOT_LEGAL, Outcome.TOO_LARGE) for row in found.rows):

@@ -55,7 +55,13 @@ def _question(problem: str, request: PlanRequest) -> AskedPlan:
     if is_cluster_file(problem):
         shown = request.shown
         is_whole = request.json or shown.verbose or shown.why or request.output is not None
-        return ClusterQuestion.of(problem, request.paper, request.yours, is_whole=is_whole)
+        return ClusterQuestion.of(
+            problem,
+            request.paper,
+            request.yours,
+            is_whole=is_whole,
+            is_proved=request.certificate is not None,
+        )
     if request.yours is not None:
         raise ValueError(
             f"--yours is a deployment of a model on a cluster, and {problem} tells neither; "
