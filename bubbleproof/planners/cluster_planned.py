@@ -131,8 +131,10 @@ class DeploymentResults(SearchResults):
         told = STATEMENTS[self.status]
         if self.status is Status.OPTIMAL:
             told += f"{self.cuts}, {ESTIMATED}"
+        names = ", ".join(name.removesuffix(" G") for name in self.orders)
+        if self.status is Status.INFEASIBLE and self.orders:
+            told += f" in the orders that it runs ({names}){self.cuts}"
         if self.status is Status.FEASIBLE and self.orders:
-            names = ", ".join(name.removesuffix(" G") for name in self.orders)
             told = f"the best of the orders that it runs ({names}){self.cuts}, {ESTIMATED}"
         if not large:
             return told

@@ -229,6 +229,7 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
         for each in self._turn(one):
             each.is_looked_at = True
             if most is not None and each.least >= most:
+                one.is_skipped = True
                 continue
             seconds = max(0.0, self.budget.preparable - self.reserved)
             needed = preparation(each.shaped.pipeline, self.options.orders)
@@ -336,6 +337,7 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
                 seconds=seconds,
                 bundled=bundled,
                 reason=reason,
+                orders=self.options.orders if any(o.is_unfit for o in self.standings) else (),
                 bounded=self.bounded + self._cuts,
                 cuts=self._cuts,
             )
@@ -365,14 +367,15 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
 
     def _nearest(self) -> tuple[NearestDeployment, ...]:
         """The deployment that runs on the smallest card, where one does at all."""
-        legal = [one.counted for one in self.standings if one.is_legal]
+        legal = [one for one in self.standings if one.is_legal]
         return tuple(
-            NearestDeployment(combination=one.combination, memory=one.needed)
-            for one in sorted(legal, key=lambda one: one.needed)[:1]
+            NearestDeployment(combination=one.counted.combination, memory=one.on_card)
+            for one in sorted(legal, key=lambda one: one.on_card)[:1]
         )
 
     def _unsolved_status(self) -> Status:
-        is_open = self.open_ones or any(one.is_too_large for one in self.standings)
+        is_open = any(not one.is_unfit for one in self.open_ones)
+        is_open = is_open or any(one.is_too_large for one in self.standings)
         return Status.UNKNOWN if is_open or not self.is_counted else Status.INFEASIBLE
 
 

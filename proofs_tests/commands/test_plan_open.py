@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import bubbleproof as bp
-from bubbleproof.formats.clusters.cluster_toml import read_cluster_file
+from bubbleproof.costs.combinations import legal
+from bubbleproof.formats.clusters.cluster_toml import cluster_file_of_text, read_cluster_file
 from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
 from bubbleproof.planners import PlanOptions
 from bubbleproof.planners.cluster_planned import NOT_COUNTED, ClusterPlan
@@ -151,3 +152,31 @@ def test_what_there_is_no_time_to_count_is_said(problem: Path) -> None:
     assert found.status is not Status.OPTIMAL
     assert f"estimated (1 of {len(every)} deployments)" in found.bounded
     assert found.rows[-1].reason == NOT_COUNTED
+
+
+def test_memory_is_the_reason_where_no_order_fits(command: Run, problem: Path) -> None:
+    """1F1B of two stages keeps two microbatches on rank 0: a card with room for one is too small.
+
+    The answer is no word of time, and what it says would do does.
+    """
+    lists = "tensor = [1]\npipeline = [2]\nmicro_batch = [1]\nscope = ['none']\nchunks = [1]\n"
+    lists = f'[plan]\nframework = "megatron-core"\nzero = [1]\nlayers = "even"\n{lists}'
+    file = cluster_file_of_text(f"{SMALL}\n{lists}", name="small")
+    (one,) = legal(all_counted(file))
+    part = one.numbers.layers.stage(one.numbers.cuts[0], 0)
+    needs = part.static + 2 * part.activation + one.numbers.beside
+    assert one.needed < needs
+    text = f"{SMALL}\n{lists}"
+    problem.write_text(text.replace('"128 MiB"', str(needs - 1)))
+    answer = command("plan", problem)
+    assert answer.status == 1
+    first = answer.out.splitlines()[0]
+    assert first.startswith("DOES NOT FIT  no deployment fits in the orders that it runs (1f1b, ")
+    assert "time" not in first
+    found = json.loads(command("plan", problem, "--json").out)
+    assert found["least_capacity"] == needs
+    (row,) = found["candidates"]
+    assert row["status"] == "INFEASIBLE"
+    assert row["reason"].startswith("its orders do not fit: the least needs ")
+    problem.write_text(text.replace('"128 MiB"', str(needs)))
+    assert command("plan", problem).status == 0
