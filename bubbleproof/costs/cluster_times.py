@@ -1,4 +1,4 @@
-"""How long a layer, embedding, head, a message and the end of a step take on a cluster.
+"""How long each layer, embedding, head, a message and the end of a step take on a cluster.
 
 The passes are those of the model of times (``costs.times``). Added to them here is what replicas
 exchange for their weights. Under ZeRO 3 weights are gathered for each forward and each backward of
@@ -23,13 +23,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from math import log2
 
 from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.operations import Number
 from bubbleproof.costs.saved_bytes import message_bytes
-from bubbleproof.costs.times.kernels import US, kernel_times
+from bubbleproof.costs.times.kernels import US, KernelTimes, kernel_times
 from bubbleproof.costs.times.work import (
     is_scattered,
     moved_around,
@@ -63,9 +64,12 @@ class Passes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterTimes:
-    """One layer, what the ends have beside, a message between stages, what a step has beside."""
+    """Runs of layers alike, what the ends have beside, a message between stages, the step's rest.
 
-    layer: Passes
+    Each run tells what one of its layers takes, and how many it has.
+    """
+
+    layers: tuple[tuple[Passes, int], ...]
     embedding: Passes
     head: Passes
     message: float
@@ -84,40 +88,61 @@ class ClusterTimes:
         return self._longest(cuts, "exchange")
 
     def _longest(self, cuts: Sequence[Cut], name: str) -> float:
-        layer, first, last = (
-            float(getattr(part, name)) for part in (self.layer, self.embedding, self.head)
-        )
+        ends = accumulate((number for _, number in self.layers), initial=0)
+        runs = [
+            (*end, getattr(layer, name))
+            for end, (layer, _) in zip(pairwise(ends), self.layers, strict=True)
+        ]
         longest = 0.0
         for cut in cuts:
-            parts = [layers * layer for layers in cut]
-            parts[0] += first
-            parts[-1] += last
+            stages = pairwise(accumulate(cut, initial=0))
+            parts = [
+                sum(max(0, min(b, end) - max(a, begin)) * each for begin, end, each in runs)
+                for a, b in stages
+            ]
+            parts[0] += getattr(self.embedding, name)
+            parts[-1] += getattr(self.head, name)
             longest = max(longest, *parts)
         return longest
 
 
 def cluster_times(model: Transformer, at: Deployment, cluster: Cluster) -> ClusterTimes:
     """The times of a deployment on a cluster."""
-    once = work(model, at.of_microbatch, cluster.runs, cluster.card.cards_per_node)
-    times, among = kernel_times(once, cluster.constants), _Replicas(at=at, cluster=cluster)
-    embedding, head = float(times.embedding_each_way), float(times.head_each_pass)
-    late = min(float(times.weight_backward), float(times.backward))
-    layer = Passes(
-        forward=float(times.forward),
-        input_backward=float(times.backward) - late,
-        weight_backward=late,
+    among, kinds = (
+        _Replicas(at=at, cluster=cluster),
+        {model, *(kind for kind, _ in model.layer_runs)},
     )
+    kernels = {kind: _kernels(kind, at, cluster) for kind in kinds}
+    times = kernels[model]
+    embedding, head = float(times.embedding_each_way), float(times.head_each_pass)
     before = Passes(forward=embedding, weight_backward=embedding)
     behind = Passes(forward=head, input_backward=head, weight_backward=head)
     copied = head_weights(model, at, is_copied=at.pipeline > 1)
     # Of a message the stages are told here: a microbatch's own deployment does not know them.
     sent = float(sent_bytes(model, at, cluster)) / (cluster.constants["message"] * GB_PER_MS)
     return ClusterTimes(
-        layer=among.shared(layer, layer_weights(model, at)),
+        layers=tuple(
+            (among.shared(_layer(kernels[kind]), layer_weights(kind, at)), number)
+            for kind, number in model.layer_runs
+        ),
         embedding=among.shared(before, embedding_weights(model, at)),
         head=among.shared(behind, copied),
         message=sent + float(times.latency) if at.pipeline > 1 else 0.0,
         beside=float(cluster.constants["iteration"]),
+    )
+
+
+def _kernels(model: Transformer, at: Deployment, cluster: Cluster) -> KernelTimes:
+    once = work(model, at.of_microbatch, cluster.runs, cluster.card.cards_per_node)
+    return kernel_times(once, cluster.constants)
+
+
+def _layer(times: KernelTimes) -> Passes:
+    late = min(float(times.weight_backward), float(times.backward))
+    return Passes(
+        forward=float(times.forward),
+        input_backward=float(times.backward) - late,
+        weight_backward=late,
     )
 
 

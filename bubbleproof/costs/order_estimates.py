@@ -45,8 +45,8 @@ def order_estimate(numbers: ClusterLayers, *, microbatches: int) -> OrderEstimat
     """
     found = []
     for cut in numbers.cuts:
-        parts = [numbers.layers.stage(cut, stage) for stage in range(len(cut))]
-        most = min(MOST_CHUNKS, min(cut))
+        parts = numbers.layers.stages(cut)
+        most = max(1, min(MOST_CHUNKS, numbers.layers.number // len(cut)))
         chunks = {1, most} if 1 < len(cut) <= microbatches else {1}
         found += [_of(numbers, cut, parts, microbatches, each) for each in chunks]
     return min(found)

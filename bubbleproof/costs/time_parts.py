@@ -26,7 +26,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from bubbleproof.costs.cluster_layers import ClusterLayers, cluster_layers
-from bubbleproof.costs.combinations import CombinationCosts, TrainingJob
+from bubbleproof.costs.combinations import CombinationCosts, TrainingJob, counted_deployment
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut
 
@@ -113,14 +113,14 @@ def _numbers(
     """The deployment's numbers by other constants."""
     cluster = training.cluster
     cluster = cluster.with_changes(constants={**cluster.constants, **changed})
-    at = training.deployment.with_changes(**one.combination.to_json())
-    return cluster_layers(training.model, at, cluster, training.kinds, training.shares)
+    at = counted_deployment(training, one.combination)
+    shared = training.rule, training.shares, one.microbatches
+    return cluster_layers(training.model, at, cluster, *shared)
 
 
 def _loads(numbers: ClusterLayers, pipeline: Pipeline, cut: Cut) -> dict[int, int]:
     """Ticks of a microbatch on each rank."""
     found: dict[int, int] = {}
-    for stage, rank in enumerate(pipeline.stage_ranks):
-        part = numbers.layers.stage(cut, stage)
+    for part, rank in zip(numbers.layers.stages(cut), pipeline.stage_ranks, strict=True):
         found[rank] = found.get(rank, 0) + part.forward + part.backward
     return found

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from math import inf
 
-from bubbleproof.costs.combinations import AnyCount, Combination, CombinationCosts, counted
+from bubbleproof.costs.combinations import AnyCount, Combination, CombinationCosts
 from bubbleproof.costs.order_estimates import OrderEstimate, order_estimate
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.clusters.deployed_space import all_listed
@@ -45,7 +45,7 @@ def counted_within(
     best: tuple[OrderEstimate, Combination] | None = None
     told = began
     if file.own is not None:
-        found[file.own.combination] = counted(file.training, file.own.combination)
+        found[file.own.combination] = file.counted(file.own.combination)
     for first in range(MIXED):
         for each in listed[first::MIXED]:
             if each in found:
@@ -54,7 +54,7 @@ def counted_within(
             if now - began > seconds and found:
                 found[each] = UncountedCombination(combination=each)
                 continue
-            found[each] = one = counted(file.training, each)
+            found[each] = one = file.counted(each)
             if tell is None or not isinstance(one, CombinationCosts):
                 continue
             seen = order_estimate(one.numbers, microbatches=one.microbatches), each

@@ -72,7 +72,7 @@ def restriction_of(
     """What the file's framework costs.
 
     One's own run is a candidate here, though the framework may not have it. None where any order
-    may be run, or all is as it is listed.
+    may be run, all is as it is listed, or any framework has more deployments than a plan may.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def _best(best: DeploymentStanding | None, own: OwnRun | None) -> tuple[int | No
     if best is not None and best.best is not None:
         found = [(best.best.value, f"{best.counted.combination}, {best.best.candidate}")]
     if own is not None and not own.reason:
-        found.append((own.iteration, f"{own.combination}, {own.candidate}"))
+        found.append((own.known.value, f"{own.combination}, {own.known.candidate}"))
     return min(found, key=lambda each: each[0], default=(None, ""))
 
 

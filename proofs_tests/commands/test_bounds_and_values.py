@@ -16,18 +16,18 @@ from random import Random
 
 import pytest
 
-from bubbleproof.commands.planning.cluster_results import restriction_facts
 from bubbleproof.costs import combinations
 from bubbleproof.facts import rows
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
 from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
 from bubbleproof.formats.clusters.own_configuration import own_configuration
 from bubbleproof.planners import PlanOptions
-from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_planned import ClusterPlan
+from bubbleproof.planners.cluster_results import restriction_facts
 from bubbleproof.planners.own_run import NotLegalRun, OwnRun, own_run
 from bubbleproof.planners.planning import plan_cluster
 from bubbleproof.planners.restriction import Restriction, UnknownRestriction, restriction_of
+from bubbleproof.theory.pipelines.shapes.cut_bounds import NEVER
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.small_cluster import SMALL
 from proofs_tests.sized import sized

@@ -19,6 +19,7 @@ from bubbleproof.formats.clusters.cluster_toml import read_cluster_file, with_ef
 from bubbleproof.theory.families import family
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.shapes.cut_lists import NamedCuts
 from proofs_tests.costs.cluster_cases import CARDS, MODEL
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "llama-13b-64xA100.toml"
@@ -41,9 +42,9 @@ def test_stages_take_what_an_iteration_is_estimated_from(pipeline: int) -> None:
         constants=CARDS.constants,
         cards_per_node=2,
     ).pipeline
-    layers = cluster_layers(MODEL, at, CARDS).layers
+    layers = cluster_layers(MODEL, at, CARDS, NamedCuts()).layers
     for stage in range(pipeline):
-        part = layers.stage((4 // pipeline,) * pipeline, stage)
+        part = layers.stages((4 // pipeline,) * pipeline)[stage]
         ticks = whole.ticks  # nanoseconds; each of 4 layers is rounded to microseconds
         assert part.forward == pytest.approx(ticks.forward[stage, 0] / 1000, abs=4)
         assert part.backward == pytest.approx(ticks.backward[stage, 0] / 1000, abs=8)
@@ -67,9 +68,9 @@ def test_estimate_and_plan_tell_the_same_iteration_of_a_deployment(
         constants=cluster.constants,
         cards_per_node=cluster.card.cards_per_node,
     )
-    found = cluster_layers(job.model, at, cluster)
+    found = cluster_layers(job.model, at, cluster, NamedCuts())
     cut = found.cuts[0]
-    parts = [found.layers.stage(cut, stage) for stage in range(pipeline)]
+    parts = found.layers.stages(cut)
     planned = Pipeline(
         num_ranks=pipeline,
         num_microbatches=microbatches,
@@ -89,7 +90,7 @@ def test_zero_3_waits_for_weights_and_zero_2_for_gradients() -> None:
     rate, own = CARDS.constants["network_gradient"] * 1e6, 2 * CARDS.constants["collective"] / 1e3
     weights, gradients = (own + 3 / 4 * DENSE * size / rate for size in (2, 4))
     plain, two, three = (
-        cluster_times(MODEL, ONE.with_changes(zero=zero), CARDS).layer for zero in (1, 2, 3)
+        cluster_times(MODEL, ONE.with_changes(zero=zero), CARDS).layers[0][0] for zero in (1, 2, 3)
     )
     assert (two.forward, two.input_backward) == (plain.forward, plain.input_backward)
     assert two.weight_backward == pytest.approx(plain.weight_backward + gradients)
@@ -100,18 +101,18 @@ def test_zero_3_waits_for_weights_and_zero_2_for_gradients() -> None:
 
 def test_what_is_hidden_is_a_share_and_no_more_than_there_is_computation() -> None:
     plain, three = (
-        cluster_times(MODEL, ONE.with_changes(zero=zero), CARDS).layer for zero in (1, 3)
+        cluster_times(MODEL, ONE.with_changes(zero=zero), CARDS).layers[0][0] for zero in (1, 3)
     )
     waited = three.forward - plain.forward
     assert 0.25 * waited < plain.forward  # there is enough to hide so much
     quarter = CARDS.with_changes(hidden=0.25)
-    found = cluster_times(MODEL, ONE.with_changes(zero=3), quarter).layer.forward
+    found = cluster_times(MODEL, ONE.with_changes(zero=3), quarter).layers[0][0].forward
     assert found == pytest.approx(plain.forward + 0.75 * waited)
     # Over a network a thousand times as slow no more is hidden than the forward takes.
     slow = {**CARDS.constants, "network_gradient": CARDS.constants["network_gradient"] / 1e3}
     for hidden, beside in ((0.0, plain.forward), (1.0, 0.0)):
         cluster = CARDS.with_changes(constants=slow, hidden=hidden)
-        found = cluster_times(MODEL, ONE.with_changes(zero=3), cluster).layer.forward
+        found = cluster_times(MODEL, ONE.with_changes(zero=3), cluster).layers[0][0].forward
         moved = 2 * CARDS.constants["collective"] / 1e3
         moved += 3 / 4 * DENSE * 2 / (slow["network_gradient"] * 1e6)
         assert found == pytest.approx(moved + beside)
@@ -123,7 +124,7 @@ def test_gradients_of_the_last_microbatch_are_reduced_beside_its_backward() -> N
     """Of ZeRO 1: 4 bytes beside the backward, 2 beside the next forward, by the same rule."""
     one = ONE.with_changes(zero=1)
     plain, hidden = (
-        cluster_times(MODEL, one, CARDS.with_changes(hidden=share)).layer for share in (0, 1)
+        cluster_times(MODEL, one, CARDS.with_changes(hidden=share)).layers[0][0] for share in (0, 1)
     )
     rate = CARDS.constants["network_gradient"] * 1e6
     reduced, gathered = (3 / 4 * DENSE * size / rate for size in (4, 2))
@@ -164,12 +165,14 @@ def test_a_message_is_whole_where_each_card_holds_it_and_nothing_scatters_it(
     sent = 256 * 256 * 2 / share
     took = sent / (CARDS.constants["message"] * 1e6) + CARDS.constants["collective"] * 1e-3
     assert found == pytest.approx(took)
-    assert cluster_layers(MODEL, at, cluster).message == sent  # what the problem holds and moves
+    assert (
+        cluster_layers(MODEL, at, cluster, NamedCuts()).message == sent
+    )  # what the problem holds and moves
 
 
 def test_the_heaviest_stage_of_any_cut_ends_a_step() -> None:
     times = cluster_times(MODEL, ONE.with_changes(pipeline=2, data=2), CARDS)
-    layer, ends = times.layer.step, (times.embedding.step, times.head.step)
+    layer, ends = times.layers[0][0].step, (times.embedding.step, times.head.step)
     found = times.step_end([(2, 2), (3, 1)]) - times.beside
     assert found == pytest.approx(max(2 * layer + ends[1], 3 * layer + ends[0]))
 
@@ -194,29 +197,41 @@ def test_experts_exchange_tokens() -> None:
     mixture = MODEL.with_changes(experts=4, experts_per_token=2)
     alike = {**CARDS.constants, "memory": 1e12, "half_side": 1e-12, "launch": 1e-12}
     cards = CARDS.with_changes(constants=alike)
-    alone = cluster_times(mixture, ONE, cards).layer
-    spread = cluster_times(mixture, ONE.with_changes(expert=4), cards).layer
+    alone = cluster_times(mixture, ONE, cards).layers[0][0]
+    spread = cluster_times(mixture, ONE.with_changes(expert=4), cards).layers[0][0]
     copies = 2 * 2 * 256 * 256 * 2
     more = copies / 4 / (alike["gradient"] * 1e6) + 6 * alike["collective"] / 1000
     more += 2 * copies / 2 / (alike["network_gradient"] * 1e6)
     assert spread.forward - alone.forward == pytest.approx(more, rel=1e-6)
 
 
-def test_layers_that_differ_are_not_planned() -> None:
+def test_layers_that_differ_have_runs_of_their_own() -> None:
+    """One dense layer and three mixtures: each run as a model of that kind alone has it."""
     mixture = MODEL.with_changes(
         experts=4, experts_per_token=2, dense_layers=1, dense_feed_forward=512
     )
-    with pytest.raises(ValueError, match=r"dense_layers must be 0 to plan.*got 1"):
-        cluster_layers(mixture, ONE, CARDS)
+    at = ONE.with_changes(data=2, pipeline=2)
+    found = cluster_layers(mixture, at, CARDS, NamedCuts(kinds=("balanced",)))
+    alone = mixture.with_changes(dense_layers=0, dense_feed_forward=0)
+    dense, mixed = (
+        cluster_layers(each, at, CARDS, NamedCuts()).layers for each in (mixture.dense, alone)
+    )
+    assert found.layers.runs == ((dense.runs[0][0], 1), (mixed.runs[0][0], 3))
+    assert dense.runs[0][0].static < mixed.runs[0][0].static
+    # The step ends by the weights of each stage: 1 dense and 1 mixture, or 2 mixtures and the head.
+    times = cluster_times(mixture, at, CARDS)
+    (first, _), (other, _) = times.layers
+    parts = times.embedding.step + first.step + other.step, times.head.step + 2 * other.step
+    assert times.step_end([(2, 2)]) == pytest.approx(max(parts) + times.beside)
 
 
 def test_numbers_are_ticks_and_bytes() -> None:
     at = ONE.with_changes(data=2, pipeline=2, micro_batch=2)
-    found, times = cluster_layers(MODEL, at, CARDS), cluster_times(MODEL, at, CARDS)
+    found, times = cluster_layers(MODEL, at, CARDS, NamedCuts()), cluster_times(MODEL, at, CARDS)
     assert found.layers.number == 4
-    assert found.layers.layer.forward == round(times.layer.forward * 1000)
-    assert found.layers.layer.activation == 2 * KEPT
-    assert found.layers.layer.static == 18 * DENSE
+    assert found.layers.runs[0][0].forward == round(times.layers[0][0].forward * 1000)
+    assert found.layers.runs[0][0].activation == 2 * KEPT
+    assert found.layers.runs[0][0].static == 18 * DENSE
     assert found.layers.head.static == 18 * (1000 * 256 + 256)  # the norm, and its own words
     assert found.message == 2 * 256 * 256 * 2
 
@@ -227,13 +242,13 @@ def test_one_microbatch_needs_what_is_allocated(name: str, scope: str) -> None:
     """By the count that was held against measured peaks (``costs.times.allocated``)."""
     model = known_model(name).model
     at = Deployment(sequence=1024, accounting="engine", pipeline=4, data=1, scope=scope, zero=1)
-    found = cluster_layers(model, at, CARDS)
+    found = cluster_layers(model, at, CARDS, NamedCuts())
     wanted = allocated(model, at, CARDS.runs, 1)
     beside = Fraction(CARDS.memory - found.capacity)
     if scope == "full":  # here as room beside, there what the layer keeps as a whole comes on top
         beside += layer_saved(model, at, "full")
     for stage in (0, 1, 3):
-        part = found.layers.stage((model.layers // 4,) * 4, stage)
+        part = found.layers.stages((model.layers // 4,) * 4)[stage]
         held = part.static + part.activation + beside
         ends = found.layers.embedding.activation if stage == 0 else 0  # counted here alone
         assert float(held - ends) == pytest.approx(wanted[stage].total, rel=1e-6)
@@ -241,20 +256,21 @@ def test_one_microbatch_needs_what_is_allocated(name: str, scope: str) -> None:
 
 def test_recomputation_leaves_room_for_one_layer_whole() -> None:
     plain, again = (
-        cluster_layers(MODEL, ONE.with_changes(scope=scope), CARDS) for scope in ("none", "full")
+        cluster_layers(MODEL, ONE.with_changes(scope=scope), CARDS, NamedCuts())
+        for scope in ("none", "full")
     )
-    assert again.layers.layer.activation == 256 * 256 * 2
+    assert again.layers.runs[0][0].activation == 256 * 256 * 2
     assert plain.capacity - again.capacity == KEPT - 256 * 256 * 2
-    assert again.layers.layer.input_backward > plain.layers.layer.input_backward
-    assert again.layers.layer.weight_backward == plain.layers.layer.weight_backward
+    assert again.layers.runs[0][0].input_backward > plain.layers.runs[0][0].input_backward
+    assert again.layers.runs[0][0].weight_backward == plain.layers.runs[0][0].weight_backward
 
 
 def test_efficiency_is_the_rate_of_products() -> None:
     twice = with_efficiency(CARDS, 1.0)
     half = with_efficiency(CARDS, 0.5)
     assert twice.constants["matmul"] == 2 * half.constants["matmul"] == 1.0
-    fast = cluster_times(MODEL, ONE, twice).layer
-    assert fast.forward < cluster_times(MODEL, ONE, half).layer.forward
+    fast = cluster_times(MODEL, ONE, twice).layers[0][0]
+    assert fast.forward < cluster_times(MODEL, ONE, half).layers[0][0].forward
 
 
 @pytest.mark.parametrize("efficiency", [-0.5, 0.0, 1.5])
@@ -269,4 +285,4 @@ def test_a_cluster_that_is_none() -> None:
     with pytest.raises(ValueError, match="cluster memory must be more than the reserve"):
         CARDS.with_changes(reserve=128 << 20)
     with pytest.raises(ValueError, match="must be the 4 cards, got 2 x 1 x 1 = 2"):
-        cluster_layers(MODEL, Deployment(tensor=2, sequence=256), CARDS)
+        cluster_layers(MODEL, Deployment(tensor=2, sequence=256), CARDS, NamedCuts())

@@ -37,7 +37,7 @@ def timed(one: CombinationCosts, chunks: int) -> FoundSchedule | None:
 @pytest.mark.parametrize("number", range(8))
 def test_an_estimate_is_near_its_order(number: int) -> None:
     """Within 15 % where messages take as long as stages; of one chunk and even stages the memory is
-    exact: W + min(p - r, m) a."""
+    exact: W + min(p - r, m) a. Other chunks are cut otherwise: within a fifth."""
     file = cluster_file_of_text(TEXT, name="small")
     every = [one for one in legal(all_counted(file)) if one.combination.pipeline > 1]
     one = every[number * len(every) // 8]
@@ -47,6 +47,6 @@ def test_an_estimate_is_near_its_order(number: int) -> None:
     takes = found.value + one.numbers.step_end
     assert abs(told.iteration - takes) <= 0.15 * takes
     needs = found.peak_memory + one.numbers.beside
-    assert abs(told.needed - needs) <= 0.1 * needs
+    assert abs(told.needed - needs) <= 0.2 * needs
     if told.chunks == 1 and len(one.numbers.cuts) == 1:
         assert told.needed == needs

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bubbleproof.costs.cluster_layers import ClusterLayers
-from bubbleproof.costs.combinations import combinations, counted, legal
+from bubbleproof.costs.combinations import combinations, legal
 from bubbleproof.formats.errors import UnusableInput, values_at
 from bubbleproof.formats.plans.listed_shapes import listed_space, refuse_strangers, stage_values
 from bubbleproof.formats.sizes import LARGEST, refuse_overflow, refuse_oversize
@@ -68,15 +68,15 @@ def space_of_layers(
 
 def _refuse_untold(numbers: ClusterLayers) -> None:
     """Raise ``UnusableInput`` for a number that no problem file can tell."""
-    layers, told = numbers.layers, {"memory.message": numbers.message}
-    told |= {"memory.capacity": numbers.capacity, "links.latency": numbers.latency}
+    layers, told = numbers.layers, [("memory.message", numbers.message)]
+    told += [("memory.capacity", numbers.capacity), ("links.latency", numbers.latency)]
     for table, part in (
-        ("", layers.layer),
+        *(("", part) for part, _ in layers.runs),
         (".embedding", layers.embedding),
         (".head", layers.head),
     ):
-        told |= {f"layers{table}.{key}": value for key, value in part_values(part).items()}
-    for key, value in told.items():
+        told += [(f"layers{table}.{key}", value) for key, value in part_values(part).items()]
+    for key, value in told:
         if not 0 <= value <= LARGEST:
             raise UnusableInput(key, f"a whole number of 0 to {LARGEST}", str(value))
 
@@ -88,7 +88,7 @@ def part_values(part: LayerPart) -> dict[str, int]:
 
 def all_counted(file: ClusterFile) -> list[AnyCount]:
     """Every combination of the file with its numbers, or why it has none; last what is its own."""
-    return [counted(file.training, each) for each in all_listed(file)]
+    return [file.counted(each) for each in all_listed(file)]
 
 
 def all_listed(file: ClusterFile) -> list[Combination]:
