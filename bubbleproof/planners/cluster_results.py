@@ -21,12 +21,14 @@ from bubbleproof.planners.configuration_words import (
     OUTCOMES,
     amount_of,
     deployment_parts,
+    digits,
     in_words,
     more,
     shape_parts,
 )
 from bubbleproof.planners.deployment_times import DeploymentTimes
 from bubbleproof.planners.jitter import Timed
+from bubbleproof.planners.memory_parts import MemoryParts, memory_parts
 from bubbleproof.planners.outcome import Outcome
 from bubbleproof.planners.own_run import NotLegalRun, OwnRun, Saving, changed
 from bubbleproof.planners.plan_results import (
@@ -173,7 +175,8 @@ def cluster_facts(file: ClusterFile, found: AnyClusterPlan) -> list[Fact]:
         "model FLOPs per card": f"{rate:.1f} TFLOPS, {100 * mfu:.1f} % of its rate (MFU)",
         "memory": memory_of(file, plan),
     }
-    return [*facts, *labelled(told)]
+    ranks = [{"rank": r, **part.named} for r, part in enumerate(parts_of(file, plan))]
+    return [*facts, *labelled(told), *keyed(memory=ranks)]
 
 
 def no_room(nearest: NearestDeployment) -> str:
@@ -187,7 +190,21 @@ def memory_of(file: ClusterFile, found: ClusterPlan) -> str:
     peaks = found.plan.winner.measured.peak_memory
     rank = max(range(len(peaks)), key=lambda rank: peaks[rank])
     load = peaks[rank] + found.winner.numbers.beside
-    return f"{amount_of(load, file.training.cluster.memory, 'bytes')} on rank {rank}"
+    told = f"{amount_of(load, file.training.cluster.memory, 'bytes')} on rank {rank}"
+    if not (parts := parts_of(file, found)):
+        return told
+    named = {name: size for name, size in parts[rank].named.items() if size}
+    kinds = ", ".join(f"{name} {digits(size / 2**30)}" for name, size in named.items())
+    return f"{told}: {kinds}"
+
+
+def parts_of(file: ClusterFile, found: ClusterPlan) -> tuple[MemoryParts, ...]:
+    """What each rank holds at its fullest, by kind; nothing of a paper's pipeline."""
+    winner = found.plan.winner
+    if winner.candidate.beside or winner.candidate.layers is None:
+        return ()
+    cut, peaks = winner.candidate.layers, winner.measured.peak_memory
+    return memory_parts(file.training, found.winner, winner.pipeline, cut, peaks)
 
 
 def winner_facts(deployed: ProblemFile, found: ClusterPlan, timed: Timed) -> list[Fact]:
