@@ -18,6 +18,7 @@ from bubbleproof.costs.combinations import combinations, legal
 from bubbleproof.formats.errors import UnusableInput, values_at
 from bubbleproof.formats.plans.listed_shapes import listed_space, refuse_strangers, stage_values
 from bubbleproof.formats.sizes import LARGEST, refuse_overflow, refuse_oversize
+from bubbleproof.theory.pipelines.limits import OversizeError
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.layer_cuts import LayerPart
 from bubbleproof.theory.pipelines.shapes.plan_space import WHOLE, PlanSpace
@@ -113,7 +114,7 @@ def deployed_spaces(
     for one in legal(counts):
         try:
             space = deployed_space(file, one)
-        except ValueError:  # such as more microbatches than a problem may have
+        except (UnusableInput, OversizeError):  # more than a problem has; counted as not legal
             continue
         name, after, rest = str(one.combination), one.numbers.step_end, one.numbers.rest_end
         found.append((one, DeploymentSpace(name=name, space=space, after=after, rest=rest)))
