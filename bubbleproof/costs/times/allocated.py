@@ -73,9 +73,10 @@ def allocated(
     found = []
     for stage in range(at.pipeline):
         is_first, is_last = stage == 0, stage == at.pipeline - 1
-        weights = stage_weights(model, at, layers=layers, is_first=is_first, is_last=is_last)
+        ends = {"is_first": is_first, "is_last": is_last}
+        weights = stage_weights(model, at, layers=layers, before=stage * layers, **ends)
         in_flight = in_flight_passes(at.pipeline, stage, microbatches, chunks)
-        kinds = model.kinds(layers, is_first=is_first)
+        kinds = model.between(stage * layers, layers)
         each = Fraction(sum(count * layer_saved(kind, at) for kind, count in kinds), chunks)
         saved = in_flight * each
         if is_first and not runs.sequence_parallel:

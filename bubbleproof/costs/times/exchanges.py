@@ -21,7 +21,7 @@ from __future__ import annotations
 from math import log2
 
 from bubbleproof.costs.deployment import Deployment
-from bubbleproof.costs.transformer import Transformer
+from bubbleproof.costs.transformer import NO_EXPERTS, Transformer
 
 ELEMENT = 2  # bytes of a number
 HEADS, SEQUENCE = 4, 4096  # of the softmax's kernel: heads in a block, and most tokens
@@ -73,16 +73,7 @@ def softmax_bytes(model: Transformer, at: Deployment) -> tuple[float, float]:
 
 def plain(model: Transformer) -> Transformer:
     """The model without experts and latent attention, of as many heads."""
-    return model.with_changes(
-        experts=0,
-        experts_per_token=0,
-        shared_feed_forward=0,
-        dense_layers=0,
-        dense_feed_forward=0,
-        kv_rank=0,
-        query_rank=0,
-        rope_width=0,
-    )
+    return model.with_changes(**NO_EXPERTS, kv_rank=0, query_rank=0, rope_width=0)
 
 
 def _leaving(group: int, stride: int, cards_per_node: int) -> float:

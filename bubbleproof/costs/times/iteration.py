@@ -92,7 +92,7 @@ def iteration_plan(
     kinds = [
         [
             (kernel_times(work(kind, at, runs, cards_per_node), constants), count)
-            for kind, count in model.kinds(layers, is_first=stage == 0)
+            for kind, count in model.between(stage * layers, layers)
         ]
         for stage in range(stages)
     ]
