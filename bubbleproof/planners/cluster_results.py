@@ -194,7 +194,8 @@ def memory_of(file: ClusterFile, found: ClusterPlan) -> str:
     if not (parts := parts_of(file, found)):
         return told
     named = {name: size for name, size in parts[rank].named.items() if size}
-    kinds = ", ".join(f"{name} {digits(size / 2**30)}" for name, size in named.items())
+    unit = Scale.of("bytes", file.training.cluster.memory).divisor
+    kinds = ", ".join(f"{name} {digits(size / unit)}" for name, size in named.items())
     return f"{told}: {kinds}"
 
 
