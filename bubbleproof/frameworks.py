@@ -63,7 +63,9 @@ class Framework:
     many as ranks, or more. ``expert_within``: the degrees of whose product the expert degree is a
     divisor, where it has such a rule beside that of our costs (experts lie over ``data``).
     ``precisions`` are those of ``costs.accounting`` that it has, where not all; of ``lacks`` each
-    names fields of a model, the values that it runs, and what others would be. ``waves`` are the
+    names fields of a model, the values that it runs, and what others would be; of ``extras``, the
+    operations of a layer beside those of all models, it has these alone, each with weights of one
+    head, where any are told. ``waves`` are the
     chunks of a wave, where not any; ``cuts`` the kinds of cuts, where not all; ``sharded_zero``
     the levels of context ranks. ``ties``: a head may read the weights of an embedding on another
     rank. ``fills``: there are as many microbatches as ranks, or more. ``lone_chunks``: one rank may
@@ -97,6 +99,7 @@ class Framework:
     lone_chunks: bool = False
     precisions: tuple[str, ...] = ()
     lacks: tuple[tuple[tuple[str, ...], tuple[tuple[object, ...], ...], str], ...] = ()
+    extras: tuple[str, ...] | None = None
     only_named: bool = False
 
     @property
@@ -114,6 +117,11 @@ class Framework:
         for names, runs, what in self.lacks:
             if tuple(_field(model, name) for name in names) not in runs:
                 return f"{self.name} has no model with {what}; use torch"
+        known_extras = self.extras
+        for each in () if known_extras is None else getattr(model, "extras", ()):
+            is_of_heads = each.vectors == getattr(model, "head_width", 0)
+            if each.name not in (known_extras or ()) or not is_of_heads:
+                return f"{self.name} has no model with {each.name} of that kind; use torch"
         if self.only_named and sizes_of(model) not in NAMED_MODELS:
             known = ", ".join(f"{module} {flavor}" for module, _, flavor in NAMED_MODELS.values())
             return f"{self.name} has models by name alone, such as {known}; use torchtitan-0.3"
@@ -281,12 +289,17 @@ FRAMEWORKS = (
             (("embedding_norm",), ((False,),), "a norm after the embedding"),
             (("head_bias",), ((False,),), "a bias of the head"),
             (("norms",), ((2,),), "another number of norms in a layer than 2"),
+            (("norm",), (("layer",), ("rms",)), "norms that lack a part"),
+            (("window", "chunk"), ((0, 0),), "attention to a part of the sequence"),
+            (("mixer", "runs"), ((None, ()),), "layers of unlike kinds"),
+            (("tower",), ((None,),), "a tower in front"),
             (
                 ("attention_biases", "feed_forward_bias"),
                 (("none", False), ("inputs", False), ("all", True)),
                 "biases of some linears",
             ),
         ),
+        extras=("query norm", "key norm"),
     ),
     Framework(
         product="deepspeed",
