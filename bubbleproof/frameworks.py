@@ -115,7 +115,7 @@ class Framework:
     def model_refused(self, model: object) -> str:
         """Why it has no such model (``costs.transformer``); empty where it has."""
         for names, runs, what in self.lacks:
-            if tuple(getattr(model, name) for name in names) not in runs:
+            if tuple(_field(model, name) for name in names) not in runs:
                 return f"{self.name} has no model with {what}; use torch"
         known_extras = self.extras
         for each in () if known_extras is None else getattr(model, "extras", ()):
@@ -178,6 +178,11 @@ _LLAMA = (
     (("kv_rank",), ((0,),), "latent attention"),
     (("shared_feed_forward",), ((0,),), "a shared expert"),
     (("dense_layers",), ((0,),), "layers without experts beside others"),
+    (("runs",), (((),),), "layers of several kinds"),
+    (("tower",), ((None,),), "a tower in front"),
+    (("mixer",), ((None,),), "layers without attention"),
+    (("window", "chunk"), ((0, 0),), "attention in windows or chunks"),
+    (("extras",), (((),), (("query norm", "key norm"),)), "gates, sinks or biases of the router"),
 )
 FRAMEWORKS = (
     Framework(
@@ -350,6 +355,12 @@ TORCH_CLASSES = (
     TorchClass(name="DualPipeV", chunks=(2,), least=2),
 )
 _ANY = Framework(product=ANY, version="", family=ANY, lone_chunks=True)
+
+
+def _field(model: object, name: str) -> object:
+    """What a model has there; of extra operations their names."""
+    value = getattr(model, name)
+    return tuple(each.name for each in value) if name == "extras" else value
 
 
 def sizes_of(model: object) -> tuple[int, ...]:

@@ -119,7 +119,7 @@ def _distributed(handed: HandedSchedule, planned: PlannedModel, style: str) -> d
 
 
 def _model(model: Transformer, sequence: int) -> dict[str, object]:
-    """A model of transformers with such sizes: Llama, Qwen 2, or of experts Qwen 3."""
+    """A model of transformers with such sizes: Llama, Qwen 2 or Qwen 3."""
     sizes: dict[str, object] = {
         "num_hidden_layers": model.layers,
         "hidden_size": model.hidden,
@@ -138,6 +138,8 @@ def _model(model: Transformer, sequence: int) -> dict[str, object]:
             "num_experts_per_tok": model.experts_per_token,
             "moe_intermediate_size": width,
         }
+    elif model.extras:
+        name = "Qwen3Config"  # which has norms of queries and keys
     elif model.attention_biases == "inputs" and not model.feed_forward_bias:
         name = "Qwen2Config"
     else:

@@ -2,8 +2,8 @@
 
 python -m torchtitan.train --module planned_model --config planned ...
 
-A decoder without experts is built as torchtitan's Llama 3, one with experts, or with heads of
-another width than hidden / heads, as its Qwen 3, whose queries and keys have norms.
+A plain decoder is built as torchtitan's Llama 3; one with experts, with norms of queries and keys,
+or with heads of another width than hidden / heads, as its Qwen 3, which has such norms.
 """
 
 import json
@@ -89,7 +89,8 @@ def _as_qwen(common: Any, sizes: Sizes) -> Any:
 def planned() -> Any:
     """The configuration: a training of torchtitan's small model, with this one in its place."""
     sizes: Sizes = json.loads(Path(__file__).with_name("model.json").read_text())
-    is_llama = not sizes["experts"] and sizes["head_width"] * sizes["heads"] == sizes["hidden"]
+    is_plain = not sizes["experts"] and not sizes["query_norms"]
+    is_llama = is_plain and sizes["head_width"] * sizes["heads"] == sizes["hidden"]
     name, small = ("llama3", "llama3_debugmodel") if is_llama else ("qwen3", "qwen3_moe_debug")
     config = getattr(import_module(f"torchtitan.models.{name}.config_registry"), small)()
     common = import_module("torchtitan.models.common")
