@@ -27,7 +27,7 @@ from bubbleproof.planners.cluster_planned import ClusterPlan
 from bubbleproof.planners.cluster_results import restriction_cost
 from bubbleproof.planners.own_run import OwnRun, changed, own_run
 from bubbleproof.planners.planning import plan_cluster
-from bubbleproof.planners.restriction import restriction_of
+from bubbleproof.planners.restriction import Restriction, restriction_of
 
 LIMIT = 60.0  # seconds
 DGXC = "NVIDIA/dgxc-benchmarking"
@@ -155,7 +155,7 @@ def planned_case(case: PracticeCase, limit: float = LIMIT) -> PlannedCase:
     plan, cost = (found if isinstance(found, ClusterPlan) else None), ""
     if plan is not None:
         lost = restriction_of(file, plan, own, replace(options, time_limit=limit), 0.15 * limit)
-        cost = "" if lost is None else restriction_cost(lost, plan.value)
+        cost = restriction_cost(lost, plan.value) if isinstance(lost, Restriction) else ""
     return PlannedCase(
         case=case,
         file=file,

@@ -63,7 +63,9 @@ class Framework:
     many as ranks, or more. ``expert_within``: the degrees of whose product the expert degree is a
     divisor, where it has such a rule beside that of our costs (experts lie over ``data``).
     ``precisions`` are those of ``costs.accounting`` that it has, where not all; of ``lacks`` each
-    names fields of a model, the values that it runs, and what others would be. ``waves`` are the
+    names fields of a model, the values that it runs, and what others would be; of ``extras``, the
+    operations of a layer beside those of all models, it has these alone, each with weights of one
+    head, where any are told. ``waves`` are the
     chunks of a wave, where not any; ``cuts`` the kinds of cuts, where not all; ``sharded_zero``
     the levels of context ranks. ``ties``: a head may read the weights of an embedding on another
     rank. ``fills``: there are as many microbatches as ranks, or more. ``lone_chunks``: one rank may
@@ -97,6 +99,7 @@ class Framework:
     lone_chunks: bool = False
     precisions: tuple[str, ...] = ()
     lacks: tuple[tuple[tuple[str, ...], tuple[tuple[object, ...], ...], str], ...] = ()
+    extras: tuple[str, ...] | None = None
     only_named: bool = False
 
     @property
@@ -112,8 +115,13 @@ class Framework:
     def model_refused(self, model: object) -> str:
         """Why it has no such model (``costs.transformer``); empty where it has."""
         for names, runs, what in self.lacks:
-            if tuple(getattr(model, name) for name in names) not in runs:
+            if tuple(_field(model, name) for name in names) not in runs:
                 return f"{self.name} has no model with {what}; use torch"
+        known_extras = self.extras
+        for each in () if known_extras is None else getattr(model, "extras", ()):
+            is_of_heads = each.vectors == getattr(model, "head_width", 0)
+            if each.name not in (known_extras or ()) or not is_of_heads:
+                return f"{self.name} has no model with {each.name} of that kind; use torch"
         if self.only_named and sizes_of(model) not in NAMED_MODELS:
             known = ", ".join(f"{module} {flavor}" for module, _, flavor in NAMED_MODELS.values())
             return f"{self.name} has models by name alone, such as {known}; use torchtitan-0.3"
@@ -149,14 +157,14 @@ class Framework:
 _STREAMS = ("pair-stream", "rank-stream")
 # The models that torchtitan has, by ``sizes_of``: module, configuration in 0.3, flavor in 0.2.
 NAMED_MODELS: dict[tuple[int, ...], tuple[str, str, str]] = {
-    (32, 4096, 32, 8, 14336, 128256, 0, 0): ("llama3", "llama3_8b", "8B"),
-    (80, 8192, 64, 8, 28672, 128256, 0, 0): ("llama3", "llama3_70b", "70B"),
-    (40, 5120, 40, 8, 17408, 151936, 0, 0): ("qwen3", "qwen3_14b", "14B"),
-    (64, 5120, 64, 8, 25600, 151936, 0, 0): ("qwen3", "qwen3_32b", "32B"),
-    (48, 2048, 32, 4, 768, 151936, 128, 8): ("qwen3", "qwen3_30b_a3b", "30B-A3B"),
+    (32, 4096, 32, 8, 128, 14336, 128256, 0, 0): ("llama3", "llama3_8b", "8B"),
+    (80, 8192, 64, 8, 128, 28672, 128256, 0, 0): ("llama3", "llama3_70b", "70B"),
+    (40, 5120, 40, 8, 128, 17408, 151936, 0, 0): ("qwen3", "qwen3_14b", "14B"),
+    (64, 5120, 64, 8, 128, 25600, 151936, 0, 0): ("qwen3", "qwen3_32b", "32B"),
+    (48, 2048, 32, 4, 128, 768, 151936, 128, 8): ("qwen3", "qwen3_30b_a3b", "30B-A3B"),
 }
 _SIZES = (
-    "layers", "hidden", "heads", "kv_heads", "feed_forward", "vocabulary", "experts",
+    "layers", "hidden", "heads", "kv_heads", "head_width", "feed_forward", "vocabulary", "experts",
     "experts_per_token",
 )  # fmt: skip
 _LLAMA = (
@@ -170,6 +178,11 @@ _LLAMA = (
     (("kv_rank",), ((0,),), "latent attention"),
     (("shared_feed_forward",), ((0,),), "a shared expert"),
     (("dense_layers",), ((0,),), "layers without experts beside others"),
+    (("runs",), (((),),), "layers of several kinds"),
+    (("tower",), ((None,),), "a tower in front"),
+    (("mixer",), ((None,),), "layers without attention"),
+    (("window", "chunk"), ((0, 0),), "attention in windows or chunks"),
+    (("extras",), (((),), (("query norm", "key norm"),)), "gates, sinks or biases of the router"),
 )
 FRAMEWORKS = (
     Framework(
@@ -276,12 +289,17 @@ FRAMEWORKS = (
             (("embedding_norm",), ((False,),), "a norm after the embedding"),
             (("head_bias",), ((False,),), "a bias of the head"),
             (("norms",), ((2,),), "another number of norms in a layer than 2"),
+            (("norm",), (("layer",), ("rms",)), "norms that lack a part"),
+            (("window", "chunk"), ((0, 0),), "attention to a part of the sequence"),
+            (("mixer", "runs"), ((None, ()),), "layers of unlike kinds"),
+            (("tower",), ((None,),), "a tower in front"),
             (
                 ("attention_biases", "feed_forward_bias"),
                 (("none", False), ("inputs", False), ("all", True)),
                 "biases of some linears",
             ),
         ),
+        extras=("query norm", "key norm"),
     ),
     Framework(
         product="deepspeed",
@@ -337,6 +355,12 @@ TORCH_CLASSES = (
     TorchClass(name="DualPipeV", chunks=(2,), least=2),
 )
 _ANY = Framework(product=ANY, version="", family=ANY, lone_chunks=True)
+
+
+def _field(model: object, name: str) -> object:
+    """What a model has there; of extra operations their names."""
+    value = getattr(model, name)
+    return tuple(each.name for each in value) if name == "extras" else value
 
 
 def sizes_of(model: object) -> tuple[int, ...]:

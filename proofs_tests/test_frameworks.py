@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from bubbleproof.costs.known_models import known_model
+from bubbleproof.costs.layer_extras import layer_extras
 from bubbleproof.costs.times.software import software
 from bubbleproof.frameworks import FRAMEWORKS, framework_named
 from bubbleproof.hand_over.targets_list import WRITERS, require_target
@@ -53,3 +57,18 @@ def test_torchtitan_lays_experts_over_shards_and_not_over_whole_replicas() -> No
     assert titan.experts_refused(**degrees, zero=2) == ""
     assert titan.experts_refused(**{**degrees, "context": 2, "tensor": 4}, zero=0) == ""
     assert framework_named("automodel", "--to").experts_refused(**degrees, zero=0) == ""
+
+
+def test_models_that_a_framework_would_build_otherwise_are_refused() -> None:
+    """Llama 3 8B is torchtitan's; windows, towers and unlike layers would be dropped."""
+    titan, model = framework_named("torchtitan", "--to"), known_model("llama-3-8b").model
+    assert titan.model_refused(model) == ""
+    assert framework_named("torchtitan-0.2", "--to").model_refused(model) == ""
+    named = titan.model_refused(replace(model, window=4096))
+    assert named == ("torchtitan-0.3 has no model with attention in windows or chunks; use torch")
+    assert "learned positions" in titan.model_refused(replace(model, positions=2048))
+    shape = {"hidden": 4096, "heads": 32, "kv_heads": 8, "width": 128, "experts": 0}
+    normed = replace(model, extras=layer_extras(shape, qk_norm="head"))
+    assert titan.model_refused(normed) == ""
+    gated = replace(model, extras=layer_extras(shape, sinks=True))
+    assert "gates, sinks or biases" in titan.model_refused(gated)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -15,6 +16,7 @@ from typing import TypeVar
 
 Value = TypeVar("Value")
 _noted: list[int] = []  # of the one command that this process runs
+_begun: list[float] = []  # when it began, while it runs
 
 
 @contextmanager
@@ -31,10 +33,17 @@ def interruptions() -> Iterator[list[int]]:
         yield _noted
         return
     signal.signal(signal.SIGINT, note)
+    _begun[:] = [time.perf_counter()]
     try:
         yield _noted
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        _begun.clear()
+
+
+def begun() -> float:
+    """When the command began, a moment of ``time.perf_counter``; outside of one it is now."""
+    return _begun[0] if _begun else time.perf_counter()
 
 
 def is_interrupted() -> bool:

@@ -50,7 +50,7 @@ class ClusterLayers:
     of which ``beside`` are not for state and activations.
 
     ``rest_end`` is ``step_end`` without replicas' collectives, ``exchange`` the ticks of those by
-    themselves.
+    themselves, of the first cut.
     ``cuts`` are those of the layers into one stage for each rank; the heaviest ends the step.
     """
 
@@ -116,7 +116,7 @@ def cluster_layers(
         beside=beside,
         step_end=ceil(times.step_end(cuts) * TICKS),
         rest_end=ceil(times.rest_end(cuts) * TICKS),
-        exchange=ceil(times.exchange(cuts) * TICKS),
+        exchange=ceil(times.exchange(cuts[:1]) * TICKS),
         cuts=cuts,
     )
 

@@ -207,7 +207,7 @@ def counted_deployment(training: TrainingJob, combination: Combination) -> Deplo
     return training.deployment.with_changes(**{**combination.to_json(), "expert": expert})
 
 
-def legal(counts: Iterable[AnyCount]) -> list[CombinationCosts]:
+def legal(counts: Iterable[object]) -> list[CombinationCosts]:
     """Those that no number forbids."""
     return [one for one in counts if isinstance(one, CombinationCosts)]
 

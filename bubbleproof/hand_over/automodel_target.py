@@ -119,7 +119,7 @@ def _distributed(handed: HandedSchedule, planned: PlannedModel, style: str) -> d
 
 
 def _model(model: Transformer, sequence: int) -> dict[str, object]:
-    """A model of transformers with such sizes: Llama, Qwen 2, or of experts Qwen 3."""
+    """A model of transformers with such sizes: Llama, Qwen 2 or Qwen 3."""
     sizes: dict[str, object] = {
         "num_hidden_layers": model.layers,
         "hidden_size": model.hidden,
@@ -138,6 +138,8 @@ def _model(model: Transformer, sequence: int) -> dict[str, object]:
             "num_experts_per_tok": model.experts_per_token,
             "moe_intermediate_size": width,
         }
+    elif model.extras:
+        name = "Qwen3Config"  # which has norms of queries and keys
     elif model.attention_biases == "inputs" and not model.feed_forward_bias:
         name = "Qwen2Config"
     else:
@@ -151,6 +153,11 @@ def _model(model: Transformer, sequence: int) -> dict[str, object]:
         "torch_dtype": "float32",
         "config": {"_target_": f"transformers.{name}", **sizes},
     }
+
+
+def at_odds(model: Transformer) -> bool:
+    """Whether transformers' model has a bias that this one lacks: its biases are all or none."""
+    return model.attention_biases == "inputs" and bool(model.experts or model.feed_forward_bias)
 
 
 def _others(planned: PlannedModel) -> dict[str, object]:
@@ -175,6 +182,8 @@ def _losses(planned: PlannedModel) -> list[str]:
     if at.scope == "attention":
         told = cost_of(planned, scope="none")
         losses.append(f"recompute attention: Automodel recomputes a layer or nothing ({told})")
+    if at_odds(planned.model):
+        losses.append("biases of queries, keys and values come with one of the output (0 ms)")
     losses.append(
         f"dataset and optimizer are to be put right in {CONFIG}: they train on words drawn by "
         f"chance; rope_theta is transformers' ({ROTARY}), which no plan has (0 ms)"

@@ -94,6 +94,7 @@ def _of_attention(model: Transformer) -> list[str]:
             f"--v-head-dim {model.value_head_width}",
         ]
     lines = [f"--kv-channels {model.head_width}"]
+    lines += ["--qk-layernorm"] * any(each.name == "query norm" for each in model.extras)
     if model.kv_heads != model.heads:
         lines += ["--group-query-attention", f"--num-query-groups {model.kv_heads}"]
     return lines

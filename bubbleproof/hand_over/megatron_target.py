@@ -8,19 +8,12 @@ checks read what is written, in a process of their own.
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from importlib.resources import as_file, files
-from importlib.util import find_spec
-from pathlib import Path
-from tempfile import TemporaryDirectory
-
 from bubbleproof.costs.time_parts import time_parts
 from bubbleproof.formats.layout_string import layers_of, layout_of
 from bubbleproof.frameworks import framework_named
 from bubbleproof.hand_over.handed import HandedFiles, HandedSchedule, PlannedModel
 from bubbleproof.hand_over.megatron_arguments import drops, exchanges_heads, written_arguments
+from bubbleproof.hand_over.own_reader import read_by
 from bubbleproof.theory.families import Family, family
 from bubbleproof.theory.families.interleaved import (
     InterleavedOneForwardOneBackward,
@@ -33,7 +26,6 @@ LAYOUT = (
     "the layout reads back as the plan's cut, by a reader that agrees with Megatron's parser on "
     "60,000 drawn strings"
 )
-SECONDS = 300  # until Megatron's modules are imported, at most
 MILLISECOND = 1000  # microseconds
 
 
@@ -48,17 +40,20 @@ def megatron_files(handed: HandedSchedule) -> HandedFiles:
     if why:
         raise ValueError(f"hand-over to megatron: {why}")
     layout = layout_of(planned.layers)
-    read = tuple(stage.count("t") for stage in layers_of(layout))
-    if read != planned.layers:
-        raise ValueError(f"hand-over to megatron: {layout} reads as {read}, not {planned.layers}")
+    back = tuple(stage.count("t") for stage in layers_of(layout))
+    if back != planned.layers:
+        raise ValueError(f"hand-over to megatron: {layout} reads as {back}, not {planned.layers}")
     lines = [*_of_pipeline(handed, layout, group), *written_arguments(planned)]
     text = "".join(f"{line}\n" for line in lines)
+    words = (str(at.devices), ARGUMENTS)
+    read = read_by("megatron-core", "megatron-core", "read_arguments", {ARGUMENTS: text}, words)
     return HandedFiles(
         files={ARGUMENTS: text},
         start=_start(planned),
         losses=tuple(_losses(handed, planned)),
         checked=(LAYOUT, f"the order is that of Megatron's {name}, cell by cell"),
-        loaded=loaded_by_megatron(text, at.devices),
+        loaded=read.loaded,
+        unloaded=read.unloaded,
     )
 
 
@@ -127,9 +122,8 @@ def _losses(handed: HandedSchedule, planned: PlannedModel) -> list[str]:
         lost.append("dropout is off, as the plan is timed without it (0 ms)")
     if not model.positions:
         lost.append(
-            "the base of rotary positions, and norms of queries and keys where the model has them, "
-            "are not in a plan: add --rotary-base (else 10000) and --qk-layernorm (0 ms by the "
-            "plan's numbers)"
+            "the base of rotary positions is not in a plan: add --rotary-base, which is 10000 "
+            "else (0 ms by the plan's numbers)"
         )
     return lost
 
@@ -148,41 +142,3 @@ def _exchange(handed: HandedSchedule, planned: PlannedModel) -> str:
         return "not counted"
     parts = time_parts(planned.job, planned.costs, handed.pipeline, planned.layers, 0)
     return f"in place of {parts.exchange / MILLISECOND:,.1f} ms a step"
-
-
-def loaded_by_megatron(text: str, cards: int) -> tuple[str, ...]:
-    """What Megatron's own parser and checks say of the arguments, where Megatron is installed.
-
-    Raises ``ValueError`` where they refuse.
-    """
-    if not _is_installed():
-        return ()
-    script = files("bubbleproof.hand_over.launched") / "read_arguments.py"
-    with as_file(script) as path, TemporaryDirectory() as folder:
-        file = Path(folder) / ARGUMENTS
-        file.write_text(text, encoding="utf-8")
-        done = subprocess.run(
-            [sys.executable, str(path), str(cards), str(file)],
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
-    answer = (done.stdout.splitlines() or [""])[-1]
-    if not answer.startswith("{"):
-        said = (done.stderr.strip().splitlines() or ["nothing"])[-1]
-        return (f"Megatron is installed and could not be asked: {said[:200]}",)
-    found = json.loads(answer)
-    if "refused" in found:
-        raise ValueError(
-            f"hand-over to megatron: megatron-core {found['version']} refuses the arguments: "
-            f"{found['refused']}"
-        )
-    return (f"the parser and checks of megatron-core {found['version']} load {ARGUMENTS}",)
-
-
-def _is_installed() -> bool:
-    """Whether there is a parser of Megatron's; nothing of it is imported here."""
-    found = find_spec("megatron")
-    folders = [] if found is None else found.submodule_search_locations or []
-    return any((Path(folder) / "training" / "arguments.py").exists() for folder in folders)

@@ -174,6 +174,7 @@ def _own_model(planned: PlannedModel) -> dict[str, str]:
     sizes = {name: getattr(planned.model, name) for name in (*names, "experts_per_token")}
     sizes |= {"feed_forward": int(planned.model.feed_forward), "rotary_base": ROTARY}
     sizes["sequence"] = planned.deployment.sequence
+    sizes["query_norms"] = bool(planned.model.extras)
     script = files("bubbleproof.hand_over.launched") / f"{BUILDER}.py"
     return {
         MODEL: json.dumps(sizes, indent=1) + "\n",

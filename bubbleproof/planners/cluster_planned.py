@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from bubbleproof.costs.combinations import Combination, CombinationCosts, ForbiddenCombination
 from bubbleproof.planners.candidate_standing import legal_candidates
+from bubbleproof.planners.counting import UncountedCombination
 from bubbleproof.planners.outcome import Outcome
 from bubbleproof.planners.planned import Plan, SearchResults
 from bubbleproof.solvers.result import Status
@@ -20,6 +21,7 @@ from bubbleproof.theory.pipelines.shapes.plan_space import Candidate
 from bubbleproof.verify.candidates.bundle import CandidateBound, DeploymentSpace
 
 UNFIT = (Outcome.TOO_LARGE, Outcome.NOT_LEGAL, Outcome.INFEASIBLE)
+NOT_COUNTED = "not estimated: the time did not suffice for so many deployments"
 ESTIMATED = "by the estimated times"
 ANY_ORDER = "any order of these deployments"
 STATEMENTS = {
@@ -57,12 +59,13 @@ class SolvedDeployment(DeploymentRow):
     candidate: Candidate
 
 
-def forbidden_row(one: ForbiddenCombination) -> DeploymentRow:
-    """That of a combination that a number forbids."""
+def row_without_numbers(one: ForbiddenCombination | UncountedCombination) -> DeploymentRow:
+    """That of a combination that a number forbids, or that was not counted."""
+    is_forbidden = isinstance(one, ForbiddenCombination)
     return DeploymentRow(
         combination=one.combination,
-        status=Outcome.NOT_LEGAL,
-        reason=one.reason,
+        status=Outcome.NOT_LEGAL if is_forbidden else Outcome.UNKNOWN,
+        reason=one.reason if isinstance(one, ForbiddenCombination) else NOT_COUNTED,
         bound=0,
         on_card=0,
     )
@@ -128,8 +131,10 @@ class DeploymentResults(SearchResults):
         told = STATEMENTS[self.status]
         if self.status is Status.OPTIMAL:
             told += f"{self.cuts}, {ESTIMATED}"
+        names = ", ".join(name.removesuffix(" G") for name in self.orders)
+        if self.status is Status.INFEASIBLE and self.orders:
+            told += f" in the orders that it runs ({names}){self.cuts}"
         if self.status is Status.FEASIBLE and self.orders:
-            names = ", ".join(name.removesuffix(" G") for name in self.orders)
             told = f"the best of the orders that it runs ({names}){self.cuts}, {ESTIMATED}"
         if not large:
             return told

@@ -21,12 +21,14 @@ from bubbleproof.planners.configuration_words import (
     OUTCOMES,
     amount_of,
     deployment_parts,
+    digits,
     in_words,
     more,
     shape_parts,
 )
 from bubbleproof.planners.deployment_times import DeploymentTimes
 from bubbleproof.planners.jitter import Timed
+from bubbleproof.planners.memory_parts import MemoryParts, memory_parts
 from bubbleproof.planners.outcome import Outcome
 from bubbleproof.planners.own_run import NotLegalRun, OwnRun, Saving, changed
 from bubbleproof.planners.plan_results import (
@@ -40,7 +42,7 @@ from bubbleproof.planners.plan_results import (
     took,
     winner_to_json,
 )
-from bubbleproof.planners.restriction import Restriction
+from bubbleproof.planners.restriction import AnyRestriction, Restriction, UnknownRestriction
 from bubbleproof.report.amounts import Scale, ticks, time
 from bubbleproof.report.plan_page import Corner
 from bubbleproof.solvers import Status
@@ -173,7 +175,8 @@ def cluster_facts(file: ClusterFile, found: AnyClusterPlan) -> list[Fact]:
         "model FLOPs per card": f"{rate:.1f} TFLOPS, {100 * mfu:.1f} % of its rate (MFU)",
         "memory": memory_of(file, plan),
     }
-    return [*facts, *labelled(told)]
+    ranks = [{"rank": r, **part.named} for r, part in enumerate(parts_of(file, plan))]
+    return [*facts, *labelled(told), *keyed(memory=ranks)]
 
 
 def no_room(nearest: NearestDeployment) -> str:
@@ -187,7 +190,22 @@ def memory_of(file: ClusterFile, found: ClusterPlan) -> str:
     peaks = found.plan.winner.measured.peak_memory
     rank = max(range(len(peaks)), key=lambda rank: peaks[rank])
     load = peaks[rank] + found.winner.numbers.beside
-    return f"{amount_of(load, file.training.cluster.memory, 'bytes')} on rank {rank}"
+    told = f"{amount_of(load, file.training.cluster.memory, 'bytes')} on rank {rank}"
+    if not (parts := parts_of(file, found)):
+        return told
+    named = {name: size for name, size in parts[rank].named.items() if size}
+    unit = Scale.of("bytes", file.training.cluster.memory).divisor
+    kinds = ", ".join(f"{name} {digits(size / unit)}" for name, size in named.items())
+    return f"{told}: {kinds}"
+
+
+def parts_of(file: ClusterFile, found: ClusterPlan) -> tuple[MemoryParts, ...]:
+    """What each rank holds at its fullest, by kind; nothing of a paper's pipeline."""
+    winner = found.plan.winner
+    if winner.candidate.beside or winner.candidate.layers is None:
+        return ()
+    cut, peaks = winner.candidate.layers, winner.measured.peak_memory
+    return memory_parts(file.training, found.winner, winner.pipeline, cut, peaks)
 
 
 def winner_facts(deployed: ProblemFile, found: ClusterPlan, timed: Timed) -> list[Fact]:
@@ -296,10 +314,13 @@ def _changes(own: OwnRun, found: ClusterPlan) -> list[str]:
     return changed(own, found.winner.combination, found.plan.winner.candidate)
 
 
-def restriction_facts(of: Restriction | None, best: int) -> list[Fact]:
+def restriction_facts(of: AnyRestriction, best: int) -> list[Fact]:
     """What it costs that the plan is for one framework; ``best`` is the plan's iteration."""
     if of is None:
         return []
+    if isinstance(of, UnknownRestriction):
+        told = {"planned for": of.framework, "cost of this restriction": f"not known: {of.why}"}
+        return list(labelled(told))
     told = {
         "planned for": f"{of.framework}; {of.left_out:,} deployments that it does not run are left "
         "out",

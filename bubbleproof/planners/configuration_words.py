@@ -7,6 +7,8 @@
 'TP4 PP8 DP2 · micro-batch 1 · ZeRO-1 · no recompute · VPP 4'
 >>> shape_text(shape)
 'VPP 4, full backward'
+>>> shape_text(Candidate(chunks=2, placement=(0, 1, 1, 0), backward="whole", slices=1))
+'VPP 2, full backward, V-shaped placement'
 >>> more(103, 100), more(100, 100), more(250, 100)
 ('+3.0 %', 'as long', '+150 %')
 >>> amount_of(79, 80, "activation"), amount_of(85 << 30, 85899345920, "bytes")
@@ -21,6 +23,7 @@ from bubbleproof.costs.combinations import Combination
 from bubbleproof.planners.outcome import Outcome
 from bubbleproof.report.amounts import Scale
 from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.placement import stage_ranks
 from bubbleproof.theory.pipelines.shapes.plan_space import SPLIT, WHOLE, Candidate, cut_text
 
 SIZES = {"tensor": "TP", "pipeline": "PP", "data": "DP", "context": "CP", "expert": "EP"}
@@ -53,11 +56,19 @@ def shape_parts(shape: Candidate) -> Parts:
     found |= {"chunks": f"VPP {shape.chunks}"} if shape.chunks > 1 else {}
     found |= {"backward": _backward(shape)} if shape.backward != WHOLE else {}
     if shape.placement != "loop":
-        name = {"wave": "V-shaped"}.get(str(shape.placement), str(shape.placement))
+        name = "V-shaped" if _is_wave(shape) else shape.placement
         found["placement"] = f"{name} placement"
     found |= {"slices": f"{shape.slices} slices"} if shape.slices > 1 else {}
     cut = shape.layers or ()
     return found | ({"layers": f"layers {cut_text(cut)}"} if len(set(cut)) > 1 else {})
+
+
+def _is_wave(shape: Candidate) -> bool:
+    """Whether chunks go down the ranks and up again, be it by that name or rank by rank."""
+    if isinstance(shape.placement, str):
+        return shape.placement == "wave"
+    ranks = len(shape.placement) // shape.chunks
+    return shape.placement == stage_ranks("wave", num_ranks=ranks, num_chunks=shape.chunks)
 
 
 def _backward(shape: Candidate) -> str:

@@ -4,8 +4,8 @@
    microbatch does not fit, is out with its reason.
 2. Every shape that the plan lists (chunks, placements, backwards) of every other one is a candidate
    and has a bound within microseconds (``looks``), or no room.
-3. By rising bound each candidate has its first look. When the bounds reach the best step, those
-   that are left cannot be shorter.
+3. By rising estimate (``costs.order_estimates``), those that fit by it first, each candidate has
+   its first look, unless its bound reaches the best step: then it cannot be shorter.
 4. Those whose bound is below the best are searched for anything shorter; what time is left goes to
    the search of the best one's pipeline (``pipeline_search``).
 
@@ -35,21 +35,21 @@ would take most of what is left.
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 
 from bubbleproof.costs.cluster_layers import ClusterLayers
-from bubbleproof.costs.combinations import AnyCount, Combination, CombinationCosts
+from bubbleproof.costs.combinations import Combination, CombinationCosts
 from bubbleproof.planners.candidate_standing import CandidateStanding
 from bubbleproof.planners.cluster_planned import (
     ANY_ORDER,
     ClusterPlan,
     NearestDeployment,
     NoClusterPlan,
-    forbidden_row,
+    row_without_numbers,
 )
+from bubbleproof.planners.counting import AnyListed, UncountedCombination
 from bubbleproof.planners.deployment_standing import DeploymentStanding, value_of
 from bubbleproof.planners.known_schedules import KnownSchedule
 from bubbleproof.planners.looks import first_look, look, preparation
@@ -68,6 +68,8 @@ from bubbleproof.theory.pipelines.shapes.space_scope import cut_words
 LOOKS_SHARE = 0.5  # of the time, at most, for the first looks
 OTHERS_SHARE = 0.5  # of what is left then, for those that are not the best
 LEAST_SECONDS = 1.0  # for any search
+LOADED = 4.0  # times as long, at most, the last check takes on a machine that others use
+BOUNDS_SHARE = 0.25  # of the seconds, at most, until all that may be the best are bounded
 ONE_SHARE = 0.1  # of the seconds left, at most, for one look as long as nothing is found
 ROOM_SHARE = 0.15  # of the seconds until those of most room are looked at, if nothing is found
 TURN = 8  # candidates of a deployment in a turn
@@ -84,7 +86,7 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
 
     def __init__(
         self,
-        counted: Sequence[AnyCount],
+        counted: Sequence[AnyListed],
         space_of: SpaceOf,
         options: PlanOptions,
         budget: SearchBudget,
@@ -96,11 +98,14 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
     ) -> None:
         super().__init__(options, budget, executor)
         self.space_of, self.is_lazy, self.known = space_of, is_lazy, known or {}
-        self.bounded = bounded
+        uncounted = sum(isinstance(one, UncountedCombination) for one in counted)
+        self.is_counted = not uncounted
+        number = f"{len(counted) - uncounted:,} of {len(counted):,} deployments"
+        self.bounded = bounded if self.is_counted else f"{bounded} that were estimated ({number})"
         self.rows = [
             DeploymentStanding(counted=one)
             if isinstance(one, CombinationCosts)
-            else forbidden_row(one)
+            else row_without_numbers(one)
             for one in counted
         ]
         self.standings = [one for one in self.rows if isinstance(one, DeploymentStanding)]
@@ -124,6 +129,14 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
     def best_value(self) -> int | None:
         """The iteration of the best."""
         return value_of(self.best)
+
+    @property
+    def reserved(self) -> float:
+        """Seconds, about, in which the best one's schedule is judged by every rule at the end."""
+        best = self.best
+        if best is None or best.best is None or self.options.work is not None:
+            return 0.0
+        return preparation(best.best.found.pipeline) * min(self.budget.pace.factor, LOADED)
 
     @property
     def open_ones(self) -> list[DeploymentStanding]:
@@ -162,34 +175,46 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
             return None
 
     def _look_first(self) -> None:
-        waiting = sorted(self.open_ones, key=lambda one: one.bound)
+        waiting = sorted(self.open_ones, key=lambda one: one.estimate)
         again: list[DeploymentStanding] = []
+        is_bounded = False
         while waiting:
             most, left = self.best_value, self.budget.left
-            used = self.all_of_it - left
+            used, left = self.all_of_it - left, left - self.reserved
             is_ended = most is not None or self.options.work is None
             is_late = is_ended and used > LOOKS_SHARE * self.all_of_it
             if left <= 0 or is_late:
                 return
             one = self._next(waiting, most, used)
             waiting.remove(one)
+            if most is not None and not is_bounded:
+                self._bound(most)
+                is_bounded = True
             if not one.is_opened and (most is None or one.bound < most):
                 self._open(one)
-                if not one.reason:
-                    insort(waiting, one, key=lambda one: one.bound)
-                continue
-            if most is None or one.bound < most:
+            if not one.reason and (most is None or one.bound < most):
                 self._look_at(one, most)
                 self._tell_of(one)
                 again += [] if one.is_seen else [one]
             if not waiting:
-                waiting, again = sorted(again, key=lambda one: one.bound), []
+                waiting, again = again, []
+
+    def _bound(self, most: int) -> None:
+        """Make the candidates of all that may be below ``most``, the least bound first."""
+        for one in sorted(self.open_ones, key=lambda one: one.bound):
+            is_late = self.budget.taken > BOUNDS_SHARE * self.options.time_limit
+            if one.bound >= most or is_late or self.budget.is_spent:
+                return
+            if not one.is_opened:
+                self._open(one)
+        self._tell(f"bounded {len(self.open_ones):,} deployments; best {most:,} us")
 
     def _next(
         self, waiting: Sequence[DeploymentStanding], most: int | None, used: float
     ) -> DeploymentStanding:
-        """The one of the least bound; as long as nothing fits and seconds go, that of most room."""
+        """The best by its estimate; as long as nothing fits and seconds go, that of most room."""
         is_in_need = most is None and used > ROOM_SHARE * self.all_of_it
+        is_in_need = is_in_need and waiting[0].estimate.is_large
         if self.options.work is None and is_in_need:
             return min(waiting, key=lambda one: one.counted.needed)
         return waiting[0]
@@ -204,8 +229,10 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
         for each in self._turn(one):
             each.is_looked_at = True
             if most is not None and each.least >= most:
+                one.is_skipped = True
                 continue
-            seconds, needed = max(0.0, self.budget.preparable), preparation(each.shaped.pipeline)
+            seconds = max(0.0, self.budget.preparable - self.reserved)
+            needed = preparation(each.shaped.pipeline, self.options.orders)
             if most is None and self.options.work is None and needed > ONE_SHARE * seconds:
                 one.is_passed_over = True
                 continue
@@ -239,16 +266,16 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
         if not self.options.orders:
             self._close_others()
         if self.best is not None and not self.best.has_plan:
-            self._plan(self.best, max(self.least, self.budget.left))
+            self._plan(self.best, max(self.least, self.budget.left - self.reserved))
 
     def _close_others(self) -> None:
         """Of each other combination whose bound is below the best: something shorter, or none."""
         tried: list[DeploymentStanding] = []
         while (most := self.best_value) is not None:
             waiting = self._below(most, tried)
-            if not waiting or self.budget.left <= self.least:
+            if not waiting or self.budget.left - self.reserved <= self.least:
                 return
-            share = OTHERS_SHARE * self.budget.left / len(waiting)
+            share = OTHERS_SHARE * (self.budget.left - self.reserved) / len(waiting)
             self._close(waiting[0], most, max(self.least, share))
             tried.append(waiting[0])
 
@@ -310,10 +337,11 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
                 seconds=seconds,
                 bundled=bundled,
                 reason=reason,
+                orders=self.options.orders if any(o.is_unfit for o in self.standings) else (),
                 bounded=self.bounded + self._cuts,
                 cuts=self._cuts,
             )
-        is_closed = min(bounds, default=NEVER) >= best.best.value
+        is_closed = self.is_counted and min(bounds, default=NEVER) >= best.best.value
         return ClusterPlan(
             status=Status.OPTIMAL if is_closed else Status.FEASIBLE,
             rows=rows,
@@ -339,15 +367,16 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
 
     def _nearest(self) -> tuple[NearestDeployment, ...]:
         """The deployment that runs on the smallest card, where one does at all."""
-        legal = [one.counted for one in self.standings if one.is_legal]
+        legal = [one for one in self.standings if one.is_legal]
         return tuple(
-            NearestDeployment(combination=one.combination, memory=one.needed)
-            for one in sorted(legal, key=lambda one: one.needed)[:1]
+            NearestDeployment(combination=one.counted.combination, memory=one.on_card)
+            for one in sorted(legal, key=lambda one: one.on_card)[:1]
         )
 
     def _unsolved_status(self) -> Status:
-        is_open = self.open_ones or any(one.is_too_large for one in self.standings)
-        return Status.UNKNOWN if is_open else Status.INFEASIBLE
+        is_open = any(not one.is_unfit for one in self.open_ones)
+        is_open = is_open or any(one.is_too_large for one in self.standings)
+        return Status.UNKNOWN if is_open or not self.is_counted else Status.INFEASIBLE
 
 
 def floor_of(one: CombinationCosts, off: int = 0) -> int:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from bubbleproof.costs.combinations import CombinationCosts
+from bubbleproof.costs.order_estimates import OrderEstimate, order_estimate
 from bubbleproof.planners.candidate_standing import CandidateStanding, legal_candidates
 from bubbleproof.planners.cluster_planned import DeploymentRow, solved_deployment
 from bubbleproof.planners.known_schedules import KnownSchedule, is_schedule_of
@@ -26,7 +28,9 @@ class DeploymentStanding:
     ``plan`` is what the search of its pipeline alone found, where there was one; ``reason`` tells
     why it is out, and is empty as long as it is not. Before its candidates are made no step is
     below the ``floor``. ``is_passed_over`` tells that one had no time for its first
-    look. ``is_settled``: of the orders that may be run all were timed that may be the best.
+    look. ``is_settled``: of the orders that may be run all were timed that may be the best;
+    ``is_skipped``: others, which cannot be the best, were not. ``needed`` bytes let the order of
+    the least need run, beside what else a card has to hold.
     """
 
     counted: CombinationCosts
@@ -40,6 +44,13 @@ class DeploymentStanding:
     is_opened: bool = False
     is_settled: bool = False
     is_passed_over: bool = False
+    is_skipped: bool = False
+    needed: int | None = None
+
+    @cached_property
+    def estimate(self) -> OrderEstimate:
+        """What the order that is likely to be the best takes and needs."""
+        return order_estimate(self.counted.numbers, microbatches=self.counted.microbatches)
 
     def refuse(self, why: str, *, is_too_large: bool) -> None:
         """It has no candidates.
@@ -101,6 +112,8 @@ class DeploymentStanding:
     def take(self, one: CandidateStanding, seen: SearchOutcome) -> None:
         """What a look at one of its candidates brought."""
         one.take(seen)
+        if seen.needed is not None:
+            self.needed = seen.needed if self.needed is None else min(seen.needed, self.needed)
         if seen.found is not None:
             step = self._step(one.candidate, seen.found)
             if self.best is None or place_of(step) < place_of(self.best):
@@ -114,6 +127,27 @@ class DeploymentStanding:
 
     def _step(self, candidate: Candidate, found: FoundSchedule) -> KnownSchedule:
         return KnownSchedule(candidate=candidate, found=found, step_end=self.step_end)
+
+    @property
+    def is_unfit(self) -> bool:
+        """Whether all its orders that may be run were timed, and none fits."""
+        is_timed = self.is_settled and not self.is_skipped
+        return is_timed and self.best is None and self.needed is not None
+
+    @property
+    def on_card(self) -> int:
+        """Bytes of a card with which one of its orders runs; else one microbatch alone."""
+        if self.needed is None or self.best is not None:
+            return self.counted.needed
+        return self.needed + self.counted.numbers.beside
+
+    @property
+    def unfit(self) -> str:
+        """What its orders lack."""
+        numbers, needed = self.counted.numbers, self.on_card
+        memory = numbers.capacity + numbers.beside
+        least = f"the least needs {needed / 2**30:.2f} of {memory / 2**30:.2f} GiB of a card"
+        return f"its orders do not fit: {least}, {(needed - memory) / 2**20:,.1f} MiB more"
 
     def take_plan(self, found: Plan | NoPlanFound) -> None:
         """What the search of its pipeline alone brought."""
@@ -134,7 +168,7 @@ class DeploymentStanding:
             return Outcome.TOO_LARGE
         if not self.is_legal:
             return Outcome.NOT_LEGAL
-        if self.reason:
+        if self.reason or self.is_unfit:
             return Outcome.INFEASIBLE
         if self.best is None:
             return unsolved_outcome(self.bound, value_of(best))
@@ -147,12 +181,14 @@ class DeploymentStanding:
             return self.reason
         if self is best:
             return "the plan"
+        if self.is_unfit:
+            return self.unfit
         if value is None:
             return "no schedule was found in the time given"
         if self.bound >= value:
             return "bound not below the plan"
         if self.is_settled:
-            return "its orders do not fit" if self.best is None else "its orders are longer"
+            return "its orders are longer, or do not fit"
         return "open: bound below the plan"
 
     def row(self, best: DeploymentStanding | None) -> DeploymentRow:
@@ -162,7 +198,7 @@ class DeploymentStanding:
             status=self.status(best),
             reason=self.told(best),
             bound=self.bound,
-            on_card=self.counted.needed,
+            on_card=self.on_card,
         )
         if self.best is None:
             return row

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bubbleproof.costs.combinations import AnyCount, CombinationCosts, legal
+from bubbleproof.costs.combinations import CombinationCosts, legal
 from bubbleproof.costs.time_parts import TimeParts, time_parts
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.clusters.deployed_space import deployed_space
 from bubbleproof.planners.cluster_planned import ClusterPlan, SolvedDeployment
+from bubbleproof.planners.counting import AnyListed
 from bubbleproof.theory.pipelines.shapes.shaping import shaped
 
 NEXT = 5  # deployments beside the plan
@@ -33,7 +34,7 @@ class DeploymentTimes:
 
 
 def deployment_times(
-    file: ClusterFile, counts: Sequence[AnyCount], found: ClusterPlan
+    file: ClusterFile, counts: Sequence[AnyListed], found: ClusterPlan
 ) -> tuple[DeploymentTimes, ...]:
     """The plan's times first, then those of the next in turn."""
     of = {one.combination: one for one in legal(counts)}

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bubbleproof.planners.planned import NoPlanFound, Plan, SolvedCandidate
+from bubbleproof.planners.search_budget import Pace
 from bubbleproof.theory.model.actions import NONE, Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
@@ -32,7 +33,6 @@ MOST_NUMBERS = 4_000_000  # starts that are held at once
 WALKED, DRAWN = 1e-5, 5e-8  # seconds for a task at each walk through the order, and for each start
 
 MOST_TIMED = 24  # candidates, the shortest schedules first
-SHARE_TIMED = 0.05  # of the plan's time limit, at least
 MOST_COUNTED = 60.0  # seconds, by their estimate, where no clock is to decide
 
 
@@ -79,28 +79,29 @@ def jitter(problem: Problem, schedule: Schedule, spread: Spread) -> Jitter:
     return Jitter(expected=float(spans.mean()), p5=p5, median=median, p95=p95)
 
 
-def timed_candidates(found: AnyPlan, spread: Spread, limit: float = inf) -> Timed:
+def timed_candidates(found: AnyPlan, spread: Spread, seconds: float = inf) -> Timed:
     """How long the best candidates' schedules take where durations spread.
 
-    A cost that has more than the makespan is not sampled. Those that a part of the plan's time
-    limit, or what is left of it, does not suffice for are left out; without a limit the estimates
-    decide.
+    A cost that has more than the makespan is not sampled. Those that the seconds do not suffice for
+    are left out, by an estimate that those before correct; without a limit the estimate decides.
 
     Parameters
     ----------
-    limit
-        The plan's, in seconds.
+    seconds
+        For which is sampled at most.
     """
     timed: dict[str, Jitter] = {}
-    estimated = 0.0 if limit == inf else -inf
-    deadline = time.perf_counter() + max(SHARE_TIMED * limit, limit - found.seconds)
+    estimated = 0.0 if seconds == inf else -inf
+    deadline, pace = time.perf_counter() + seconds, Pace()
     for one in found.ranked()[:MOST_TIMED]:
         if isinstance(one, SolvedCandidate) and not one.has_more:
             needed = jitter_seconds(len(one.schedule), spread)
             estimated += needed
-            if estimated <= MOST_COUNTED and time.perf_counter() + needed <= deadline:
+            began = time.perf_counter()
+            if estimated <= MOST_COUNTED and began + needed * pace.factor <= deadline:
                 problem = one.pipeline.problem()
                 timed[str(one.candidate)] = jitter(problem, one.schedule, spread)
+                pace.measure(needed, time.perf_counter() - began)
     return timed
 
 

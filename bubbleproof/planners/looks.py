@@ -14,6 +14,7 @@ most).
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -41,10 +42,11 @@ from bubbleproof.verify.candidates.relaxation import relaxation
 from bubbleproof.verify.certificates.certificate_rule import Certificate, refusal
 
 NO_ROOM = "one microbatch alone does not fit"
+LATE = "no time was left for all of its orders"
 CASES = 10.0  # seconds, or units of work, at most for a proof case by case
-PREPARED = (
-    6e-5  # seconds per action until its problem, its bound and the published orders are there
-)
+# Seconds per action until its problem, its bound and the published orders are there; and of a few
+# orders that are named, with what one rank's numbers show.
+PREPARED, TIMED = 6e-5, 5e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -82,7 +84,8 @@ class SearchOutcome:
 
     ``bound`` (ticks) is shown by ``certificate``, or by the ``word`` of an engine.
     ``is_infeasible``: no schedule fits at all, by the ``reason``; ``is_begun``: no ``reason`` kept
-    the look from its work, of which so many units were done.
+    the look from its work, of which so many units were done. ``needed`` units of memory let the
+    published order of the least need run, where none fits.
     """
 
     found: FoundSchedule | None = None
@@ -93,6 +96,7 @@ class SearchOutcome:
     is_begun: bool = True
     reason: str = ""
     work: float = 0.0
+    needed: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -109,9 +113,15 @@ class FirstSearch:
     orders: tuple[str, ...] = ()
 
 
-def preparation(pipeline: Pipeline) -> float:
-    """Seconds, about, until a look has its problem, its bound and the published orders."""
-    return PREPARED * _num_actions(pipeline)
+def preparation(pipeline: Pipeline, orders: Sequence[str] = ()) -> float:
+    """Seconds, about, until a look has its problem, its bound and the published orders.
+
+    Parameters
+    ----------
+    orders
+        The families of which alone orders are timed; none: all, with a bound by search.
+    """
+    return (TIMED if orders else PREPARED) * _num_actions(pipeline)
 
 
 def _num_actions(pipeline: Pipeline) -> int:
@@ -120,9 +130,11 @@ def _num_actions(pipeline: Pipeline) -> int:
     return kinds * pipeline.num_stages * pipeline.num_microbatches * pipeline.num_slices
 
 
-def _not_begun(given: ShapedPipeline, seconds: float) -> SearchOutcome | None:
+def _not_begun(
+    given: ShapedPipeline, seconds: float, orders: Sequence[str] = ()
+) -> SearchOutcome | None:
     """What is to say where the time does not suffice; None where it does."""
-    needed, actions = preparation(given.pipeline), _num_actions(given.pipeline)
+    needed, actions = preparation(given.pipeline, orders), _num_actions(given.pipeline)
     if needed <= seconds:
         return None
     why = f"not begun: its {actions:,} actions take about {needed:.0f} s to prepare"
@@ -154,13 +166,13 @@ def first_look(asked: FirstSearch) -> SearchOutcome:
     Where orders are named, the bound is what the numbers of one rank show.
     """
     pipeline, deadline = asked.shaped.pipeline, time.perf_counter() + asked.seconds
-    if (unseen := _not_begun(asked.shaped, asked.seconds)) is not None:
+    if (unseen := _not_begun(asked.shaped, asked.seconds, asked.orders)) is not None:
         return unseen
     if asked.orders:
         seen = replace(without_look(asked.shaped, ""), is_begun=True)
         if seen.is_infeasible or (asked.most is not None and seen.bound >= asked.most):
             return seen
-        return replace(seen, found=_published(pipeline, deadline, asked.orders))
+        return _published(seen, pipeline, deadline, asked.orders)
     relaxed = relaxation(pipeline, asked.shaped.allowed)
     if (full := refuted(relaxed)) is not None:
         return SearchOutcome(bound=NEVER, certificate=full, is_infeasible=True, reason=NO_ROOM)
@@ -169,29 +181,34 @@ def first_look(asked: FirstSearch) -> SearchOutcome:
         seen = replace(seen, bound=bounds.best.bound, certificate=bounds.best)
     if asked.most is not None and seen.bound >= asked.most:
         return seen
-    return replace(seen, found=_published(pipeline, deadline, asked.orders))
+    return _published(seen, pipeline, deadline, asked.orders)
 
 
 def _published(
-    pipeline: Pipeline, deadline: float, orders: tuple[str, ...] = ()
-) -> FoundSchedule | None:
-    """The best published order that fits, of the first and those before the deadline."""
-    problem, best = pipeline.problem(), None
+    seen: SearchOutcome, pipeline: Pipeline, deadline: float, orders: tuple[str, ...] = ()
+) -> SearchOutcome:
+    """With the best published order that fits, of the first and those before the deadline."""
+    problem, best, needed = pipeline.problem(), None, None
     for number, (name, program) in enumerate(known_in_turn(pipeline, orders)):
         if number and time.perf_counter() > deadline:
-            break
+            is_begun = best is not None or not orders
+            return replace(seen, found=best, is_begun=is_begun, reason="" if is_begun else LATE)
         try:
             schedule = left_shift(problem, program)
         except UntimedProgram:
             continue
         verdict = check(problem, schedule)
-        if not verdict.ok or verdict.measured is None:
+        if verdict.measured is None:
+            continue
+        if not verdict.ok:
+            peak = max(verdict.measured.peak_memory, default=0)
+            needed = peak if needed is None else min(needed, peak)
             continue
         if best is None or verdict.measured.makespan < best.value:
             best = FoundSchedule(
                 pipeline=pipeline, schedule=schedule, measured=verdict.measured, origin=name
             )
-    return best
+    return replace(seen, found=best, needed=needed if best is None else None)
 
 
 def look(asked: CandidateSearch) -> SearchOutcome:

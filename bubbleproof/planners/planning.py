@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 
-from bubbleproof.costs.combinations import AnyCount, Combination
+from bubbleproof.costs.combinations import Combination
 from bubbleproof.planners.cluster_planned import ANY_ORDER, ClusterPlan, NoClusterPlan
+from bubbleproof.planners.counting import AnyListed
 from bubbleproof.planners.deployment_search import DeploymentSearch, SpaceOf
 from bubbleproof.planners.known_schedules import KnownSchedule
 from bubbleproof.planners.pipeline_search import PipelineSearch
@@ -42,7 +43,7 @@ def plan(
 
 
 def plan_cluster(
-    counted: Sequence[AnyCount],
+    counted: Sequence[AnyListed],
     space_of: SpaceOf,
     options: PlanOptions | None = None,
     *,

@@ -8,6 +8,7 @@ deployments' numbers (``planners.deployment_search``).
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -23,7 +24,7 @@ from bubbleproof.planners.planned import PlanOptions
 from bubbleproof.planners.search_budget import SearchBudget
 from bubbleproof.theory.families import families
 
-SHARE = 0.15  # of the plan's time, or work
+SHARE = 0.15  # of the plan's time, or work, at most for an analysis beside it
 AKIN = 3  # of the shortest iterations
 
 
@@ -49,9 +50,25 @@ class Restriction:
         return f"any framework: any order and any cut of these {self.deployments:,} deployments"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownRestriction:
+    """That it was not looked at what the ``framework`` costs, and why."""
+
+    framework: str
+    why: str
+
+
+AnyRestriction = Restriction | UnknownRestriction | None
+
+
 def restriction_of(
-    file: ClusterFile, found: ClusterPlan, own: OwnRun | None, options: PlanOptions, seconds: float
-) -> Restriction | None:
+    file: ClusterFile,
+    found: ClusterPlan,
+    own: OwnRun | None,
+    options: PlanOptions,
+    seconds: float,
+    pace: float = 0.0,
+) -> AnyRestriction:
     """What the file's framework costs.
 
     One's own run is a candidate here, though the framework may not have it. None where any order
@@ -61,20 +78,26 @@ def restriction_of(
     ----------
     seconds
         For which is looked at most.
+    pace
+        Seconds, about, that the numbers of a deployment take.
     """
     if file.opened is None or file.opened.framework == ANY:
         return None
     free = cluster_file_of_text(file.text, name=file.name, framework=ANY)
     try:
         listed = combinations(free.training, free.lists)
-    except ValueError:  # more than a plan goes through
-        return None
+    except ValueError as many:  # than a plan goes through
+        return UnknownRestriction(framework=file.opened.framework, why=str(many))
+    if options.work is None and (needed := pace * len(listed)) > seconds:
+        why = f"the numbers of {len(listed):,} deployments take about {needed:.0f} s more"
+        return UnknownRestriction(framework=file.opened.framework, why=why)
+    deadline = time.perf_counter() + seconds
     if own is not None:
         own = replace(own, reason=own_run(free, own.own).reason)  # of any framework
         free = own.beside(free)
     counts = legal(all_counted(free))
     work = None if options.work is None else SHARE * options.work
-    budget = SearchBudget.of(seconds, work, options.stop)
+    budget = SearchBudget.of(deadline - time.perf_counter(), work, options.stop)
     every = replace(options, orders=tuple(families()), tell=None, time_limit=max(seconds, 1e-9))
     search = DeploymentSearch(
         _akin(counts, found, own),

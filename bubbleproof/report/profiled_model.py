@@ -121,9 +121,11 @@ def profiled_model(
     require_room(whole, num_stages=1, num_slices=1, device=measurement.device)
     with torch_needed():
         from bubbleproof.reference_exec.evidence.profiling import profile_stages
+        from bubbleproof.reference_exec.models.footprint import typed
         from bubbleproof.reference_exec.runtime.cuda import open_device
     device = open_device(measurement.device)
     with room_needed():
+        spec = typed(spec)
         stages = profile_stages(
             spec,
             pipeline.ranks * pipeline.chunks,

@@ -16,14 +16,17 @@ from random import Random
 
 import pytest
 
+from bubbleproof.costs import combinations
+from bubbleproof.facts import rows
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
 from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
 from bubbleproof.formats.clusters.own_configuration import own_configuration
 from bubbleproof.planners import PlanOptions
 from bubbleproof.planners.cluster_planned import ClusterPlan
+from bubbleproof.planners.cluster_results import restriction_facts
 from bubbleproof.planners.own_run import NotLegalRun, OwnRun, own_run
 from bubbleproof.planners.planning import plan_cluster
-from bubbleproof.planners.restriction import Restriction, restriction_of
+from bubbleproof.planners.restriction import Restriction, UnknownRestriction, restriction_of
 from bubbleproof.theory.pipelines.shapes.cut_bounds import NEVER
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.small_cluster import SMALL
@@ -78,6 +81,7 @@ def planned(text: str, plan: str, own: str = "") -> tuple[Found | None, OwnRun |
         assert run is None or run.reason
         return None, run
     cost = restriction_of(file, found, run, OPTIONS, 1.0)
+    assert not isinstance(cost, UnknownRestriction)
     return Found(file=file, plan=found, restriction=cost), run
 
 
@@ -245,3 +249,21 @@ def test_what_is_no_configuration_is_a_line_and_the_plan_goes_on(
         (yours,) = [line for line in answer.out.splitlines() if line.startswith("yours")]
         assert yours.startswith("yours    invalid: ")
         assert "MFU" not in yours
+
+
+def test_what_takes_too_long_to_count_is_said_and_nothing_is_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The cost of a framework is looked at beside the plan: it may be left out, for its reason."""
+    found, _ = planned(SMALL, 'framework = "megatron-core"')
+    assert found is not None
+    file = found.file
+    slow = restriction_of(file, found.plan, None, PlanOptions(), 1.0, pace=1.0)
+    assert isinstance(slow, UnknownRestriction)
+    assert slow.why.endswith("s more")
+    monkeypatch.setattr(combinations, "MOST_COMBINATIONS", 1)
+    many = restriction_of(file, found.plan, None, OPTIONS, 1.0)
+    assert isinstance(many, UnknownRestriction)
+    assert "a plan goes through at most 1 combinations" in many.why
+    told = rows(restriction_facts(many, found.plan.value))
+    assert told[1][2].startswith("not known: ")

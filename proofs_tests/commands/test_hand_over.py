@@ -12,6 +12,7 @@ import pytest
 
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.known_models import known_model
+from bubbleproof.costs.layer_extras import layer_extras
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.hand_over import own_reader, trained_check
 from bubbleproof.hand_over.automodel_target import CONFIG as YAML
@@ -282,6 +283,22 @@ def test_megatron_refuses_what_its_arguments_do_not_say() -> None:
     )
     with pytest.raises(ValueError, match="no precision bpipe; plan with one of bf16"):
         megatron_files(replace(good, planned=counted))
+
+
+def test_megatron_is_told_of_norms_of_queries_and_keys() -> None:
+    """Of each head's own, as Qwen3 has them; of all heads at once, as OLMo 2, it has none."""
+    good = handed("1f1b", (2, 2), p=2, m=4)
+    assert good.planned is not None
+    shape = {"hidden": 4096, "width": 128, "heads": 32, "kv_heads": 32}
+    for extras in (layer_extras(shape, qk_norm="head"), layer_extras(shape, qk_norm="whole")):
+        model = replace(good.planned.model, extras=extras)
+        normed = replace(good, planned=replace(good.planned, model=model))
+        if extras[0].vectors == 128:
+            assert "--qk-layernorm\n" in megatron_files(normed).files["megatron.args"]
+            continue
+        with pytest.raises(ValueError, match="no model with query norm of that kind"):
+            megatron_files(normed)
+    assert "--qk-layernorm" not in megatron_files(good).files["megatron.args"]
 
 
 def test_megatron_is_told_of_latent_attention() -> None:

@@ -147,8 +147,8 @@ def test_where_nothing_fits_the_nearest_memory_is_told(
         ("micro_batch = [1, 2]", "micro_batch = []", "plan.micro_batch"),
         (
             "chunks = [1, 2]",
-            "chunks = [3]",
-            "by 12 stages (3 on each of 4 ranks); use chunks = [1]",
+            "chunks = [4]",
+            "by 16 stages (4 on each of 4 ranks); use chunks = [1]",
         ),
     ],
 )

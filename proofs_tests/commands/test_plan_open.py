@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 import bubbleproof as bp
-from bubbleproof.planners.cluster_planned import ClusterPlan
+from bubbleproof.costs.combinations import legal
+from bubbleproof.formats.clusters.cluster_toml import cluster_file_of_text, read_cluster_file
+from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
+from bubbleproof.planners import PlanOptions
+from bubbleproof.planners.cluster_planned import NOT_COUNTED, ClusterPlan
+from bubbleproof.planners.counting import UncountedCombination, counted_within
+from bubbleproof.planners.planning import plan_cluster
+from bubbleproof.solvers import Status
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.planned import Plans
 from proofs_tests.commands.small_cluster import SMALL
@@ -148,3 +155,47 @@ def test_experts_over_more_than_the_replicas_are_refused_in_one_line(
     assert answer.status == 2
     assert answer.err.count("\n") == 1
     assert "expert 4 does not divide data 2; use expert = [2]" in answer.err
+
+
+def test_what_there_is_no_time_to_count_is_said(problem: Path) -> None:
+    """The counted ones are from all over the lists; no bound is said to be of the others."""
+    file = read_cluster_file(problem)
+    every, first = all_counted(file), counted_within(file, 0.0)
+    kept = [one for one in first if not isinstance(one, UncountedCombination)]
+    assert [one.combination for one in first] == [one.combination for one in every]
+    assert len(kept) == 1
+    half = [*every[:1], *(UncountedCombination(combination=o.combination) for o in every[1:])]
+    found = plan_cluster(
+        half, lambda one: deployed_space(file, one), PlanOptions(work=1.0), bounded=file.bounded
+    )
+    assert found.status is not Status.OPTIMAL
+    assert f"estimated (1 of {len(every)} deployments)" in found.bounded
+    assert found.rows[-1].reason == NOT_COUNTED
+
+
+def test_memory_is_the_reason_where_no_order_fits(command: Run, problem: Path) -> None:
+    """1F1B of two stages keeps two microbatches on rank 0: a card with room for one is too small.
+
+    The answer is no word of time, and what it says would do does.
+    """
+    lists = "tensor = [1]\npipeline = [2]\nmicro_batch = [1]\nscope = ['none']\nchunks = [1]\n"
+    lists = f'[plan]\nframework = "megatron-core"\nzero = [1]\nlayers = "even"\n{lists}'
+    file = cluster_file_of_text(f"{SMALL}\n{lists}", name="small")
+    (one,) = legal(all_counted(file))
+    part = one.numbers.layers.stages(one.numbers.cuts[0])[0]
+    needs = part.static + 2 * part.activation + one.numbers.beside
+    assert one.needed < needs
+    text = f"{SMALL}\n{lists}"
+    problem.write_text(text.replace('"128 MiB"', str(needs - 1)))
+    answer = command("plan", problem)
+    assert answer.status == 1
+    first = answer.out.splitlines()[0]
+    assert first.startswith("DOES NOT FIT  no deployment fits in the orders that it runs (1f1b, ")
+    assert "time" not in first
+    found = json.loads(command("plan", problem, "--json").out)
+    assert found["least_capacity"] == needs
+    (row,) = found["candidates"]
+    assert row["status"] == "INFEASIBLE"
+    assert row["reason"].startswith("its orders do not fit: the least needs ")
+    problem.write_text(text.replace('"128 MiB"', str(needs)))
+    assert command("plan", problem).status == 0

@@ -137,6 +137,7 @@ def test_software_of_an_unknown_name_is_refused_with_the_nearest(name: str, word
     [
         ('family = "falcon"', "no model with attention and feed-forward block side by side"),
         ('family = "llama"\nnorms = 4', "another number of norms"),
+        ('family = "llama"\nwindow = 128', "attention to a part of the sequence"),
         ('family = "llama"\nfeed_forward_bias = true', "biases of some linears"),
     ],
 )

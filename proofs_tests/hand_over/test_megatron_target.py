@@ -37,6 +37,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package of Megatron's names, for this process and those that it starts."""
     files = {
         "core/__init__.py": "__version__ = '0.19.9'",
+        "../megatron_core-0.19.9.dist-info/METADATA": "Name: megatron-core\nVersion: 0.19.9\n",
         "training/__init__.py": "",
         "training/arguments.py": PARSER,
         "training/argument_utils.py": "core_transformer_config_from_args = lambda args: None",
@@ -53,24 +54,23 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.usefixtures("installed")
 def test_where_megatron_is_installed_it_loads_what_is_written() -> None:
     good = handed("1f1b", (7, 9, 9, 7), p=4, m=8)
-    assert megatron_files(good).loaded == (
-        "the parser and checks of megatron-core 0.19.9 load megatron.args",
-    )
+    assert megatron_files(good).loaded == ("megatron-core 0.19.9 reads megatron.args",)
     assert good.planned is not None
     three = good.planned.deployment.with_changes(tensor=3)
-    with pytest.raises(ValueError, match=r"0\.19\.9 refuses the arguments: .*not divisible"):
+    with pytest.raises(ValueError, match=r"0\.19\.9 refuses it: .*not divisible"):
         megatron_files(replace(good, planned=replace(good.planned, deployment=three)))
 
 
 def test_a_parser_that_cannot_be_asked_is_told(installed: Path) -> None:
     (installed / "wheel/megatron/training/arguments.py").write_text("import nothing_of_this_name")
-    (told,) = megatron_files(handed("1f1b", (7, 9, 9, 7), p=4, m=8)).loaded
+    told = megatron_files(handed("1f1b", (7, 9, 9, 7), p=4, m=8)).unloaded
     assert "could not be asked" in told
     assert "nothing_of_this_name" in told
 
 
 def test_without_megatron_nothing_is_said_of_its_parser() -> None:
-    assert megatron_files(handed("1f1b", (7, 9, 9, 7), p=4, m=8)).loaded == ()
+    made = megatron_files(handed("1f1b", (7, 9, 9, 7), p=4, m=8))
+    assert (made.loaded, made.unloaded) == ((), "megatron-core is not installed here")
 
 
 def planned(text: str, folder: Path) -> HandedFiles:

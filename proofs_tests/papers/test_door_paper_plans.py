@@ -112,7 +112,7 @@ def test_a_papers_pipeline_of_a_deployment_is_derived_anew(command: Run, tmp_pat
     """PipeMesh's collectives follow from the model and the network: one tick less is none of it."""
     (tmp_path / "c.toml").write_text(
         f'{SMALL}[plan]\npipeline = [2]\nmicro_batch = [1]\nzero = [1]\nscope = ["none"]\n'
-        "chunks = [1, 2]\n"
+        'chunks = [1, 2]\nlayers = "even"\n'
     )
     out, proofs = tmp_path / "out", tmp_path / "p.json"
     words = ("--paper", "pipemesh", "--work", "2", "-o", out, "--certificate", proofs)

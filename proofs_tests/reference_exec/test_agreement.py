@@ -239,7 +239,7 @@ def test_processes_that_differ_run_nothing(tmp_path: Path) -> None:
     assert line.count("\n") == 1
     assert line.startswith("bubbleproof: the processes differ, nothing was run: ")
     for part in (
-        "--dtype: float64 on ranks 0, 2-3 on node 0 (",
+        "--dtype: not given on ranks 0, 2-3 on node 0 (",
         "float32 on rank 1 on node 0 (",
         f"torch: {torch.__version__} on ranks 0-2 on ",
         "0.0 on rank 3 on node 1 (",

@@ -212,6 +212,18 @@ def test_what_is_not_as_the_file_has_it_is_said(written: Write) -> None:
     assert read_config(written("qwen3").factory).notes == ()
 
 
+def test_kinds_of_layers_that_are_lost_are_said(written: Write) -> None:
+    # attention in layer 1 of 4, a mixture in every second layer from 1 on: 0 is neither
+    (told,) = (
+        n for n in hf_model(written("jamba", ",num_hidden_layers=1").on(1)).notes if "kind" in n
+    )
+    assert told.startswith("1 layers have 1 of the 3 kinds of layer of hf:")
+    assert told.endswith("num_hidden_layers=4 has all")
+    assert not any(
+        "kind" in n for n in hf_model(written("llama", ",num_hidden_layers=2").on(2)).notes
+    )
+
+
 def test_a_head_steps_with_the_sum_of_its_ends(written: Write) -> None:
     training = Training(optimizer="adam", steps=2)
     report = run(family_case("interleaved", p=2, m=4, v=2), written("gemma2"), training=training)

@@ -15,7 +15,7 @@ from statistics import median
 import torch
 
 from bubbleproof.reference_exec.evidence.oracle import single_threaded
-from bubbleproof.reference_exec.models.footprint import facts_of, weight_bytes
+from bubbleproof.reference_exec.models.footprint import facts_of, typed, weight_bytes
 from bubbleproof.reference_exec.models.layers import DTYPES
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import message_shape
@@ -79,7 +79,7 @@ def profile_stages(
     for name, value, least in (("warmup", warmup, 1), ("repeats", repeats, 1)):
         if value < least:
             raise ValueError(f"profile {name} must be {least} or more, got {value}")
-    plan = _one_microbatch(spec.on(num_stages), num_stages)
+    plan = _one_microbatch(typed(spec).on(num_stages), num_stages)
     found = []
     with single_threaded():
         for stage in range(num_stages):

@@ -265,6 +265,15 @@ def _gemms_of_one_layer(spec: ModelSpec) -> tuple[int, ...]:
     }[spec.kind]
 
 
+def typed(spec: ModelSpec) -> ModelSpec:
+    """The specification in the type that runs, where a user's model keeps its own."""
+    if not spec.keeps_type:
+        return spec
+    from bubbleproof.reference_exec.models.own import in_its_type  # loads torch
+
+    return in_its_type(spec)
+
+
 @lru_cache(maxsize=4096)
 def of_size(spec: ModelSpec, sample: int) -> ModelSpec:
     """The specification for the sizes of a microbatch: of a user's model these may differ."""

@@ -34,9 +34,13 @@ _OF_THE_HUB = ("auto_map", "_name_or_path", "quantization_config", "compression_
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HfConfig:
-    """A configuration, and what is not as its file says, one sentence each."""
+    """A configuration, and what is not as its file says, one sentence each.
+
+    ``deep`` is the same with the file's number of layers, where another is asked for.
+    """
 
     config: PreTrainedConfig
+    deep: PreTrainedConfig | None = None
     notes: tuple[str, ...]
 
 
@@ -66,15 +70,18 @@ def read_config(factory: str, sequence: int = 4) -> HfConfig:
     if not isinstance(scale, int) or scale < 1:
         raise ValueError(f"model {path}: scale must be a whole number, 1 or more, got {scale!r}")
     made = copy.deepcopy(given) if scale == 1 else narrowed(given, config, scale, sequence)
+    layers = {key: changed.pop(key) for key in _names_of_layers(config) & changed.keys()}
     for key, value in changed.items():
         home = next(name for name, keys in homes.items() if key in keys)
         part = made.setdefault(home, {}) if home else made
-        if key in _names_of_layers(config):
-            with_layers(part, config.get_text_config(), value)
-        else:
-            part[key] = value
+        part[key] = value
+    deep = _config(path, made) if layers else None
+    text = next((name for name in homes if name and given.get(name)), "")
+    for count in layers.values():
+        with_layers(made[text] if text else made, config.get_text_config(), count)
     found = _config(path, made)
-    return HfConfig(config=found, notes=(*_told(made, given), *_made_replayable(found)))
+    notes = (*_told(made, given), *_made_replayable(found))
+    return HfConfig(config=found, deep=deep, notes=notes)
 
 
 def library() -> Any:

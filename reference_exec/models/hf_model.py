@@ -26,7 +26,7 @@ from torch import nn
 
 from bubbleproof.reference_exec.models.draws import seed_generators
 from bubbleproof.reference_exec.models.hf_config import library, read_config
-from bubbleproof.reference_exec.models.hf_stages import in_stages
+from bubbleproof.reference_exec.models.hf_stages import block_names, in_stages
 from bubbleproof.reference_exec.models.model_spec import ELEMENT_BYTES, MOST_BYTES, ModelSpec
 from bubbleproof.reference_exec.models.own_model import OwnModel
 
@@ -60,7 +60,8 @@ def _template(spec: ModelSpec) -> OwnModel:
         draw(whole, spec.seed)
         model = hf_of_model(spec, whole)
     gc.collect()  # the library leaves circles behind, and with them the uncut model's weights
-    return replace(model, notes=(*found.notes, *model.notes))
+    lost = () if found.deep is None else kinds_lost(spec, found.config, found.deep)
+    return replace(model, notes=(*found.notes, *lost, *model.notes))
 
 
 def hf_of_model(spec: ModelSpec, whole: PreTrainedModel) -> OwnModel:
@@ -164,6 +165,36 @@ def class_of(config: PreTrainedConfig) -> type[PreTrainedModel]:
         if type(config) in mapping:
             return mapping[type(config)]
     raise ValueError(f"it has no model of type {config.model_type} that scores words")
+
+
+def kinds_lost(
+    spec: ModelSpec, config: PreTrainedConfig, deep: PreTrainedConfig
+) -> tuple[str, ...]:
+    """A sentence where a model with fewer layers has not all kinds of layer of the deeper one."""
+    with torch.device("meta"):
+        whole = class_of(deep)(deep)
+        kept = len(block_names(class_of(config)(config)))
+    kinds = [_kind(whole.get_submodule(name)) for name in block_names(whole)]
+    every, here = len({*kinds}), len({*kinds[:kept]})
+    if here == every:
+        return ()
+    needed = next(count for count in range(kept, len(kinds) + 1) if len({*kinds[:count]}) == every)
+    return (
+        f"{kept} layers have {here} of the {every} kinds of layer of {spec.factory.split(',')[0]}; "
+        f"num_hidden_layers={needed} has all",
+    )
+
+
+def _kind(block: nn.Module) -> tuple[object, ...]:
+    """What tells one layer from another: shapes, and plain attributes but its number."""
+    shapes = tuple((name, each.shape) for name, each in block.named_parameters())
+    marks = tuple(
+        (name, key, value)
+        for name, module in block.named_modules()
+        for key, value in vars(module).items()
+        if isinstance(value, bool | int | str | None) and "layer_id" not in key and key[0] != "_"
+    )
+    return type(block).__name__, shapes, marks
 
 
 @torch.no_grad()

@@ -174,10 +174,6 @@ class ModelSpec:
 
         Raises ``ValueError`` where they are not those of ``layers``, or a tie has one end.
         """
-        if self.keeps_type:
-            from bubbleproof.reference_exec.models.own import in_its_type  # loads torch
-
-            return in_its_type(self).on(num_stages)
         self.require_stages(num_stages)
         if self.tied and num_stages < 2:
             raise ValueError("model tied needs 2 or more stages, got 1")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bubbleproof.reference_exec.models.footprint import facts_of, of_size, require_stages
+from bubbleproof.reference_exec.models.footprint import facts_of, of_size, require_stages, typed
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import require_steps
 from bubbleproof.reference_exec.plans.predicted_live_bytes import (
@@ -107,7 +107,7 @@ def prepared(
         )
     problem, training, unsafe = pipeline.problem(), options.training, options.unsafe
     require_size(problem, options.num_passes, options.data_parallel)
-    spec = spec.on(pipeline.num_stages)
+    spec = typed(spec).on(pipeline.num_stages)
     require_stages(spec, pipeline.num_stages)
     spec.require_slices(pipeline.num_slices)
     require_steps(spec, options.num_passes)

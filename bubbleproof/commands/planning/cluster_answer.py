@@ -23,11 +23,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from math import inf
 from pathlib import Path
 from time import perf_counter
 
+from bubbleproof.commands.interrupts import begun
 from bubbleproof.commands.output import say
 from bubbleproof.commands.planning.other_plans import OtherChoice, paper_planners
 from bubbleproof.commands.planning.plan_answer import PlanAnswer, PlanTable
@@ -45,7 +47,7 @@ from bubbleproof.formats.clusters.cluster_toml import (
     read_cluster_file,
 )
 from bubbleproof.formats.clusters.deployed_content import deployed_file, deployed_text, deployments
-from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
+from bubbleproof.formats.clusters.deployed_space import deployed_space
 from bubbleproof.formats.clusters.own_files import own_of
 from bubbleproof.formats.errors import about
 from bubbleproof.formats.plans.bundle_json import write_deployment_bundles
@@ -70,13 +72,14 @@ from bubbleproof.planners.cluster_results import (
     times_to_json,
     winner_facts,
 )
+from bubbleproof.planners.counting import AnyListed, UncountedCombination, counted_within
 from bubbleproof.planners.deployment_times import DeploymentTimes, deployment_times
 from bubbleproof.planners.jitter import Timed, timed_candidates
 from bubbleproof.planners.outcome import Outcome
 from bubbleproof.planners.own_run import NotLegalRun, OwnRun, own_run
 from bubbleproof.planners.own_savings import savings
-from bubbleproof.planners.planning import plan_cluster
-from bubbleproof.planners.restriction import SHARE, Restriction, restriction_of
+from bubbleproof.planners.planning import SEARCHED, plan_cluster
+from bubbleproof.planners.restriction import SHARE, AnyRestriction, restriction_of
 from bubbleproof.report.html import paragraph, section
 from bubbleproof.report.html import table as table_of
 from bubbleproof.report.page import ReportPage
@@ -89,6 +92,7 @@ EXPLAINED = (
     "FLOPs, the attention's square whole and nothing recomputed counted, of what the cards' dense "
     "rate would do. TP, PP, DP, CP, EP: tensor, pipeline, data, context and expert parallelism."
 )
+COUNTED = 0.3  # of the time, at most, until all deployments have their numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -102,24 +106,48 @@ class _Told:
     shown: OtherChoice | None
     times: tuple[DeploymentTimes, ...]
     yours: AnyOwn
-    restriction: Restriction | None
+    restriction: AnyRestriction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ClusterQuestion:
-    """A model on a cluster, and the paper's choice and one's own configuration to show beside."""
+    """A model on a cluster, and the paper's choice and one's own configuration to show beside.
+
+    ``is_whole``: timing noise and the cost of the framework are looked at too, in what is left of
+    the time since the command ``began``. ``is_proved``: all deployments are counted, however many
+    there are, since the proofs are of all.
+    """
 
     path: str
     file: ClusterFile
     paper: str | None = None
     yours: str | None = None
+    is_whole: bool = True
+    is_proved: bool = True
+    began: float = field(default_factory=begun)
 
     @classmethod
-    def of(cls, path: str, paper: str | None = None, yours: str | None = None) -> ClusterQuestion:
+    def of(
+        cls,
+        path: str,
+        paper: str | None = None,
+        yours: str | None = None,
+        *,
+        is_whole: bool = True,
+        is_proved: bool = True,
+    ) -> ClusterQuestion:
         """Raises ``ValueError`` for an unknown paper."""
         if paper is not None:
             paper_planners().require_paper(paper)
-        return cls(path=path, file=read_cluster_file(path), paper=paper, yours=yours)
+        file = read_cluster_file(path)
+        return cls(
+            path=path,
+            file=file,
+            paper=paper,
+            yours=yours,
+            is_whole=is_whole,
+            is_proved=is_proved,
+        )
 
     @property
     def time_limit(self) -> int | None:
@@ -133,16 +161,19 @@ class ClusterQuestion:
 
     def answer(self, options: PlanOptions, executor: Executor | None = None) -> PlanAnswer:
         """Plan it. Raises ``ValueError`` where a number forbids every deployment."""
-        began, yours = perf_counter(), self._yours()
+        yours = self._yours()
         own = yours if isinstance(yours, OwnRun) else None
         file = self.file if own is None else own.beside(self.file)
         with about(self.path):
-            counts = all_counted(file)
-        options = options.after(perf_counter() - began)
+            is_limited = options.work is None and not self.is_proved
+            counts = counted_within(
+                file, COUNTED * options.time_limit if is_limited else inf, options.tell
+            )
+        pace = (perf_counter() - self.began) / len(counts)
         found = plan_cluster(
             counts,
             lambda c: deployed_space(file, c),
-            replace(options, orders=file.orders),
+            replace(options.after(perf_counter() - self.began), orders=file.orders),
             executor=executor,
             is_lazy=file.is_open,
             known=None if own is None else own.begins,
@@ -150,29 +181,37 @@ class ClusterQuestion:
         )
         if isinstance(found, NoClusterPlan):
             _refuse_illegal(self.path, file, counts, found)
+            found = replace(found, seconds=perf_counter() - self.began)
             lines = cluster_lines(file, found, yours=yours)
             stated = [*cluster_facts(file, found), *own_facts(file, yours, found)]
             return _answer(file, found, lines, stated)
         found, shown = self._joined(counts, found, options)
         deployed = deployed_file(file, found.winner)
-        timed = timed_candidates(found.plan, deployed.spread, options.time_limit)
         times = deployment_times(file, counts, found)
         if own is not None and own.iteration > found.value:
             changes = savings(self.file, own, found.winner.combination, found.plan.winner.candidate)
             own = yours = replace(own, savings=changes)
-        left = options.time_limit - (perf_counter() - began)
-        left = max(0.0, min(SHARE * options.time_limit, left))
+        timed: Timed = {}
+        restriction: AnyRestriction = None
+        if self.is_whole:
+            restriction = restriction_of(file, found, own, options, self._left(options), pace)
+            timed = timed_candidates(found.plan, deployed.spread, self._left(options))
         told = _Told(
             file=file,
             deployed=deployed,
-            found=found,
+            found=replace(found, seconds=perf_counter() - self.began),
             timed=timed,
             shown=shown,
             times=times,
             yours=yours,
-            restriction=restriction_of(file, found, own, options, left),
+            restriction=restriction,
         )
         return _found_answer(told, counts)
+
+    def _left(self, options: PlanOptions) -> float:
+        """Seconds that an analysis beside the plan may take."""
+        left = SEARCHED * options.time_limit - (perf_counter() - self.began)
+        return max(0.0, min(SHARE * options.time_limit, left))
 
     def _yours(self) -> AnyOwn:
         """One's own configuration, or why it is none. Raises ``ValueError`` for other words."""
@@ -185,13 +224,17 @@ class ClusterQuestion:
             return why
 
     def _joined(
-        self, counts: Sequence[AnyCount], found: ClusterPlan, options: PlanOptions
+        self, counts: Sequence[AnyListed], found: ClusterPlan, options: PlanOptions
     ) -> tuple[ClusterPlan, OtherChoice | None]:
         """With a paper's choice among what was found."""
         if self.paper is None:
             return found, None
         beside = paper_planners().beside_deployments
-        return beside(self.paper, self.file, counts, found, options)
+        return beside(self.paper, self.file, _with_numbers(counts), found, options)
+
+
+def _with_numbers(counts: Sequence[AnyListed]) -> list[AnyCount]:
+    return [one for one in counts if not isinstance(one, UncountedCombination)]
 
 
 def _answer(
@@ -210,7 +253,7 @@ def _answer(
     )
 
 
-def _found_answer(of: _Told, counts: Sequence[AnyCount]) -> PlanAnswer:
+def _found_answer(of: _Told, counts: Sequence[AnyListed]) -> PlanAnswer:
     beside = [] if of.shown is None else of.shown.facts(of.found.plan, of.found.value, UNIT)
     stated = [
         *cluster_facts(of.file, of.found),
@@ -240,9 +283,9 @@ def why_tables(of: _Told) -> list[PlanTable]:
     return tables
 
 
-def _write_proofs(path: Path, of: _Told, counts: Sequence[AnyCount]) -> None:
+def _write_proofs(path: Path, of: _Told, counts: Sequence[AnyListed]) -> None:
     """The proofs of every deployment."""
-    every = deployments(of.file, counts)
+    every = deployments(of.file, _with_numbers(counts))
     every = every.with_space(str(of.found.winner.combination), of.found.plan.space)
     bundles = of.found.bundles(every.deployed)
     write_deployment_bundles(path, every, bundles, name=of.file.name)
@@ -266,7 +309,7 @@ def _write(folder: Path, of: _Told) -> None:
 
 
 def _refuse_illegal(
-    problem: str, file: ClusterFile, counts: Sequence[AnyCount], found: NoClusterPlan
+    problem: str, file: ClusterFile, counts: Sequence[AnyListed], found: NoClusterPlan
 ) -> None:
     """Raise ``ValueError`` where a number forbids every deployment, with the nearest that works."""
     if any(row.status not in (Outcome.NOT_LEGAL, Outcome.TOO_LARGE) for row in found.rows):

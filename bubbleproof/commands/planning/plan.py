@@ -50,7 +50,15 @@ def _question(problem: str, request: PlanRequest) -> AskedPlan:
     """What the file asks. Raises ``ValueError`` for one that is none, or that has no such words."""
     require_problem_file(problem, asker="plan")
     if is_cluster_file(problem):
-        return ClusterQuestion.of(problem, request.paper, request.yours)
+        shown = request.shown
+        is_whole = request.json or shown.verbose or shown.why or request.output is not None
+        return ClusterQuestion.of(
+            problem,
+            request.paper,
+            request.yours,
+            is_whole=is_whole,
+            is_proved=request.certificate is not None,
+        )
     if request.yours is not None:
         raise ValueError(
             f"--yours is a deployment of a model on a cluster, and {problem} tells neither; "

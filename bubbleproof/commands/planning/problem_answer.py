@@ -33,6 +33,8 @@ from bubbleproof.planners.plan_results import (
 from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.shapes.nearest_shape import nearest_change
 
+SHARE_TIMED = 0.05  # of the plan's time limit, at least
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ProblemQuestion:
@@ -74,7 +76,8 @@ class ProblemQuestion:
         return self._told(*beside(self.paper, self.file, options, search), options.time_limit)
 
     def _told(self, found: AnyPlan, shown: OtherChoice | None, limit: float) -> PlanAnswer:
-        file, timed = self.file, timed_candidates(found, self.file.spread, limit)
+        file, seconds = self.file, max(SHARE_TIMED * limit, limit - found.seconds)
+        timed = timed_candidates(found, file.spread, seconds)
         beside = [] if shown is None else shown.facts(found, value_of(found), file.pipeline.unit)
         proofs = partial(write_bundle, space=found.space, bundle=found.bundle, name=file.name)
 

@@ -14,16 +14,18 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bubbleproof.costs.cluster_layers import ClusterLayers
-from bubbleproof.costs.combinations import AnyCount, CombinationCosts, combinations, legal
+from bubbleproof.costs.combinations import combinations, legal
 from bubbleproof.formats.errors import UnusableInput, values_at
 from bubbleproof.formats.plans.listed_shapes import listed_space, refuse_strangers, stage_values
 from bubbleproof.formats.sizes import LARGEST, refuse_overflow, refuse_oversize
+from bubbleproof.theory.pipelines.limits import OversizeError
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.layer_cuts import LayerPart
 from bubbleproof.theory.pipelines.shapes.plan_space import WHOLE, PlanSpace
 from bubbleproof.verify.candidates.bundle import DeploymentSpace
 
 if TYPE_CHECKING:
+    from bubbleproof.costs.combinations import AnyCount, Combination, CombinationCosts
     from bubbleproof.formats.clusters.cluster_toml import ClusterFile
     from bubbleproof.formats.layouts.plan_layout import PlanLayout
 
@@ -86,7 +88,12 @@ def part_values(part: LayerPart) -> dict[str, int]:
 
 
 def all_counted(file: ClusterFile) -> list[AnyCount]:
-    """Every combination of the file with its numbers, or why it has none; last what is its own.
+    """Every combination of the file with its numbers, or why it has none; last what is its own."""
+    return [file.counted(each) for each in all_listed(file)]
+
+
+def all_listed(file: ClusterFile) -> list[Combination]:
+    """Every combination of the file.
 
     Raises ``UnusableInput`` for lists of which the file's framework runs none.
     """
@@ -96,7 +103,7 @@ def all_counted(file: ClusterFile) -> list[AnyCount]:
         if not listed and file.opened is not None and file.own is None:
             raise ValueError(f"no deployment can be planned: {file.opened.refused(every[0])}")
     own = [] if file.own is None else [file.own.combination]
-    return [file.counted(each) for each in dict.fromkeys([*listed, *own])]
+    return list(dict.fromkeys([*listed, *own]))
 
 
 def deployed_spaces(
@@ -107,7 +114,7 @@ def deployed_spaces(
     for one in legal(counts):
         try:
             space = deployed_space(file, one)
-        except ValueError:  # such as more microbatches than a problem may have
+        except (UnusableInput, OversizeError):  # more than a problem has; counted as not legal
             continue
         name, after, rest = str(one.combination), one.numbers.step_end, one.numbers.rest_end
         found.append((one, DeploymentSpace(name=name, space=space, after=after, rest=rest)))

@@ -98,6 +98,8 @@ def asked(cards: int, path: str) -> dict[str, Any]:
     found: dict[str, Any] = {"version": version("nemo-automodel")}
     try:
         return {**found, "told": told(cards, path)}
+    except ImportError as missing:  # such as triton, on a machine without a GPU
+        return {**found, "said": f"{type(missing).__name__}: {str(missing)[:200]}"}
     except Exception as refused:  # whatever it raises is its answer
         return {**found, "refused": f"{type(refused).__name__}: {str(refused)[:300]}"}
 

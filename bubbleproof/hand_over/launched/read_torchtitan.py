@@ -112,6 +112,8 @@ def asked(cards: int, words: list[str]) -> dict[str, Any]:
         return {**found, "told": told(cards, words)}
     except SystemExit:
         return {**found, "refused": "its command line does not take the words"}
+    except ImportError as missing:  # such as triton, on a machine without a GPU
+        return {**found, "said": f"{type(missing).__name__}: {str(missing)[:200]}"}
     except Exception as refused:  # whatever it raises is its answer
         return {**found, "refused": f"{type(refused).__name__}: {str(refused)[:300]}"}
 

@@ -1,9 +1,10 @@
 """What cuts of a model's layers take at least, and which of them may take less than a bound.
 
-Before the first stage of a rank stand stages whose forwards and backwards (input parts, where those
-are split) take ``before`` ticks a microbatch. The rank computes nothing before their first forwards
-end, nor after the last of their backwards begins; so with m microbatches, s slices and the ``work``
-ticks of all that the rank computes,
+Before the first stage of a rank stand stages whose forwards and backwards take ``before`` ticks a
+microbatch. The rank computes nothing before their first forwards end, nor after the last of their
+backwards begins; where backwards are split only the first is true, since parts for weights may run
+at any time later, and ``before`` has forwards alone. So with m microbatches, s slices and the
+``work`` ticks of all that the rank computes,
 
     makespan >= before / s + m work.
 
@@ -41,9 +42,9 @@ class CutBounds:
     def below(self, bound: int) -> Iterator[Cut]:
         """The cuts that do not show the bound; an empty one where it is not known which."""
         rows, least = self.layers.sums(), self.layers.least(len(self.stage_ranks))
-        back, late = (INPUT, WEIGHT) if self.is_split else (BACKWARD, None)
-        path = [row[FORWARD] + row[back] for row in rows]
-        work = path if late is None else [p + row[late] for p, row in zip(path, rows, strict=True)]
+        path = [row[FORWARD] + (0 if self.is_split else row[BACKWARD]) for row in rows]
+        late = [row[INPUT] + row[WEIGHT] if self.is_split else 0 for row in rows]
+        work = [sum(ticks) for ticks in zip(path, late, strict=True)]
         held = [row[ACTIVATION] + row[STATIC] for row in rows]
         last, number, m = len(least) - 1, self.layers.number, self.microbatches
         if (ranks := len(set(self.stage_ranks))) <= last or last > DEEPEST:

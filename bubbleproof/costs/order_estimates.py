@@ -1,0 +1,75 @@
+"""What 1F1B takes and needs on a deployment, by formulas, before any schedule is made.
+
+Ranks r = 0 to p - 1 take T_r a microbatch and hold W_r bytes of state; a microbatch is kept as a_r
+bytes in a rank's layers. In steady state of m microbatches and v chunks a rank, the slowest rank
+computes all the time, before it the pipeline is filled and behind it drained:
+
+    iteration ~ m max T_r + (p - 1) ((mean T_r) / v + 2 latency) + the step's end,
+    bytes of rank r ~ W_r + n_r a_r / v,
+
+or, where messages are slow, m v / n_0 times what one microbatch takes down and up all stages: rank
+0 keeps n_0 / v at once; n_r are passes of a chunk (``costs.times.allocated``). The head holds one
+microbatch's bytes of its own. Chunks of 1 and of the most are looked at: a search begins with what
+these promise, and no answer rests on them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bubbleproof.costs.cluster_layers import ClusterLayers
+from bubbleproof.costs.times.allocated import in_flight_passes
+from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut, LayerPart
+
+MOST_CHUNKS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class OrderEstimate:
+    """The better first: one that fits, then the shorter ``iteration`` (ticks), then the least
+    ``needed`` (bytes of a card)."""
+
+    is_large: bool
+    iteration: int
+    needed: int
+    chunks: int
+
+
+def order_estimate(numbers: ClusterLayers, *, microbatches: int) -> OrderEstimate:
+    """The best of its cuts and chunks.
+
+    Parameters
+    ----------
+    microbatches
+        m, of one replica's step.
+    """
+    found = []
+    for cut in numbers.cuts:
+        parts = numbers.layers.stages(cut)
+        most = max(1, min(MOST_CHUNKS, numbers.layers.number // len(cut)))
+        chunks = {1, most} if 1 < len(cut) <= microbatches else {1}
+        found += [_of(numbers, cut, parts, microbatches, each) for each in chunks]
+    return min(found)
+
+
+def _of(
+    numbers: ClusterLayers, cut: Cut, parts: list[LayerPart], microbatches: int, chunks: int
+) -> OrderEstimate:
+    ranks, latency = len(cut), numbers.latency
+    ticks = [part.forward + part.backward for part in parts]
+    kept = [in_flight_passes(ranks, rank, microbatches, chunks) for rank in range(ranks)]
+    around = sum(ticks) + 2 * (ranks * chunks - 1) * latency  # of one microbatch, down and up
+    first = sum(ticks) // (ranks * chunks) + 2 * latency
+    busy = microbatches * max(ticks) + (ranks - 1) * first
+    waited = microbatches * around * chunks // kept[0]
+    ends = [0] * (ranks - 1) + [numbers.layers.head.activation]
+    needed = max(
+        part.static + passes * (part.activation - end) // chunks + end
+        for part, passes, end in zip(parts, kept, ends, strict=True)
+    )
+    return OrderEstimate(
+        is_large=needed > numbers.capacity,
+        iteration=max(busy, waited) + numbers.step_end,
+        needed=needed + numbers.beside,
+        chunks=chunks,
+    )
