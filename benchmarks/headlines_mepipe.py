@@ -89,9 +89,9 @@ def _iteration(name: str, batch: int) -> float:
     """Milliseconds by the cost model: stages of five layers, embedding and head as layers."""
     times, _ = _times(name)
     layers, slices = (LAYERS + 2) / RANKS, 1 if name == "1f1b" else SLICES
-    forward = ceil(times.layer.forward * layers * US / slices)
-    early = ceil(times.layer.input_backward * layers * US / slices)
-    late = ceil(times.layer.weight_backward * layers * US / slices)
+    forward = ceil(times.layers[0][0].forward * layers * US / slices)
+    early = ceil(times.layers[0][0].input_backward * layers * US / slices)
+    late = ceil(times.layers[0][0].weight_backward * layers * US / slices)
     ticks = {"tF": forward, "tB": early + late}
     if name != "1f1b":
         ticks = {"tF": forward, "tI": early, "tW": late}

@@ -57,8 +57,8 @@ def v_min_over_trecomp(*, is_improved: bool = False) -> Fraction:
     """T-Recomp's step over V-Min's: 48 layers, 16 microbatches of one sample of 64K tokens."""
     at = DEPLOYMENT.with_changes(sequence=65536, micro_batch=1)
     whole, again = (_times(at.with_changes(scope=scope)) for scope in ("none", "attention"))
-    each, layers, samples = whole.layer, LAYERS // (2 * RANKS) * US, 16
-    attention = again.layer.input_backward - each.input_backward
+    each, layers, samples = whole.layers[0][0], LAYERS // (2 * RANKS) * US, 16
+    attention = again.layers[0][0].input_backward - each.input_backward
     forward, back, late = (
         ceil(ticks * layers) for ticks in (each.forward, each.input_backward, each.weight_backward)
     )
@@ -103,8 +103,10 @@ def throughput() -> Fraction:
     """T-Recomp's over that of 1F1B that recomputes half of every stage, with messages."""
     times = _times(DEPLOYMENT)
     layers = LAYERS // (2 * RANKS)
-    forward = ceil(times.layer.forward * layers * US)
-    backward = ceil((times.layer.input_backward + times.layer.weight_backward) * layers * US)
+    forward = ceil(times.layers[0][0].forward * layers * US)
+    backward = ceil(
+        (times.layers[0][0].input_backward + times.layers[0][0].weight_backward) * layers * US
+    )
     built = member("trecomp", p=RANKS, m=MICROBATCHES, tF=forward, tB=backward)
     plain = Pipeline(
         num_ranks=RANKS,

@@ -105,7 +105,7 @@ def cluster_layers(
     is_alone, part = at.pipeline == 1, partial(_part, at=at, shares=shares)
     layers = Layers(
         number=model.layers,
-        layer=part(times.layer, layer_saved(model, once), layer_weights(model, at)),
+        layer=part(times.layers[-1][0], layer_saved(model, once), layer_weights(model, at)),
         embedding=part(times.embedding, embedding_saved(model, at), embedding_weights(model, at)),
         head=part(
             times.head,

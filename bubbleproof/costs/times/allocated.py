@@ -24,15 +24,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 
-from bubbleproof.costs.deployment import Deployment
+from bubbleproof.costs.deployment import HIGHEST_ZERO, Deployment
 from bubbleproof.costs.operations import Number, layer_operations
 from bubbleproof.costs.saved_bytes import embedding_saved, head_saved, layer_saved
-from bubbleproof.costs.state import stage_weights, state_bytes
+from bubbleproof.costs.state import state_bytes
+from bubbleproof.costs.times.iteration import usual_cut
 from bubbleproof.costs.times.software import Software
 from bubbleproof.costs.times.work import joined
 from bubbleproof.costs.transformer import Transformer
-from bubbleproof.costs.weights import share, words
+from bubbleproof.costs.weights import (
+    Weights,
+    embedding_weights,
+    head_weights,
+    layer_weights,
+    share,
+    words,
+)
+from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut
 
 HALF, FULL = 2, 4  # bytes of a number
 
@@ -53,7 +63,12 @@ class StageBytes:
 
 
 def allocated(
-    model: Transformer, at: Deployment, runs: Software, microbatches: int, chunks: int = 1
+    model: Transformer,
+    at: Deployment,
+    runs: Software,
+    microbatches: int,
+    chunks: int = 1,
+    cut: Cut = (),
 ) -> tuple[StageBytes, ...]:
     """Each rank at its fullest.
 
@@ -69,19 +84,25 @@ def allocated(
     tuple[StageBytes, ...]
         Bytes, one entry for each of the ``at.pipeline`` ranks.
     """
-    layers = model.layers // at.pipeline
+    cut = cut or usual_cut(model.layers, at.pipeline * chunks)
+    before = [0, *accumulate(cut)]
     found = []
     for stage in range(at.pipeline):
         is_first, is_last = stage == 0, stage == at.pipeline - 1
-        weights = stage_weights(model, at, layers=layers, is_first=is_first, is_last=is_last)
+        own = [between(model, before[n], cut[n]) for n in range(stage, len(cut), at.pipeline)]
+        kinds = tuple(kind for each in own for kind in each)
+        weights = sum((layer_weights(kind, at) * count for kind, count in kinds), Weights())
+        weights += embedding_weights(model, at) if is_first else Weights()
+        weights += head_weights(model, at, is_copied=not is_first) if is_last else Weights()
         in_flight = in_flight_passes(at.pipeline, stage, microbatches, chunks)
-        kinds = model.kinds(layers, is_first=is_first)
         each = Fraction(sum(count * layer_saved(kind, at) for kind, count in kinds), chunks)
         saved = in_flight * each
         if is_first and not runs.sequence_parallel:
             saved += min(in_flight, microbatches) * embedding_saved(model, at)
-        again = max(layer_saved(kind, at, "none") for kind, _ in kinds) if at.scope == "full" else 0
-        blocks = [_block(kind, at) for kind, _ in kinds]
+        whole = [layer_saved(kind, at, "none") for kind, _ in kinds]
+        again = max(whole, default=0) if at.scope == "full" else 0
+        blocks = [Fraction(0), *(_block(kind, at) for kind, _ in kinds)]
+        blocks = [each + _gathered(model, at) for each in blocks]
         found.append(
             StageBytes(
                 state=state_bytes(weights, at),
@@ -91,6 +112,33 @@ def allocated(
             )
         )
     return tuple(found)
+
+
+def between(model: Transformer, before: int, layers: int) -> tuple[tuple[Transformer, int], ...]:
+    """A stage's layers, as models of one kind of layer with how many of it.
+
+    Parameters
+    ----------
+    before
+        The layers of the stages before it.
+    layers
+        Its own.
+    """
+    found, first = [], 0
+    for kind, count in model.layer_runs:
+        here = min(before + layers, first + count) - max(before, first)
+        found += [(kind, here)] if here > 0 else []
+        first += count
+    return tuple(found)
+
+
+def _gathered(model: Transformer, at: Deployment) -> Number:
+    """Bytes of weights that ZeRO 3 has gathered: those of two layers, or of one and an end."""
+    if at.zero < HIGHEST_ZERO:
+        return 0
+    layer = max(layer_weights(kind, at).total for kind, _ in model.layer_runs)
+    ends = embedding_weights(model, at).total, head_weights(model, at, is_copied=True).total
+    return at.bytes_of.weight * (layer + max(layer, *ends))
 
 
 def in_flight_passes(ranks: int, rank: int, microbatches: int, chunks: int = 1) -> int:

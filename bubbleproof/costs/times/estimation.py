@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.times.allocated import allocated
 from bubbleproof.costs.times.calibration import Calibration
 from bubbleproof.costs.times.iteration import IterationPlan, iteration_plan
@@ -53,16 +54,29 @@ class Estimate(FactSource):
         return self.allocated_bytes / GIB
 
 
+def row_cluster(row: JobRow, by: Calibration) -> Cluster:
+    """The cards of a row, with the software that ran."""
+    card = row.card or by.card
+    return Cluster(
+        card=card,
+        cards=row.gpus,
+        constants=by.constants_of(card, row.runs),
+        framework=row.runs.name,
+        products=row.runs.products,
+        hides_experts=row.runs.hides_experts,
+        reserve=0,
+    )
+
+
 def row_plan(row: JobRow, by: Calibration) -> IterationPlan:
     """The iteration of a row whose scope is settled (``Calibration.taken``)."""
     return iteration_plan(
         row.model,
         row.at,
+        row_cluster(row, by),
         microbatches=row.microbatches,
-        runs=row.runs,
-        constants=by.constants,
-        cards_per_node=by.card.cards_per_node,
         chunks=row.chunks,
+        cut=row.cut,
     )
 
 
@@ -78,7 +92,7 @@ def estimated_ms(rows: Sequence[JobRow], by: Calibration) -> list[float]:
 
 def _estimate(row: JobRow, by: Calibration) -> Estimate:
     plan = row_plan(row, by)
-    held = allocated(row.model, row.at, row.runs, row.microbatches, row.chunks)
+    held = allocated(row.model, row.at, row.runs, row.microbatches, row.chunks, row.cut)
     return Estimate(
         row=row,
         iteration_ms=plan.milliseconds(),

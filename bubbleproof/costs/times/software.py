@@ -15,9 +15,13 @@ reads, kept once for each shape of weights. ``workspace`` are bytes that its lib
 products hold. ``fused_loss``: the gradient of the logits takes their place in 16 bits; without, the
 loss copies them to 32. ``scopes``: how rows that do not tell their recompute scope may have run;
 ``assumed``: on one node and on many, where no row is of that kind. ``overlaps``: collectives run
-beside computation, as far as the constants ``exposed_...`` tell. ``products``: what the products of
-a layer's linears, forward and both gradients, are computed in: "bf16", or "fp8" (the attention, the
-head and all between stay in 16 bits, as in Transformer Engine).
+beside computation, as far as the constants ``exposed_...`` tell; ``prefetches``: weights that are
+gathered for each pass alone. ``blocks``: each launch waits for the card (CUDA_LAUNCH_BLOCKING).
+``hides_experts``: what experts are sent runs beside another microbatch's pass (1F1B with all-to-all
+overlap). ``constants``: what it takes over the starts of ``times.constants``, by name.
+``products``: what the products of a layer's linears, forward and both gradients, are computed in:
+"bf16", or "fp8" (the attention, the head and all between stay in 16 bits, as in Transformer
+Engine).
 """
 
 from __future__ import annotations
@@ -26,6 +30,16 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 PADDED = 128
+# Of Megatron-LM in 2021, over the starts of ``times.constants``: its host, links and dropout.
+_2021 = (
+    ("launch", 1.6),
+    ("kernels", 10.0),
+    ("wait", 8.0),
+    ("head", 4.0),
+    ("group", 0.59 / 0.77),
+    ("stream", 62 / 34),
+    ("iteration", 0.01),
+)
 PRODUCTS = ("bf16", "fp8")
 
 
@@ -52,7 +66,16 @@ class Software:
     scopes: tuple[str, ...]
     assumed: tuple[str, str]
     overlaps: bool = False
+    prefetches: bool = False
+    blocks: bool = False
+    hides_experts: bool = False
+    constants: tuple[tuple[str, float], ...] = ()
     products: str = "bf16"
+
+    @property
+    def is_eighth(self) -> bool:
+        """Whether a layer's linears are computed in 8 bits."""
+        return self.products == "fp8"
 
     def words(self, vocabulary: int, tensor: int) -> int:
         """Rows of the vocabulary on one tensor rank.
@@ -90,7 +113,7 @@ class Software:
             raise ValueError(
                 f"products must be one of {', '.join(PRODUCTS)}, got {products[:40]!r}"
             )
-        if products == "fp8" and self.accounting != "engine":
+        if products == "fp8" and self.accounting == "megatron":
             raise ValueError(f"products fp8 need Transformer Engine, {self.name} runs without it")
         return replace(self, products=products)
 
@@ -107,58 +130,113 @@ class Software:
         return gathered + (0 if zero > 1 else self.reduced)
 
 
+_DEEPSPEED = Software(
+    name="megatron-2021",
+    source="Megatron-LM of 2021: 16-bit gradients, attention of plain products, nothing overlapped",
+    accounting="megatron",
+    precision="bf16-gradients",
+    zero=0,
+    sequence_parallel=False,
+    causal=Fraction(1),
+    pads=False,
+    reduced=2,
+    gathered=2,
+    gradients=0,
+    optimizer=30,
+    scatters=False,
+    placeholders=False,
+    workspace=0,
+    fused_loss=False,
+    scopes=("none", "full"),
+    assumed=("none", "full"),  # what the fit to the published rows finds
+    constants=_2021,
+)
+_CORE = Software(
+    name="megatron-core",
+    source="Megatron-LM with Transformer Engine: ZeRO-1, flash attention, fused loss",
+    accounting="engine",
+    precision="bf16",
+    zero=1,
+    sequence_parallel=True,
+    causal=Fraction(1, 2),
+    pads=True,
+    reduced=4,
+    gathered=2,
+    gradients=16,
+    optimizer=46,
+    scatters=True,
+    placeholders=True,
+    workspace=2 * 32 * 2**20,  # PyTorch's cuBLAS and the engine's
+    fused_loss=True,
+    scopes=("none",),
+    assumed=("none", "none"),
+    constants=(("iteration", 0.05),),
+)
+_FSDP = replace(
+    _CORE,
+    zero=3,
+    accounting="fused",
+    sequence_parallel=True,
+    pads=False,
+    gradients=0,
+    prefetches=True,
+    placeholders=False,
+    workspace=32 * 2**20,
+    fused_loss=False,
+    constants=(),
+)
 SOFTWARE = {
     each.name: each
     for each in (
-        Software(
+        _DEEPSPEED,
+        replace(
+            _DEEPSPEED,
             name="megatron-deepspeed",
-            source="vTrain (MICRO 2024): 16-bit gradients, attention of plain products",
-            accounting="megatron",
-            precision="bf16-gradients",
-            zero=0,
-            sequence_parallel=False,
-            causal=Fraction(1),
-            pads=False,
-            reduced=2,
-            gathered=2,
-            gradients=0,
-            optimizer=30,
-            scatters=False,
-            placeholders=False,
-            workspace=0,
-            fused_loss=False,
-            scopes=("none", "full"),
-            assumed=("none", "full"),  # what the fit to the published rows finds
+            source="Megatron-DeepSpeed: the same with ZeRO-1, and launches that block",
+            blocks=True,
         ),
-        Software(
-            name="megatron-core",
-            source="Megatron-LM with Transformer Engine: ZeRO-1, flash attention, fused loss",
-            accounting="engine",
-            precision="bf16",
-            zero=1,
-            sequence_parallel=True,
-            causal=Fraction(1, 2),
-            pads=True,
-            reduced=4,
-            gathered=2,
-            gradients=16,
-            optimizer=46,
-            scatters=True,
-            placeholders=True,
-            workspace=2 * 32 * 2**20,  # PyTorch's cuBLAS and the engine's
-            fused_loss=True,
-            scopes=("none",),
-            assumed=("none", "none"),
+        _CORE,
+        replace(
+            _CORE,
+            name="megatron-core-overlapped",
+            source="the same; tensor, context, gradient and weight exchanges overlap as in NeMo",
+            overlaps=True,
+            constants=(),
         ),
+        replace(
+            _FSDP,
+            name="torchtitan",
+            source="torchtitan: FSDP2, compiled, async TP; its published rows are of H100 of 500 W",
+            overlaps=True,
+            constants=(("matmul", 0.79),),  # what 500 of 700 W leave of the rate
+        ),
+        replace(_FSDP, name="torch", source="PyTorch FSDP of llm-foundry: FULL_SHARD"),
+        replace(_FSDP, name="automodel", source="NeMo AutoModel: FSDP2 with Transformer Engine"),
     )
 }
+ALSO = {
+    "megatron-2025": "megatron-core-overlapped",
+    "llm-foundry": "torch",
+    "fsdp": "torch",
+    "deepspeed": "megatron-deepspeed",
+}
 
-SOFTWARE["megatron-core-overlapped"] = replace(
-    SOFTWARE["megatron-core"],
-    name="megatron-core-overlapped",
-    source="the same; tensor, context, gradient and weight exchanges overlap as in NeMo",
-    overlaps=True,
-)
+
+# That on whose rows a card was fitted.
+USUAL = dict.fromkeys(("h100", "h200", "h800", "h20", "gb200", "gb300"), "megatron-core-overlapped")
+
+
+def usual(card: str, is_named: bool) -> str:
+    """The name of the software of a row that tells none.
+
+    Parameters
+    ----------
+    card
+        The name of the card; none: nobody tells it.
+    is_named
+        Whether its model is a published one.
+    """
+    return USUAL.get(card, "megatron-core") if is_named else "megatron-2021"
 
 
 def software(name: str) -> Software:
@@ -167,13 +245,14 @@ def software(name: str) -> Software:
     Parameters
     ----------
     name
-        A key of ``SOFTWARE``.
+        A key of ``SOFTWARE``, or of ``ALSO``.
 
     Raises
     ------
     ValueError
         With those that there are.
     """
-    if name not in SOFTWARE:
+    found = SOFTWARE.get(ALSO.get(name, name))
+    if found is None:
         raise ValueError(f"software must be one of {', '.join(SOFTWARE)}, got {name[:40]!r}")
-    return SOFTWARE[name]
+    return found
