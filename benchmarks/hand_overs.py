@@ -6,9 +6,9 @@ Llama 2 7B on eight cards is planned under four tables ``[plan]``, and each plan
 target by ``bubbleproof hand-over``. PyTorch's table is trained for ten steps on gloo by PyTorch's
 own runtime with ``scale_grads`` on and off (``--check``), and has to have the bits of the loop
 without a pipeline; torchtitan's and Automodel's tables have to be that very file, and their
-configurations are parsed; Megatron's arguments are read back by a grammar of ours and its order is
-compared with Megatron's own. It ends with status 1 where anything differs. A quarter of an hour's
-hundredth a plan on two cores: most of it is ten steps, four times.
+configurations are parsed; of Megatron's arguments the layout is read back, as its parser reads it,
+and the order is compared with Megatron's own. It ends with status 1 where anything differs. A
+quarter of an hour's hundredth a plan on two cores: most of it is ten steps, four times.
 """
 
 from __future__ import annotations

@@ -20,7 +20,6 @@ from pathlib import Path
 
 from benchmarks.markdown import cell, markdown_table, put_out
 from benchmarks.paper_files import FOLDER
-from bubbleproof.commands.planning.plan_results import value_of
 from bubbleproof.commands.planning.problem_answer import planned
 from bubbleproof.formats.problem_toml import ProblemFile, read_problem
 from bubbleproof.papers.planning.paper_choice import PaperInput
@@ -28,6 +27,7 @@ from bubbleproof.papers.planning.paper_results import choice_text
 from bubbleproof.papers.planning.plan_paper import chosen_by, joined, known_to
 from bubbleproof.papers.planning.planner_list import paper_choice
 from bubbleproof.planners import Plan, PlanOptions
+from bubbleproof.planners.plan_results import value_of
 from bubbleproof.report.amounts import ticks
 
 PAGE = "plans.md"

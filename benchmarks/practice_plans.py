@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.markdown import CLOCK, markdown_table, put_out
-from bubbleproof.commands.planning.cluster_results import restriction_cost
 from bubbleproof.costs.time_parts import TimeParts, time_parts
 from bubbleproof.costs.utilisation import teraflops
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
@@ -25,6 +24,7 @@ from bubbleproof.hand_over.handed import HandedSchedule, PlannedModel
 from bubbleproof.hand_over.megatron_target import megatron_files
 from bubbleproof.planners import PlanOptions
 from bubbleproof.planners.cluster_planned import ClusterPlan
+from bubbleproof.planners.cluster_results import restriction_cost
 from bubbleproof.planners.own_run import OwnRun, changed, own_run
 from bubbleproof.planners.planning import plan_cluster
 from bubbleproof.planners.restriction import restriction_of
@@ -168,7 +168,7 @@ def planned_case(case: PracticeCase, limit: float = LIMIT) -> PlannedCase:
 
 
 def _accepted(file: ClusterFile, plan: ClusterPlan) -> str:
-    """What Megatron's arguments, written and read back by a grammar of ours, say of the winner."""
+    """What Megatron's arguments, written and their layout read back, say of the winner."""
     winner, space = plan.plan.winner, plan.plan.space
     job, at = file.training, plan.winner.combination
     handed = HandedSchedule(

@@ -78,11 +78,12 @@ if TYPE_CHECKING:
     from bubbleproof.error_base import Error
     from bubbleproof.formats.layouts.cluster_layout import ClusterLayout as Cluster
     from bubbleproof.reference_exec.models.own_model import OwnModel
-    from bubbleproof.solvers.result import Result
+    from bubbleproof.report.schedule_verdict import ScheduleVerdict as Verdict
+    from bubbleproof.report.solved_result import SolvedResult as Result
     from bubbleproof.theory.model.problem import Problem
     from bubbleproof.theory.model.schedule import Schedule
     from bubbleproof.theory.pipelines.pipeline import Pipeline
-    from bubbleproof.verify.verdict import Verdict, Violation
+    from bubbleproof.verify.verdict import Violation
 
     # Of wings, which are not imported here, not for annotations either.
     claim: Callable[..., Any]
@@ -141,9 +142,9 @@ _HOMES = {
     "OwnModel": "reference_exec.models.own_model",
     "Pipeline": "theory.pipelines.pipeline",
     "Problem": "theory.model.problem",
-    "Result": "solvers.result",
+    "Result": "report.solved_result SolvedResult",
     "Schedule": "theory.model.schedule",
-    "Verdict": "verify.verdict",
+    "Verdict": "report.schedule_verdict ScheduleVerdict",
     "Violation": "verify.verdict",
     **dict.fromkeys(("check", "families", "family", "idle", "measure"), "door"),
     **dict.fromkeys(("register", "replay", "show"), "door"),
@@ -151,6 +152,9 @@ _HOMES = {
     **dict.fromkeys(("diff", "hand_over", "hang", "profile", "trace"), "door_runs"),
     **dict.fromkeys(("pareto", "plan", "repair", "solve"), "door_search"),
 }
+
+
+_BY_NAME = ("Cluster", "Model", "OwnModel", "Pipeline")  # classes, called with names alone
 
 
 class _Door(ModuleType):
@@ -177,6 +181,10 @@ def __getattr__(name: str) -> object:
     if name in __all__:
         module, _, own = _HOMES[name].partition(" ")
         found: object = getattr(import_module(f"bubbleproof.{module}"), own or name)
+        if name in _BY_NAME:
+            from bubbleproof.door_classes import told_by_name
+
+            found = told_by_name(found, name)
     else:
         found = _of_wings(name)
     globals()[name] = found

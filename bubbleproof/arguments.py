@@ -14,19 +14,21 @@ from __future__ import annotations
 import inspect
 import logging
 import operator
+import re
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from math import inf
 from numbers import Real
 from os import PathLike, fspath
 from types import FrameType
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast, get_args
 
+from bubbleproof.declared import declared
 from bubbleproof.error_base import Error
 from bubbleproof.faults import WrongType, WrongValue
+from bubbleproof.former_names import warn_of
 from bubbleproof.suggestions import did_you_mean, with_suggestion
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
@@ -36,6 +38,7 @@ FilePath = str | PathLike[str]
 Progress = Callable[[str], None]  # hears of long work, a line at a time
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
+_FORMER = re.compile(r"""\bFormer\(['"](\w+)['"]\)""")  # of an annotation, which is text
 PlanItem = TypeVar("PlanItem")
 
 
@@ -99,23 +102,28 @@ def number(value: object, name: str, *, asker: str, unit: str = "seconds") -> fl
     raise wrong(value, name, f"a number of {unit}", asker=asker)
 
 
-def seconds_and_work(time_limit: object, work: object, *, asker: str) -> tuple[float, float | None]:
-    """The limits of a search; without seconds none beside ``work``, else 60.
+def checked(
+    options: object, given: Mapping[str, object], bytes_of: Callable[[str], int], *, asker: str
+) -> dict[str, object]:
+    """What is ``given`` of declared options by name, each of its type; ``bytes_of`` reads a text.
 
-    >>> seconds_and_work(None, 2, asker="plan"), seconds_and_work(None, None, asker="plan")
-    ((inf, 2.0), (60.0, None))
+    One that a file may say, or that is none by default, may be None. Other names are left out.
     """
-    units = None if work is None else number(work, "work", asker=asker, unit="units")
-    if time_limit is None:
-        return 60.0 if units is None else inf, units
-    return number(time_limit, "time_limit", asker=asker), units
-
-
-def size(value: object, name: str, read: Callable[[str], int], *, asker: str) -> int | None:
-    """A number of bytes, or a text that ``read`` knows the bytes of; None for None."""
-    if value is None:
-        return None
-    return read(value) if isinstance(value, str) else whole(value, name, asker=asker)
+    found: dict[str, object] = {}
+    for each in declared(options):
+        name, value = each.name, given[each.name]
+        kinds, unit = get_args(each.kind) or (each.kind,), each.said.unit
+        if value is None and (each.default is None or each.said.is_in_file):
+            found[name] = None
+        elif isinstance(value, str) and unit == "bytes":
+            found[name] = bytes_of(value)
+        elif float in kinds:
+            found[name] = number(value, name, asker=asker, unit=unit or "units")
+        elif int in kinds:
+            found[name] = whole(value, name, asker=asker)
+        else:  # of a word its class says what it may be
+            found[name] = yes(value, name, asker=asker) if bool in kinds else value
+    return found
 
 
 def yes(value: object, name: str, *, asker: str) -> bool:
@@ -206,19 +214,27 @@ def door_function(function: Callable[Parameters, Returned]) -> Callable[Paramete
     ``ValueError`` that lists the words for a value the nearest of these. Raises
     ``KeyboardInterrupt`` with ``result`` where Ctrl-C came, also if the work gave a result.
     """
-    names = tuple(inspect.signature(function).parameters)
+    signature = inspect.signature(function)
+    parameters = signature.parameters
+    names = tuple(parameters)
+    told = (_FORMER.search(str(each.annotation)) for each in parameters.values())
+    former = {found[1]: name for name, found in zip(names, told, strict=True) if found}
     takes_others = inspect.getfullargspec(function).varkw is not None
 
     @wraps(function)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
-        for word in () if takes_others else kwargs:
-            if word not in names:
-                asker = function.__name__
-                listed = ", ".join(names)
-                raise WrongType(
-                    f"{asker}: no argument {word!r}{did_you_mean(word, names)}; it takes {listed}"
-                )
+        named = cast(dict[str, Any], kwargs)
         try:
+            for word in [] if takes_others else [*named]:
+                if word in former:
+                    new = former[word]
+                    warn_of(word, new, has_both=new in named)
+                    named[new] = named.pop(word)
+                elif word not in names:
+                    asker, listed = function.__name__, ", ".join(names)
+                    hint = did_you_mean(word, names)
+                    raise WrongType(f"{asker}: no argument {word!r}{hint}; it takes {listed}")
+            _require_call(function.__name__, signature, args, named)
             return _uninterrupted(lambda: function(*args, **kwargs))
         except Error:
             raise
@@ -227,6 +243,28 @@ def door_function(function: Callable[Parameters, Returned]) -> Callable[Paramete
             raise WrongValue(text).with_traceback(error.__traceback__) from error.__cause__
 
     return call
+
+
+def _require_call(
+    asker: str, signature: inspect.Signature, args: Sequence[object], named: Mapping[str, object]
+) -> None:
+    """Raise ``WrongType`` where an argument is missing, or one more than it takes has no name."""
+    try:
+        signature.bind(*args, **named)
+    except TypeError as error:
+        every = signature.parameters.values()
+        first = [each.name for each in every if each.kind is each.POSITIONAL_OR_KEYWORD]
+        given = {*first[: len(args)], *named}
+        lacking = [each.name for each in every if each.default is each.empty]
+        lacking = [name for name in lacking if name not in given]
+        others = [each.name for each in every if each.kind is each.KEYWORD_ONLY]
+        if len(args) > len(first) and others:
+            rest = ", ".join(f"{name}=..." for name in others[:3])
+            like = f"{asker}({', '.join(first)}, {rest})"
+            raise WrongType(f"{asker}: give options by name, as in {like}") from None
+        if lacking:
+            raise WrongType(f"{asker}: {' and '.join(lacking)} missing") from None
+        raise WrongType(f"{asker}: {error}") from None
 
 
 def _uninterrupted(work: Callable[[], Returned]) -> Returned:

@@ -17,7 +17,12 @@ from typer import Argument, Option
 from typer.main import get_command
 
 from bubbleproof.commands.last_resort import status_of_call
-from bubbleproof.commands.options.option_groups import HeadedCommand, runs
+from bubbleproof.commands.options.option_groups import (
+    GivenOptions,
+    HeadedCommand,
+    runs,
+    seconds_option,
+)
 from bubbleproof.commands.options.shared_options import (
     IN_ONE_WORD,
     SCHEDULES,
@@ -25,11 +30,10 @@ from bubbleproof.commands.options.shared_options import (
     Detail,
     Dialect,
     Json,
+    Loudness,
     NewSchedule,
     PlanRequest,
     ProblemPath,
-    SearchLimits,
-    SearchOptions,
     SolveOutput,
     Verbose,
     VerifyRequest,
@@ -37,12 +41,13 @@ from bubbleproof.commands.options.shared_options import (
     WorkersElsewhere,
     complete_family,
     examples,
-    seconds_option,
 )
 from bubbleproof.commands.options.targets import Ends, Target
 from bubbleproof.commands.options.wing_commands import Commands
 from bubbleproof.commands.replaying.replay_options import ProfileRequest, ReplayRequest
 from bubbleproof.formats.format_table import Holds, endings, listed
+from bubbleproof.solvers.options import SolveOptions
+from bubbleproof.solvers.search_limits import SearchLimits
 
 FRONT = Ends("the picture of a front", (".svg", ".png"))
 PICTURES = Ends("a picture's file", endings(Holds.PICTURE))
@@ -82,7 +87,7 @@ def common(
 @runs("commands.planning.run_plan.run_problem")
 def run(
     problem: Annotated[str, Argument(metavar="PROBLEM.toml")],
-    limits: SearchLimits,
+    limits: GivenOptions[SearchLimits],
     output: Annotated[
         str | None, Option("-o", "--output", help="Folder (default runs/NAME)."), Target.FOLDER
     ] = None,
@@ -96,7 +101,10 @@ def run(
 @app.command(cls=HeadedCommand, epilog=examples("solve"))
 @runs("commands.solve.run_solve")
 def solve(
-    problem: ProblemPath, search: SearchOptions, demands: DemandOptions, output: SolveOutput
+    problem: ProblemPath,
+    search: GivenOptions[SolveOptions],
+    demands: DemandOptions,
+    output: SolveOutput,
 ) -> None:
     """Find the best schedule of a problem, with a checked bound, or why there is none."""
 
@@ -333,6 +341,7 @@ def trace(
 @runs("commands.show.run_show")
 def show(
     schedule: Words,
+    loudness: Loudness,
     output: Annotated[
         str | None,
         Option("-o", "--output", help=f"x{listed(endings(Holds.PICTURE))}"),
@@ -353,6 +362,7 @@ def show(
 @app.command(epilog=examples("serve"))
 @runs("commands.serving.serve.run_serve")
 def serve(
+    loudness: Loudness,
     schedule: Annotated[
         list[str] | None,
         Argument(
@@ -375,6 +385,7 @@ def convert(
     schedule: Annotated[
         list[str], Argument(metavar="SCHEDULE TARGET", help="target: .json or .csv")
     ],
+    loudness: Loudness,
     communication: Annotated[
         bool,
         Option("--communication", help="Write messages and all that PyTorch's runtime needs."),

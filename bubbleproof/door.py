@@ -26,9 +26,8 @@ from bubbleproof.arguments import (
 )
 from bubbleproof.door_given import held, pair
 from bubbleproof.reference_exec.plans.run_options import ReplayOptions
+from bubbleproof.theory import families as known
 from bubbleproof.theory.families import families as families
-from bubbleproof.theory.families import family as family
-from bubbleproof.theory.families import register as register
 
 if TYPE_CHECKING:
     from bubbleproof.door_types import (
@@ -42,27 +41,30 @@ if TYPE_CHECKING:
     )
     from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
     from bubbleproof.reference_exec.models.model_spec import ModelSpec
+    from bubbleproof.report.certified_plan import CertifiedPlan
     from bubbleproof.report.picture import Picture
     from bubbleproof.report.schedule_measures import ScheduleMeasures
+    from bubbleproof.report.schedule_verdict import ScheduleVerdict
     from bubbleproof.theory.idle import IdleStretches
-    from bubbleproof.verify.candidates.plan_verdict import PlanVerdict
-    from bubbleproof.verify.verdict import Verdict
+
+
+family, register = door_function(known.family), door_function(known.register)
 
 
 @overload
 def check(
     problem: GivenFirst, schedule: GivenSchedule | None = None, *, certificate: None = None
-) -> Verdict: ...
+) -> ScheduleVerdict: ...
 
 
 @overload
-def check(problem: AnyPlan, schedule: None = None, *, certificate: Proofs) -> PlanVerdict: ...
+def check(problem: AnyPlan, schedule: None = None, *, certificate: Proofs) -> CertifiedPlan: ...
 
 
 @door_function
 def check(
     problem: GivenFirst, schedule: GivenSchedule | None = None, *, certificate: Proofs | None = None
-) -> Verdict | PlanVerdict:
+) -> ScheduleVerdict | CertifiedPlan:
     """Decide every rule for a schedule: rules 1 to 5, 7 and 8, and 6 once it is lowered.
 
     Of a file that was read its pipeline, its messages and its collectives are judged as well.
@@ -83,9 +85,9 @@ def check(
 
     Returns
     -------
-    Verdict
-        A failed check returns its violations in it, it does not raise.
-    PlanVerdict
+    ScheduleVerdict
+        A ``Verdict``: a failed check returns its violations in it, it does not raise.
+    CertifiedPlan
         With a certificate: ``verdict``, and the ``distance`` (ticks) of the plan to what was
         proved; ``statement`` says it in a sentence.
 
@@ -97,11 +99,17 @@ def check(
         For a result or a file without a schedule, a plan without a winner, and proofs that cannot
         be read.
     """
+    from bubbleproof.report.schedule_verdict import ScheduleVerdict
+
     whole, more = held(problem, schedule, asker="check")
     if is_plan_like(whole):
         from bubbleproof.door_judge import check_certified, check_plan
 
-        return check_plan(whole) if certificate is None else check_certified(whole, certificate)
+        if certificate is not None:
+            from bubbleproof.report.certified_plan import CertifiedPlan
+
+            return CertifiedPlan.of(check_certified(whole, certificate))
+        return ScheduleVerdict.of(check_plan(whole))
     if certificate is not None:
         raise wrong(whole, "plan", "what plan gives, or a plan file that was read", asker="check")
     from bubbleproof.verify import check_whole
@@ -109,9 +117,9 @@ def check(
     if more is None and hasattr(whole, "to_judge"):  # a file, with all that stands in it
         from bubbleproof.verify.every_rule import check_every_rule
 
-        return check_every_rule(whole.to_judge)
+        return ScheduleVerdict.of(check_every_rule(whole.to_judge))
     given, found, _ = pair(whole, more, asker="check")
-    return check_whole(given, found)
+    return ScheduleVerdict.of(check_whole(given, found))
 
 
 @door_function
@@ -272,10 +280,10 @@ def model_spec(model: GivenModel | None, *, asker: str) -> ModelSpec:
     if model is None:
         return ModelSpec()
     if callable(model):
-        return ModelSpec(kind="own", factory=name_of(model))
+        return ModelSpec(kind="own", factory=name_of(model), keeps_type=True)
     if isinstance(model, str) and ":" in model:
-        return ModelSpec(kind="own", factory=model)
+        return ModelSpec(kind="own", factory=model, keeps_type=True)
     if isinstance(model, ModelSpec):
         return model
-    expected = f"a {ModelSpec.__module__}.ModelSpec, or a function that makes a model"
+    expected = 'a ModelSpec, a function that makes a model, or "FILE.py:FUNCTION"'
     raise wrong(model, "model", expected, asker=asker)

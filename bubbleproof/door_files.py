@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import TYPE_CHECKING
 
-from bubbleproof.arguments import FilePath, door_function, is_plan_like, path_text, text, whole, yes
+from bubbleproof.arguments import (
+    FilePath,
+    door_function,
+    is_plan_like,
+    path_text,
+    text,
+    told,
+    whole,
+    yes,
+)
 from bubbleproof.door_given import pair, schedule_file
+from bubbleproof.faults import WrongType
 
 if TYPE_CHECKING:
     from bubbleproof.costs.model_costs import ModelCosts
@@ -41,13 +52,15 @@ def read(path: FilePath) -> ProblemFile | ScheduleFile | PlanFile:
         In one line, for content that is not usable.
     """
     from bubbleproof.formats.format_table import Holds, endings, file_within, format_of, listed
-    from bubbleproof.formats.inputs import other_thing, read_plan_input
+    from bubbleproof.formats.inputs import found_instead, other_thing, read_plan_input
 
     name, kinds = path_text(path, asker="read"), (Holds.PROBLEM, Holds.SCHEDULE)
     if (plan := read_plan_input([name])) is not None:
         return plan
     if (known := format_of(name)) is None:
-        raise ValueError(f"read: a file ends in {listed(endings(*kinds))}, got {name!r}")
+        instead = found_instead(name)
+        hint = f", {instead}" if instead else ""
+        raise ValueError(f"read: a file ends in {listed(endings(*kinds))}, got {name!r}{hint}")
     if known.holds not in kinds:
         raise other_thing(name, known)
     found: ProblemFile | ScheduleFile = known.read(str(file_within(name)))
@@ -86,6 +99,8 @@ def write(
         For another ending, for what the format cannot say, for a plan without a winner, and for
         one that was made of no problem file.
     """
+    if not isinstance(path, str | PathLike):
+        raise WrongType(f"write: the file goes first, as in write(path, problem), got {told(path)}")
     if is_plan_like(problem):
         from bubbleproof.door_judge import write_plan
 

@@ -69,29 +69,26 @@ def _words(member: FamilyMember) -> str:
     return " ".join(f"{name}={value}" for name, value in member.params.items())
 
 
-def stated(given: object, *, asker: str) -> tuple[Problem, Pipeline | None]:
-    """The problem, and its pipeline where there is one, of whatever states or holds one.
+def stated(given: object, *, asker: str) -> tuple[Problem, Pipeline | None, str]:
+    """The problem, its pipeline where there is one, and its name, of whatever states or holds one.
 
     Raises ``TypeError`` for what is none, ``ValueError`` in one line for a file that is not usable.
     """
     given = _read_where_a_path(given, asker)
     own = getattr(given, "problem", None)  # of a member, or a file
     problem = own if isinstance(own, Problem) else problem_of(given, asker=asker)
-    return problem, _pipeline(given)
+    name = _words(given) if isinstance(given, FamilyMember) else getattr(given, "name", "")
+    return problem, _pipeline(given), name
 
 
 def _read_where_a_path(given: object, asker: str) -> object:
     """What a file or a family's words say, where one of these is given."""
     if not isinstance(given, str | PathLike):
         return given
-    from bubbleproof.formats.format_table import format_of
-    from bubbleproof.formats.inputs import is_family, read_problem_input
+    from bubbleproof.formats.inputs import read_problem_input
 
-    text = path_text(given, asker=asker)
-    if not is_family(text) and format_of(text) is None:
-        return given
     with _asked_by(asker):
-        return read_problem_input(text)
+        return read_problem_input(path_text(given, asker=asker))
 
 
 def held(given: object, schedule: object, *, asker: str) -> tuple[object, object]:
@@ -103,10 +100,15 @@ def held(given: object, schedule: object, *, asker: str) -> tuple[object, object
     if isinstance(given, Family):
         called = f"family({given.name!r})(p=4, m=8)"
         raise WrongType(f"{asker}: a family has a schedule where it has parameters, as {called}")
+    if isinstance(given, Schedule):
+        raise WrongType(f"{asker}: the problem goes first, as in {asker}(problem, schedule)")
     if schedule is None:
         if is_plan_like(given) or isinstance(getattr(given, "problem", None), Problem):
             return given, None
         found = _file(given, None, None, asker=asker)
+        if found is None and isinstance(given, Pipeline | Problem):
+            one = f"{asker}(problem, schedule)"
+            raise WrongType(f"{asker}: a problem has no schedule yet: give it too, {one}, or solve")
         if found is None:
             raise WrongType(f"{asker}: expected {TAKEN}, got {told(given)}")
         return found, None

@@ -8,18 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bubbleproof.arguments import (
+    checked,
     door_function,
     hears,
     listed,
     named_or_listed,
     number,
     path_text,
-    seconds_and_work,
-    size,
     text,
     whole,
     wrong,
-    yes,
 )
 from bubbleproof.door_given import schedule_file, stated
 from bubbleproof.faults import WrongType
@@ -31,14 +29,20 @@ if TYPE_CHECKING:
     from bubbleproof.door_types import GivenFirst, GivenProblem
     from bubbleproof.formats.clusters.cluster_toml import ClusterFile
     from bubbleproof.formats.layouts.cluster_layout import ClusterLayout
-    from bubbleproof.planners import NoPlanFound, Plan, PlanOptions
+    from bubbleproof.planners import PlanOptions
     from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
+    from bubbleproof.planners.plan_facts import (
+        DeploymentPlan,
+        NoDeploymentPlan,
+        NoPipelinePlan,
+        PipelinePlan,
+    )
     from bubbleproof.planners.planned import PlanSource
+    from bubbleproof.report.solved_result import ProblemInput, SolvedResult
     from bubbleproof.solvers.options import Progress as SearchProgress
     from bubbleproof.solvers.pareto_front import Front
     from bubbleproof.solvers.repair_search import NoRepair, Repair
     from bubbleproof.solvers.result import Result
-    from bubbleproof.theory.model.schedule import Program
 
 
 @door_function
@@ -55,7 +59,7 @@ def solve(
     seed: int = 1,
     memory: int | str | None = None,
     progress: Progress | None = None,
-) -> Result:
+) -> SolvedResult:
     """The best schedule of a problem, and how good it is.
 
     Parameters
@@ -85,34 +89,24 @@ def solve(
 
     Returns
     -------
-    Result
-        Status, schedule, lower bound (ticks) and what proves it.
+    SolvedResult
+        A ``Result``: status, schedule, lower bound (ticks) and what proves it.
 
     Raises
     ------
     TypeError, ValueError
         For what is no problem, or for an option of another type or out of range.
     """
+    given = locals()  # the options by name
     from bubbleproof.formats.values import bytes_of
+    from bubbleproof.report.solved_result import SolvedResult
     from bubbleproof.solvers import SolveOptions
     from bubbleproof.solvers import solve as search
-    from bubbleproof.solvers.options import goal
 
-    given, pipeline = stated(problem, asker="solve")
-    seconds, units = seconds_and_work(time_limit, work, asker="solve")
-    options = SolveOptions(
-        engine=engine,
-        objective=goal(objective),
-        within=None if within is None else whole(within, "within", asker="solve"),
-        time_limit=seconds,
-        work=units,
-        seed=whole(seed, "seed", asker="solve"),
-        threads=whole(threads, "threads", asker="solve"),
-        certified=yes(certified, "certified", asker="solve"),
-        memory=size(memory, "memory", bytes_of, asker="solve"),
-        progress=_improvements(progress, "solve"),
-    )
-    return search(given, options, _published(pipeline))
+    source = _source_of(problem, "solve")
+    asked = checked(SolveOptions, given, bytes_of, asker="solve")
+    options = SolveOptions.asked(asked, progress=_improvements(progress, "solve"))
+    return SolvedResult.of(source, search(source.problem, options, source.starts), engine)
 
 
 def _improvements(progress: Progress | None, asker: str) -> SearchProgress:
@@ -160,6 +154,7 @@ def repair(
     TypeError, ValueError
         As ``check`` does, and for a time limit that is none.
     """
+    from bubbleproof.report.solved_result import ProblemInput, SolvedResult
     from bubbleproof.solvers import SolveOptions
     from bubbleproof.solvers import solve as search
     from bubbleproof.solvers.repair_search import NoRepair
@@ -171,7 +166,10 @@ def repair(
         progress=_improvements(progress, "repair"),
     )
     found = mend(given.problem, given.compute, options)
-    return NoRepair(plain=search(given.problem, options)) if found is None else found
+    source = ProblemInput(name=given.name, problem=given.problem, pipeline=given.pipeline)
+    if found is None:
+        return NoRepair(plain=SolvedResult.of(source, search(given.problem, options)))
+    return replace(found, result=SolvedResult.of(source, found.result))
 
 
 @door_function
@@ -200,24 +198,27 @@ def pareto(
     TypeError, ValueError
         For what is no problem, or for a time limit that is none.
     """
+    from bubbleproof.report.solved_result import SolvedResult
     from bubbleproof.solvers import SolveOptions
     from bubbleproof.solvers.pareto_front import pareto as search
 
-    given, pipeline = stated(problem, asker="pareto")
+    source = _source_of(problem, "pareto")
     options = SolveOptions(time_limit=number(time_limit, "time_limit", asker="pareto"))
     hear = hears(progress, asker="pareto")
 
     def solved(cap: int, point: Result) -> None:
         hear(f"at most {cap}: {point!r}")
 
-    return search(given, options, _published(pipeline), on_point=solved)
+    found = search(source.problem, options, source.starts, on_point=solved)
+    return replace(found, points=tuple(SolvedResult.of(source, each) for each in found.points))
 
 
-def _published(pipeline: Pipeline | None) -> list[tuple[str, Program]]:
-    """The published orders to begin from; none for a problem built by hand."""
-    from bubbleproof.solvers.shortening.known_orders import known_orders
+def _source_of(given: GivenProblem, asker: str) -> ProblemInput:
+    """The problem to solve, with its name where it has one."""
+    from bubbleproof.report.solved_result import ProblemInput
 
-    return [] if pipeline is None else known_orders(pipeline)
+    problem, pipeline, name = stated(given, asker=asker)
+    return ProblemInput(name=name, problem=problem, pipeline=pipeline)
 
 
 @door_function
@@ -240,7 +241,7 @@ def plan(
     seed: int = 1,
     memory: int | str | None = None,
     progress: Progress | None = None,
-) -> Plan | NoPlanFound | ClusterPlan | NoClusterPlan:
+) -> PipelinePlan | NoPipelinePlan | DeploymentPlan | NoDeploymentPlan:
     """The best pipeline over shapes and choices, and how good it is.
 
     Parameters
@@ -278,16 +279,16 @@ def plan(
 
     Returns
     -------
-    Plan
+    PipelinePlan
         ``winner`` with its pipeline and schedule, ``value`` and ``lower_bound`` (ticks), all
         candidates (``judged``) and the ``bundle`` of their proofs.
-    NoPlanFound
+    NoPipelinePlan
         That nothing fits, or that nothing was found in the time: the same without a winner, and
         the ``least_capacity`` in which something fits.
-    ClusterPlan
+    DeploymentPlan
         Of a model on a cluster: the ``winner`` of all deployments, its ``plan``, and ``rows``, what
         became of each.
-    NoClusterPlan
+    NoDeploymentPlan
         That no deployment runs, or none was found: ``rows``, and the ``nearest`` deployment.
 
     Raises
@@ -295,24 +296,21 @@ def plan(
     TypeError, ValueError
         For what is no problem, for lists that are empty or too long, and for a file without a plan.
     """
+    given = locals()  # the options by name
+    from bubbleproof.costs import known_models
     from bubbleproof.formats import read_problem
     from bubbleproof.formats.clusters.cluster_toml import is_cluster_file
+    from bubbleproof.formats.inputs import require_problem_file
     from bubbleproof.formats.values import bytes_of
     from bubbleproof.planners import PlanOptions
     from bubbleproof.planners import plan as search
+    from bubbleproof.planners.plan_facts import stated_plan
     from bubbleproof.theory.pipelines.placement import PLACEMENTS
     from bubbleproof.theory.pipelines.shapes.few_candidates import few
     from bubbleproof.theory.pipelines.shapes.plan_space import MIXED, SPLIT, WHOLE, PlanSpace
 
-    seconds, units = seconds_and_work(time_limit, work, asker="plan")
-    options = PlanOptions(
-        time_limit=seconds,
-        work=units,
-        threads=whole(threads, "threads", asker="plan"),
-        seed=whole(seed, "seed", asker="plan"),
-        memory=size(memory, "memory", bytes_of, asker="plan"),
-        tell=hears(progress, asker="plan"),
-    )
+    limits = checked(PlanOptions, given, bytes_of, asker="plan")
+    options = PlanOptions.asked(limits, tell=hears(progress, asker="plan"))
     if problem is None:
         return _of_job(_job(model, card, cards, cluster, samples, sequence), options)
     job = {"model": model, "card": card, "cards": cards, "cluster": cluster, "samples": samples}
@@ -326,29 +324,38 @@ def plan(
             backward=named_or_listed(backward, "backward", (WHOLE, SPLIT, MIXED), asker="plan"),
             slices=_wholes(slices, "slices"),
         )
-        return search(few(space), options)
+        return stated_plan(None, search(few(space), options))
     path = path_text(problem, asker="plan")
+    if path.lower() in known_models():
+        like = 'card="h100", cards=64, samples=512'
+        raise ValueError(f"plan: {path} is a model: write plan(model={path!r}, {like})")
+    require_problem_file(path, asker="plan")
     if is_cluster_file(path):
         return _of_cluster(path, options)
     found = read_problem(path)
     if found.plan is None:
         raise ValueError(f"plan: {problem} has no table [plan], such as chunks = [1, 2]")
-    return replace(search(found.plan, options), source=_source(path))
+    planned = replace(search(found.plan, options), source=_source(path))
+    return stated_plan(found, planned)
 
 
-def _of_cluster(path: str, options: PlanOptions) -> ClusterPlan | NoClusterPlan:
+def _of_cluster(path: str, options: PlanOptions) -> DeploymentPlan | NoDeploymentPlan:
     from bubbleproof.formats.clusters.cluster_toml import read_cluster_file
+    from bubbleproof.planners.plan_facts import stated_deployments
 
-    return replace(_searched(read_cluster_file(path), options), source=_source(path))
+    file = read_cluster_file(path)
+    return stated_deployments(file, replace(_searched(file, options), source=_source(path)))
 
 
-def _of_job(text: str, options: PlanOptions) -> ClusterPlan | NoClusterPlan:
+def _of_job(text: str, options: PlanOptions) -> DeploymentPlan | NoDeploymentPlan:
     """Of the text of a file that nobody wrote."""
     from bubbleproof.formats.clusters.cluster_toml import cluster_file_of_text
+    from bubbleproof.planners.plan_facts import stated_deployments
     from bubbleproof.planners.planned import PlanSource
 
     file = cluster_file_of_text(text, name="job")
-    return replace(_searched(file, options), source=PlanSource(name=file.name, text=text))
+    source = PlanSource(name=file.name, text=text)
+    return stated_deployments(file, replace(_searched(file, options), source=source))
 
 
 def _job(

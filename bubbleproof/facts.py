@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING, ClassVar
@@ -82,6 +82,13 @@ class FactSource(ABC):
     def facts(self) -> Iterable[Fact]:
         """All that it says."""
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both are of one kind and hold the same, also from another process."""
+        return type(other) is type(self) and _content(other) == _content(self)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
     def to_dict(self) -> dict[str, object]:
         """The object that ``--json`` prints; exact ratios are texts such as ``"1/3"``."""
         return {key: _plain(value) for key, value in tree(self.facts()).items()}
@@ -90,15 +97,22 @@ class FactSource(ABC):
         """A row for each fact with a label, by key and with the exact value."""
         import pandas
 
-        cells = [
-            (fact.key, *fact.cells, fact.value, fact.unit) for fact in self.facts() if fact.label
-        ]
-        return pandas.DataFrame(cells, columns=["key", *self.columns, "value", "unit"])
+        (header, *cells), facts = self.table(), [fact for fact in self.facts() if fact.label]
+        pairs = zip(facts, cells, strict=True)
+        told = [(fact.key, *row, fact.value, fact.unit) for fact, row in pairs]
+        return pandas.DataFrame(told, columns=["key", *header, "value", "unit"])
+
+    def table(self) -> list[tuple[str, ...]]:
+        """The header and the rows, of the columns in which any row has something."""
+        cells = zip(self.columns, *rows(self.facts()), strict=True)
+        return [*zip(*(column for column in cells if any(column[1:])), strict=True)] or [()]
 
     def _repr_html_(self) -> str:
         """The rows as a table, for notebooks."""
-        head = _html_row("th", self.columns)
-        return f"<table>{head}{''.join(_html_row('td', row) for row in rows(self.facts()))}</table>"
+        head, *told = self.table()
+        return (
+            f"<table>{_html_row('th', head)}{''.join(_html_row('td', row) for row in told)}</table>"
+        )
 
 
 def verdict(is_so: bool) -> str:
@@ -174,6 +188,17 @@ def _plain(value: object) -> object:
 def ratio(value: Fraction) -> str:
     """A ratio as ``a/b``, also when it is whole."""
     return f"{value.numerator}/{value.denominator}"
+
+
+def _content(value: object) -> object:
+    """A value with the fields of dataclasses and the numbers of arrays, to compare."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return type(value), [_content(getattr(value, each.name)) for each in fields(value)]
+    if isinstance(value, Mapping):
+        return {key: _content(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [*map(_content, value)]
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _text(value: object) -> str:

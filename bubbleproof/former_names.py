@@ -1,11 +1,14 @@
-"""Modules that moved: importing one by its old name gives it, and warns, until the next release.
+"""Names that changed: the old one is taken until the next release, and warns.
 
-The policy for all that is renamed stands in ``docs/reference/compatibility.md``.
+``Former`` stands beside an option, a parameter or a key in its annotation; ``MOVED`` has modules.
+On the command line a warning is a line on standard error. The policy stands in
+``docs/reference/compatibility.md``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
@@ -15,8 +18,12 @@ from warnings import warn
 # What begins with an old name, after ``bubbleproof.``, and what it begins with now.
 MOVED = {
     "commands.papers": "papers.commands",
+    "commands.planning.cluster_results": "planners.cluster_results",
+    "commands.planning.configuration_words": "planners.configuration_words",
     "commands.planning.paper_results": "papers.planning.paper_results",
     "commands.planning.plan_paper": "papers.planning.plan_paper",
+    "commands.planning.plan_results": "planners.plan_results",
+    "commands.results": "report.solved_result",
     "door_papers": "papers.door_papers",
     "formats.layouts.paper_layout": "papers.planning.paper_layout",
     "papers.claims.registry": "papers.registry",
@@ -49,6 +56,26 @@ class FormerNames:
 
 class FormerNameWarning(DeprecationWarning):
     """A name that has another one now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Former:
+    """The name that an option, a parameter or a key had."""
+
+    name: str
+
+
+def former_of(marks: Iterable[object]) -> str | None:
+    """The former name among the marks of an annotation."""
+    return next((each.name for each in marks if isinstance(each, Former)), None)
+
+
+def warn_of(old: str, new: str, *, has_both: bool, stacklevel: int = 2) -> None:
+    """Say that a name is another one now. Raises ``ValueError`` where both are given."""
+    if has_both:
+        raise ValueError(f"{old} is the old name of {new}: give {new} alone")
+    told = f"{old} is called {new} now; the old name goes with the next release"
+    warn(told, FormerNameWarning, stacklevel=stacklevel + 1)
 
 
 class _SameModule(Loader):

@@ -12,12 +12,14 @@ torch
     stream (``pair-stream``); with a ``device_id`` they share the group's communicator
     (``rank-stream``). Gradients of weights that two stages share are not added.
 torchtitan
-    torch's runtime; ``torchtitan/distributed/parallel_dims.py``: the mesh of experts is cut from
-    shards, context and tensor ranks, not from whole replicas. It captures the step (pull request
-    4493).
+    torch's runtime, stages in a loop or, two a rank, in a V. ``torchtitan/distributed/
+    parallel_dims.py``: the mesh of experts is cut from shards, context and tensor ranks, not from
+    whole replicas; weights lie over context ranks too. Recomputes a layer or nothing. It captures
+    the step (pull request 4493). Before 0.3 its configuration was a file.
 automodel
     torch's runtime, stages in a loop; ``nemo_automodel/recipes/llm/train_ft.py``: a replica has as
-    many microbatches as ranks, or more.
+    many microbatches as ranks, or more. FSDP alone runs pipelines, and it shards what replicas
+    hold. Recomputes a layer or nothing.
 megatron-core
     ``megatron/training/arguments.py``: the distributed optimizer shares optimizer state alone
     (ZeRO 1); ``megatron/core/pipeline_parallel/schedules.py``: 1F1B of one chunk, and interleaved
@@ -27,7 +29,11 @@ megatron-core
     another in an order and on groups by the parity of ranks.
 deepspeed
     ``deepspeed/runtime/pipe/engine.py``: 1F1B of one chunk, with ZeRO 0 and 1. ``p2p.py``:
-    ``dist.send`` and ``dist.recv``, which block.
+    ``dist.send`` and ``dist.recv``, which block. ``module.py``: layers are cut by a method, none
+    stage by stage; by the layers' class the first stages have those that are left over.
+
+What each answers to drawn configurations is recorded (``benchmarks/frameworks``), and this list is
+compared with it.
 
 >>> framework_named("torchtitan", "--to").name
 'torchtitan-0.3'
@@ -56,6 +62,12 @@ class Framework:
     ``staged_zero`` those with one. ``groups``: several chunks take microbatches in groups of as
     many as ranks, or more. ``expert_within``: the degrees of whose product the expert degree is a
     divisor, where it has such a rule beside that of our costs (experts lie over ``data``).
+    ``precisions`` are those of ``costs.accounting`` that it has, where not all; of ``lacks`` each
+    names fields of a model, the values that it runs, and what others would be. ``waves`` are the
+    chunks of a wave, where not any; ``cuts`` the kinds of cuts, where not all; ``sharded_zero``
+    the levels of context ranks. ``ties``: a head may read the weights of an embedding on another
+    rank. ``fills``: there are as many microbatches as ranks, or more. ``lone_chunks``: one rank may
+    have several, else it has no pipeline. ``only_named``: it has the models of ``NAMED_MODELS``.
     """
 
     product: str
@@ -76,6 +88,16 @@ class Framework:
     groups: bool = False
     expert_within: tuple[str, ...] = ()
     orders: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ("none", "attention", "full")
+    waves: tuple[int, ...] = ()
+    cuts: tuple[str, ...] = ()
+    sharded_zero: tuple[int, ...] = (0, 1, 2, 3)
+    ties: bool = True
+    fills: bool = False
+    lone_chunks: bool = False
+    precisions: tuple[str, ...] = ()
+    lacks: tuple[tuple[tuple[str, ...], tuple[tuple[object, ...], ...], str], ...] = ()
+    only_named: bool = False
 
     @property
     def name(self) -> str:
@@ -87,6 +109,23 @@ class Framework:
         """All that mean this one."""
         return (self.name, *self.also)
 
+    def model_refused(self, model: object) -> str:
+        """Why it has no such model (``costs.transformer``); empty where it has."""
+        for names, runs, what in self.lacks:
+            if tuple(getattr(model, name) for name in names) not in runs:
+                return f"{self.name} has no model with {what}; use torch"
+        if self.only_named and sizes_of(model) not in NAMED_MODELS:
+            known = ", ".join(f"{module} {flavor}" for module, _, flavor in NAMED_MODELS.values())
+            return f"{self.name} has models by name alone, such as {known}; use torchtitan-0.3"
+        return ""
+
+    def precision_refused(self, precision: str) -> str:
+        """Why it has no such precision; empty where it has."""
+        if self.precisions and precision not in self.precisions:
+            known = ", ".join(self.precisions)
+            return f"{self.name} has no precision {precision}; plan with one of {known}"
+        return ""
+
     def experts_refused(
         self, *, expert: int, data: int, context: int, tensor: int, zero: int
     ) -> str:
@@ -95,7 +134,7 @@ class Framework:
         Replicas are shards under ZeRO 2 and 3, else whole (``replicate``).
         """
         shard = data if zero > 1 else 1
-        degrees = {"shard": shard, "context": context, "tensor": tensor}
+        degrees = {"data": data, "shard": shard, "context": context, "tensor": tensor}
         product = prod(degrees[name] for name in self.expert_within)
         if not self.expert_within or product % expert == 0:
             return ""
@@ -108,6 +147,30 @@ class Framework:
 
 
 _STREAMS = ("pair-stream", "rank-stream")
+# The models that torchtitan has, by ``sizes_of``: module, configuration in 0.3, flavor in 0.2.
+NAMED_MODELS: dict[tuple[int, ...], tuple[str, str, str]] = {
+    (32, 4096, 32, 8, 14336, 128256, 0, 0): ("llama3", "llama3_8b", "8B"),
+    (80, 8192, 64, 8, 28672, 128256, 0, 0): ("llama3", "llama3_70b", "70B"),
+    (40, 5120, 40, 8, 17408, 151936, 0, 0): ("qwen3", "qwen3_14b", "14B"),
+    (64, 5120, 64, 8, 25600, 151936, 0, 0): ("qwen3", "qwen3_32b", "32B"),
+    (48, 2048, 32, 4, 768, 151936, 128, 8): ("qwen3", "qwen3_30b_a3b", "30B-A3B"),
+}
+_SIZES = (
+    "layers", "hidden", "heads", "kv_heads", "feed_forward", "vocabulary", "experts",
+    "experts_per_token",
+)  # fmt: skip
+_LLAMA = (
+    (("norm",), (("rms",),), "layer norms"),
+    (("norms",), ((2,),), "another number of norms in a layer than 2"),
+    (("embedding_norm",), ((False,),), "a norm after the embedding"),
+    (("gated",), ((True,),), "feed-forward blocks of two linears"),
+    (("parallel",), ((False,),), "attention and feed-forward block side by side"),
+    (("positions",), ((0,),), "learned positions"),
+    (("head_bias",), ((False,),), "a bias of the head"),
+    (("kv_rank",), ((0,),), "latent attention"),
+    (("shared_feed_forward",), ((0,),), "a shared expert"),
+    (("dense_layers",), ((0,),), "layers without experts beside others"),
+)
 FRAMEWORKS = (
     Framework(
         product="torch",
@@ -119,6 +182,8 @@ FRAMEWORKS = (
         zero=(0, 2, 3),
         staged_zero=(0, 2, 3),
         slices=(1,),
+        ties=False,
+        lone_chunks=True,
     ),
     Framework(
         product="torch",
@@ -129,6 +194,8 @@ FRAMEWORKS = (
         zero=(0, 2, 3),
         staged_zero=(0, 2, 3),
         slices=(1,),
+        ties=False,
+        lone_chunks=True,
     ),
     Framework(
         product="torchtitan",
@@ -138,8 +205,39 @@ FRAMEWORKS = (
         also=("torchtitan",),
         zero=(0, 2, 3),
         staged_zero=(0, 2, 3),
+        sharded_zero=(2, 3),
         slices=(1,),
+        scopes=("none", "full"),
+        waves=(2,),
+        ties=False,
         expert_within=("shard", "context", "tensor"),
+        precisions=("bf16", "fp32"),
+        lacks=(
+            *_LLAMA,
+            (("attention_biases",), (("none",),), "biases of attention"),
+            (("feed_forward_bias",), ((False,),), "biases of the feed-forward block"),
+        ),
+    ),
+    Framework(
+        product="torchtitan",
+        version="0.2",
+        family="torchtitan-toml",
+        waits=_STREAMS,
+        zero=(0, 2, 3),
+        staged_zero=(0, 2, 3),
+        sharded_zero=(2, 3),
+        slices=(1,),
+        only_named=True,
+        scopes=("none", "full"),
+        waves=(2,),
+        ties=False,
+        expert_within=("shard", "context", "tensor"),
+        precisions=("bf16", "fp32"),
+        lacks=(
+            *_LLAMA,
+            (("attention_biases",), (("none",),), "biases of attention"),
+            (("feed_forward_bias",), ((False,),), "biases of the feed-forward block"),
+        ),
     ),
     Framework(
         product="automodel",
@@ -147,10 +245,16 @@ FRAMEWORKS = (
         family="automodel",
         waits=_STREAMS,
         also=("automodel",),
-        zero=(0, 2, 3),
-        staged_zero=(0, 2, 3),
+        zero=(2, 3),
+        staged_zero=(2, 3),
         placements=("loop",),
         slices=(1,),
+        scopes=("none", "full"),
+        ties=False,
+        fills=True,
+        expert_within=("data", "context", "tensor"),
+        precisions=("bf16", "fp32"),
+        lacks=_LLAMA,
     ),
     Framework(
         product="megatron-core",
@@ -166,6 +270,18 @@ FRAMEWORKS = (
         slices=(1,),
         groups=True,
         orders=("1f1b", "interleaved G"),
+        precisions=("bf16", "bf16-gradients", "fp32"),
+        lacks=(
+            (("parallel",), ((False,),), "attention and feed-forward block side by side"),
+            (("embedding_norm",), ((False,),), "a norm after the embedding"),
+            (("head_bias",), ((False,),), "a bias of the head"),
+            (("norms",), ((2,),), "another number of norms in a layer than 2"),
+            (
+                ("attention_biases", "feed_forward_bias"),
+                (("none", False), ("inputs", False), ("all", True)),
+                "biases of some linears",
+            ),
+        ),
     ),
     Framework(
         product="deepspeed",
@@ -180,10 +296,52 @@ FRAMEWORKS = (
         slices=(1,),
         chunks=False,
         context=False,
+        cuts=("even",),
         orders=("1f1b",),
     ),
 )
-_ANY = Framework(product=ANY, version="", family=ANY)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TorchClass:
+    """A schedule class of torch by the name that it is asked for, and what it takes.
+
+    ``chunks`` of a rank, where not any; ``least`` microbatches for each rank; by ``rounds``
+    microbatches are a multiple of max(1, m div p). A table has none of these limits.
+    """
+
+    name: str
+    chunks: tuple[int, ...] = ()
+    least: int = 0
+    rounds: bool = False
+
+    def refusal(self, *, ranks: int, chunks: int, microbatches: int) -> str:
+        """Why the class does not take such sizes; empty where it does."""
+        if self.chunks and chunks not in self.chunks:
+            return f"{self.name} runs {self.chunks[0]} chunks per rank, not {chunks}"
+        if microbatches < self.least * ranks:
+            return f"{self.name} runs {self.least * ranks} microbatches or more"
+        rounds = max(1, microbatches // ranks)
+        if self.rounds and microbatches % rounds:
+            return f"{self.name} runs a multiple of {rounds} microbatches, not {microbatches}"
+        return ""
+
+
+TORCH_CLASSES = (
+    TorchClass(name="1F1B", chunks=(1,), least=1),
+    TorchClass(name="GPipe", chunks=(1,)),
+    TorchClass(name="LoopedBFS"),
+    TorchClass(name="Interleaved1F1B", rounds=True),
+    TorchClass(name="InterleavedZeroBubble", rounds=True),
+    TorchClass(name="ZBVZeroBubble", chunks=(2,)),
+    TorchClass(name="DualPipeV", chunks=(2,), least=2),
+)
+_ANY = Framework(product=ANY, version="", family=ANY, lone_chunks=True)
+
+
+def sizes_of(model: object) -> tuple[int, ...]:
+    """The sizes by which a model (``costs.transformer``) is known."""
+    return tuple(getattr(model, name) for name in _SIZES)
 
 
 def framework_named(name: str, asker: str) -> Framework:

@@ -12,7 +12,7 @@ from pathlib import Path
 import peft
 import torch
 
-from bubbleproof.reference_exec.models.hf_decoder import hf_model
+from bubbleproof.reference_exec.models.hf_model import hf_model
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own import OwnModel
 

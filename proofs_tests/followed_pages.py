@@ -70,8 +70,8 @@ def _step(match: re.Match[str]) -> FollowedStep | None:
 
 
 def as_shown(out: str, err: str) -> str:
-    """What a page shows of a command: its standard output, and below it what it says is lost."""
-    lost = (line for line in err.splitlines() if line.startswith("lost: "))
+    """What a page shows of a command: its standard output, and below it what is not written."""
+    lost = (line for line in err.splitlines() if line.startswith("not written: "))
     return "".join(f"{line.rstrip()}\n" for line in (*out.splitlines(), *lost))
 
 

@@ -23,6 +23,7 @@ from unittest.mock import patch
 
 from bubbleproof.cli import main
 from bubbleproof.theory.families import families
+from proofs_tests.commands.output_schemas import seen
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parent / "examples"
@@ -129,6 +130,8 @@ def answered(line: str) -> str:
                 main()
             except SystemExit as stopped:
                 status = stopped.code or 0
+        if "--json" in words and out.getvalue().startswith("{"):
+            seen(words, out.getvalue())  # as its schema says
         texts = [f"status {status}", _scrubbed(out.getvalue()), _scrubbed(err.getvalue())]
         for path in sorted(path for path in Path().rglob("*") if path.is_file()):
             texts += [f"== {path}", _scrubbed(path.read_text(encoding="utf-8"))]

@@ -93,8 +93,8 @@ def test_messages_and_collectives_may_stand_in_lists() -> None:
         ([["0F0"], ["1F0", 7]], "rank 1, entry 1: expected an action"),
         ({1: ["0F0"]}, "expected the ranks 0 to 0 as keys, found '1'"),
         ([[]], "expected actions, found none"),
-        ("1f1v p=2 m=3", "got '1f1v' (did you mean '1f1b'?)"),
-        ("1f1b p=2 q=3", "expected key=value with a key of"),
+        ("1f1v p=2 m=3", "no schedule '1f1v' (did you mean '1f1b'?)"),
+        ("1f1b p=2 q=3", "no parameter 'q=3'; the parameters are"),
         ("nowhere.csv", "nowhere.csv: expected a file, found no such file"),
     ],
 )

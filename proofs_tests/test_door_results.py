@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import logging
 import pickle
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterator
@@ -48,12 +50,14 @@ def parts(of: Any) -> Iterator[Any]:
         yield from inner if isinstance(inner, list) else parts(inner)
 
 
-def places() -> dict[str, Any]:
-    """The names that the annotations of the door use, which it imports for them alone."""
-    from bubbleproof.costs.transformer import Transformer
-    from bubbleproof.formats.layouts.cluster_layout import ClusterLayout
-
-    return {**vars(door_types), "Transformer": Transformer, "ClusterLayout": ClusterLayout}
+def kind_of(function: Any, annotation: object) -> Any:
+    """An annotation as a type checker reads it: names are imported for it alone."""
+    tree = ast.parse(inspect.getsource(sys.modules[function.__module__]))
+    alone = [each for each in tree.body if isinstance(each, ast.If)]
+    names = {**function.__globals__, **vars(door_types)}
+    for block in alone:
+        exec(compile(ast.Module(block.body, []), "annotations", "exec"), names)
+    return eval(str(annotation), names)
 
 
 @pytest.mark.torch
@@ -62,8 +66,7 @@ def test_every_parameter_has_a_type_and_none_is_any_object(name: str) -> None:
     function = inspect.unwrap(getattr(bp, name))
     for parameter in inspect.signature(function).parameters.values():
         assert parameter.annotation is not inspect.Parameter.empty, (name, parameter)
-        there = {**function.__globals__, **places()}
-        kind = eval(str(parameter.annotation), there)  # as a type checker reads it
+        kind = kind_of(function, parameter.annotation)
         assert not any(each is object or each is Any for each in parts(kind)), parameter
 
 
@@ -88,9 +91,14 @@ def measured() -> Path:
     return path
 
 
+def job(model: str, *, cards: int) -> FactSource:
+    return bp.plan(model=model, card="h100", cards=cards, samples=8, sequence=2048, work=2.0)
+
+
 # Each function with a call of it; what it gives is looked at in all its forms.
 CALLS: dict[str, Callable[[], FactSource]] = {
     "calibrate": lambda: bp.calibrate(measured(), folder() / "h.toml", card="h100"),
+    "check": lambda: bp.check("1f1b p=2 m=3"),
     "convert": lambda: bp.convert("1f1b p=2 m=3", folder() / "x.csv"),
     "costs": lambda: bp.costs("llama-2-7b", tensor=2),
     "diff": lambda: bp.diff("1f1b p=2 m=3", bp.family("gpipe")(p=2, m=3)),
@@ -100,31 +108,60 @@ CALLS: dict[str, Callable[[], FactSource]] = {
     "idle": lambda: bp.idle("1f1b p=2 m=3"),
     "measure": lambda: bp.measure("1f1b p=2 m=3"),
     "pareto": lambda: bp.pareto(SMALL),
+    "plan": lambda: bp.plan(SMALL),
     "profile": lambda: bp.profile(
         None, folder() / "p.toml", ranks=2, microbatches=2, warmup=1, repeats=1
     ),
     "repair": lambda: bp.repair(bp.family("gpipe")(p=2, m=3), problem=SMALL),
     "replay": lambda: bp.replay("1f1b p=2 m=2"),
+    "solve": lambda: bp.solve(SMALL),
     "trace": lambda: bp.trace(EXAMPLES / "trace", path=folder() / "traced"),
 }
-OTHERS = {"check", "families", "family", "plan", "read", "register", "show", "solve", "write"}
+# What gives no result: families, what stands in a file, a picture, nothing.
+OTHERS = {"families", "family", "read", "register", "show", "write"}
+# What else a function may give, each looked at as well.
+MORE: dict[str, Callable[[], FactSource]] = {
+    "no plan": lambda: bp.plan(SMALL.with_changes(activation=3)),
+    "plan of a job": lambda: job("llama-2-7b", cards=2),
+    "no plan of a job": lambda: job("llama-3-70b", cards=1),
+    "no repair": lambda: bp.repair(
+        bp.family("gpipe")(p=2, m=3), problem=SMALL.with_changes(activation=3)
+    ),
+}
 NEED_TORCH = ("profile", "replay")
-given = cache(lambda name: CALLS[name]())
+given = cache(lambda name: {**CALLS, **MORE}[name]())
 
 
 def test_every_function_is_looked_at() -> None:
     assert {*FUNCTIONS} == {*CALLS, *OTHERS}
 
 
+@pytest.mark.torch
+@pytest.mark.parametrize("name", sorted({*FUNCTIONS} - OTHERS))
+def test_what_a_function_says_to_give_states_facts(name: str) -> None:
+    function = inspect.unwrap(getattr(bp, name))
+    told = kind_of(function, inspect.signature(function).return_annotation)
+    kinds = [each for each in parts(told) if inspect.isclass(each) and each is not list]
+    assert kinds
+    assert all(issubclass(each, FactSource) for each in kinds), kinds
+
+
 each_result = pytest.mark.parametrize(
     "name",
-    [pytest.param(n, marks=pytest.mark.torch) if n in NEED_TORCH else n for n in sorted(CALLS)],
+    [
+        pytest.param(name, marks=pytest.mark.torch) if name in NEED_TORCH else name
+        for name in (*sorted(CALLS), *MORE)
+    ],
 )
 
 
 @each_result
 def test_a_result_is_a_dictionary_a_table_and_a_page(name: str) -> None:
-    result = given(name)
+    every_form(given(name))
+
+
+def every_form(result: FactSource) -> None:
+    """It is an object for programs, a table of pandas and one for notebooks."""
     assert isinstance(result, FactSource)
     assert json.loads(json.dumps(result.to_dict(), allow_nan=False))
     frame = result.to_frame()
@@ -138,7 +175,8 @@ def test_a_result_travels_to_another_process(name: str) -> None:
     result = given(name)
     there = pickle.loads(pickle.dumps(result))
     assert type(there) is type(result)
-    assert there.to_dict() == result.to_dict()
+    assert there == result
+    assert hash(there) == hash(result)
 
 
 @each_result

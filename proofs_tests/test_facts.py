@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from bubbleproof.facts import Fact, FactSource, broken, rows, tree, valued, verdict
@@ -76,3 +79,29 @@ def test_a_frame_has_the_rows_with_keys_and_values() -> None:
 def test_a_key_within_a_value_is_refused() -> None:
     with pytest.raises(ValueError, match=r"the fact a\.b lies within the value of another"):
         tree([Fact(key="a", value=1), Fact(key="a.b", value=2)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Columns(FactSource):
+    """A result of columns, and of what holds some."""
+
+    ticks: np.ndarray[tuple[int], np.dtype[np.int64]]
+    parts: tuple[Columns, ...] = ()
+
+    def facts(self) -> Sequence[Fact]:
+        return [Fact(key="ticks", label="ticks", value=self.ticks.tolist())]
+
+
+def test_results_of_equal_content_are_equal() -> None:
+    one, other = (Columns(ticks=np.array([1, 2])) for _ in range(2))
+    assert one == other == pickle.loads(pickle.dumps(one))
+    assert len({one, other}) == 1
+    assert one != Columns(ticks=np.array([1, 3]))
+    assert one != Weighed()
+    within, beside = (Columns(ticks=np.array([1]), parts=(each,)) for each in (one, other))
+    assert within == beside != Columns(ticks=np.array([1]))
+
+
+def test_a_table_has_the_columns_that_are_used() -> None:
+    assert Columns(ticks=np.array([1])).table() == [("evidence", "found"), ("ticks", "[1]")]
+    assert [*Weighed().to_frame().columns][:5] == ["key", *Weighed.columns]

@@ -119,8 +119,8 @@ def test_a_block_that_shows_something_else_is_noticed(tmp_path: Path) -> None:
 
 
 def test_what_is_lost_is_shown_below_what_is_printed() -> None:
-    told = as_shown("wrote it  \n", "   0.35 s  greedy\nlost: latencies\nwrote x.csv\n")
-    assert told == "wrote it\nlost: latencies\n"
+    told = as_shown("wrote it  \n", "   0.35 s  greedy\nnot written: latencies\nwrote x.csv\n")
+    assert told == "wrote it\nnot written: latencies\n"
     assert as_shown("", "wrote x.csv\n") == ""
 
 

@@ -33,8 +33,8 @@ def test_what_reads_no_order_is_refused_with_what_there_is() -> None:
 def test_an_unknown_name_or_version_is_told_the_nearest() -> None:
     with pytest.raises(ValueError, match=r"did you mean 'megatron-core'\?"):
         framework_named("megatron-cor", "--runtime")
-    with pytest.raises(ValueError, match=r"torchtitan-0\.3, .*got 'torchtitan-0\.2'"):
-        framework_named("torchtitan-0.2", "--to")
+    with pytest.raises(ValueError, match=r"torchtitan-0\.3, .*got 'torchtitan-0\.1'"):
+        framework_named("torchtitan-0.1", "--to")
 
 
 def test_a_framework_counts_with_its_own_constants() -> None:

@@ -45,6 +45,7 @@ def loss_of(name: str) -> float:
     )
     planned = bp.plan(model=model, cluster=cluster, samples=8, sequence=64, progress=print)
     bp.write("P", planned)
+    print(planned.to_dict(), planned.to_frame())
     print(bp.plan(model="llama-3-70b", card="h100", cards=64, samples=128, sequence=8192))
     weights: int = bp.costs(model, tensor=2).state_bytes
     ms = [each.iteration_ms for each in bp.estimate("rows.csv", "h100")]
@@ -59,6 +60,8 @@ def searched(problem: bp.Problem) -> tuple[bp.Result, bp.Schedule | None]:
     mended = bp.repair("1f1b p=2 m=3", problem=pipeline)
     verdict: bp.Verdict = bp.check(pipeline, result)
     first: list[bp.Violation] = list(verdict.violations)
+    told: list[dict[str, object]] = [result.to_dict(), verdict.to_dict()]
+    print(told, result.to_frame(), bp.check(result).ok)
     share: float = bp.measure(pipeline, result).idle_ratio_float
     rows = [(str(action), rank, end - start) for action, rank, start, end in result.schedule or ()]
     print(points, mended, first, share, rows, bp.idle(pipeline, result).ticks_by_cause())
@@ -81,7 +84,7 @@ def ran(build: bp.OwnModel) -> None:
 """
 # Lines 8 and 9 ask; 10 gives what is no Problem; 11 misspells a parameter, and so lacks one.
 SEEN = (
-    'program.py:8: note: Revealed type is "bubbleproof.solvers.result.Result"',
+    'program.py:8: note: Revealed type is "bubbleproof.report.solved_result.SolvedResult"',
     'program.py:9: note: Revealed type is "def (',
     "program.py:10: error: Incompatible types in assignment",
     'program.py:11: error: Unexpected keyword argument "num_rank" for "Pipeline"',

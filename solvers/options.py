@@ -14,17 +14,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import Literal, get_args
+from typing import Annotated, ClassVar, Literal, get_args
 
-from bubbleproof.engine_process.loss import size_text
-from bubbleproof.parallel import MAX_WORKERS
+from bubbleproof.declared import OptionNote
 from bubbleproof.solvers.engines import require_engine
+from bubbleproof.solvers.search_limits import SearchLimits
 
 Goal = Literal["makespan", "span_idle", "makespan-then-peak", "peak"]
 COUNTED = ("auto", "cpsat", "sat")  # engines whose work is counted
-LEAST_MEMORY = 64 << 20  # bytes: with less no engine can be loaded
 OBJECTIVES: tuple[Goal, ...] = get_args(Goal)
 
 
@@ -47,29 +46,11 @@ def goal(name: str) -> Goal:
     raise ValueError(f"objective must be one of {' '.join(OBJECTIVES)}, got {name!r}")
 
 
-def require_memory(memory: int | None) -> None:
-    """Raise ``ValueError`` for so few bytes that no engine can be loaded.
-
-    Parameters
-    ----------
-    memory
-        Bytes; None for no limit.
-
-    Raises
-    ------
-    ValueError
-        For fewer than an engine needs to be loaded.
-    """
-    if memory is not None and memory < LEAST_MEMORY:
-        least = size_text(LEAST_MEMORY)
-        raise ValueError(f"memory must be {least} or more, got {size_text(memory)}")
-
-
 Progress = Callable[[str, int | None, int, float], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SolveOptions:
+class SolveOptions(SearchLimits):
     """How to solve: engine, objective, time limit in seconds, seed and number of threads.
 
     ``work`` limits what is done, in units of about a second each: status, bound and schedule are
@@ -85,15 +66,25 @@ class SolveOptions:
     Setting ``stop`` from another thread, or Ctrl-C, ends the search with what it has.
     """
 
-    engine: str = "auto"
-    objective: Goal = "makespan"
-    within: int | None = None
-    time_limit: float = 60.0
-    work: float | None = None
-    seed: int = 1
-    threads: int = 2
-    certified: bool = False
-    memory: int | None = None
+    HEADING: ClassVar[str | None] = "Search"
+
+    engine: Annotated[
+        str,
+        OptionNote("auto, or the one that decides alone: cpsat, sat, z3, pulp or pulp-cbc."),
+    ] = "auto"
+    objective: Annotated[
+        Goal, OptionNote("makespan, span_idle, makespan-then-peak or peak.", is_in_file=True)
+    ] = "makespan"
+    within: Annotated[
+        int | None,
+        OptionNote(
+            "Stop at this value (for peak: the largest makespan).",
+            is_in_file=True,
+        ),
+    ] = None
+    threads: Annotated[int, OptionNote("Threads of the solver (cpsat and pulp).")] = 2
+    seed: Annotated[int, OptionNote("Seed of the solver (not sat).")] = 1
+    certified: Annotated[bool, OptionNote("Require a certificate.")] = False
     progress: Progress | None = None
     stop: threading.Event = field(default_factory=threading.Event)
 
@@ -104,32 +95,10 @@ class SolveOptions:
             raise ValueError(f"objective must be one of {known}, got {self.objective!r}")
         if self.within is not None and self.within < 0:
             raise ValueError(f"within must be 0 ticks or more, got {self.within}")
-        if not self.time_limit > 0:
-            raise ValueError(f"time limit must be above 0 seconds, got {self.time_limit}")
-        if self.work is not None and not self.work > 0:
-            raise ValueError(f"work must be above 0 units, got {self.work}")
         if self.work is not None and self.engine not in COUNTED:
             known = " ".join(COUNTED)
             raise ValueError(f"work is counted by engine {known}, got {self.engine!r}")
-        if not 0 <= self.seed < 1 << 31:
-            raise ValueError(f"seed must be 0 to 2**31 - 1, got {self.seed}")
-        if self.threads < 1:
-            raise ValueError(f"threads must be 1 or more, got {self.threads}")
-        require_memory(self.memory)
-        if self.threads > MAX_WORKERS:
-            raise ValueError(f"threads must be {MAX_WORKERS} or less, got {self.threads}")
-
-    def at_most(self, most: float) -> SolveOptions:
-        """With so many seconds at most, or units of work where those are limited.
-
-        Parameters
-        ----------
-        most
-            Seconds where no work is limited, else units of work.
-        """
-        if self.work is None:
-            return replace(self, time_limit=min(most, self.time_limit))
-        return replace(self, work=min(most, self.work))
+        SearchLimits.__post_init__(self)
 
     def __reduce__(self) -> tuple[Callable[[], SolveOptions], tuple[()]]:
         """Another process gets the options without ``progress`` and ``stop``, which stay here."""

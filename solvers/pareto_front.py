@@ -35,7 +35,7 @@ OnPoint = Callable[[int, Result], None]
 FrontStarts = tuple[tuple[str, Program], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Front(FactSource):
     """``points``: results by rising peak and falling makespan.
 

@@ -60,7 +60,7 @@ UNCERTIFIED = "an uncertified bound of cpsat"
 SHOWN = 12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Repair(FactSource):
     """What was moved, and the schedule.
 
@@ -136,7 +136,7 @@ def _shown(words: Sequence[str]) -> str:
     return shown if len(words) <= SHOWN else f"{shown} and {len(words) - SHOWN} more"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NoRepair(FactSource):
     """No repair was found; ``plain`` is what a search says that moves whatever it likes."""
 

@@ -51,7 +51,9 @@ from bubbleproof.verify.certificates.index_order import IndexOrder, index_order
 from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindows
 from bubbleproof.verify.check import check
 
-LEAST_IMPROVED = 300  # tasks: below, an engine sees the whole problem at a glance
+LEAST_IMPROVED = 300  # tasks: below, an engine sees the whole problem at a glance,
+LEAST_SHARED = 60  # but for chunks that share a store, where windows find what it does not
+SHARED = 0.3  # of the time left, for windows of so few tasks
 GLANCING, IMPROVING = 0.1, 0.7  # of the time left, for windows: at once, and again, unless an
 MOST_GLANCED = 1_200  # engine sees the whole problem: so many tasks, where no chunks share a store
 MOST_SEARCHED = 10_000  # tasks: beyond, an engine has not found anything in minutes
@@ -144,6 +146,7 @@ class Search(BoundSearch):
             self._price,
             self._excerpt,
             partial(self._improve, IMPROVING),
+            self._look,
             self._narrow_if_open,
             partial(self._call_if_open, *PARTS[0]),
         )
@@ -220,7 +223,10 @@ class Search(BoundSearch):
     def _improve(self, share: float) -> None:
         """Better schedules window by window, from the best one on."""
         is_meant = self.objective == "makespan"
-        is_large = self.problem.num_tasks >= LEAST_IMPROVED and not len(self.latest)
+        is_small, least = self.problem.num_tasks < LEAST_IMPROVED, LEAST_IMPROVED
+        if is_small and self._shares_stores:
+            least, share = LEAST_SHARED, min(share, SHARED)
+        is_large = self.problem.num_tasks >= least and not len(self.latest)
         is_seen = self.problem.num_tasks <= MOST_GLANCED and not self._shares_stores
         is_meant = is_meant and is_large and not (is_seen and share > GLANCING)
         begun = PREPARED * self.problem.num_tasks
@@ -228,6 +234,12 @@ class Search(BoundSearch):
             self.improving.budget = self.budget(share)
             found = self.improving.improve(self.best.schedule, self.lower_bound)
             self._try_each("windows", found)
+
+    def _look(self) -> None:
+        """An engine before anything is proved, of few tasks whose chunks share a store."""
+        is_small = self.problem.num_tasks < LEAST_IMPROVED
+        if is_small and self._shares_stores and self._is_open:
+            self._call_engine("cpsat", LOOKING)
 
     @cached_property
     def improving(self) -> WindowSearch:

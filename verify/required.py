@@ -33,11 +33,12 @@ from itself. A pair that overlaps is one task with the needs and the memory of b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify.required_alike import one_of_each_kind
 from bubbleproof.verify.required_choices import ChoiceRequirements
 from bubbleproof.verify.required_step import StepRequirements
 from bubbleproof.verify.required_table import RequiredTable, stated
@@ -45,16 +46,33 @@ from bubbleproof.verify.required_table import RequiredTable, stated
 Key = TypeVar("Key")
 
 
-def required(pipeline: Pipeline) -> RequiredTable:
-    """What the pipeline requires, by its definition."""
-    step = StepRequirements(pipeline)
+def required(pipeline: Pipeline, microbatches: Sequence[int] | None = None) -> RequiredTable:
+    """What the pipeline requires, by its definition.
+
+    Parameters
+    ----------
+    pipeline
+        Whose definition it is.
+    microbatches
+        Of which it is told; None for all.
+    """
+    if microbatches is None:
+        microbatches = range(pipeline.num_microbatches)
+    step = StepRequirements(pipeline, microbatches)
     ChoiceRequirements(step)
     return step.found
 
 
 def differences(pipeline: Pipeline, problem: Problem) -> list[str]:
     """In what the problem is not what the pipeline requires, a sentence each."""
-    asked, said = required(pipeline), stated(problem)
+    kinds = one_of_each_kind(pipeline, problem)
+    if kinds is not None and not _differences(pipeline, problem, kinds):
+        return []
+    return _differences(pipeline, problem, None)
+
+
+def _differences(pipeline: Pipeline, problem: Problem, told: Sequence[int] | None) -> list[str]:
+    asked, said = required(pipeline, told), stated(problem, told)
     return [
         *_unlike("task", asked.tasks, said.tasks),
         *_unlike("wait", asked.waits, said.waits),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from math import ceil
 
@@ -12,12 +13,12 @@ from bubbleproof.verify.required_table import RequiredTable, action_name
 class StepRequirements:
     """Forwards, backwards and weight gradients, their messages and their memory, in ``found``."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
+    def __init__(self, pipeline: Pipeline, microbatches: Iterable[int]) -> None:
         self.pipeline, self.ticks, self.per_stage = pipeline, pipeline.ticks, pipeline.per_stage
         self.found = RequiredTable()
         self._stores()
         for stage in range(pipeline.num_stages):
-            for microbatch in range(pipeline.num_microbatches):
+            for microbatch in microbatches:
                 for part in range(pipeline.num_slices):
                     self._forward(stage, microbatch, part)
                     self._backward(stage, microbatch, part)

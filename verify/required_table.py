@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from bubbleproof.theory.model.actions import Bools, Ints
 from bubbleproof.theory.model.problem import Problem
 
 RequiredChange = tuple[str, str, str]  # task, "start" or "end", store
@@ -83,27 +87,38 @@ def action_name(stage: int, kind: str, microbatch: int | None, part: int = 0) ->
     return f"{stage}{kind}{number}{f'.{part}' if part else ''}"
 
 
-def stated(problem: Problem) -> RequiredTable:
-    """What a problem says, read row by row."""
-    name = [str(problem.actions[t]) for t in range(problem.num_tasks)]
-    homes: dict[str, set[str]] = {task: set() for task in name}
-    for t, resource in zip(problem.occupancy.task, problem.occupancy.resource, strict=True):
-        homes[name[int(t)]].add(problem.resources[int(resource)].name)
-    edges, events = problem.edges, problem.events
+def stated(problem: Problem, microbatches: Sequence[int] | None = None) -> RequiredTable:
+    """What a problem says, read row by row; of these microbatches alone where they are told.
+
+    Parameters
+    ----------
+    microbatches
+        None for all; no precedence goes from one of them to another that is not among them.
+    """
+    is_told = np.ones(problem.num_tasks, dtype=bool)
+    if microbatches is not None:
+        is_told = np.isin(problem.actions.microbatch, microbatches)
+    name = {t: str(problem.actions[t]) for t in np.flatnonzero(is_told).tolist()}
+    homes: dict[str, set[str]] = {task: set() for task in name.values()}
+    used, edges, events = problem.occupancy, problem.edges, problem.events
+    for t, resource in _rows(is_told[used.task], used.task, used.resource):
+        homes[name[t]].add(problem.resources[resource].name)
     changes: Counter[RequiredChange] = Counter()
-    for t, at_end, store, delta in zip(
-        events.task, events.at_end, events.store, events.delta, strict=True
+    for t, at_end, store, delta in _rows(
+        is_told[events.task], events.task, events.at_end, events.store, events.delta
     ):
-        where = problem.stores[int(store)].name
-        changes[name[int(t)], "end" if at_end else "start", where] += int(delta)
+        where = problem.stores[store].name
+        changes[name[t], "end" if at_end else "start", where] += delta
+    waits = _rows(is_told[edges.before], edges.before, edges.after, edges.lag)
     return RequiredTable(
         tasks={
-            task: (int(problem.duration[t]), frozenset(homes[task])) for t, task in enumerate(name)
+            task: (int(problem.duration[t]), frozenset(homes[task])) for t, task in name.items()
         },
-        waits=Counter(
-            (name[int(before)], name[int(after)], int(lag))
-            for before, after, lag in zip(edges.before, edges.after, edges.lag, strict=True)
-        ),
+        waits=Counter((name[before], name[after], lag) for before, after, lag in waits),
         changes=changes,
         stores={store.name: (store.base, store.capacity) for store in problem.stores},
     )
+
+
+def _rows(told: Bools, *columns: Ints | Bools) -> Iterator[tuple[int, ...]]:
+    return zip(*(column[told].tolist() for column in columns), strict=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.theory.pipelines.programs.lowering import lower, with_rows
+from bubbleproof.theory.pipelines.programs.lowering import lower_with_moments, with_rows
 from bubbleproof.theory.pipelines.programs.messages_in_programs import (
     program_without_messages,
     with_messages_in_order,
@@ -47,13 +47,14 @@ def check_whole(
         verdict, schedule = check_program(problem, given)
     flow = _dataflow(problem, schedule, given if isinstance(given, Program) else None, lowered)
     waits = without_deadlines(problem)  # no program waits for a deadline
+    moment = None
     if lowered is None and schedule is not None:
-        lowered = lower(waits, schedule)
+        lowered, moment = lower_with_moments(waits, schedule)
     if lowered is None:
         why = "the program cannot be lowered: it has no times"
         undecided = Verdict(decisions=(), undecided=((Rule.COMMUNICATION, why),))
         return join([verdict, undecided, flow])
-    return join([verdict, check_communication(waits, lowered, semantics), flow])
+    return join([verdict, check_communication(waits, lowered, semantics, moment=moment), flow])
 
 
 def _dataflow(

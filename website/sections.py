@@ -47,8 +47,10 @@ SECTIONS = (
         "Guide",
         "What the words mean, and how each thing is done.",
         (
-            Group("Understand", _of("guide", "which-bubble idle trusted design papers formal")),
+            Group("Understand", _of("guide", "which-bubble idle trusted design papers formal faq")),
+            Group("A note", ("docs/paper/*",)),
             Group("Verify", _of("guide", "verifying ci why-hang hangs traces")),
+            Group("The rules, one by one", ("docs/rules/*",)),
             Group("Solve and plan", _of("guide", "solving planning costs")),
             Group("Run", _of("guide", "replaying models training replicas hand-over")),
             Group("Look", _of("guide", "pages")),
@@ -73,7 +75,7 @@ SECTIONS = (
         "Reference",
         "Names, files and formats.",
         (
-            Group("", ("api/index.md",)),
+            Group("", ("commands/index.md", "api/index.md")),
             Group("Formats", (*_of("formats", "problem plan schedule"), "docs/formats/*")),
             Group("What there is", ("docs/reference/*",)),
         ),

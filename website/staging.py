@@ -15,6 +15,7 @@ from os.path import relpath
 from pathlib import Path, PurePosixPath
 
 from website.api_pages import api_pages
+from website.command_pages import command_pages
 from website.page_text import first_sentence, title_of
 from website.sections import TUTORIALS, Group, Placed, placed
 from website.shown_files import shown_file
@@ -37,7 +38,7 @@ def stage(folder: Path, made: Mapping[str, str] | None = None, root: Path = ROOT
     """
     pages = repository_pages(root)
     links = LinkStager(root)
-    made = {**api_pages(), **(made or {})}
+    made = {**api_pages(), **command_pages(), **(made or {})}
     tree = {place_of(page): links.staged(text, page) for page, text in pages.items()}
     tree |= made
     navigation = placed([*pages, *(each for each in made if _stands_alone(each))])

@@ -2,7 +2,9 @@
 
 ``python -m benchmarks.frameworks.ask_megatron FOLDER`` makes an environment in the folder (torch
 for CPUs and the wheels, from the package registry), asks each version for the shapes and strings
-drawn here, compares them with each other and writes ``megatron_core.json`` beside this file.
+drawn here, compares them with each other and writes ``megatron_core.json`` beside this file. The
+newest is asked of the arguments that hand-over writes of ``megatron_jobs``' plans, too, and of some
+that contradict each other (``megatron_arguments.json``).
 The test suite compares that with ours and needs no wheel; ``--strings N`` compares N more strings
 that are not recorded.
 
@@ -21,14 +23,24 @@ import venv
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from bubbleproof.hand_over.megatron_target import layers_of
+from benchmarks.frameworks.megatron_jobs import JOBS, planned_arguments
+from bubbleproof.formats.layout_string import layers_of
 
 TORCH = "torch==2.13.0"
 NEEDED = (TORCH, "numpy", "packaging", "pyyaml", "typing_extensions")
 VERSIONS = ("0.19.2", "0.16.1")  # the newest, and one for Python 3.11
 RECORD = Path(__file__).with_name("megatron_core.json")
+ARGUMENTS = Path(__file__).with_name("megatron_arguments.json")
+SPOILED = {  # of which job's arguments what is changed: Megatron has to refuse each
+    "cards": ("1F1B", "--tensor-model-parallel-size 2", "--tensor-model-parallel-size 3"),
+    "layers": ("1F1B", "--num-layers 32", "--num-layers 31"),
+    "batch": ("no pipeline", "--global-batch-size 8", "--global-batch-size 7"),
+    "word": ("1F1B", "--swiglu", "--swiglue"),
+    "experts": ("experts over more", "tensor-parallel-size 1", "tensor-parallel-size 2"),
+}
 SHAPES, STRINGS, SEED = 600, 600, 35
 Shape = tuple[int, int, int, int | None]  # p, v, m, G
 
@@ -134,6 +146,17 @@ def recorded(found: dict[str, Any], asked: dict[str, Any]) -> dict[str, list[lis
     return told
 
 
+def planned_jobs() -> dict[str, tuple[int, str]]:
+    """The cards and arguments of every job's plan, and of those that are spoiled."""
+    found = {}
+    for name, text in JOBS.items():
+        with TemporaryDirectory() as folder:
+            found[name] = planned_arguments(text, Path(folder))
+    for name, (of, old, new) in SPOILED.items():
+        found[f"spoiled {name}"] = (found[of][0], found[of][1].replace(old, new))
+    return found
+
+
 def main() -> None:
     """Ask, compare the versions, write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -146,17 +169,30 @@ def main() -> None:
     asked: dict[str, list[Any]] = {
         "shapes": shapes,
         "layouts": drawn_strings(max(STRINGS, given.strings)),
+        "arguments": [],
     }
-    found = [answers(python, wheel(python, given.folder, each), asked) for each in VERSIONS]
-    rows = [recorded(each, asked) for each in found]
+    jobs = planned_jobs()
+    wheels = [wheel(python, given.folder, each) for each in VERSIONS]
+    found = [answers(python, each, asked) for each in wheels]
+    loaded = answers(
+        python, wheels[0], {"shapes": [], "layouts": [], "arguments": [*jobs.values()]}
+    )
+    rows = [
+        {"job": name, "cards": cards, "arguments": text.splitlines(), **answer}
+        for (name, (cards, text)), answer in zip(jobs.items(), loaded["arguments"], strict=True)
+    ]
+    ARGUMENTS.write_text(json.dumps(rows, indent=1) + "\n")
+    refused = [(row["job"], row["refused"]) for row in rows if "refused" in row]
+    sys.stdout.write(f"{len(rows)} lists of arguments, refused: {refused}\n")
+    told = [recorded(each, asked) for each in found]
     same = {
-        kind: [a[:2] for a in rows[0][kind]] == [b[:2] for b in rows[1][kind]] for kind in rows[0]
+        kind: [a[:2] for a in told[0][kind]] == [b[:2] for b in told[1][kind]] for kind in told[0]
     }
-    differ = [text for text, value, *_ in rows[0]["layouts"] if stages_of(text) != value]
-    told = f"{len(asked['layouts'])} strings, {len(differ)} read otherwise here {differ[:5]}"
-    sys.stdout.write(f"versions agree: {same}; {told}\n")
-    layouts = rows[0]["layouts"][:STRINGS]
-    lines = [",\n".join(json.dumps(row) for row in part) for part in (rows[0]["shapes"], layouts)]
+    differ = [text for text, value, *_ in told[0]["layouts"] if stages_of(text) != value]
+    strings = f"{len(asked['layouts'])} strings, {len(differ)} read otherwise here {differ[:5]}"
+    sys.stdout.write(f"versions agree: {same}; {strings}\n")
+    layouts = told[0]["layouts"][:STRINGS]
+    lines = [",\n".join(json.dumps(row) for row in part) for part in (told[0]["shapes"], layouts)]
     versions = json.dumps([each["version"] for each in found])
     text = (
         f'{{"versions": {versions},\n"shapes": [\n{lines[0]}\n],\n"layouts": [\n{lines[1]}\n]}}\n'

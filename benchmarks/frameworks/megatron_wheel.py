@@ -1,11 +1,13 @@
 """Megatron-core's own schedule functions and layout parser, called on a CPU.
 
-Runs where ``ask_megatron`` has installed the wheel; nothing of bubbleproof is imported. Reads
-``{"shapes": [[p, v, m, G], ...], "layouts": [text, ...]}`` and prints the version and, of each, its
-answer. The whole of ``forward_backward_pipelining_with_interleaving`` (one chunk:
-``..._without_interleaving``) runs for every rank; its forward and backward step are replaced by
-recorders, and its communicator answers at once. So an order is the calls that Megatron makes, and
-a refusal is the error that it raises.
+Runs where ``ask_megatron`` has installed the wheel; of bubbleproof it runs a script that stands
+alone. Reads ``{"shapes": [[p, v, m, G], ...], "layouts": [text, ...], "arguments": [[cards, text],
+...]}`` and prints the version and, of each, its answer. The whole of
+``forward_backward_pipelining_with_interleaving`` (one chunk: ``..._without_interleaving``) runs for
+every rank; its forward and backward step are replaced by recorders, and its communicator answers at
+once. So an order is the calls that Megatron makes, and a refusal is the error that it raises.
+Arguments go through its parser, ``validate_args`` and configuration, and then make its process
+groups, without processes.
 """
 
 from __future__ import annotations
@@ -18,10 +20,13 @@ from functools import partial
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from pathlib import Path
+from runpy import run_path
 from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 CORE = "megatron.core"
+READER = Path(__file__).parents[2] / "bubbleproof/hand_over/launched/read_arguments.py"
 Order = list[tuple[str, int, int]]  # F or B, chunk, microbatch
 
 
@@ -202,6 +207,39 @@ def _answer(asked: Any) -> dict[str, Any]:
         return {"refused": f"{type(refused).__name__}: {refused}"}
 
 
+def _loaded(cards: int, text: str) -> dict[str, Any]:
+    """What the parser and its checks make of a training's arguments, and then the groups."""
+    found = run_path(str(READER))
+    answer: dict[str, Any] = found["asked"](cards, found["words_of"](text))
+    if "told" in answer and (why := _no_groups(cards, answer["told"])):
+        answer = {"version": answer["version"], "refused": why}
+    return answer
+
+
+def _no_groups(cards: int, told: dict[str, Any]) -> str:
+    """Why Megatron makes no process groups of such sizes; empty where it makes them."""
+    dist = import_module("torch.distributed")
+    store = import_module("torch.testing._internal.distributed.fake_pg").FakeStore()
+    state: Any = import_module(f"{CORE}.parallel_state")
+    dist.init_process_group("fake", rank=0, world_size=cards, store=store)
+    try:
+        state.initialize_model_parallel(
+            tensor_model_parallel_size=told["tensor"],
+            pipeline_model_parallel_size=told["pipeline"],
+            virtual_pipeline_model_parallel_size=told["chunks"],
+            context_parallel_size=told["context"],
+            expert_model_parallel_size=told["expert"],
+            expert_tensor_parallel_size=told["expert tensor"],
+            create_gloo_process_groups=False,
+        )
+    except (RuntimeError, AssertionError) as refused:
+        return f"{type(refused).__name__}: {refused}"
+    finally:
+        state.destroy_model_parallel()
+        dist.destroy_process_group()
+    return ""
+
+
 def main() -> None:
     """Answer what stands in the standard input."""
     warnings.simplefilter("ignore")
@@ -210,6 +248,7 @@ def main() -> None:
         "version": megatron.version,
         "shapes": [_answer(partial(megatron.orders, *shape)) for shape in asked["shapes"]],
         "layouts": [_answer(partial(megatron.stages, text)) for text in asked["layouts"]],
+        "arguments": [_loaded(cards, text) for cards, text in asked["arguments"]],
     }
     json.dump(answers, sys.stdout)
 

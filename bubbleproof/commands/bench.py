@@ -20,8 +20,8 @@ from collections.abc import Iterator, Sequence
 from bubbleproof.commands.first_lines import print_answer, print_rows
 from bubbleproof.commands.options.shared_options import Detail
 from bubbleproof.commands.output import HOLDS, INTERRUPTED, UNDECIDED, counted, print_json, say
-from bubbleproof.commands.results import ProblemInput, read_problem_input
 from bubbleproof.reference_exec.evidence.machine_versions import this_machine
+from bubbleproof.report.solved_result import ProblemInput, read_problem_input
 from bubbleproof.solvers import Result, SolveOptions, Status
 from bubbleproof.solvers.engine_runs import AUTO, INSTANCES, EngineRun, engine_runs, is_decided
 from bubbleproof.solvers.engines import ENGINES, is_installed, require_engine
@@ -52,7 +52,7 @@ def run_bench(
         raise ValueError(f"--decide asks single engines, one of {known}, got {AUTO!r}")
     SolveOptions(time_limit=time_limit, threads=threads)  # refuses what no engine can be told
     chosen = [_without_choices(path) for path in problems or ()] or [
-        ProblemInput(name=name, problem=pipeline.problem(), pipeline=pipeline, file=None)
+        ProblemInput(name=name, problem=pipeline.problem(), pipeline=pipeline)
         for name, pipeline in INSTANCES.items()
     ]
     runs: list[EngineRun] = []

@@ -109,9 +109,9 @@ def parsed(words: Iterable[str]) -> dict[str, Any]:
         key, equals, value = word.partition("=")
         if not equals or key not in NAMES:
             near = SHORT.get(key) or (nearest_name(key, NAMES) if equals else None)
-            hint = f"; did you mean {near}={one_line(value, 20)}?" if near else ""
+            hint = f"; write {near}={one_line(value, 20)}" if near else ""
             known = " ".join(NAMES)
-            raise ValueError(f"expected key=value with a key of {known}, got {quoted(word)}{hint}")
+            raise ValueError(f"no parameter {quoted(word)}{hint}; the parameters are {known}")
         if key in given:
             raise ValueError(f"parameter {key} is given twice")
         given[key] = _value(key, value)

@@ -40,6 +40,8 @@ def _lines(found: HandedOver) -> list[str]:
     told = [f"{verdict}{found.name} for {found.target} is in {found.folder}"]
     told += [why for _, why in found.checks if why]
     told += [f"checked  {what}" for what, why in found.checks if not why]
+    if found.unloaded:
+        told.append(f"not read by the target's own code: {found.unloaded}")
     told.append(f"start    {found.start}")
     if found.losses:
         told.append(f"Features the target lacks are listed in {found.folder}/{UNSUPPORTED}:")

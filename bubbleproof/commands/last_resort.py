@@ -12,15 +12,19 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import TextIOWrapper
+from typing import TextIO
 
 import typer
 
 from bubbleproof.commands.interrupts import interruptions
 from bubbleproof.commands.options.shared_options import EXAMPLES
-from bubbleproof.commands.output import BROKEN, HOLDS, INTERRUPTED, refuse
+from bubbleproof.commands.output import BROKEN, HOLDS, INTERRUPTED, refuse, say
 from bubbleproof.faults import FaultError
+from bubbleproof.former_names import FormerNameWarning
 from bubbleproof.suggestions import with_suggestion
 from bubbleproof.theory.families.parameters import NAMES
 
@@ -31,12 +35,36 @@ FLAG, VARIABLE = "--traceback", "BUBBLEPROOF_TRACEBACK"
 def status_of_call(call: Callable[[], object]) -> int:
     """The exit status of a command line, after a line on standard error for what it raises."""
     _spell_what_is_not_encoded()
-    with interruptions() as noted:
+    with interruptions() as noted, _former_names_said():
         status = _guarded(call, noted)
     if not noted and status != INTERRUPTED:
         return status
     refuse("interrupted")
     return INTERRUPTED
+
+
+@contextmanager
+def _former_names_said() -> Iterator[None]:
+    """A name that has another one now is a line on standard error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", FormerNameWarning)
+        others = warnings.showwarning
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if issubclass(category, FormerNameWarning):
+                say(str(message))
+            else:
+                others(message, category, filename, lineno, file, line)
+
+        warnings.showwarning = show
+        yield
 
 
 def _spell_what_is_not_encoded() -> None:

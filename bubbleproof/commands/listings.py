@@ -53,8 +53,9 @@ MEANINGS = {
 class Listing:
     """One kind of thing: ``plural`` names the command, ``columns`` are keys of what is said.
 
-    ``said`` gives everything of a thing for JSON, ``shown`` what people read under the keys where
-    that differs; ``named`` finds one, and raises ``ValueError`` with the nearest names.
+    ``named`` finds one, of which it says everything, and raises ``ValueError`` with the nearest
+    names; ``row`` says of it what a table of all has, where that is found sooner. ``shown`` is what
+    people read under the keys where that differs.
     """
 
     plural: str
@@ -62,21 +63,23 @@ class Listing:
     named: Callable[[str], Said]
     columns: Mapping[str, str]  # heading by key
     shown: Callable[[Said], Mapping[str, str]]
+    row: Callable[[str], Said] | None = None
 
     def run(self, name: str | None, detail: Detail, *, json: bool) -> int:
         """Print all of them, or one."""
-        found = [self.named(each) for each in ([name] if name else self.every())]
+        names = [name] if name else self.every()
         if json:
-            print_json({self.plural: found})
+            print_json({self.plural: [self.named(each) for each in names]})
         elif name:
-            whole = f"{name}, of which all is told"
+            whole, one = f"{name}, of which all is told", self.named(name)
             require_meaning("--verbose and --all", whole, is_given=detail.has_tables)
-            self._print_one(found[0], detail)
+            self._print_one(one, detail)
         else:
-            first = f"{len(found)} {self.plural}; bubbleproof {self.plural} NAME tells all of one"
+            first = f"{len(names)} {self.plural}; bubbleproof {self.plural} NAME tells all of one"
             print_answer([first], detail)
             if not detail.quiet:
                 keys = [key for key in self.columns if detail.has_tables or key not in DETAILS]
+                found = map(self.row or self.named, names)
                 rows = [[self._cell(each, key) for key in keys] for each in found]
                 print_table("", [self.columns[key] for key in keys], rows)
         return HOLDS
@@ -103,13 +106,9 @@ def _text(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _family(name: str) -> Said:
+def _family_row(name: str) -> Said:
     one = family(name)
     idle, peak = _measured(one)
-    legal = {p: [m for m in range(1, MOST_MICROBATCHES + 1) if _takes(one, p, m)] for p in RANKS}
-    taken = [*"pm", *(each for each in MEANINGS if each in one.options)]
-    ticks = [each for each in TICKS if (each == "tB") != one.is_split or each == "tF"]
-    first = next(((p, m) for p in (4, *RANKS) for m in (8, *legal[p]) if m in legal[p]), None)
     return {
         "name": one.name,
         "title": one.title,
@@ -118,9 +117,22 @@ def _family(name: str) -> Said:
         "placement": one.placement,
         "idle_ratio": idle,
         "peak_activations": peak,
+        "source": one.source,
+    }
+
+
+def _family(name: str) -> Said:
+    one, row = family(name), dict(_family_row(name))
+    source = row.pop("source")
+    legal = {p: [m for m in range(1, MOST_MICROBATCHES + 1) if _takes(one, p, m)] for p in RANKS}
+    taken = [*"pm", *(each for each in MEANINGS if each in one.options)]
+    ticks = [each for each in TICKS if (each == "tB") != one.is_split or each == "tF"]
+    first = next(((p, m) for p in (4, *RANKS) for m in (8, *legal[p]) if m in legal[p]), None)
+    return {
+        **row,
         "parameters": [{"name": each, "meaning": MEANINGS[each]} for each in (*taken, *ticks)],
         "legal": [{"ranks": p, "microbatches": found} for p, found in legal.items()],
-        "source": one.source,
+        "source": source,
         "example": first and f"bubbleproof measure {one.name} p={first[0]} m={first[1]}",
     }
 
@@ -146,7 +158,7 @@ def _takes(one: Family, ranks: int, microbatches: int) -> bool:
 
 def _family_shown(one: Said) -> dict[str, str]:
     idle = one["idle_ratio"]
-    legal, taken = (cast("list[Any]", one[key]) for key in ("legal", "parameters"))
+    legal, taken = (cast("list[Any]", one.get(key, ())) for key in ("legal", "parameters"))
     ranges = [f"p={each['ranks']}: m = {_range(each['microbatches'])}" for each in legal]
     placement = {"loop": "looped", "wave": "V-shaped"}.get(str(one["placement"]), "its own")
     return {
@@ -232,6 +244,7 @@ FAMILIES = Listing(
         "source": "source",
     },
     shown=_family_shown,
+    row=_family_row,
 )
 CARDS = Listing(
     plural="cards",

@@ -7,7 +7,6 @@ import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
 from fractions import Fraction
 from textwrap import fill
 from typing import ClassVar
@@ -16,15 +15,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bubbleproof.facts import Fact, FactSource, rows, tree
+from bubbleproof.facts import FactSource, rows, tree
 from bubbleproof.facts import fields_of as fields_of
 from bubbleproof.facts import ratio as ratio
 from bubbleproof.formats.printable import harmless, on_one_line
-from bubbleproof.report.amounts import Scale, each_load, each_time, percent, time
-from bubbleproof.report.amounts import ratio as ratio_text
+from bubbleproof.report.amounts import Scale, percent, time
+from bubbleproof.report.amounts import counted as counted
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.verify.verdict import Verdict, Violation
+from bubbleproof.verify.verdict import Verdict
 
 HOLDS, BROKEN, UNUSABLE, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
 MIN_WIDTH, LABEL = 120, 11  # characters of a line, and of the label before it
@@ -98,11 +97,6 @@ def _plain(value: object) -> object:
     raise TypeError(f"{type(value).__name__} does not belong in our JSON")
 
 
-def counted(number: int, noun: str) -> str:
-    """``1 task``, ``2 tasks``."""
-    return f"{number} {noun}" + ("" if number == 1 else "s")
-
-
 def print_list(title: str, lines: Sequence[str]) -> None:
     """A titled list; nothing where it is empty."""
     if lines:
@@ -170,31 +164,8 @@ def print_line(text: str, label: str = "") -> None:
 
 def print_facts(found: Answer) -> None:
     """A row for each fact that has a label, of the columns in which any has something."""
-    cells = [found.columns, *rows(found.facts())]
-    used = [column for column in zip(*cells, strict=True) if any(column[1:])]
-    header, *told = zip(*used, strict=True) if used else [()]
+    header, *told = found.table()
     print_table(found.title, header, told)
-
-
-def measure_facts(
-    measured: Measures, unit: str, memory_unit: str, within: str = ""
-) -> Iterator[Fact]:
-    """Every measure under its name, ``within`` an object: times and loads in their units."""
-    for field in fields(measured):
-        value = getattr(measured, field.name)
-        if isinstance(value, Fraction):
-            told = ratio_text(value)
-        elif isinstance(value, int):
-            told = time(value, unit)
-        else:
-            is_load = field.name.startswith("peak")
-            told = each_load(value, memory_unit) if is_load else each_time(value, unit)
-        yield Fact(key=within + field.name, label=field.name, value=value, told=told)
-
-
-def measures_to_json(measured: Measures) -> dict[str, object]:
-    """All measures by name; ratios as ``a/b``, lists in rank order."""
-    return tree(measure_facts(measured, "tick", "unit"))
 
 
 def amounts_text(measured: Measures, problem: Problem) -> str:
@@ -214,49 +185,13 @@ def amounts_text(measured: Measures, problem: Problem) -> str:
     return " \N{MIDDLE DOT} ".join(parts)
 
 
-def verdict_facts(verdict: Verdict) -> Iterator[Fact]:
-    """What is decided of each rule with its counterexamples (grids included), and the measures."""
-    yield Fact(key="ok", value=verdict.ok)
-    kinds = {"rules": (), "undecided": verdict.undecided, "inapplicable": verdict.inapplicable}
-    yield from (Fact(key=key, value=()) for key in kinds)
-    for decision in verdict.decisions:
-        name, of = decision.rule.name.lower(), decision.rule.value
-        yield Fact(
-            key="rules[]",
-            label=f"{name} ({decision.detail})" if decision.detail else name,
-            value={
-                "rule": name,
-                "detail": decision.detail,
-                "statement": of,
-                "ok": decision.ok,
-                "count": decision.count,
-            },
-            told=of,
-            verdict="holds" if decision.ok else f"violated {decision.count}x",
-            detail=tuple(map(str, decision.violations)),
-        )
-    for key, skipped in kinds.items():
-        for rule, why in skipped:
-            row = {"rule": rule.name.lower(), "reason": why}
-            yield Fact(key=f"{key}[]", label=row["rule"], value=row, told=why, verdict=key)
-    yield Fact(key="violations", value=tuple(map(_violation_to_json, verdict.violations)))
-    measured = None if verdict.measured is None else measures_to_json(verdict.measured)
-    yield Fact(key="measured", value=measured)
-
-
-def _violation_to_json(found: Violation) -> dict[str, object]:
-    told = {name: getattr(found, name) for name in ("tasks", "at", "message", "picture")}
-    return {"rule": found.rule.name.lower(), **told}
-
-
-def verdict_to_json(verdict: Verdict) -> dict[str, object]:
-    """A verdict for programs."""
-    return tree(verdict_facts(verdict))
-
-
 def rule_rows(verdict: Verdict) -> list[tuple[str, str, str]]:
     """(rule, verdict, statement or reason), one row per rule, or case of one."""
-    return [(label, state, told) for label, _, told, state in rows(verdict_facts(verdict))]
+    from bubbleproof.report.schedule_verdict import ScheduleVerdict
+
+    return [
+        (label, state, told) for label, _, told, state in rows(ScheduleVerdict.of(verdict).facts())
+    ]
 
 
 def status_of(verdict: Verdict) -> int:

@@ -15,7 +15,6 @@ from bubbleproof.commands.interrupts import is_interrupted, unless_interrupted
 from bubbleproof.commands.options.shared_options import Detail, WorkersElsewhere
 from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import HOLDS, INTERRUPTED, UNDECIDED, counted, print_json, say
-from bubbleproof.commands.results import ProblemInput, read_problem_input
 from bubbleproof.commands.solve import schedule_file
 from bubbleproof.formats import write_schedule
 from bubbleproof.parallel import open_executor
@@ -23,6 +22,7 @@ from bubbleproof.planners.published_points import PublishedPoint, common_capacit
 from bubbleproof.platforms import num_cores
 from bubbleproof.report.amounts import Scale, time
 from bubbleproof.report.extras import require_drawing
+from bubbleproof.report.solved_result import ProblemInput, read_problem_input
 from bubbleproof.solvers import Result, SolveOptions
 from bubbleproof.solvers.pareto_front import Front, pareto
 from bubbleproof.theory.families import families
@@ -55,7 +55,7 @@ def run_pareto(
     found: list[Front] = []
 
     def search() -> None:
-        with open_executor(workers, address=elsewhere.address) as executor:
+        with open_executor(workers, address=elsewhere.scheduler) as executor:
             front = pareto(
                 source.problem,
                 options,

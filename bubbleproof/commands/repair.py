@@ -6,7 +6,7 @@ good the repair is among those of as few moves is ``is_shortest``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from bubbleproof.commands.demand_words import EXPLAINING, why_not
 from bubbleproof.commands.first_lines import print_answer
@@ -20,12 +20,12 @@ from bubbleproof.commands.output import (
     print_table,
     say,
 )
-from bubbleproof.commands.results import ProblemInput, bounded, result_rows, result_to_json
 from bubbleproof.commands.solve import schedule_file
-from bubbleproof.facts import rows
+from bubbleproof.facts import Fact, rows
 from bubbleproof.formats import ScheduleFile, write_schedule
 from bubbleproof.formats.inputs import read_schedule_input
 from bubbleproof.report.amounts import time
+from bubbleproof.report.solved_result import ProblemInput, SolvedResult, bounded
 from bubbleproof.solvers import SolveOptions, Status
 from bubbleproof.solvers.demands import Demands
 from bubbleproof.solvers.repair_search import SCOPE, Repair, repair
@@ -75,19 +75,16 @@ def run_repair(
     given = read_schedule_input(schedule, dialect=dialect, problem=problem)
     options = SolveOptions(time_limit=time_limit)
     found = repair(given.problem, given.compute, options)
-    source = ProblemInput(
-        name=given.name, problem=given.problem, pipeline=given.pipeline, file=None
-    )
+    source = ProblemInput(name=given.name, problem=given.problem, pipeline=given.pipeline)
     if found is None:
         return _refuse(source, options, detail, json)
     if output is not None:
         with written_together(None, output) as (_, target):
             write_schedule(target, schedule_file(source, found.result))
     if json:
-        print_json({**found.to_dict(), **result_to_json(source, found.result)})
+        print_json({**found.to_dict(), **SolvedResult.of(source, found.result).to_dict()})
     elif print_answer(_lines(given, found, output), detail):
-        moves = [(label, value) for label, _, value, _ in rows(found.facts())]
-        told = [*moves, *result_rows(source, found.result)]
+        told = _rows([*found.facts(), *SolvedResult.of(source, found.result).facts()])
         print_table(f"{given.name}, repaired", ("quantity", "value"), told)
     return HOLDS if found.is_fewest else UNDECIDED
 
@@ -106,11 +103,18 @@ def _refuse(source: ProblemInput, options: SolveOptions, detail: Detail, json: b
     elif is_impossible:
         because = [f"because  {each}" for each in causes or (plain.reason,) if each]
         if print_answer([f"INFEASIBLE  {source.name} has no valid schedule", *because], detail):
-            told = [*result_rows(source, plain), *(("because", cause) for cause in causes)]
+            told = [
+                *_rows(SolvedResult.of(source, plain).facts()),
+                *(("because", cause) for cause in causes),
+            ]
             print_table(source.name, ("quantity", "value"), told)
     else:
         say(f"no repair of {source.name} was found in {options.time_limit:g} s")
     return BROKEN if is_impossible else UNDECIDED
+
+
+def _rows(facts: Iterable[Fact]) -> list[tuple[str, str]]:
+    return [(label, told) for label, _, told, _ in rows(facts)]
 
 
 def _lines(given: ScheduleFile, found: Repair, output: str | None) -> list[str]:

@@ -25,9 +25,7 @@ from bubbleproof.commands.output import (
     print_text,
     rule_rows,
     say,
-    verdict_to_json,
 )
-from bubbleproof.commands.planning.configuration_words import fullest, more
 from bubbleproof.commands.replaying.replay import OWN_BACKENDS, replay_given
 from bubbleproof.commands.replaying.replay_files import write_files
 from bubbleproof.commands.replaying.replay_options import ReplayOutput, ReplayRequest, RunOptions
@@ -43,11 +41,13 @@ from bubbleproof.formats import (
 from bubbleproof.formats.files import SCHEDULE_NAME, write_text
 from bubbleproof.formats.inputs import require_problem_file
 from bubbleproof.formats.json_text import render_json
+from bubbleproof.planners.configuration_words import fullest, more
 from bubbleproof.report.amounts import time
 from bubbleproof.report.document import ReplayRow, replay_rows
 from bubbleproof.report.extras import INSTALL, absent
 from bubbleproof.report.gantt import draw
 from bubbleproof.report.page import ComparisonRow, ReportPage, ScheduleSection, write_page
+from bubbleproof.report.schedule_verdict import ScheduleVerdict
 from bubbleproof.theory.families import family
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.torch_limits import MISSING
@@ -175,7 +175,7 @@ class RunOutcome:
         return {
             "published": rows_to_json(self.compared),
             **self.to_json(),
-            "verdict": None if self.verdict is None else verdict_to_json(self.verdict),
+            "verdict": None if self.verdict is None else ScheduleVerdict.of(self.verdict).to_dict(),
             "replay": [row._asdict() for row in replayed],
             "page": page,
         }

@@ -12,8 +12,9 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 from bubbleproof.commands.options.option_groups import require_meaning
+from bubbleproof.commands.options.shared_options import Loudness
 from bubbleproof.commands.options.targets import require_writable, written_together
-from bubbleproof.commands.output import BROKEN, HOLDS, print_text, say
+from bubbleproof.commands.output import BROKEN, HOLDS, counted, print_text, say
 from bubbleproof.formats import ScheduleFile
 from bubbleproof.formats.conversion import Conversion
 from bubbleproof.formats.format_table import written_as
@@ -33,6 +34,7 @@ if TYPE_CHECKING:  # a page is loaded where it is asked for
 
 def run_show(
     schedule: Sequence[str],
+    loudness: Loudness,
     output: str | None,
     window: str | None,
     width: float | None,
@@ -40,7 +42,8 @@ def run_show(
 ) -> int:
     """Draw one schedule: to the terminal, or to the file whose ending says how.
 
-    Of a program that comes to a standstill what runs is drawn, and what then waits for what.
+    Of a program that comes to a standstill what runs is drawn, and what then waits for what. In one
+    line it says how long and how idle the schedule is.
     """
     require_drawing([] if output is None else [output])
     if window is not None and output is not None and written_as(output) is not None:
@@ -50,9 +53,14 @@ def run_show(
     span = None if window is None else _window(window, given.problem.unit)
     stopped, why = standstill_of(given)
     drawn = given.timed() if stopped is None else stopped.schedule
-    if output is None:
+    if loudness.verbose or (loudness.quiet and output is None):
+        from bubbleproof.report.headline import headline
+
+        told = headline(given.problem, drawn, pipeline=given.pipeline, stopped=stopped)
+        print_text(f"{given.name}: {told}")
+    if output is None and not loudness.quiet:
         _print_grid(given, drawn, span, stopped)
-    else:
+    if output is not None:
         with written_together(None, output) as (_, target):
             _write_picture(given, drawn, stopped, target, span, width)
         say(f"wrote {output}")
@@ -188,6 +196,7 @@ def page_of(
 
 def run_convert(
     schedule: Sequence[str],
+    loudness: Loudness,
     communication: bool,
     torch: str | None,
     problem: str | None,
@@ -201,9 +210,13 @@ def run_convert(
     require_writable([target])
     is_idle = communication and not asked.is_table
     require_meaning("--communication", "what is no table (.csv)", is_given=is_idle)
-    found = asked.write(read_schedule_input(words, dialect=dialect, problem=problem))
-    for line in (*(f"lost: {loss}" for loss in found.losses), found.runtime):
-        if line:
-            say(line)
+    given = read_schedule_input(words, dialect=dialect, problem=problem)
+    found = asked.write(given)
     say(f"wrote {target}")
+    told = [*(f"not written: {loss}" for loss in found.losses), found.runtime]
+    if loudness.verbose:
+        number, ranks = counted(len(given.program), "action"), given.problem.num_ranks
+        told.append(f"{given.name}: {number} on {counted(ranks, 'rank')}")
+    for line in () if loudness.quiet else filter(None, told):
+        say(line)
     return HOLDS

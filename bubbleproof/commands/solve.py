@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 from bubbleproof.commands.demand_words import read_demands, why_not
+from bubbleproof.commands.options.option_groups import GivenOptions
 from bubbleproof.commands.options.shared_options import (
     WITH_JSON,
     DemandOptions,
-    SearchOptions,
     SolveOutput,
-    memory_of,
-    seconds_of,
 )
 from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import (
@@ -26,20 +23,15 @@ from bubbleproof.commands.output import (
     progress_line,
     say,
 )
-from bubbleproof.commands.results import (
-    ProblemInput,
-    certified,
-    read_problem_input,
-)
 from bubbleproof.commands.solved_problem import SolvedProblem
 from bubbleproof.formats import ScheduleFile, write_certificate, write_schedule
 from bubbleproof.formats.plans.cases_json import write_proof
 from bubbleproof.formats.schedule_file import with_claims
+from bubbleproof.report.solved_result import ProblemInput, SolvedResult, read_problem_input
 from bubbleproof.solvers import ProofOrigin, Result, SolveOptions, Status, solve
 from bubbleproof.solvers.choices.solving_choices import solve_choices
 from bubbleproof.solvers.demands import Demands
 from bubbleproof.solvers.engines import UNTOLD, require_engine
-from bubbleproof.solvers.options import Goal
 
 EXIT = {
     Status.OPTIMAL: HOLDS,
@@ -50,47 +42,46 @@ EXIT = {
 
 
 def run_solve(
-    problem: str, search: SearchOptions, demands: DemandOptions, output: SolveOutput
+    problem: str, search: GivenOptions[SolveOptions], demands: DemandOptions, output: SolveOutput
 ) -> int:
     """Solve one problem, print the result, and write the schedule where asked."""
-    require_engine(search.engine)
+    engine = str(search.values["engine"])
+    require_engine(engine)
     if output.json:
         output.leave_out(WITH_JSON, "verbose")
-    search.leave_out(f"--engine {search.engine}", *UNTOLD.get(search.engine, ()))
+    search.leave_out(f"--engine {engine}", *UNTOLD.get(engine, ()))
     source = read_problem_input(problem)
     demanded = read_demands(source.problem, demands)
     options = options_for(source, search, quiet=output.json, verbose=output.verbose)
     if options.objective == "peak":
         output.leave_out("the objective peak, whose proof is in no file", "certificate")
     original = source.problem
-    is_wanted = output.certificate is not None or search.certified
-    source, result = solve_input(source, options, demanded, by_cases=is_wanted)
-    written = _write_files(output, source, result)
+    is_wanted = output.certificate is not None or options.certified
+    result = solve_input(source, options, demanded, by_cases=is_wanted)
+    written = _write_files(output, result)
     causes: tuple[str, ...] = ()
-    if result.status is Status.INFEASIBLE and source.choices is None:
+    if result.status is Status.INFEASIBLE and result.given.choices is None:
         causes = why_not(original, options, demanded)
-    found = SolvedProblem(
-        source=source, result=result, demands=demanded, causes=causes, engine=search.engine
-    )
+    found = SolvedProblem(result=result, demands=demanded, causes=causes)
     print_answer(found, json=output.json, verbose=output.verbose)
     if not output.json:
         if picture := found.picture():
             print_text(picture)
         for line in written:
             say(line)
-    return _status(result, search.certified)
+    return _status(result, options.certified)
 
 
-def _write_files(output: SolveOutput, source: ProblemInput, result: Result) -> list[str]:
+def _write_files(output: SolveOutput, result: SolvedResult) -> list[str]:
     """Write the schedule and the certificate that are asked for and were found; say which."""
-    _, certificate = certified(source, result)
+    _, certificate = result.certified
     schedule_target = None if result.schedule is None else output.output
     proof_target = None if certificate is None else output.certificate
     with written_together(None, schedule_target, proof_target) as (_, schedule, proof):
         if schedule_target is not None:
-            write_schedule(schedule, schedule_file(source, result))
+            write_schedule(schedule, schedule_file(result.given, result))
         if proof_target is not None:
-            _write_proof(proof, source, result)
+            _write_proof(proof, result)
     written = [f"wrote {target}" for target in (schedule_target, proof_target) if target]
     if schedule_target is not None:
         page = Path(schedule_target).with_suffix(".html")
@@ -98,9 +89,10 @@ def _write_files(output: SolveOutput, source: ProblemInput, result: Result) -> l
     return written
 
 
-def _write_proof(path: Path, source: ProblemInput, result: Result) -> None:
+def _write_proof(path: Path, result: SolvedResult) -> None:
     """Write what shows the bound: of choices in each case, or on what they have in common."""
-    problem, certificate, choices = source.problem, result.certificate, source.choices
+    source, choices = result.given, result.given.choices
+    problem, certificate = source.problem, result.certificate
     if choices is not None:
         if choices.cases is not None:
             write_proof(path, choices.asked, choices.allowed, choices.cases, name=source.name)
@@ -118,23 +110,15 @@ def _status(result: Result, certified: bool) -> int:
 
 
 def options_for(
-    source: ProblemInput, search: SearchOptions, *, quiet: bool = False, verbose: bool = False
+    source: ProblemInput,
+    search: GivenOptions[SolveOptions],
+    *,
+    quiet: bool = False,
+    verbose: bool = False,
 ) -> SolveOptions:
     """The options of the command line, else those of the problem file, else the defaults."""
-    file = source.file
-    within, objective = search.within, search.objective
-    return SolveOptions(
-        engine=search.engine,
-        objective=cast(Goal, objective or (file.objective if file else "makespan")),
-        within=within if within is not None or file is None else file.within,
-        time_limit=seconds_of(search.time_limit, file.time_limit if file else None, search.work),
-        work=search.work,
-        seed=search.seed,
-        threads=search.threads,
-        certified=search.certified,
-        memory=memory_of(search.memory, file.memory if file else None),
-        progress=None if quiet else progress_line(source.problem.unit, verbose=verbose),
-    )
+    progress = None if quiet else progress_line(source.problem.unit, verbose=verbose)
+    return search.options(source.file, progress=progress)
 
 
 def solve_input(
@@ -143,11 +127,11 @@ def solve_input(
     demands: Demands | None = None,
     *,
     by_cases: bool = False,
-) -> tuple[ProblemInput, Result]:
+) -> SolvedResult:
     """Solve, starting from the published orders that fit the problem's shape.
 
     ``by_cases``: what an engine says over choices is shown case by case where time allows.
-    The problem given back is the one that was solved: with the demands' precedences, and with what
+    The result's ``given`` is the one that was solved: with the demands' precedences, and with what
     was chosen where the file leaves choices open. Raises ``ValueError`` for both at once.
     """
     with end_progress():
@@ -156,13 +140,14 @@ def solve_input(
 
 def _solved(
     source: ProblemInput, options: SolveOptions, demands: Demands | None, by_cases: bool
-) -> tuple[ProblemInput, Result]:
+) -> SolvedResult:
     if source.file is None or source.file.allowed is None:
         result = solve(source.problem, options, source.starts, demands=demands)
         if not demands:
-            return source, result
+            return SolvedResult.of(source, result, options.engine)
         asked = demands.demanding(source.problem)
-        return replace(source, problem=asked, pipeline=None, is_demanded=True), result
+        source = replace(source, problem=asked, pipeline=None, is_demanded=True)
+        return SolvedResult.of(source, result, options.engine)
     if demands:
         raise ValueError("orders and starts cannot be demanded where the file leaves choices open")
     given = source.file.pipeline, source.file.allowed
@@ -172,7 +157,7 @@ def _solved(
 
         found = shown_by_cases(*given, found, options)
     chosen = replace(source, problem=found.problem, pipeline=found.pipeline, choices=found)
-    return chosen, found.result
+    return SolvedResult.of(chosen, found.result, options.engine)
 
 
 def schedule_file(source: ProblemInput, result: Result) -> ScheduleFile:

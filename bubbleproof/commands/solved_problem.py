@@ -9,19 +9,11 @@ from typing import ClassVar
 
 from bubbleproof.commands.demand_words import CLOSINGS
 from bubbleproof.commands.output import MOST_RANKS, Answer, AnswerLine, console, counted
-from bubbleproof.commands.results import (
-    ProblemInput,
-    certified,
-    engine_text,
-    proof_text,
-    result_facts,
-    scope_of,
-    solver_name,
-)
 from bubbleproof.facts import Fact, FactCells
 from bubbleproof.report.amounts import Scale, each_load, load, percent, time
+from bubbleproof.report.solved_result import ProblemInput, SolvedResult
 from bubbleproof.report.text import grid
-from bubbleproof.solvers import ProofOrigin, Result, Status
+from bubbleproof.solvers import ProofOrigin, Status
 from bubbleproof.solvers.demands import Demands
 from bubbleproof.theory.families import family
 from bubbleproof.theory.model.measures import Measures
@@ -37,28 +29,25 @@ MOST_TASKS = 150_000  # of a schedule that 1F1B is made beside
 class SolvedProblem(Answer):
     """What ``solve`` found of a problem.
 
-    ``demands`` are what a schedule had to keep, and ``causes`` why none does. ``engine`` is the one
-    that was asked for.
+    ``demands`` are what a schedule had to keep, and ``causes`` why none does.
     """
 
     columns: ClassVar[FactCells] = ("quantity", "", "value", "")
     more: ClassVar[str] = "every quantity"
-    source: ProblemInput
-    result: Result
+    result: SolvedResult
     demands: Demands
     causes: tuple[str, ...]
-    engine: str = "auto"
 
     @property
     def title(self) -> str:
         """The problem's name."""
-        return self.source.name
+        return self.result.given.name
 
     def facts(self) -> Iterator[Fact]:
         """All that was found, and what it is about."""
-        yield from result_facts(self.source, self.result, self.engine)
-        if self.engine != "auto":
-            yield Fact(label="engine", told=engine_text(self.engine, self.result))
+        yield from self.result.facts()
+        if self.result.engine != "auto":
+            yield Fact(label="engine", told=self.result.engine_text)
         scope = scope_text(self.demands)
         yield Fact(key="scope", label="scope" if self.demands else "", value=scope)
         yield Fact(key="causes", value=self.causes)
@@ -66,11 +55,10 @@ class SolvedProblem(Answer):
 
     def lines(self) -> Iterator[AnswerLine]:
         """The status with what it rests on; then the schedule's amounts, or why there is none."""
-        source, result = self.source, self.result
-        kept = f"{scope_of(source)}{f', {scope_text(self.demands)}' if self.demands else ''}"
-        proof = proof_text(source, result, self.engine)
-        is_claimed = result.proof is ProofOrigin.ENGINE
-        claim = f" by the claim of {solver_name(self.engine)}" if is_claimed else ""
+        result = self.result
+        kept = f"{result.scope}{f', {scope_text(self.demands)}' if self.demands else ''}"
+        proof, is_claimed = result.proof_text, result.proof is ProofOrigin.ENGINE
+        claim = f" by the claim of {result.solver_name}" if is_claimed else ""
         is_optimal = result.status is Status.OPTIMAL
         if result.status is Status.INFEASIBLE:
             yield from self._infeasible(kept + claim, proof)
@@ -80,7 +68,7 @@ class SolvedProblem(Answer):
             heading = "LEAST PEAK" if is_optimal and result.objective == "peak" else None
             if claim and is_optimal:  # no certificate was accepted
                 heading, claim = "UNPROVED", f", optimal{claim}"
-            told = f"{value_text(source, result)} {kept}{claim}   ({proof})"
+            told = f"{value_text(result)} {kept}{claim}   ({proof})"
             yield heading or result.status.name, told
             yield from self._found(result.found.measured)
         if result.reason and result.status is not Status.INFEASIBLE:
@@ -105,7 +93,7 @@ class SolvedProblem(Answer):
 
     def _found(self, measured: Measures) -> Iterator[AnswerLine]:
         """Idle ratio and memory, what was chosen, and what bounds it."""
-        source, result = self.source, self.result
+        source, result = self.result.given, self.result
         known = "" if source.choices else beside_1f1b(source, measured.makespan)
         if not result.objective.startswith("makespan"):
             yield "makespan", time(measured.makespan, source.problem.unit)
@@ -115,7 +103,7 @@ class SolvedProblem(Answer):
             first = source.choices.chosen[:MOST_CAUSES]
             more = len(source.choices.chosen) - len(first)
             yield "chosen", f"{'; '.join(first)}{f' and {more} more' if more else ''}"
-        if (name := bottleneck_of(source, result)) is not None:
+        if (name := bottleneck_of(result)) is not None:
             helps = "only less work there or less waiting around it can help"
             yield "bottleneck", f"{name}: {helps}, another order does not"
 
@@ -124,7 +112,8 @@ class SolvedProblem(Answer):
         if self.result.schedule is None:
             return ""
         width = console().width
-        return grid(self.source.problem, self.result.schedule, width=width, max_lines=MOST_RANKS)
+        problem = self.result.given.problem
+        return grid(problem, self.result.schedule, width=width, max_lines=MOST_RANKS)
 
 
 def scope_text(demands: Demands) -> str:
@@ -136,14 +125,14 @@ def scope_text(demands: Demands) -> str:
     return f"schedules that keep the {' and '.join(kept)} demanded"
 
 
-def value_text(source: ProblemInput, result: Result) -> str:
+def value_text(result: SolvedResult) -> str:
     """The objective's value with its unit; one that is not shown to be optimal with its distance.
 
     Raises ``ValueError`` where no schedule was found.
     """
-    problem, found, value = source.problem, result.found, result.value
+    problem, found, value = result.given.problem, result.found, result.value
     if found is None or value is None:
-        raise ValueError(f"{source.name} has no schedule")
+        raise ValueError(f"{result.given.name} has no schedule")
     name, peak = result.objective, load(found.peak, problem.memory_unit)
     told = peak if name == "peak" else time(value, problem.unit)
     told += " idle within the span of a rank" if name == "span_idle" else ""
@@ -187,9 +176,9 @@ def memory_text(problem: Problem, measured: Measures) -> str:
     return f"{told} of {of} {scale.name}"
 
 
-def bottleneck_of(source: ProblemInput, result: Result) -> str | None:
+def bottleneck_of(result: SolvedResult) -> str | None:
     """The resource that alone makes the schedule as long as it is, as a certificate shows."""
-    problem, certificate = certified(source, result)
+    problem, certificate = result.certified
     is_met = result.objective != "peak" and result.value == result.lower_bound
     if not (is_met and isinstance(certificate, OneMachine)):
         return None

@@ -12,16 +12,16 @@ from bubbleproof.commands.output import (
     Answer,
     AnswerLine,
     amounts_text,
-    measure_facts,
     print_answer,
     print_line,
     print_text,
     rule_rows,
     status_of,
-    verdict_facts,
 )
 from bubbleproof.facts import Fact, FactCells
 from bubbleproof.frameworks import framework_named
+from bubbleproof.report.schedule_measures import measure_facts
+from bubbleproof.report.schedule_verdict import ScheduleVerdict
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.programs.standstill import Standstill
@@ -52,7 +52,7 @@ class JudgedSchedule(Answer):
 
     def facts(self) -> list[Fact]:
         """Every rule, what was measured, and what is proved."""
-        found = [Fact(key="name", value=self.name), *verdict_facts(self.verdict)]
+        found = [Fact(key="name", value=self.name), *ScheduleVerdict.of(self.verdict).facts()]
         if self.problem is not None and (measured := self.verdict.measured) is not None:
             units = self.problem.unit, self.problem.memory_unit
             found += [replace(fact, key="") for fact in measure_facts(measured, *units)]

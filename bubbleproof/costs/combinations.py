@@ -43,6 +43,22 @@ class Combination:
         sizes += f" e={self.expert}" if self.expert > 1 else ""
         return f"{sizes} zero={self.zero} {self.scope}"
 
+    def experts_counted(self, experts: int = 0) -> int:
+        """The expert degree of as many weights on a card, cut by tensor groups.
+
+        Experts lie over the replicas, each cut by the tensor group. Over more cards than replicas
+        each is whole on a card of a tensor group (expert tensor degree 1): ``tensor`` of them are
+        there, where ``tensor`` cards would have a share of each. Products are as many.
+
+        Parameters
+        ----------
+        experts
+            Those of a layer, which the degree divides; 0 where that is not asked.
+        """
+        over, rest = divmod(self.expert, self.tensor)
+        is_cut = self.data % self.expert == 0 or experts % self.expert > 0
+        return self.expert if is_cut or rest or self.data % over else over
+
     def to_json(self) -> dict[str, object]:
         """Its keys, by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -161,15 +177,9 @@ def _nearest(cards: int, tensor: tuple[int, ...], pipeline: tuple[int, ...], lis
 def counted(training: TrainingJob, combination: Combination) -> AnyCount:
     """The combination with its numbers and bound, or why not."""
     each = combination.data * combination.micro_batch
-    if training.samples % each:
-        why = (
-            f"{training.samples} samples are not divisible by data x micro_batch = {each}; use "
-            f"samples = {max(1, round(training.samples / each)) * each}"
-        )
+    if why := _no_microbatches(training.samples, each) or _no_stages(training, combination):
         return ForbiddenCombination(combination=combination, reason=why)
-    if why := _no_stages(training, combination):
-        return ForbiddenCombination(combination=combination, reason=why)
-    at = training.deployment.with_changes(**combination.to_json())
+    at = counted_deployment(training, combination)
     try:
         numbers = cluster_layers(
             training.model, at, training.cluster, training.kinds, training.shares
@@ -177,14 +187,19 @@ def counted(training: TrainingJob, combination: Combination) -> AnyCount:
     except ValueError as error:
         return ForbiddenCombination(combination=combination, reason=str(error))
     needed = min(_held(numbers.layers, cut) for cut in numbers.cuts) + numbers.beside
-    fits = needed <= training.cluster.memory
     return CombinationCosts(
         combination=combination,
-        reason="" if fits else _full(needed, training.cluster.memory),
+        reason="" if needed <= training.cluster.memory else _full(needed, training.cluster.memory),
         numbers=numbers,
         microbatches=training.samples // each,
         needed=needed,
     )
+
+
+def counted_deployment(training: TrainingJob, combination: Combination) -> Deployment:
+    """The deployment by whose numbers a combination is counted (``experts_counted``)."""
+    expert = combination.experts_counted(training.model.experts or 1)
+    return training.deployment.with_changes(**{**combination.to_json(), "expert": expert})
 
 
 def legal(counts: Iterable[AnyCount]) -> list[CombinationCosts]:
@@ -196,6 +211,13 @@ def _held(layers: Layers, cut: Cut) -> int:
     """Bytes of the fullest stage with one microbatch."""
     parts = [layers.stage(cut, stage) for stage in range(len(cut))]
     return max(part.static + part.activation for part in parts)
+
+
+def _no_microbatches(samples: int, each: int) -> str:
+    """Why samples cannot be dealt out, so many each time; nothing where they can."""
+    nearest = max(1, round(samples / each)) * each
+    why = f"{samples} samples are not divisible by data x micro_batch = {each}"
+    return f"{why}; use samples = {nearest}" if samples % each else ""
 
 
 def _no_stages(training: TrainingJob, combination: Combination) -> str:

@@ -86,7 +86,7 @@ class StageCosts:
     state_bytes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ModelCosts(FactSource):
     """FLOPs, bytes and numbers of weights; see the module's text.
 

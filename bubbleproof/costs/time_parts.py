@@ -26,7 +26,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from bubbleproof.costs.cluster_layers import ClusterLayers, cluster_layers
-from bubbleproof.costs.combinations import CombinationCosts, TrainingJob
+from bubbleproof.costs.combinations import CombinationCosts, TrainingJob, counted_deployment
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut
 
@@ -113,7 +113,7 @@ def _numbers(
     """The deployment's numbers by other constants."""
     cluster = training.cluster
     cluster = cluster.with_changes(constants={**cluster.constants, **changed})
-    at = training.deployment.with_changes(**one.combination.to_json())
+    at = counted_deployment(training, one.combination)
     return cluster_layers(training.model, at, cluster, training.kinds, training.shares)
 
 

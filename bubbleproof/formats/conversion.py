@@ -15,7 +15,7 @@ from bubbleproof.theory.pipelines.programs.lowering import lower
 from bubbleproof.theory.pipelines.programs.pytorch_runtime import Version
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WrittenFile(FactSource):
     """What was written to ``path``: ``losses``, a sentence each, and which ``runtime`` takes it."""
 
@@ -24,11 +24,11 @@ class WrittenFile(FactSource):
     runtime: str = ""
 
     def facts(self) -> list[Fact]:
-        """The file, what is lost in it, and who takes it."""
+        """The file, what is not written, and who takes it."""
         return [
             Fact(key="path", label="file", value=self.path),
             Fact(key="losses", value=self.losses),
-            *(Fact(label="lost", value=loss) for loss in self.losses),
+            *(Fact(label="not written", value=loss) for loss in self.losses),
             Fact(key="runtime", label="runtime" if self.runtime else "", value=self.runtime),
         ]
 

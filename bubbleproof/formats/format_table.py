@@ -166,7 +166,7 @@ FORMATS: tuple[Format, ...] = (
         holds=Holds.LAYOUT,
         endings=(".layout", ".args"),
         marks=r"\A\s*E[Etm|,()*\d\s]*L\s*\Z|--pipeline-model-parallel-layout\b",
-        reader="bubbleproof.hand_over.megatron_target.read_layout",
+        reader="bubbleproof.formats.layout_string.read_layout",
         use="it says where layers lie, not how long they take; bubbleproof measure FILE reads it, "
         "replay takes it as --layers FILE, and a problem gives the times of its stages "
         "([durations] forward = [...])",

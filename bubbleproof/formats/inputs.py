@@ -66,7 +66,9 @@ def read_problem_input(given: str) -> ProblemFile | ScheduleFile:
         return read_schedule_input([given])
     expected = f"a problem file ending in {endings(Holds.PROBLEM)[0]} (or a schedule in .json)"
     if known is None:
-        raise UnusableInput("", expected, _found(given) or Path(given).suffix or "no ending", given)
+        raise UnusableInput(
+            "", expected, found_instead(given) or Path(given).suffix or "no ending", given
+        )
     raise other_thing(given, known)
 
 
@@ -97,14 +99,16 @@ def require_problem_file(path: str, *, asker: str) -> None:
     if path.endswith(endings(Holds.PROBLEM)):
         return
     known = format_of(path, is_sure=True)
-    use = _found(path) if known is None else f"{known.name}: {known.use.replace('FILE', path)}"
+    use = (
+        found_instead(path) if known is None else f"{known.name}: {known.use.replace('FILE', path)}"
+    )
     hint = f", {use}" if use else ""
     if is_plan(path):
         hint = f", a plan: verify, show and hand-over take it, {asker} the file it was made of"
     raise ValueError(f"{asker} takes a problem file (.toml), got {path!r}{hint}")
 
 
-def _found(path: str) -> str:
+def found_instead(path: str) -> str:
     """What is given in place of a file that is asked for, where it is a folder or a name."""
     where = Path(path)
     if where.is_dir():
@@ -157,8 +161,10 @@ def _read(words: Sequence[str], dialect: str | None) -> tuple[ScheduleFile, Form
         schedules = (each for each in FORMATS if each.holds is Holds.SCHEDULE)
         forms = ", ".join(f"{each.name} ({each.endings[0]})" for each in schedules)
         hint = did_you_mean(words[0], families())
-        expected = f"{forms} or a family ({' '.join(families())})"
-        raise ValueError(f"expected {expected}, got {words[0]!r}{hint}")
+        if not hint and (instead := found_instead(words[0])):
+            hint = f", {instead}"
+        expected = f"expected {forms} or a family ({' '.join(families())})"
+        raise ValueError(f"no schedule {words[0]!r}{hint}; {expected}")
     if known.holds not in (Holds.SCHEDULE, Holds.PLAN):
         raise other_thing(words[0], known)
     if len(words) > 1:

@@ -67,7 +67,7 @@ def write_table(
     if communication:
         lost += _of_version(program, torch)
     elif problem is not None and problem.actions.is_kind(*COLLECTIVES).any():
-        lost.append("UNSHARD, RESHARD and REDUCE_GRAD are lost: PyTorch's runtime adds its own")
+        lost.append("UNSHARD, RESHARD and REDUCE_GRAD: PyTorch's runtime adds its own")
     return tuple(lost)
 
 
@@ -116,13 +116,13 @@ def losses(program: Program, problem: Problem | None) -> tuple[str, ...]:
     found = []
     if problem is not None:
         if (problem.duration != 1).any():
-            found.append(f"durations (in {problem.unit}) are lost: a table counts steps")
+            found.append(f"durations (in {problem.unit}): a table counts steps")
         if problem.edges.lag.any():
-            found.append("latencies are lost: a table has no time")
+            found.append("latencies: a table has no time")
         if is_message(problem, program).any():
-            found.append("messages on links are lost: PyTorch's runtime sends its own")
+            found.append("messages on links: PyTorch's runtime sends its own")
         if len(problem.events):
-            found.append(f"memory (in {problem.memory_unit}) is lost: a table has none")
+            found.append(f"memory (in {problem.memory_unit}): a table has none")
         if any(store.capacity is not None for store in problem.stores):
             found.append(
                 "capacities are not kept: PyTorch's runtime also keeps outputs to the end of a "
@@ -146,7 +146,7 @@ def _of_version(program: Program, version: Version) -> list[str]:
     named = f"torch {shown(version)}"
     found = []
     if version < WAITS_SINCE and program.actions.is_kind(*WAIT_OF.values()).any():
-        found.append(f"waits for SENDs are lost: {named} waits as a step ends")
+        found.append(f"waits for SENDs: {named} waits as a step ends")
     if version < SCALES_SINCE:
         found.append(f"{named} does not divide gradients by the number of microbatches")
     elif version < REDUCES_SINCE and program.actions.is_kind(Kind.W).any():

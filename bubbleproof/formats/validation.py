@@ -9,13 +9,15 @@ whole number never from ``1.0`` or ``true``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, TypeVar
+from copy import deepcopy
+from typing import Annotated, Any, ClassVar, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from bubbleproof.formats.errors import UnusableInput, quoted, values_at
 from bubbleproof.formats.sizes import LARGEST
+from bubbleproof.former_names import former_of, warn_of
 from bubbleproof.theory.near_names import nearest_name
 
 Whole = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
@@ -76,6 +78,9 @@ def validate(layout: type[Model], data: object, context: object = None) -> Model
     for detail in details:
         if detail["type"] == "extra_forbidden":  # likely the reason for a key that is missing
             *table, key = _place(data, detail)
+            if (new := _renamed(layout, table, key)) is not None:
+                data = _by_new_name(data, table, key, new)
+                return validate(layout, data, context)
             known = _keys_beside(layout, table)
             raise unknown_key(where(table), str(key), known) from None
     # Of a choice such as "number or list" each alternative reports: the deepest place tells most.
@@ -92,6 +97,23 @@ def validate(layout: type[Model], data: object, context: object = None) -> Model
         expected = "this table"
     shown = "nothing" if missing_key else quoted(value)
     raise UnusableInput(where(deepest), expected, shown) from None
+
+
+def _renamed(layout: type[BaseModel], table: Sequence[str | int], key: str | int) -> str | None:
+    """The key that was called so."""
+    fields = _layout_at(layout, table).model_fields
+    return next((new for new, field in fields.items() if former_of(field.metadata) == key), None)
+
+
+def _by_new_name(data: object, table: Sequence[str | int], key: str | int, new: str) -> object:
+    """The data with the new name of a key. Raises ``UnusableInput`` where it has both."""
+    found = inner = cast(Any, deepcopy(data))
+    for part in table:
+        inner = inner[part]
+    with values_at(where([*table, key])):
+        warn_of(str(key), new, has_both=new in inner)
+    inner[new] = inner.pop(key)
+    return found
 
 
 def where(place: Sequence[str | int]) -> str:
@@ -224,6 +246,6 @@ def unknown_key(where: str, key: str, known: Iterable[str]) -> UnusableInput:
     """The error for a key that is none of ``known``, naming the nearest one."""
     names = list(known)
     close = nearest_name(key, names)
-    hint = f"; did you mean {close!r}?" if close else ""
-    listed = ", ".join(names[:20])
-    return UnusableInput(where, f"one of the keys {listed}", quoted(key) + hint)
+    hint = f" (did you mean {close!r}?)" if close else ""
+    told = f"no key {quoted(key)}{hint}; the keys are {', '.join(names[:20])}"
+    return UnusableInput(where, "", "", sentence=told)

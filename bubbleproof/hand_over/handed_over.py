@@ -20,10 +20,11 @@ from bubbleproof.hand_over.targets_list import (
 from bubbleproof.torch_limits import require_torch
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HandedOver(FactSource):
     """``files`` by name in ``folder``, the command that ``start``s them, ``losses`` in a sentence
-    each, and of each check what differs ("" where nothing does).
+    each, and of each check what differs ("" where nothing does); ``unloaded`` is why the target's
+    own reader was not asked.
     """
 
     target: str
@@ -33,6 +34,7 @@ class HandedOver(FactSource):
     start: str
     losses: tuple[str, ...]
     checks: tuple[tuple[str, str], ...] = ()
+    unloaded: str = ""
 
     @property
     def ok(self) -> bool:
@@ -51,6 +53,7 @@ class HandedOver(FactSource):
             Fact(key="start", label="start", value=self.start),
             Fact(key="losses", value=[*self.losses]),
             *(Fact(label="not written", value=loss) for loss in self.losses),
+            *(Fact(label="not loaded", value=why) for why in (self.unloaded,) if why),
             Fact(key="checks", value=checks),
             *(
                 Fact(
@@ -97,7 +100,7 @@ def handed_over(
     with written_together(folder) as (new,):
         for name, text in files.items():
             write_text(new / name, text)
-    checks = [(what, "") for what in made.checked] if check else []
+    checks = [(what, "") for what in (*made.loaded, *(made.checked if check else ()))]
     if check and made.has_table:
         from bubbleproof.hand_over.trained_check import trained_check
 
@@ -112,6 +115,7 @@ def handed_over(
         start=made.start,
         losses=made.losses,
         checks=tuple(checks),
+        unloaded=made.unloaded,
     )
 
 

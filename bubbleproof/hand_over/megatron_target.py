@@ -1,32 +1,26 @@
 """Megatron-LM: arguments of its training scripts. Its orders are its own: 1F1B and interleaved.
 
 So a schedule is handed over where it is one of the two, cell by cell; the layout string cuts the
-model. Source of the arguments: Megatron-LM, ``megatron/training/arguments.py``; of the order,
-``megatron/core/pipeline_parallel/schedules.py``.
-
-The layout string says which layers each stage has, stages in the order in which they run. ``E`` is
-the embedding, ``t`` a decoder layer, ``m`` a layer of multi-token prediction, ``L`` the loss with
-the head; ``|`` ends a stage. ``t*3`` repeats what stands before it, ``(tt|)*29`` what stands in
-parentheses, each once and from the left: a repetition within another is none. Commas are dropped; a
-stage may be without layers. Stage i is on pipeline rank i mod p, as chunk i div p. Source:
-Megatron-LM, ``megatron/core/transformer/pipeline_parallel_layer_layout.py``, whose answers on drawn
-strings are recorded (``benchmarks/frameworks``) and compared with this reader's.
-
->>> layout_of((20, 20))
-'Et*20|t*20L'
->>> layers_of("Et*3|(tt|)*2,m|L")
-(('E', 't', 't', 't'), ('t', 't'), ('t', 't'), ('m',), ('L',))
+model (``formats.layout_string``). Source of the order: Megatron-LM,
+``megatron/core/pipeline_parallel/schedules.py``. Where Megatron is installed, its own parser and
+checks read what is written, in a process of their own.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+import subprocess
+import sys
+from importlib.resources import as_file, files
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from bubbleproof.formats.errors import UnusableInput, about
-from bubbleproof.formats.files import read_text
+from bubbleproof.costs.time_parts import time_parts
+from bubbleproof.formats.layout_string import layers_of, layout_of
+from bubbleproof.frameworks import framework_named
 from bubbleproof.hand_over.handed import HandedFiles, HandedSchedule, PlannedModel
+from bubbleproof.hand_over.megatron_arguments import drops, exchanges_heads, written_arguments
 from bubbleproof.theory.families import Family, family
 from bubbleproof.theory.families.interleaved import (
     InterleavedOneForwardOneBackward,
@@ -35,28 +29,36 @@ from bubbleproof.theory.families.interleaved import (
 from bubbleproof.theory.model.actions import Kind
 
 ARGUMENTS = "megatron.args"
-GRAMMAR = "the layout, by a grammar of ours (hand_over.megatron_target), is the plan's cut"
+LAYOUT = (
+    "the layout reads back as the plan's cut, by a reader that agrees with Megatron's parser on "
+    "60,000 drawn strings"
+)
+SECONDS = 300  # until Megatron's modules are imported, at most
+MILLISECOND = 1000  # microseconds
 
 
 def megatron_files(handed: HandedSchedule) -> HandedFiles:
     """The arguments. Raises ``ValueError`` for another order, placement, sharding or model."""
     planned = handed.require_plan("megatron")
     name, group = own_order(handed)
-    _require_deployment(planned)
+    runs, at = framework_named("megatron-core", "--to"), planned.deployment
+    why = runs.model_refused(planned.model) or runs.precision_refused(at.precision)
+    if at.zero > 1:
+        why = f"ZeRO {at.zero} is no --use-distributed-optimizer; plan with zero = [0, 1]"
+    if why:
+        raise ValueError(f"hand-over to megatron: {why}")
     layout = layout_of(planned.layers)
     read = tuple(stage.count("t") for stage in layers_of(layout))
     if read != planned.layers:
         raise ValueError(f"hand-over to megatron: {layout} reads as {read}, not {planned.layers}")
-    lines = [*_of_pipeline(handed, planned, layout, group), *_of_model(planned), *_of_step(planned)]
+    lines = [*_of_pipeline(handed, layout, group), *written_arguments(planned)]
     text = "".join(f"{line}\n" for line in lines)
     return HandedFiles(
         files={ARGUMENTS: text},
-        start=f"torchrun --nproc-per-node 8 ... pretrain_gpt.py $(cat {ARGUMENTS}) ...",
-        losses=(
-            "times and capacities are lost: Megatron has arguments, no table",
-            "messages go as Megatron sends them: batched, and overlapped where it is asked",
-        ),
-        checked=(GRAMMAR, f"the order is that of Megatron's {name}, cell by cell"),
+        start=_start(planned),
+        losses=tuple(_losses(handed, planned)),
+        checked=(LAYOUT, f"the order is that of Megatron's {name}, cell by cell"),
+        loaded=loaded_by_megatron(text, at.devices),
     )
 
 
@@ -87,170 +89,100 @@ def own_order(handed: HandedSchedule) -> tuple[str, int]:
     )
 
 
-def _require_deployment(planned: PlannedModel) -> None:
-    if planned.deployment.zero > 1:
-        raise ValueError(
-            f"hand-over to megatron: ZeRO {planned.deployment.zero} is no --use-distributed-"
-            "optimizer; plan with zero = [0, 1]"
-        )
-    if planned.model.kv_rank:
-        raise ValueError(
-            "hand-over to megatron: latent attention has arguments of its own, which are not "
-            "written; use --to torch"
-        )
-
-
-def _of_pipeline(
-    handed: HandedSchedule, planned: PlannedModel, layout: str, group: int
-) -> list[str]:
-    at = planned.deployment
-    lines = [
-        f"--pipeline-model-parallel-size {handed.pipeline.num_ranks}",
-        *[f"--pipeline-model-parallel-layout {layout}"] * (handed.num_stages > 1),
-        f"--tensor-model-parallel-size {at.tensor}",
-        f"--context-parallel-size {at.context}",
-    ]
+def _of_pipeline(handed: HandedSchedule, layout: str, group: int) -> list[str]:
+    lines = [f"--pipeline-model-parallel-size {handed.pipeline.num_ranks}"]
+    lines += [f"--pipeline-model-parallel-layout {layout}"] * (handed.num_stages > 1)
     if handed.pipeline.num_chunks > 1:
         lines.append(f"--microbatch-group-size-per-virtual-pipeline-stage {group}")
-    if at.sequence_parallel and at.tensor > 1:
-        lines.append("--sequence-parallel")
     return lines
 
 
-def _of_model(planned: PlannedModel) -> list[str]:
-    model = planned.model
-    lines = [
-        f"--num-layers {model.layers}",
-        f"--hidden-size {model.hidden}",
-        f"--ffn-hidden-size {model.dense_feed_forward or model.feed_forward}",
-        f"--num-attention-heads {model.heads}",
-        f"--kv-channels {model.head_width}",
-        f"--seq-length {planned.deployment.sequence}",
-        f"--max-position-embeddings {model.positions or planned.deployment.sequence}",
-        f"--normalization {'RMSNorm' if model.norm == 'rms' else 'LayerNorm'}",
+def _start(planned: PlannedModel) -> str:
+    cards = planned.deployment.devices
+    each = min(cards, 8 if planned.job is None else planned.job.cluster.card.cards_per_node)
+    return (
+        f"CUDA_DEVICE_MAX_CONNECTIONS=1 torchrun --nnodes {-(-cards // each)} --nproc-per-node "
+        f"{each} pretrain_gpt.py $(cat {ARGUMENTS}) ..."
+    )
+
+
+def _losses(handed: HandedSchedule, planned: PlannedModel) -> list[str]:
+    """What Megatron lacks, with its cost by the plan's own numbers."""
+    model, at, pipeline = planned.model, planned.deployment, handed.pipeline
+    lost = [
+        "start times and capacities: Megatron has no table of them; it starts each action as soon "
+        "as it can, as the plan is timed (0 ms)"
     ]
-    if model.kv_heads != model.heads:
-        lines += ["--group-query-attention", f"--num-query-groups {model.kv_heads}"]
-    lines += ["--swiglu"] * model.gated
-    lines += ["--position-embedding-type rope"] * (not model.positions)
-    lines += ["--untie-embeddings-and-output-weights"] * (not model.tied)
-    lines += ["--disable-bias-linear"] * (not model.feed_forward_bias)
-    lines += ["--add-qkv-bias"] * (model.attention_biases == "inputs")
-    lines += ["--attention-dropout 0.0", "--hidden-dropout 0.0"] * (not model.dropout)
-    return lines + (_of_experts(planned) if model.experts else [])
-
-
-def _of_experts(planned: PlannedModel) -> list[str]:
-    """Experts are cut by the tensor group too, which is Megatron's default."""
-    model, dense = planned.model, planned.model.dense_layers
-    lines = [
-        f"--num-experts {model.experts}",
-        f"--moe-router-topk {model.experts_per_token}",
-        f"--moe-ffn-hidden-size {model.feed_forward}",
-        f"--expert-model-parallel-size {planned.deployment.expert}",
-        "--moe-token-dispatcher-type alltoall",
-        "--moe-grouped-gemm",
-    ]
-    shared = f"--moe-shared-expert-intermediate-size {model.shared_feed_forward}"
-    lines += [shared] * bool(model.shared_feed_forward)
-    return lines + [f"--moe-layer-freq ([0]*{dense}+[1]*{model.layers - dense})"] * bool(dense)
-
-
-def _of_step(planned: PlannedModel) -> list[str]:
-    at = planned.deployment
-    lines = [f"--micro-batch-size {at.micro_batch}", f"--global-batch-size {planned.samples}"]
-    lines += ["--bf16"]
-    lines += ["--use-distributed-optimizer"] * (at.zero == 1)
-    if at.scope == "full":
-        lines.append("--recompute-granularity full")
-        lines += ["--recompute-method uniform", "--recompute-num-layers 1"]
-    elif at.scope == "attention":
-        lines += ["--recompute-granularity selective", "--recompute-modules core_attn"]
-    return lines
-
-
-LETTERS = "EtmL"
-_GROUP = re.compile(r"\(([^)]+)\)\*(\d+)")
-_LETTER = re.compile(r"(.)\*(\d+)")
-MOST = 1 << 16  # letters of a layout written out, bytes of its file
-
-
-def layout_of(layers: Sequence[int]) -> str:
-    """The layout of a model whose stages have so many decoder layers, ends with their own."""
-    stages = [f"t*{number}" if number > 1 else "t" * number for number in layers]
-    return "E" + "|".join(stages) + "L"
-
-
-def layers_of(layout: str) -> tuple[tuple[str, ...], ...]:
-    """The letters of each stage. Raises ``ValueError`` naming what is no layout."""
-    text = _written_out(_written_out(layout.replace(",", ""), _GROUP), _LETTER)
-    stray = sorted({letter for letter in text if letter not in f"{LETTERS}|"})
-    if stray:
-        raise ValueError(
-            f"a layout has the letters {' '.join(LETTERS)}, | and repetitions, got {stray[0]!r} "
-            f"in {layout[:60]!r}"
+    if pipeline.num_ranks > 1 and pipeline.num_chunks == 1:
+        lost.append(
+            "messages beside computation: of one chunk per rank Megatron waits for each, and the "
+            f"plan does not ({_waits(planned, pipeline.num_microbatches)})"
         )
-    stages = tuple(tuple(part) for part in text.split("|"))
-    flat = [letter for stage in stages for letter in stage]
-    if flat[:1] != ["E"] or flat[-1:] != ["L"] or flat.count("E") != 1 or flat.count("L") != 1:
-        raise ValueError(f"a layout begins with one E and ends with one L, got {layout[:60]!r}")
-    predicting = [number for number, stage in enumerate(stages) if "m" in stage]
-    if len(predicting) > 1 or "t" in flat[flat.index("m") if predicting else len(flat) :]:
-        raise ValueError(
-            f"a layout has all layers m in one stage, behind every layer t, got {layout[:60]!r}"
+    if at.context > 1 and not exchanges_heads(planned):
+        lost.append(
+            f"context {at.context} by all-to-all, which the plan counts: a card's heads do not "
+            f"divide by it, so Megatron's ring sends keys and values ({_exchange(handed, planned)})"
         )
-    return stages
+    if model.dropout and not drops(model, at):
+        lost.append("dropout is off, as the plan is timed without it (0 ms)")
+    if not model.positions:
+        lost.append(
+            "the base of rotary positions, and norms of queries and keys where the model has them, "
+            "are not in a plan: add --rotary-base (else 10000) and --qk-layernorm (0 ms by the "
+            "plan's numbers)"
+        )
+    return lost
 
 
-def _written_out(text: str, pattern: re.Pattern[str]) -> str:
-    """Every repetition of the pattern once, from the left: what comes of it is not read again."""
-    repeated = [(len(found.group(1)), found.group(2)) for found in pattern.finditer(text)]
-    if any(len(count) > 6 for _, count in repeated) or (
-        len(text) + sum(size * int(count) for size, count in repeated) > MOST
-    ):
-        raise ValueError(f"a layout has at most {MOST} letters, got {text[:60]!r}")
-    return pattern.sub(lambda found: found.group(1) * int(found.group(2)), text)
+def _waits(planned: PlannedModel, microbatches: int) -> str:
+    """What waiting for two messages of every microbatch takes, where the plan tells it."""
+    if planned.costs is None:
+        return "at most two messages a microbatch"
+    waited = 2 * microbatches * planned.costs.numbers.latency / MILLISECOND
+    return f"at most {waited:,.1f} ms a step"
 
 
-_OPTION = r"--pipeline-model-parallel-{}[\s=]+[\"']?([^\s\"']+)"
+def _exchange(handed: HandedSchedule, planned: PlannedModel) -> str:
+    """What the plan counts for exchanges in its place."""
+    if planned.job is None or planned.costs is None:
+        return "not counted"
+    parts = time_parts(planned.job, planned.costs, handed.pipeline, planned.layers, 0)
+    return f"in place of {parts.exchange / MILLISECOND:,.1f} ms a step"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MegatronLayout:
-    """A layout as a file has it: the letters of each stage, in the order in which stages run.
+def loaded_by_megatron(text: str, cards: int) -> tuple[str, ...]:
+    """What Megatron's own parser and checks say of the arguments, where Megatron is installed.
 
-    ``num_ranks`` is that of the pipeline, where the file says it.
+    Raises ``ValueError`` where they refuse.
     """
+    if not _is_installed():
+        return ()
+    script = files("bubbleproof.hand_over.launched") / "read_arguments.py"
+    with as_file(script) as path, TemporaryDirectory() as folder:
+        file = Path(folder) / ARGUMENTS
+        file.write_text(text, encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, str(path), str(cards), str(file)],
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    answer = (done.stdout.splitlines() or [""])[-1]
+    if not answer.startswith("{"):
+        said = (done.stderr.strip().splitlines() or ["nothing"])[-1]
+        return (f"Megatron is installed and could not be asked: {said[:200]}",)
+    found = json.loads(answer)
+    if "refused" in found:
+        raise ValueError(
+            f"hand-over to megatron: megatron-core {found['version']} refuses the arguments: "
+            f"{found['refused']}"
+        )
+    return (f"the parser and checks of megatron-core {found['version']} load {ARGUMENTS}",)
 
-    stages: tuple[tuple[str, ...], ...]
-    num_ranks: int | None = None
 
-    @property
-    def layers(self) -> tuple[int, ...]:
-        """The decoder layers of each stage."""
-        return tuple(stage.count("t") for stage in self.stages)
-
-
-def read_layout(path: str) -> MegatronLayout:
-    """The layout of a file: its string alone, or among the arguments of a training.
-
-    Raises ``UnusableInput`` for what is none, and for ranks that do not divide its stages.
-    """
-    text = read_text(path, limit=MOST)
-    found = re.search(_OPTION.format("layout"), text)
-    size = re.search(_OPTION.format("size"), text) if found else None
-    with about(path):
-        if found is None and text.lstrip().startswith("-"):
-            expected = "--pipeline-model-parallel-layout among the arguments"
-            raise UnusableInput("", expected, "none")
-        try:
-            stages = layers_of(re.sub(r"\s", "", text) if found is None else found[1])
-        except ValueError as error:
-            raise UnusableInput("", "a Megatron layout", str(error)) from None
-        if size is None:
-            return MegatronLayout(stages=stages)
-        ranks = int(size[1]) if re.fullmatch(r"[1-9][0-9]{0,8}", size[1]) else 0
-        if not ranks or len(stages) % ranks:
-            expected = f"a pipeline size that divides the {len(stages)} stages of the layout"
-            raise UnusableInput("", expected, size[1])
-        return MegatronLayout(stages=stages, num_ranks=ranks)
+def _is_installed() -> bool:
+    """Whether there is a parser of Megatron's; nothing of it is imported here."""
+    found = find_spec("megatron")
+    folders = [] if found is None else found.submodule_search_locations or []
+    return any((Path(folder) / "training" / "arguments.py").exists() for folder in folders)

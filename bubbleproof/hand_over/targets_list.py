@@ -10,11 +10,12 @@ from bubbleproof.hand_over.automodel_target import automodel_files
 from bubbleproof.hand_over.handed import HandedFiles, HandedSchedule, TargetWriter
 from bubbleproof.hand_over.megatron_target import megatron_files
 from bubbleproof.hand_over.torch_target import torch_files
-from bubbleproof.hand_over.torchtitan_target import torchtitan_files
+from bubbleproof.hand_over.torchtitan_target import torchtitan_files, torchtitan_toml_files
 
 WRITERS: dict[str, TargetWriter] = {  # by family
     "torch": torch_files,
     "torchtitan": torchtitan_files,
+    "torchtitan-toml": torchtitan_toml_files,
     "automodel": automodel_files,
     "megatron": megatron_files,
 }

@@ -4,6 +4,9 @@ It runs 1F1B, of several chunks interleaved 1F1B, in the better of the even and 
 search that begins with it has no plan that is longer. It is no candidate where it has no room (it
 is then timed on a card that has), or where the framework that is planned for does not run it: the
 answer says why, and that its iteration is outside of what is bounded.
+
+Where it tells an order, groups, a cut, collectives that wait or other numbers, its iteration is
+that of exactly this; the candidate is the same deployment as the file plans it.
 """
 
 from __future__ import annotations
@@ -11,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from bubbleproof.costs.cluster_layers import ClusterLayers
-from bubbleproof.costs.combinations import Combination, CombinationCosts, counted
+from bubbleproof.costs.combinations import Combination, CombinationCosts, TrainingJob, counted
 from bubbleproof.costs.time_parts import TimeParts, time_parts
 from bubbleproof.error_base import Error
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
@@ -20,11 +22,36 @@ from bubbleproof.formats.clusters.deployed_space import space_of_layers
 from bubbleproof.formats.clusters.own_configuration import OwnConfiguration
 from bubbleproof.planners.known_schedules import KnownSchedule
 from bubbleproof.planners.looks import FirstSearch, FoundSchedule, first_look
+from bubbleproof.theory.families import Family, family
+from bubbleproof.theory.families.interleaved import (
+    InterleavedOneForwardOneBackward,
+    group_choices,
+)
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.programs.messages_in_programs import with_messages_in_order
 from bubbleproof.theory.pipelines.shapes.plan_space import Candidate
 from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError, shaped
+from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
+from bubbleproof.verify import check
 
 ORDERS = ("1f1b", "interleaved")
 ROOMY = 64  # times the card's memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saving:
+    """One thing of one's own that is changed, and the microseconds that it saves.
+
+    ``fits`` says whether there is room for it, where there is for one's own.
+    """
+
+    change: str
+    saves: int
+    fits: bool = True
+
+    def to_json(self) -> dict[str, object]:
+        """For programs."""
+        return {"change": self.change, "value": self.saves, "fits": self.fits}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +60,7 @@ class OwnRun:
 
     ``parts`` tell where the time goes; it ``fits`` the card or is timed on a larger one. ``reason``
     says why it is no candidate, and is empty where it is one, with the ``known`` schedule.
+    ``savings`` are the changes towards a plan that matter most (``own_savings``).
     """
 
     own: OwnConfiguration
@@ -43,6 +71,7 @@ class OwnRun:
     parts: TimeParts
     reason: str
     known: KnownSchedule = field(compare=False, repr=False)
+    savings: tuple[Saving, ...] = ()
 
     @property
     def combination(self) -> Combination:
@@ -51,7 +80,7 @@ class OwnRun:
 
     def beside(self, file: ClusterFile) -> ClusterFile:
         """The file with it, where it is a candidate."""
-        return file if self.reason else file.with_own(self.own)
+        return file if self.reason else file.with_own(self.own.plain)
 
     @property
     def begins(self) -> Mapping[Combination, KnownSchedule]:
@@ -69,6 +98,8 @@ class OwnRun:
             "fits": self.fits,
             "reason": self.reason,
             "parts": dict(self.parts.named),
+            "savings": [each.to_json() for each in self.savings],
+            "remarks": list(self.own.remarks),
         }
 
 
@@ -76,64 +107,139 @@ class NotLegalRun(Error, ValueError):  # noqa: N818 - the name says what is wron
     """A configuration that a number forbids; the text is one line."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Timed:
+    """A configuration as a job runs it: the better of its cuts."""
+
+    job: TrainingJob
+    one: CombinationCosts
+    candidate: Candidate
+    found: FoundSchedule
+    fits: bool
+
+    @property
+    def known(self) -> KnownSchedule:
+        """What a search may begin with."""
+        return KnownSchedule(
+            candidate=self.candidate, found=self.found, step_end=self.one.numbers.step_end
+        )
+
+    @property
+    def on_card(self) -> int:
+        """Bytes of the fullest card."""
+        return max(self.found.measured.peak_memory) + self.one.numbers.beside
+
+    @property
+    def parts(self) -> TimeParts:
+        """Where the time goes."""
+        cut = self.candidate.layers or ()
+        return time_parts(self.job, self.one, self.found.pipeline, cut, self.found.value)
+
+
 def own_run(file: ClusterFile, own: OwnConfiguration) -> OwnRun:
     """What the configuration takes. Raises ``NotLegalRun`` where a number forbids it."""
+    plain = _timed(file, own.plain, file.training)
+    exact = plain if own == own.plain else _timed(file, own, own.trained_by(file.training))
+    room = "" if plain.fits else _needs(plain)
+    refused = "" if file.opened is None else file.opened.refusal(plain.one, own.chunks)
+    return OwnRun(
+        own=own,
+        candidate=exact.candidate,
+        iteration=exact.known.value,
+        on_card=exact.on_card,
+        fits=exact.fits,
+        parts=exact.parts,
+        reason=refused or room,
+        known=plain.known,
+    )
+
+
+def _needs(timed: _Timed) -> str:
+    return f"it needs {timed.on_card / 2**30:.1f} GiB of a card and has no room"
+
+
+def _timed(file: ClusterFile, own: OwnConfiguration, job: TrainingJob) -> _Timed:
+    """The configuration on a card, or on a larger one where it has no room.
+
+    Raises ``NotLegalRun`` where a number forbids it.
+    """
     at, chunks = own.combination, own.chunks
-    one = counted(file.training, at)
+    one = counted(job, at)
     if not isinstance(one, CombinationCosts):
         raise NotLegalRun(f"yours {at}: {one.reason}")
-    if chunks * at.pipeline > (layers := file.training.model.layers):
+    if chunks * at.pipeline > (layers := job.model.layers) and own.layers is None:
         raise NotLegalRun(
             f"yours {at} chunks={chunks}: {layers} layers are no {chunks * at.pipeline} stages; "
             f"use chunks = {max(1, layers // at.pipeline)} at most"
         )
     has_room = one.numbers.capacity >= 0  # beside weights and their state
-    found = list(_found(file, own, one, one.numbers)) if has_room else []
-    fits = bool(found)
-    if not fits:
-        numbers = replace(one.numbers, capacity=ROOMY * file.training.cluster.memory)
-        found = list(_found(file, own, one, numbers))
+    found = list(_found(file, own, one)) if has_room else []
+    if fits := bool(found):
+        candidate, schedule = min(found, key=lambda each: each[1].value)
+        return _Timed(job=job, one=one, candidate=candidate, found=schedule, fits=fits)
+    roomy = replace(one.numbers, capacity=ROOMY * job.cluster.memory)
+    found = list(_found(file, own, replace(one, numbers=roomy)))
     if not found:
-        order = ORDERS[chunks > 1]
+        order, repair = own.order or ORDERS[chunks > 1], "chunks = 1"
+        if own.group and (known := group_choices(at.pipeline, one.microbatches)):
+            order, repair = f"{order} in groups of {own.group}", f"groups of {known[0]}"
         raise NotLegalRun(
             f"yours {at} chunks={chunks}: {order} takes no such pipeline of {at.pipeline} ranks "
-            f"and {one.microbatches} microbatches; use chunks = 1"
+            f"and {one.microbatches} microbatches; use {repair}"
         )
     candidate, schedule = min(found, key=lambda each: each[1].value)
-    known = KnownSchedule(candidate=candidate, found=schedule, step_end=one.numbers.step_end)
-    on_card = max(schedule.measured.peak_memory) + one.numbers.beside
-    room = "" if fits else f"it needs {on_card / 2**30:.1f} GiB of a card and has no room"
-    refused = "" if file.opened is None else file.opened.refusal(one, chunks)
-    return OwnRun(
-        own=own,
-        candidate=candidate,
-        iteration=known.value,
-        on_card=on_card,
-        fits=fits,
-        parts=time_parts(
-            file.training, one, schedule.pipeline, candidate.layers or (), schedule.value
-        ),
-        reason=refused or room,
-        known=known,
-    )
+    return _Timed(job=job, one=one, candidate=candidate, found=schedule, fits=fits)
 
 
 def _found(
-    file: ClusterFile, own: OwnConfiguration, one: CombinationCosts, numbers: ClusterLayers
+    file: ClusterFile, own: OwnConfiguration, one: CombinationCosts
 ) -> Iterator[tuple[Candidate, FoundSchedule]]:
     """Its cuts with the schedule of each that fits."""
     shapes, ranks = file.shapes.model_copy(update=own.shape), one.combination.pipeline
-    space = space_of_layers(numbers, shapes, ranks=ranks, microbatches=one.microbatches)
-    order = ORDERS[own.chunks > 1 and ranks > 1]
-    if f"{order} G" in file.orders and file.opened and not file.opened.refusal(one, own.chunks):
-        order = f"{order} G"
-    for candidate in space.candidates():
+    space = space_of_layers(one.numbers, shapes, ranks=ranks, microbatches=one.microbatches)
+    candidates = space.candidates()
+    if own.layers is not None:
+        candidates = (replace(candidates[0], layers=own.layers),)
+    for candidate in candidates:
         try:
-            asked = FirstSearch(shaped=shaped(space, candidate), orders=(order,))
+            pipeline = shaped(space, candidate)
         except NotLegalError:
             continue
-        if (found := first_look(asked).found) is not None:
+        if own.order or own.group:
+            found = _exact(pipeline.pipeline, own)
+        else:
+            asked = FirstSearch(shaped=pipeline, orders=(_order(file, own, one),))
+            found = first_look(asked).found
+        if found is not None:
             yield candidate, found
+
+
+def _order(file: ClusterFile, own: OwnConfiguration, one: CombinationCosts) -> str:
+    """The order of its chunks, as the framework that is planned for has it."""
+    order = ORDERS[own.chunks > 1 and one.combination.pipeline > 1]
+    runs = file.opened is not None and not file.opened.refusal(one, own.chunks)
+    return f"{order} G" if runs and f"{order} G" in file.orders else order
+
+
+def _exact(pipeline: Pipeline, own: OwnConfiguration) -> FoundSchedule | None:
+    """The order that it tells, where that takes the pipeline and fits."""
+    named: Family = family(own.order or ORDERS[own.chunks > 1])
+    if own.group and own.chunks > 1:
+        named = InterleavedOneForwardOneBackward(own.group)
+    if named.refusal(pipeline) is not None:
+        return None
+    problem = pipeline.problem()
+    try:
+        program = with_messages_in_order(problem, named.program(pipeline))
+        schedule = left_shift(problem, program)
+    except UntimedProgram:
+        return None
+    verdict = check(problem, schedule)
+    if not verdict.ok or verdict.measured is None:
+        return None
+    return FoundSchedule(
+        pipeline=pipeline, schedule=schedule, measured=verdict.measured, origin=named.name
+    )
 
 
 def changed(own: OwnRun, combination: Combination, candidate: Candidate) -> list[str]:

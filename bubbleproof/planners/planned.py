@@ -16,8 +16,9 @@ from typing import Protocol, TypeVar
 
 from bubbleproof.planners.looks import FoundSchedule
 from bubbleproof.planners.outcome import Outcome, OutcomeReason
-from bubbleproof.solvers.options import SolveOptions, require_memory
+from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import Status
+from bubbleproof.solvers.search_limits import SearchLimits
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -37,7 +38,7 @@ STATEMENTS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlanOptions:
+class PlanOptions(SearchLimits):
     """How to plan: seconds in all, threads of an engine, its seed, the bytes that it may take.
 
     ``work`` limits what is done, in units of about a second each: status, bounds and schedules are
@@ -49,25 +50,9 @@ class PlanOptions:
     Raises ``ValueError`` for a limit, threads or a seed that are none.
     """
 
-    time_limit: float = 60.0
-    work: float | None = None
-    threads: int = 2
-    seed: int = 1
-    memory: int | None = None
     tell: Told | None = None
     stop: threading.Event = field(default_factory=threading.Event)
     orders: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not self.time_limit > 0:
-            raise ValueError(f"time limit must be above 0 seconds, got {self.time_limit}")
-        if self.work is not None and not self.work > 0:
-            raise ValueError(f"work must be above 0 units, got {self.work}")
-        if self.threads < 1:
-            raise ValueError(f"threads must be 1 or more, got {self.threads}")
-        require_memory(self.memory)
-        if not 0 <= self.seed < 1 << 31:
-            raise ValueError(f"seed must be 0 to 2**31 - 1, got {self.seed}")
 
     def solving(
         self, seconds: float, work: float | None, within: int | None = None
@@ -92,18 +77,6 @@ class PlanOptions:
             within=within,
             stop=self.stop,
         )
-
-    def at_most(self, most: float) -> PlanOptions:
-        """With so many seconds at most, or units of work where those are limited.
-
-        Parameters
-        ----------
-        most
-            Seconds, or units of work.
-        """
-        if self.work is None:
-            return replace(self, time_limit=min(most, self.time_limit))
-        return replace(self, work=min(most, self.work))
 
     def after(self, seconds: float) -> PlanOptions:
         """What is left of them once so many seconds have gone: a tenth at least.

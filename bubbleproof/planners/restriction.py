@@ -99,7 +99,7 @@ def _best(best: DeploymentStanding | None, own: OwnRun | None) -> tuple[int | No
     if best is not None and best.best is not None:
         found = [(best.best.value, f"{best.counted.combination}, {best.best.candidate}")]
     if own is not None and not own.reason:
-        found.append((own.iteration, f"{own.combination}, {own.candidate}"))
+        found.append((own.known.value, f"{own.combination}, {own.known.candidate}"))
     return min(found, key=lambda each: each[0], default=(None, ""))
 
 

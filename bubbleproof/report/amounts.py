@@ -115,6 +115,11 @@ def _digits(value: int, divisor: int) -> str:
     return text.rstrip("0").rstrip(".") if digits else text
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 task``, ``2 tasks``: a number of things of any name."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
 def short(value: float) -> str:
     """A number to three digits, or to a whole number."""
     return f"{value:.3g}" if abs(value) < 999.5 else f"{value:,.0f}"

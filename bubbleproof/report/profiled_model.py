@@ -58,7 +58,7 @@ class StageMeasurement:
     tick: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ProfiledModel(FactSource):
     """The ``stages`` of a model as they were measured on ``device``, written to ``problem``."""
 

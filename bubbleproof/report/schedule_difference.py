@@ -24,7 +24,7 @@ KEYS = (
 BothValues = tuple[object, object]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ComparedSchedules(FactSource):
     """Two schedules by name: ``measures`` and idle ticks by ``causes`` of both, None where there
     are none, the rules that each breaks, and the actions that differ. ``units`` and

@@ -27,7 +27,7 @@ from bubbleproof.verify.communication.recorded_calls import RecordedRun
 from bubbleproof.verify.communication.semantics import USUAL
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HangReport(FactSource):
     """``finding`` says what keeps the ranks, ``before`` which rule would have said so, ``notes``
     what the dumps leave open.

@@ -22,7 +22,7 @@ from bubbleproof.traces.traced_steps import traced_job
 from bubbleproof.traces.traced_waits import Stretch, TimeSpent, traced_times
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TracedRun(FactSource):
     """``report`` has all that the traces tell; ``other_order`` where another order ran than was
     given, the first place of each rank.

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from bubbleproof.facts import Fact, FactSource, verdict
 from bubbleproof.papers.claims.claim import stated
-from bubbleproof.papers.claims.decision import ClaimDecision, Counterexample, decide
+from bubbleproof.papers.claims.decision import Counterexample, decide
 from bubbleproof.papers.claims.domain import Domain, Params, domain, spelled
 from bubbleproof.papers.formula import FUNCTIONS
 from bubbleproof.suggestions import did_you_mean
@@ -40,8 +41,8 @@ _ALLOWED = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FormulaVerdict:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FormulaVerdict(FactSource):
     """What became of a formula: whether it ``holds`` in all ``checked`` cases of its domain.
 
     ``counterexample`` is the smallest case that refutes it, None where it holds; ``is_tight``
@@ -53,7 +54,24 @@ class FormulaVerdict:
     checked: int
     counterexample: Counterexample | None
     is_tight: bool
-    decision: ClaimDecision
+
+    def facts(self) -> Iterator[Fact]:
+        """Whether it holds, in how many cases, and what refutes it."""
+        against = self.counterexample
+        state = verdict(self.holds)
+        yield Fact(key="statement", label="formula", value=self.statement, verdict=state)
+        yield Fact(key="holds", value=self.holds)
+        yield Fact(key="checked", label="cases", value=self.checked)
+        yield Fact(key="is_tight", label="attained", value=self.is_tight)
+        told = None
+        if against is not None:
+            told = {
+                "params": dict(against.params),
+                "claimed": against.predicted,
+                "measured": against.measured,
+            }
+        label = "" if against is None else "refuted by"
+        yield Fact(key="counterexample", label=label, value=told, told=str(against or ""))
 
     def __repr__(self) -> str:
         if self.counterexample is not None:
@@ -86,7 +104,7 @@ def decided(
     for text in (found["formula"], *([] if where is None else [where])):
         _require_formula(text, tuple(columns), is_condition=text is where)
     values = {name: tuple(column) for name, column in columns.items()}
-    decision = decide(
+    (finding,) = decide(
         stated(
             "own.formula",
             "a formula of the user's",
@@ -97,15 +115,13 @@ def decided(
             found["formula"],
             _domain(values, where),
         )
-    )
-    (finding,) = decision.findings
+    ).findings
     return FormulaVerdict(
         statement=statement,
         holds=finding.holds,
         checked=finding.checked,
         counterexample=finding.counterexample,
         is_tight=not finding.surviving,
-        decision=decision,
     )
 
 

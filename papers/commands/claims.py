@@ -94,7 +94,7 @@ def _decided(
     cases = sum(decision.checked for decision in decisions.values())
     cores = num_cores()
     by = f"({work:.0f} s of processor time) by {request.workers or cores} of {cores} cores"
-    if (address := request.elsewhere.address) is not None:
+    if (address := request.elsewhere.scheduler) is not None:
         by = f"by the workers of {address}"
     return decisions, f"{cases} cases looked at in {seconds:.0f} s {by}"
 
@@ -107,7 +107,7 @@ def audit(chosen: Mapping[str, PaperClaim], request: ClaimsRequest) -> Decisions
     columns = (*Progress.get_default_columns(), TextColumn("{task.fields[what]}"))
     bar = Progress(*columns, console=Console(stderr=True), disable=request.json, transient=True)
     work = Audit(chosen=chosen, library=claims, is_wide=not request.quick, limit=request.limit)
-    address = request.elsewhere.address
+    address = request.elsewhere.scheduler
     with open_executor(request.workers, address=address) as executor, bar as progress:
 
         def begin(stage: str, load: int) -> Advance:

@@ -56,7 +56,6 @@ class ClaimsRequest(OptionGroup):
         asked: dict[str, object] = {"--quick": self.quick}
         asked |= {} if self.engine else {"--limit": self.limit}
         asked |= {"--workers": self.workers, "--scheduler": self.elsewhere.scheduler}
-        asked |= {"--cluster": self.elsewhere.cluster}
         alone = [name for name, value in asked.items() if value]
         if alone and not self.audit:
             raise ValueError(f"{alone[0]} goes with --audit; without it nothing is decided")

@@ -23,6 +23,8 @@ from bubbleproof.planners.jitter import AnyPlan
 from bubbleproof.report.amounts import ticks
 from bubbleproof.report.page import ScheduleSection
 
+RESULTS = ("ticks", "memory", "saved", "predicted")  # of a choice, as the paper counts them
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PipelinesBeside:
@@ -54,7 +56,13 @@ class PipelinesBeside:
             note=chosen.note,
             joint=joint,
         )
-        return [*stated, *(Fact(label=label, value=text) for label, text in told.items())]
+        less_text = told.get("by the same costs", "")
+        line = f"{chosen.paper} chooses {choice_text(chosen.choice, short=True)}: {value}"
+        return [
+            *stated,
+            Fact(told="; ".join(filter(None, (line, less_text)))),  # all of it in a line
+            *(Fact(label=label, value=text) for label, text in told.items()),
+        ]
 
     def sections(self, found: Plan) -> list[ScheduleSection]:
         """What runs of the paper, for the plan's page; nothing where it is the plan."""
@@ -77,14 +85,22 @@ class PipelinesBeside:
         write_schedule(folder / "paper.json", schedule)
 
 
-def choice_text(choice: Mapping[str, object]) -> str:
+def choice_text(choice: Mapping[str, object], *, short: bool = False) -> str:
     """The choice in words; what the paper leaves undecided is left out.
+
+    In ``short`` so are what is chosen not to be done, and what the paper makes of its choice.
 
     >>> choice_text({"chunks": 2, "recompute": [], "offload": [2, 3], "q": None})
     'chunks=2, recompute nothing, offload=(2, 3)'
+    >>> choice_text({"chunks": 2, "recompute": [], "offload": [2, 3], "ticks": 84}, short=True)
+    'chunks 2, offload (2, 3)'
     """
-    told = [_word(key, given) for key, given in choice.items() if given is not None]
-    return ", ".join(told) or "nothing"
+    left_out: tuple[object, ...] = (None, False, [], ()) if short else (None,)
+    kept = {key: given for key, given in choice.items() if given not in left_out}
+    if short:
+        kept = {key: given for key, given in kept.items() if key not in RESULTS}
+    told = [_word(key, given) for key, given in kept.items()]
+    return (", ".join(told) or "nothing").replace("=", " " if short else "=")
 
 
 def _word(key: str, given: object) -> str:

@@ -6,10 +6,11 @@ theorem is refuting the negation of each obligation (``prover``); nothing here l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from bubbleproof.facts import Fact, FactSource
 from bubbleproof.papers.theorems.polynomials import Coefficient, Environment, Symbol
 from bubbleproof.papers.theorems.products import Linearisation
 from bubbleproof.papers.theorems.terms import LogicFormula, Term, all_of, implies, negate
@@ -129,8 +130,8 @@ class ObligationProof:
         return f"{self.name}: {self.verdict.value}" + (f", {values}" if values else "")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TheoremProof:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TheoremProof(FactSource):
     """What became of a theorem: PROVED if all obligations are, FAILED if one is refuted.
 
     It is DISPUTED where two provers were asked of an obligation and one of them alone proves it.
@@ -167,19 +168,23 @@ class TheoremProof:
         """The second prover's answers, in the order of the obligations; none if not asked."""
         return tuple(o.second for o in self.obligations if o.second is not None)
 
-    def to_dict(self) -> dict[str, object]:
-        """The proof as plain data for JSON; ``seconds`` are wall-clock and not reproducible."""
-        theorem = self.theorem
-        return {
-            "id": theorem.id,
-            "statement": theorem.statement,
-            "assumptions": list(theorem.assumptions),
-            "symbols": theorem.symbols,
-            "argument": theorem.argument,
-            "verdict": self.verdict.name,
-            "seconds": round(self.seconds, 3),
-            "obligations": [_plain(o) for o in self.obligations],
-        }
+    def facts(self) -> Iterator[Fact]:
+        """The theorem and each obligation; ``seconds`` are wall-clock and not reproducible."""
+        theorem, found = self.theorem, self.verdict
+        yield Fact(key="id", value=theorem.id)
+        told, state = f"{theorem.id}: {theorem.statement}", found.name.lower()
+        yield Fact(
+            key="statement", label="theorem", value=theorem.statement, told=told, verdict=state
+        )
+        yield Fact(key="assumptions", value=theorem.assumptions)
+        yield from (Fact(label="assumed", value=each) for each in theorem.assumptions)
+        yield Fact(key="symbols", label="symbols", value=theorem.symbols)
+        yield Fact(key="argument", label="argument", value=theorem.argument)
+        yield Fact(key="verdict", value=found.name)
+        yield Fact(key="seconds", value=round(self.seconds, 3))
+        yield Fact(key="obligations", value=[_plain(o) for o in self.obligations])
+        for each in self.obligations:
+            yield Fact(label="obligation", value=str(each), verdict=each.verdict.name.lower())
 
 
 def _plain(proof: ObligationProof) -> dict[str, object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,12 +13,19 @@ import pytest
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.known_models import known_model
 from bubbleproof.formats.schedule_file import ScheduleFile
-from bubbleproof.hand_over import trained_check
+from bubbleproof.hand_over import own_reader, trained_check
+from bubbleproof.hand_over.automodel_target import CONFIG as YAML
 from bubbleproof.hand_over.automodel_target import automodel_files
 from bubbleproof.hand_over.handed import HandedSchedule, PlannedModel
 from bubbleproof.hand_over.megatron_target import megatron_files
 from bubbleproof.hand_over.torch_target import CHECK, STAGES, TABLE, TRAIN, torch_files
-from bubbleproof.hand_over.torchtitan_target import CONFIG, torchtitan_files
+from bubbleproof.hand_over.torchtitan_target import (
+    CONFIG,
+    MODEL,
+    WORDS,
+    torchtitan_files,
+    torchtitan_toml_files,
+)
 from bubbleproof.platforms import has_fork_server
 from bubbleproof.theory.families import families, make_parameters
 from proofs_tests.commands import forked_torchrun
@@ -53,7 +61,7 @@ def test_a_plan_is_handed_to_each_target(plan: str, tmp_path: Path, command: Run
     assert command("plan", file, "--work", 1, "-o", folder).status == 0
     table = (folder / TABLE).read_text()
     winner = json.loads((folder / "plan.json").read_text())["winner"]
-    for target in ("torch", "torchtitan", "automodel"):
+    for target in ("torch", "torchtitan-0.3", "automodel-0.7"):
         out = tmp_path / target
         answer = command("hand-over", folder, "--to", target, "-o", out, "--json")
         told = json.loads(answer.out)
@@ -64,12 +72,113 @@ def test_a_plan_is_handed_to_each_target(plan: str, tmp_path: Path, command: Run
     stages = json.loads((tmp_path / "torch" / STAGES).read_text())
     layers = [sum(name.startswith("layers.") for name in part) for part in stages["modules"]]
     assert layers == winner["layers"]
-    config = tomllib.loads((tmp_path / "torchtitan" / CONFIG).read_text())
-    assert config["parallelism"]["module_fqns_per_model_part"] == stages["modules"]
-    assert config["training"]["global_batch_size"] == 8
-    replicas = config["parallelism"]["data_parallel_replicate_degree"]
-    batch = config["training"]["local_batch_size"]
-    assert batch == stages["microbatches"] * stages["samples"] == 8 // replicas
+    words = options((tmp_path / "torchtitan-0.3" / WORDS).read_text().split())
+    parts = words["parallelism.module_fqns_per_model_part"]
+    assert [part.replace("lm_head", "output").split(",") for part in parts] == stages["modules"]
+    assert words["training.global_batch_size"] == ["8"]
+    assert words["training.disable_cuda_graphs"] == ["activation-checkpoint:none"]  # a subcommand
+    (replicas,) = words["parallelism.data_parallel_replicate_degree"]
+    (batch,) = words["training.local_batch_size"]
+    assert int(batch) == stages["microbatches"] * stages["samples"] == 8 // int(replicas)
+    yaml = pytest.importorskip("yaml", reason="transformers brings it")
+    recipe = yaml.safe_load((tmp_path / "automodel-0.7" / YAML).read_text())
+    assert recipe["step_scheduler"]["global_batch_size"] == 8
+    assert recipe["step_scheduler"]["local_batch_size"] == int(batch)
+    assert "_target_" not in recipe["distributed"]["pipeline"]
+
+
+def options(words: Sequence[str]) -> dict[str, list[str]]:
+    """The words of a command line by the option that they follow."""
+    found: dict[str, list[str]] = {}
+    for word in words:
+        if word.startswith("--"):
+            found[word[2:]] = []
+        else:
+            found[[*found][-1]].append(word)
+    return found
+
+
+def llama(layers: tuple[int, ...] = (7, 9, 9, 7)) -> HandedSchedule:
+    """Llama 3 8B on four ranks."""
+    given = handed("1f1b", layers, p=len(layers), m=8)
+    assert given.planned is not None
+    model = known_model("llama-3-8b").model
+    return replace(given, planned=replace(given.planned, model=model))
+
+
+def test_both_versions_of_torchtitan_are_told_the_same_by_other_names() -> None:
+    words = options(torchtitan_files(llama()).files[WORDS].split())
+    config = tomllib.loads(torchtitan_toml_files(llama()).files[CONFIG])
+    assert (words["module"], words["config"]) == (["llama3"], ["llama3_8b"])
+    assert config["model"] == {"name": "llama3", "flavor": "8B"}
+    for section in ("parallelism", "training"):
+        for name, value in config[section].items():
+            told = words[f"{section}.{name}"]
+            if name == "module_fqns_per_model_part":
+                assert [part.replace("lm_head", "output").split(",") for part in told] == value
+            else:
+                assert told == [str(value)]
+    with pytest.raises(ValueError, match=r"has models by name alone, .* use torchtitan-0\.3"):
+        torchtitan_toml_files(handed("1f1b", (1, 1), p=2, m=2))
+
+
+def test_a_model_that_torchtitan_has_not_is_built_of_its_sizes() -> None:
+    files = torchtitan_files(handed("1f1b", (16, 16), p=2, m=4)).files
+    assert "--module planned_model\n--config planned\n" in files[WORDS]
+    sizes = json.loads(files[MODEL])
+    # Llama 2 7B: 32 layers of 4,096 numbers, 32 heads of 128, blocks of 11,008.
+    assert {"layers": 32, "hidden": 4096, "heads": 32, "feed_forward": 11008}.items() <= (
+        sizes.items()
+    )
+    assert "bubbleproof" not in files["planned_model.py"]
+
+
+def test_one_rank_has_no_pipeline_and_no_table() -> None:
+    for writer in (torchtitan_files, automodel_files):
+        made = writer(handed("1f1b", (4,), p=1, m=4))
+        assert not made.has_table
+        assert TABLE not in made.files
+        assert any("one rank has no pipeline" in loss for loss in made.losses)
+    assert "pipeline:" not in automodel_files(handed("1f1b", (4,), p=1, m=4)).files[YAML]
+
+
+def test_automodel_is_given_as_many_microbatches_as_ranks() -> None:
+    with pytest.raises(ValueError, match="4 ranks with as many microbatches or more, not 3"):
+        automodel_files(handed("1f1b", (1,) * 4, p=4, m=3))
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ({"version": "0.3.0", "told": {}}, "torchtitan 0.3.0 reads schedule.csv and torchtitan"),
+        (
+            {"version": "0.3.0", "refused": "ValueError: no"},
+            "torchtitan 0.3.0 refuses it: ValueError: no",
+        ),
+        ({"said": "ImportError: triton"}, "could not be asked: ImportError: triton"),
+    ],
+)
+def test_what_was_written_is_read_by_the_targets_own_code_where_it_is_installed(
+    answer: dict[str, object], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert torchtitan_files(llama()).unloaded == "torchtitan is not installed here"
+    monkeypatch.setattr(own_reader, "version", lambda _: "0.3.0")
+    monkeypatch.setattr(own_reader, "answer_of", lambda *_: answer)
+    if "refused" in answer:
+        with pytest.raises(ValueError, match=said):
+            torchtitan_files(llama())
+        return
+    made = torchtitan_files(llama())
+    assert said in " ".join((*made.loaded, made.unloaded))
+    assert bool(made.loaded) == ("told" in answer)
+    monkeypatch.setattr(own_reader, "version", lambda _: "0.4.1")
+    assert torchtitan_files(llama()).unloaded == "torchtitan 0.4.1 is installed here, not 0.3"
+
+
+def test_a_script_that_prints_no_answer_is_told() -> None:
+    """Torchtitan is not installed here: its reader's imports fail, and that is the answer."""
+    told = own_reader.answer_of("read_torchtitan", {}, ["1", "--module", "llama3"])
+    assert "PackageNotFoundError" in str(told["said"])
 
 
 @pytest.fixture
@@ -161,9 +270,36 @@ def test_megatron_refuses_what_its_arguments_do_not_say() -> None:
     sharded = replace(good.planned, deployment=good.planned.deployment.with_changes(zero=3))
     with pytest.raises(ValueError, match=r"ZeRO 3 .*; plan with zero = \[0, 1\]"):
         megatron_files(replace(good, planned=sharded))
+    for model, said in (
+        ("falcon-40b", "no model with attention and feed-forward block side by side"),
+        ("falcon-7b", "no model with attention"),
+    ):
+        other = replace(good.planned, model=known_model(model).model)
+        with pytest.raises(ValueError, match=said):
+            megatron_files(replace(good, planned=other))
+    counted = replace(
+        good.planned, deployment=good.planned.deployment.with_changes(precision="bpipe")
+    )
+    with pytest.raises(ValueError, match="no precision bpipe; plan with one of bf16"):
+        megatron_files(replace(good, planned=counted))
+
+
+def test_megatron_is_told_of_latent_attention() -> None:
+    """DeepSeek-V3: 512 and 1,536 numbers, heads of 128 + 64 and 128; three dense layers."""
+    good = handed("1f1b", (31, 30), p=2, m=4)
+    assert good.planned is not None
     latent = replace(good.planned, model=known_model("deepseek-v3").model)
-    with pytest.raises(ValueError, match="latent attention has arguments of its own"):
-        megatron_files(replace(good, planned=latent))
+    text = megatron_files(replace(good, planned=latent)).files["megatron.args"]
+    for line in (
+        "--multi-latent-attention",
+        "--kv-lora-rank 512",
+        "--q-lora-rank 1536",
+        "--qk-head-dim 128",
+        "--qk-pos-emb-head-dim 64",
+        "--v-head-dim 128",
+        "--moe-layer-freq ([0]*3+[1]*58)",
+    ):
+        assert f"{line}\n" in text
 
 
 def test_megatron_is_told_of_experts() -> None:
@@ -189,7 +325,7 @@ def test_megatron_is_told_of_experts() -> None:
 
 def test_placements_that_a_framework_has_no_name_for_are_refused() -> None:
     names = {
-        name: torchtitan_files(handed(name, layers, **params)).files[CONFIG]
+        name: torchtitan_files(handed(name, layers, **params)).files[WORDS]
         for name, layers, params in (
             ("1f1b", (1, 1), {"p": 2, "m": 2}),
             ("interleaved", (1,) * 4, {"p": 2, "m": 2, "v": 2}),
@@ -197,7 +333,7 @@ def test_placements_that_a_framework_has_no_name_for_are_refused() -> None:
         )
     }
     for name, said in (("1f1b", "1F1B"), ("interleaved", "Interleaved1F1B"), ("zb-v", "ZBVZ")):
-        assert f'pipeline_parallel_schedule = "{said}' in names[name]
+        assert f"pipeline_parallel_schedule {said}" in names[name]
     with pytest.raises(ValueError, match="in a loop or, of two chunks, in a V"):
         torchtitan_files(handed("hanayo", (1,) * 8, p=2, m=2, v=4))
     with pytest.raises(ValueError, match="in a loop alone"):

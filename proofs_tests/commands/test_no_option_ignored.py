@@ -230,6 +230,8 @@ refused | profile -o p.toml --ranks 2 --microbatches 2 | --device nothing
 refused | profile -o p.toml --ranks 2 --microbatches 2 | --warmup -1
 refused | profile -o p.toml --ranks 2 --microbatches 2 | --repeats 0
 refused | profile -o p.toml --ranks 2 --microbatches 2 | --tick nothing
+changes | profile -o p.toml --ranks 1 --microbatches 1 --repeats 1 --warmup 1 | -q
+changes | profile -o p.toml --ranks 1 --microbatches 1 --repeats 1 --warmup 1 | -v
 changes | profile -o p.toml --ranks 1 --microbatches 1 --repeats 1 --warmup 1 | --json
 """,
     "hang": DETAIL.replace("{0}", "hang {examples}/hang") + """
@@ -245,6 +247,8 @@ changes | trace {examples}/trace | --json
     "show": """
 changes | show a.json | -o a.perfetto.json
 changes | show a.json | --window 0:4
+changes | show a.json | -q
+changes | show a.json | -v
 refused | show a.json -o a.perfetto.json | --window 0:4
 refused | show a.json | --width 100
 refused | show a.json -o a.html | --width 100
@@ -252,10 +256,14 @@ refused | show a.json | --dialect new
 """,
     "serve": """
 refused | serve a.json | --port 99999999
+refused | serve a.json -v | -q
+refused | serve a.json -q | -v
 refused | serve a.json | --dialect new
 """,
     "convert": """
 changes | convert a.json b.csv | --communication
+refused | convert a.json b.csv -v | -q
+refused | convert a.json b.csv -q | -v
 refused | convert a.json b.json | --communication
 refused | convert a.json b.perfetto.json | --communication
 refused | convert a.json b.csv | --torch 2.13

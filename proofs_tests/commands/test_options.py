@@ -8,23 +8,29 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from importlib import import_module
+from math import inf
 from types import ModuleType
 from typing import Annotated, ClassVar, get_type_hints
 
 import pytest
 from typer import Argument, Option, Typer
 
+import bubbleproof as bp
 from bubbleproof import cli
 from bubbleproof.cli import app
 from bubbleproof.commands import solve
 from bubbleproof.commands.measuring import measure
-from bubbleproof.commands.options.option_groups import HeadedCommand, OptionGroup, runs
+from bubbleproof.commands.options.option_groups import (
+    GivenOptions,
+    HeadedCommand,
+    OptionGroup,
+    runs,
+    seconds_given,
+)
 from bubbleproof.commands.options.shared_options import (
     DemandOptions,
     Detail,
-    SearchOptions,
     SolveOutput,
-    seconds_given,
 )
 from bubbleproof.commands.replaying import profile, replay
 from bubbleproof.commands.replaying.replay_options import (
@@ -38,9 +44,13 @@ from bubbleproof.commands.replaying.replay_options import (
     RunOptions,
     TrainingOptions,
 )
+from bubbleproof.declared import declared
+from bubbleproof.formats.layouts.problem_file_layout import SolveLayout
+from bubbleproof.planners import PlanOptions
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import LossScale, Training
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
+from bubbleproof.solvers import SolveOptions
 from proofs_tests.commands.conftest import Run
 
 MODEL = (
@@ -332,7 +342,10 @@ def test_every_option_of_solve_arrives(command: Run, monkeypatch: pytest.MonkeyP
     seen: list[Sequence[object]] = []
 
     def kept(**given: object) -> int:
-        seen.append(tuple(given.values()))
+        values = (
+            each.values if isinstance(each, GivenOptions) else each for each in given.values()
+        )
+        seen.append(tuple(values))
         return 0
 
     monkeypatch.setattr(solve, "run_solve", kept)
@@ -345,15 +358,17 @@ def test_every_option_of_solve_arrives(command: Run, monkeypatch: pytest.MonkeyP
     assert seen == [
         (
             "x.toml",
-            SearchOptions(
-                engine="sat",
-                objective="peak",
-                within=9,
-                time_limit=0.5,
-                seed=3,
-                threads=1,
-                certified=True,
-            ),
+            {
+                "engine": "sat",
+                "objective": "peak",
+                "within": 9,
+                "threads": 1,
+                "seed": 3,
+                "certified": True,
+                "time_limit": 0.5,
+                "work": None,
+                "memory": None,
+            },
             DemandOptions(
                 require=["0F1<0B0", "0F2<0B0"],
                 forbid=["0F3<0F2"],
@@ -404,3 +419,37 @@ def test_little_and_much_are_not_asked_at_once() -> None:
     for more in ({"verbose": True}, {"all": True}):
         with pytest.raises(ValueError, match="-q prints the first line alone"):
             Detail(quiet=True, **more)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("solve", SolveOptions), ("plan", PlanOptions)])
+def test_a_function_at_the_door_takes_what_is_declared(name: str, kind: type) -> None:
+    """With the declared default; what a file may say is None there, a time too."""
+    taken = inspect.signature(getattr(bp, name)).parameters
+    for each in declared(kind):
+        default = taken[each.name].default
+        assert default == each.default or (default is None and each.said.is_in_file), each.name
+
+
+def test_a_problem_file_has_the_keys_that_are_declared() -> None:
+    keys = {each.name for each in declared(SolveOptions) if each.said.is_in_file}
+    assert {*SolveLayout.model_fields} == keys
+    assert SolveLayout().objective == SolveOptions().objective
+
+
+@pytest.mark.parametrize(("name", "kind"), [("solve", SolveOptions), ("plan", PlanOptions)])
+def test_the_command_line_says_what_is_declared(command: Run, name: str, kind: type) -> None:
+    shown = " ".join(command(name, "--help").out.split())
+    for each in declared(kind):
+        assert f"--{each.name.replace('_', '-')}" in shown
+        assert each.said.help.rstrip(".") in shown
+
+
+def test_what_is_given_goes_before_the_file_and_the_file_before_the_default() -> None:
+    file = SolveLayout(time_limit=30, memory=1 << 30)
+    asked: list[tuple[dict[str, float], float]]
+    asked = [({}, 30), ({"time_limit": 5.0}, 5), ({"work": 2.0}, inf)]
+    for given, limit in asked:
+        found = SolveOptions.asked(given, file)
+        assert (found.time_limit, found.memory, found.threads) == (limit, 1 << 30, 2)
+    assert SolveOptions.asked({"time_limit": None}).time_limit == 60
+    assert GivenOptions(SolveOptions, {"memory": "2 GiB"}).options(file).memory == 2 << 30

@@ -119,6 +119,25 @@ def test_no_plan_of_megatron_interleaves_what_makes_no_group(command: Run, probl
     assert {each["chunks"] for each in found["shapes"]} == {1}
 
 
+def test_experts_over_tensor_ranks_are_whole(command: Run, problem: Path, tmp_path: Path) -> None:
+    """Four expert ranks on 2 replicas of 2 tensor ranks: each card has 2 of 8 experts whole, as
+    many weights as of 4 that both tensor ranks share.
+    """
+    text = SMALL.replace("128 MiB", "512 MiB")
+    text = text.replace('"llama"', '"mixture"\nexperts = 8\nexperts_per_token = 2')
+    lists = "pipeline = [1]\ntensor = [2]\ndata = [2]\nexpert = [4]\nmicro_batch = [1]\n"
+    problem.write_text(f'{text}\n[plan]\nframework = "megatron-core"\n{lists}')
+    found = json.loads(command("plan", problem, "--json", "-o", tmp_path / "plan").out)
+    problem.write_text(problem.read_text().replace("expert = [4]", "expert = [2]"))
+    cut = json.loads(command("plan", problem, "--json").out)
+    assert (found["winner"]["expert"], cut["winner"]["expert"]) == (4, 2)
+    assert found["value"] == cut["value"]
+    out = tmp_path / "handed"
+    assert command("hand-over", tmp_path / "plan", "--to", "megatron-core", "-o", out).status == 0
+    told = (out / "megatron.args").read_text()
+    assert "--expert-model-parallel-size 4\n--expert-tensor-parallel-size 1\n" in told
+
+
 def test_experts_over_more_than_the_replicas_are_refused_in_one_line(
     command: Run, problem: Path
 ) -> None:

@@ -89,7 +89,7 @@ def test_convert_keeps_what_a_table_says_of_itself(command: Run, tmp_path: Path)
         "1RECV_F0,1F0,1B0,1SEND_B0,1REDUCE_GRAD,1WAIT_REDUCE_GRAD,1WAIT_SEND_B0",
     ]
     answer = command("convert", given, tmp_path / "z.json")
-    assert "lost: the collectives of the table" in answer.err
+    assert "not written: the collectives of the table" in answer.err
 
 
 def test_a_table_of_computations_says_who_takes_it(command: Run, tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_table_of_computations_says_who_takes_it(command: Run, tmp_path: Path)
 
 def test_convert_says_what_is_lost(command: Run, tmp_path: Path) -> None:
     answer = command("convert", "1f1b", "p=2", "m=2", tmp_path / "x.csv")
-    assert "lost: durations (in tick) are lost: a table counts steps" in answer.err
+    assert "not written: durations (in tick): a table counts steps" in answer.err
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,8 @@ sequence = 4096
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to stand in, with files of every kind."""
     texts = {"odd.json": "{}", "empty.toml": "", "empty.csv": "", "table.csv": "0F0,0B0\n"}
+    texts["x.txt"] = "hello"
+    (tmp_path / "d").mkdir()
     for name, text in {**texts, "good.toml": BASES["problem"]}.items():
         (tmp_path / name).write_text(text, "utf-8")
     monkeypatch.chdir(tmp_path)
@@ -62,6 +64,7 @@ def require_line(error: str, says: str) -> None:
 
 def test_the_table_is_large() -> None:
     assert len(TABLE["commands"]) + len(TABLE["files"]) >= 140
+    assert len(TABLE["python"]) >= 70
 
 
 @pytest.mark.parametrize("row", TABLE["commands"], ids=lambda row: row["words"])
@@ -84,6 +87,19 @@ def test_a_wrong_file(row: dict[str, str], folder: Path, command: Run) -> None:
     assert (answer.status, answer.out) == (2, "")
     require_line(answer.err, f"p.toml: {row['says']}")
     assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.torch
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("row", TABLE["python"], ids=lambda row: row["call"])
+def test_a_wrong_call(row: dict[str, str]) -> None:
+    """Refused in one line that names nothing of Python's own."""
+    small = bp.Pipeline(num_ranks=2, num_microbatches=3)
+    with pytest.raises((TypeError, ValueError)) as caught:
+        eval(row["call"], {"bp": bp, "SMALL": small})
+    require_line(f"{caught.value}\n", row["says"])
+    private = ("__", "positional argument", "keyword argument", "module 'bubbleproof")
+    assert not any(word in str(caught.value) for word in private)
 
 
 def test_what_is_too_large_to_plan_is_not_told_to_need_memory(folder: Path, command: Run) -> None:
@@ -128,7 +144,7 @@ def test_a_schedules_file_is_measured_like_a_family(command: Run) -> None:
         ("family('1f1v')", "no family '1f1v' (did you mean '1f1b'?)"),
         ("family('1f1b')(p=4)", "parameter m is missing; for example p=4 m=8"),
         ("family('1f1b')(ranks=4, m=8)", "write p=4"),
-        ("check('nothing')", "check: expected a schedule (.json)"),
+        ("check('nothing')", "check: no schedule 'nothing'; expected a schedule (.json)"),
         ("measure(None)", "measure: expected a problem and a schedule"),
         ("plan('nothing.toml')", "nothing.toml: expected a file, found no such file"),
         ("read('nothing')", "read: a file ends in .json, .csv or .toml, got 'nothing'"),

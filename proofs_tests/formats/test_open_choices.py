@@ -104,6 +104,49 @@ def test_a_framework_that_cannot_run_what_is_listed_is_refused(plan: str, words:
         read(f"[plan]\n{plan}")
 
 
+def test_a_cluster_that_names_a_framework_opens_nothing_and_plans_for_it() -> None:
+    named = SMALL.replace("[cluster]", '[cluster]\nframework = "megatron-core-0.19"')
+    file = read("[plan]\nzero = [1, 3]\nchunks = [1, 2]", named)
+    assert file.opened is not None
+    assert file.opened.framework == "megatron-core-0.19"
+    assert file.training.cluster.framework == "megatron-core"
+    assert file.orders == ("1f1b", "interleaved G")
+    assert file.lists.context == (1,)
+    assert {one.combination.zero for one in all_counted(file)} == {1}
+    space = deployed_space(file, one_of(file, pipeline=2, micro_batch=1))
+    assert (space.chunks, space.backward, space.slices) == ((1, 2), ("whole",), (1,))
+    software = SMALL.replace("[cluster]", '[cluster]\nframework = "megatron-core-overlapped"')
+    assert read("[plan]\nzero = [1]", software).opened is None
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("megatron-core-0.18", r"did you mean 'megatron-core-0\.19'"),
+        ("megatron-cor", "did you mean 'megatron-core'"),
+        ("torchtitan", "software whose times are known, and 'torchtitan' in plan.framework"),
+    ],
+)
+def test_software_of_an_unknown_name_is_refused_with_the_nearest(name: str, words: str) -> None:
+    with pytest.raises(UnusableInput, match=f"cluster.framework: expected .*{words}"):
+        read("", SMALL.replace("[cluster]", f'[cluster]\nframework = "{name}"'))
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ('family = "falcon"', "no model with attention and feed-forward block side by side"),
+        ('family = "llama"\nnorms = 4', "another number of norms"),
+        ('family = "llama"\nfeed_forward_bias = true', "biases of some linears"),
+    ],
+)
+def test_a_model_that_the_named_framework_has_not_is_refused(model: str, words: str) -> None:
+    text = SMALL.replace('family = "llama"', model)
+    read("", text)  # of no named framework
+    with pytest.raises(UnusableInput, match=f"plan.framework: .*{words}"):
+        read('[plan]\nframework = "megatron-core"', text)
+
+
 def test_a_plan_for_torchtitan_shards_what_experts_lie_over() -> None:
     one = Combination(
         tensor=1, data=8, pipeline=4, micro_batch=1, zero=0, scope="none", context=1, expert=8
@@ -111,4 +154,6 @@ def test_a_plan_for_torchtitan_shards_what_experts_lie_over() -> None:
     opened = OpenChoices(framework="torchtitan", listed=frozenset(), layers=48)
     assert not opened.takes(one)
     assert opened.takes(replace(one, zero=2))
-    assert OpenChoices(framework="automodel", listed=frozenset(), layers=48).takes(one)
+    automodel = OpenChoices(framework="automodel", listed=frozenset(), layers=48)
+    assert not automodel.takes(one)  # FSDP alone runs pipelines, and shards over replicas
+    assert automodel.takes(replace(one, zero=2))

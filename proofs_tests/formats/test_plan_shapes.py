@@ -157,7 +157,7 @@ def test_the_spread_of_layers(tmp_path: Path) -> None:
         ('backward = ["half"]', "plan.backward[0]"),
         ("backward = [[true]]", "one flag per rank (2), got 1 flags"),
         ('rank_by = "peak"', "plan.rank_by: expected"),
-        ("chunk = [1]", "plan: expected one of the keys"),
+        ("chunk = [1]", "plan: no key 'chunk' (did you mean 'chunks'?); the keys are chunks"),
         (
             "jitter = {straggler = [2, 10]}",
             "plan.jitter.straggler: expected a rank of 0 to 1, found 2",

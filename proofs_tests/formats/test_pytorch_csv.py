@@ -223,8 +223,8 @@ def test_lowered_program_round_trip(tmp_path: Path) -> None:
     lowered = lower(small.problem, small.schedule)
     lost = write_table(tmp_path / "a.csv", lowered, problem=small.problem, torch=(2, 13))
     assert lost == (
-        "durations (in tick) are lost: a table counts steps",
-        "memory (in activation) is lost: a table has none",
+        "durations (in tick): a table counts steps",
+        "memory (in activation): a table has none",
     )
     file = read_table(tmp_path / "a.csv")
     assert file.has_communication
@@ -260,7 +260,7 @@ def test_losses_of_order_and_latency(tmp_path: Path) -> None:
     late = member("1f1b", p=2, m=2).pipeline.with_changes(latency=3, activation=0, backward=1)
     program = Program.from_orders([["0F0", "0F1", "0B0", "0B1"], ["1F1", "1B1", "1F0", "1B0"]])
     assert write_table(tmp_path / "a.csv", program, problem=late.problem()) == (
-        "latencies are lost: a table has no time",
+        "latencies: a table has no time",
         "PyTorch's runtime numbers losses in the order of execution: the last stage's forwards "
         "are not in ascending order of microbatches",
     )

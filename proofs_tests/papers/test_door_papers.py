@@ -8,11 +8,13 @@ from collections.abc import Callable
 import pytest
 
 import bubbleproof as bp
+from bubbleproof.facts import FactSource
 from bubbleproof.papers.planning.unmet import UnmetPremiseError
 from proofs_tests.own_process import run_alone
 from proofs_tests.structure import run_by
 from proofs_tests.test_door import WRONG, has_sections
 from proofs_tests.test_door_interrupted import after, found_by, press
+from proofs_tests.test_door_results import every_form
 from proofs_tests.test_pickling import own_errors
 
 
@@ -41,6 +43,19 @@ def test_ctrl_c_ends_the_call(work: Callable[[], None]) -> None:
 def test_the_names_do_what_they_say() -> None:
     assert bp.prove("1f1b").verdict.name == "PROVED"
     assert "bpipe.mu" in bp.claims("bpipe")
+
+
+RESULTS: list[Callable[[], FactSource]] = [
+    lambda: bp.prove("1f1b"),
+    lambda: bp.claim("1f1b", "peak_activations <= p", p=range(2, 4), m=range(1, 4)),
+    lambda: bp.claim("1f1b", "peak_activations == p", p=range(2, 4), m=range(1, 4)),
+]
+
+
+@pytest.mark.parametrize("call", RESULTS)
+def test_a_result_has_every_form_and_travels(call: Callable[[], FactSource]) -> None:
+    every_form(found := call())
+    assert pickle.loads(pickle.dumps(found)) == found
 
 
 @pytest.mark.parametrize("name", ["claim", "claims", "prove"])

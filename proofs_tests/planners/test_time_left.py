@@ -7,12 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from bubbleproof.commands.planning import plan_results
-from bubbleproof.commands.planning.plan_results import noise_text
 from bubbleproof.formats.problem_toml import read_problem
-from bubbleproof.planners import Plan, PlanOptions, jitter, looks, plan
+from bubbleproof.planners import Plan, PlanOptions, jitter, looks, plan, plan_results
 from bubbleproof.planners.jitter import timed_candidates
 from bubbleproof.planners.looks import FirstSearch, first_look, preparation
+from bubbleproof.planners.plan_results import noise_text
 from bubbleproof.solvers import Status
 from bubbleproof.solvers.shortening.known_orders import known_orders
 from bubbleproof.theory.model.schedule import Program

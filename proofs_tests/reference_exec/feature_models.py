@@ -26,6 +26,17 @@ class Calls(nn.Module):
         return self.given(self.u, x)
 
 
+class Two(nn.Linear):
+    """Takes two tensors."""
+
+    def __init__(self) -> None:
+        super().__init__(4, 4)
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:  # type: ignore[override]  # another
+        found: torch.Tensor = super().forward(x + y)
+        return found
+
+
 def calls(given: Callable[[nn.Linear, torch.Tensor], object]) -> Callable[[], nn.Module]:
     return lambda: Calls(given)
 
@@ -113,7 +124,7 @@ def tied() -> OwnModel:
 
 
 bare = of(linear, linear)
-several = of(calls(lambda u, x: (u(x), x)), linear)
+several = of(calls(lambda u, x: (u(x), x)), Two)
 integers = of(calls(lambda u, x: u(x).long()), linear)
 needs_mask = of(linear, lambda: nn.MultiheadAttention(4, 2))
 batch_norm = of(lambda: nn.Sequential(linear(), nn.BatchNorm1d(4)), linear)

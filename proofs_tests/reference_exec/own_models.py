@@ -100,12 +100,6 @@ def growing() -> OwnModel:
     return replace(plain(), batch=batch_that_grows)
 
 
-@seeded
-def shared() -> OwnModel:
-    linear = nn.Linear(4, 4)
-    return model(linear, nn.Sequential(linear, nn.Tanh()))
-
-
 def restless() -> OwnModel:
     return model(nn.Linear(4, 4), nn.Linear(4, 4))
 

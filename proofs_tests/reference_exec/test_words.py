@@ -10,8 +10,7 @@ import torch
 
 from bubbleproof.reference_exec.drivers.virtual import run_virtual
 from bubbleproof.reference_exec.models.footprint import footprint, input_bytes, weight_bytes
-from bubbleproof.reference_exec.models.layers import EMBEDDING, HEAD
-from bubbleproof.reference_exec.models.model_spec import ModelSpec
+from bubbleproof.reference_exec.models.model_spec import EMBEDDING, HEAD, ModelSpec
 from bubbleproof.reference_exec.models.reference import (
     Stage,
     cross_entropy,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from itertools import product
 from typing import Any
 
@@ -11,6 +12,7 @@ from bubbleproof.theory.families import member, published_in_turn
 from bubbleproof.theory.families.interleaved import (
     InterleavedOneForwardOneBackward,
     depth_first_order,
+    group_choices,
 )
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -103,11 +105,11 @@ def test_no_other_family_takes_groups() -> None:
 
 
 def test_the_orders_of_the_source_are_the_default_or_the_first_legal_groups() -> None:
-    """m = 18 on 4 ranks: 6, 7, 9 and 10 are the least with a rest of 0 or 4 and more."""
+    """m = 18 on 4 ranks: 6, 7, 9, 10 are the least with a rest of 0 or 4 and more; 18 is all."""
     known = InterleavedOneForwardOneBackward()
     for m, names in (
         (8, ["interleaved"]),
-        (18, [f"interleaved G={size}" for size in (6, 7, 9, 10)]),
+        (18, [f"interleaved G={size}" for size in (6, 7, 9, 10, 18)]),
         (3, []),
     ):
         made = Pipeline(num_ranks=4, num_microbatches=m, num_chunks=2)
@@ -116,6 +118,51 @@ def test_the_orders_of_the_source_are_the_default_or_the_first_legal_groups() ->
     lone = Pipeline(num_ranks=4, num_microbatches=8, num_chunks=1)
     assert not known.grouped(lone)
     assert [name for name, _ in published_in_turn(lone, ("1f1b", "interleaved G"))] == ["1f1b"]
+
+
+def test_larger_groups_are_tried_where_messages_take_time() -> None:
+    """tF = 2, tB = 4, latency 2, four ranks: a forward comes around in 4 (2 + 2) = 16 ticks, which
+    8 forwards fill, and a backward in 4 (4 + 2) = 24, which 6 backwards fill.
+    """
+    known = InterleavedOneForwardOneBackward()
+    at_once = Pipeline(num_ranks=4, num_microbatches=16, num_chunks=2, forward=2, backward=4)
+    assert list(known.grouped(at_once)) == ["interleaved"]
+    late = at_once.with_changes(latency=2)
+    tried = known.grouped(late)
+    assert list(tried) == ["interleaved", "interleaved G=8", "interleaved G=16"]
+    problem = late.problem()
+    spans = [measure(problem, left_shift(problem, each.program(late))) for each in tried.values()]
+    assert spans[1].makespan < spans[0].makespan
+    assert spans[1].peak_activations[0] > spans[0].peak_activations[0]
+
+
+def test_the_groups_that_are_tried_are_nearly_the_best_of_all_legal_ones() -> None:
+    """By brute force over every legal G, where messages take time or p does not divide m."""
+    draw, known, exact = random.Random(36), InterleavedOneForwardOneBackward(), 0
+    drawn = sized(40, full=400)
+    for _ in range(drawn):
+        p, v, tick = draw.choice((2, 3, 4, 6)), draw.choice((2, 3, 4)), draw.choice((4, 10, 20))
+        m = draw.choice((p * draw.randint(2, 6), draw.randint(p, 6 * p)))
+        forward = tuple(tick + draw.randint(0, draw.choice((0, tick // 2))) for _ in range(p * v))
+        made = Pipeline(
+            num_ranks=p,
+            num_microbatches=m,
+            num_chunks=v,
+            forward=forward,
+            backward=tuple(2 * ticks for ticks in forward),
+            latency=draw.choice((1, 2, 5, 8)),
+        )
+        problem = made.problem()
+        tried, best = (
+            min(measure(problem, left_shift(problem, each.program(made))).makespan for each in of)
+            for of in (
+                known.grouped(made).values(),
+                [InterleavedOneForwardOneBackward(size) for size in group_choices(p, m)],
+            )
+        )
+        assert tried <= 1.05 * best, (p, v, m, made.latency)
+        exact += tried == best
+    assert exact >= sized(30, full=344)
 
 
 def test_one_chunk_says_who_runs_it() -> None:

@@ -13,13 +13,15 @@ from bubbleproof.theory.model.actions import Action, ActionTable
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.programs.lowering import lower
+from bubbleproof.theory.pipelines.programs.lowering import lower, lower_with_moments
 from bubbleproof.theory.pipelines.programs.messages import as_kind, messages
 from bubbleproof.theory.pipelines.programs.pytorch_runtime import WAIT_OF
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.theory.pipelines.transfers import Eviction
 from bubbleproof.verify import USUAL, Semantics, check, check_communication, compute_part
+from bubbleproof.verify.communication import deadlock
 from proofs_tests.cases import Case, all_family_cases, overlapped, wave_overlapped
+from proofs_tests.sized import sized
 from proofs_tests.verify.program_mutations import Orders
 
 
@@ -298,3 +300,36 @@ def test_a_wait_right_behind_its_send_stops_a_table_that_runs_without() -> None:
     assert messages_of(problem, orders, Semantics.BUFFERED) == []
     (sentence,) = messages_of(problem, orders, Semantics.PAIR_STREAM)
     assert "WAIT_SEND_F" in sentence
+
+
+def test_a_hint_of_moments_changes_no_decision() -> None:
+    """Right and swapped programs, with moments that are right, drawn, or those of other rows."""
+    random, seen = np.random.default_rng(3), set()
+    for p, m in ((2, 3), (3, 4), (4, 4)):
+        made = member("1f1b", p=p, m=m)
+        program, moment = lower_with_moments(made.problem, made.schedule)
+        for _ in range(sized(10, full=2_000)):
+            order = np.arange(len(program))
+            for row in random.integers(0, len(order) - 1, size=random.integers(0, 3)):
+                if program.resource[row] == program.resource[row + 1]:
+                    order[[row, row + 1]] = order[[row + 1, row]]
+            swapped = program.take(order)
+            hints = moment, moment[order], random.permutation(moment), np.sort(moment)
+            plain = check_communication(made.problem, swapped, tuple(Semantics))
+            for hint in hints:
+                told = check_communication(made.problem, swapped, tuple(Semantics), moment=hint)
+                assert told.decisions == plain.decisions
+            seen.add(plain.ok)
+    assert seen == {True, False}
+
+
+def test_a_right_hint_spares_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    def searched(*_: object) -> list[int]:
+        raise AssertionError("searched")
+
+    made = member("interleaved", p=4, m=8, v=2)
+    program, moment = lower_with_moments(made.problem, made.schedule)
+    monkeypatch.setattr(deadlock, "find_cycle", searched)
+    assert check_communication(made.problem, program, moment=moment).ok
+    with pytest.raises(AssertionError, match="searched"):
+        check_communication(made.problem, program)

@@ -24,9 +24,10 @@ from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.theory.pipelines.state_offload import StateOffload
 from bubbleproof.theory.pipelines.transfers import Eviction
-from bubbleproof.verify import Rule
+from bubbleproof.verify import Rule, required
 from bubbleproof.verify.every_rule import check_required
 from bubbleproof.verify.required import differences
+from bubbleproof.verify.required_alike import one_of_each_kind
 from proofs_tests.random_choices import combined
 from proofs_tests.sized import sized
 from proofs_tests.zeros import zero_or, zeros_or
@@ -280,3 +281,38 @@ def test_stages_lie_where_a_placement_by_hand_puts_them(placement: tuple[int, ..
     assert differences(pipeline, pipeline.problem()) == []
     other = pipeline.with_changes(placement=tuple(1 - rank for rank in placement))
     assert differences(other, pipeline.problem()) != []
+
+
+def test_a_difference_in_one_microbatch_of_many_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One number of one row is off: told as by looking at all microbatches by name."""
+    random, told = Random(5), 0
+    shapes = [
+        Pipeline(num_ranks=2, num_microbatches=5, latency=1),
+        Pipeline(num_ranks=2, num_chunks=2, num_microbatches=4, split_backward=True),
+        Pipeline(num_ranks=2, num_microbatches=4, placement="bidirectional"),
+        Pipeline(num_ranks=2, num_slices=2, num_microbatches=3, message=3, bandwidth=2),
+    ]
+    for pipeline in shapes:
+        assert len(one_of_each_kind(pipeline, pipeline.problem()) or range(9)) <= 2
+        for _ in range(RANDOM):
+            problem = one_number_off(pipeline.problem(), random)
+            found = differences(pipeline, problem)
+            with monkeypatch.context() as patched:
+                patched.setattr(required, "one_of_each_kind", lambda *_: None)
+                assert differences(pipeline, problem) == found
+            told += bool(found)
+    assert told > len(shapes) * RANDOM / 2
+
+
+def one_number_off(problem: Problem, random: Random) -> Problem:
+    """Some duration, lag, change of load or end of a precedence is another."""
+    table, column = random.choice(
+        [("duration", ""), ("edges", "lag"), ("edges", "before"), ("events", "delta")]
+    )
+    held = problem.duration if not column else getattr(getattr(problem, table), column)
+    changed = held.copy()
+    row = random.randrange(len(changed))
+    changed[row] = (changed[row] + 1) % (problem.num_tasks if column == "before" else 1 << 30)
+    if not column:
+        return replace(problem, duration=changed)
+    return replace(problem, **{table: replace(getattr(problem, table), **{column: changed})})

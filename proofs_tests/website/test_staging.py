@@ -12,9 +12,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
 import bubbleproof
+from bubbleproof.cli import app
 from website.api_pages import api_pages, faces
+from website.command_pages import command_pages
 from website.page_text import first_sentence, title_of
 from website.sections import placed
 from website.site_checks import findings
@@ -107,6 +110,15 @@ def test_every_public_name_has_its_page() -> None:
         assert all(f"{name}.{each}" in text for each in face.__all__), name
     assert {"bubbleproof.verify", "bubbleproof.solvers", "bubbleproof.formats"} <= {*faces()}
     assert ".. automodule:: bubbleproof.testing.assertions" in pages["api/testing.rst"]
+
+
+def test_every_command_has_its_page_with_all_its_options() -> None:
+    pages = command_pages()
+    for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]  # a group
+        text = pages[f"commands/{name}.md"]
+        assert f"| [{name}]({name}.md) |" in pages["commands/index.md"]
+        for option in (each for each in command.params if each.param_type_name == "option"):
+            assert option.hidden or option.opts[0] in text, (name, option.opts)
 
 
 def test_an_index_names_a_page_by_its_title_and_first_sentence() -> None:

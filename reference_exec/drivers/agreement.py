@@ -31,7 +31,7 @@ import bubbleproof
 from bubbleproof.reference_exec.drivers.place import at_nodes
 from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
-from bubbleproof.reference_exec.models.own import description, own_batch, source_digest
+from bubbleproof.reference_exec.models.own import description, in_its_type, own_batch, source_digest
 
 # beside the package's folder in a checkout; papers need not be there
 BESIDE = ("theory", "verify", "solvers", "reference_exec", "papers")
@@ -134,6 +134,7 @@ def model_parts(spec: ModelSpec) -> Parts:
     """
     if not spec.factory:
         return {}
+    spec = in_its_type(spec)
     model = description(spec)
     made = ([stage.state_dict() for stage in model.stages], own_batch(spec, 0))
     return {

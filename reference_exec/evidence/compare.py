@@ -21,21 +21,23 @@ from bubbleproof.reference_exec.evidence.notes import (
     unmoved,
     weight_backward,
 )
-from bubbleproof.reference_exec.evidence.oracle import max_relative_error
+from bubbleproof.reference_exec.evidence.oracle import max_relative_error, with_ties
 from bubbleproof.reference_exec.evidence.replay_record import NOTHING, RankComparison, StateMoment
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.evidence.rounding import NOT_NEAR, nearness
 from bubbleproof.reference_exec.evidence.training_oracle import (
     matched_training,
     ordinary_training,
-    with_ties,
 )
 from bubbleproof.reference_exec.evidence.work_done import (
     RankWorked,
     uncounted_work,
     work_dependence,
 )
+from bubbleproof.reference_exec.models.footprint import of_size
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own import description, given_types
+from bubbleproof.reference_exec.models.unequal import loss_shares
 from bubbleproof.reference_exec.plans.predicted_work import predicted_work
 from bubbleproof.reference_exec.plans.prepared import PreparedReplay
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
@@ -222,9 +224,9 @@ def compared(
         left_bytes=tuple(result.left_bytes for result in results),
         kept_bytes=tuple(result.kept_bytes for result in results),
         written_bytes=tuple(result.written_bytes for result in results),
-        data_dependence=data_dependence(results) if plan.spec.kind == "own" else "",
+        data_dependence=data_dependence(plan, results) if plan.spec.kind == "own" else "",
         weight_backward=weight_backward(plan),
-        model_notes=description(plan.spec).notes if plan.spec.kind == "own" else (),
+        model_notes=model_notes(plan),
         given_types=given_types(plan.spec) if plan.spec.kind == "own" else (),
         alike=(*alike_data(plan), *unmoved(matched)),
         added_first=added_first(plan),
@@ -233,25 +235,35 @@ def compared(
         if worked
         else NOTHING,
         work=worked,
-        work_dependence=work_dependence(worked) if plan.spec.kind == "own" else "",
+        work_dependence=work_dependence(plan.spec, worked) if plan.spec.kind == "own" else "",
         not_counted_work=uncounted_work(plan) if plan.counts_work else (),
     )
+
+
+def model_notes(plan: ReplayPlan) -> tuple[str, ...]:
+    """What is not as whoever named the model may believe, and what its microbatches weigh."""
+    if plan.spec.kind != "own":
+        return ()
+    notes, shares = description(plan.spec).notes, loss_shares(plan.spec, plan.num_samples)
+    told = f"microbatches weigh {', '.join(map(str, shares))}, as the loss of all together says"
+    return (*notes, told) if shares else notes
 
 
 def _without_optimizer(states: tuple[StateBytes, ...]) -> tuple[int, ...]:
     return tuple(state.without_optimizer for state in states)
 
 
-def data_dependence(results: list[RankResult]) -> str:
+def data_dependence(plan: ReplayPlan, results: list[RankResult]) -> str:
     """How a model's saved bytes depend on its data; empty where they do not.
 
-    It names two microbatches of which one stage has saved other bytes.
+    It names two microbatches of one size of which one stage has saved other bytes.
     """
     saved = {key: size for result in results for key, size in result.saved_bytes.items()}
-    first: dict[int, tuple[str, int]] = {}
+    first: dict[tuple[int, ModelSpec], tuple[str, int]] = {}
     for (step, stage, microbatch, _), size in sorted(saved.items()):
         name = f"microbatch {microbatch}" + (f" of step {step}" if step else "")
-        earlier, expected = first.setdefault(stage, (name, size))
+        of = stage, of_size(plan.spec, microbatch)
+        earlier, expected = first.setdefault(of, (name, size))
         if size != expected:
             return (
                 f"the model's saved bytes depend on its data: stage {stage} saved {expected} of "

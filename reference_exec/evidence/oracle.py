@@ -29,7 +29,10 @@ from functools import reduce
 import torch
 
 from bubbleproof.reference_exec.models.draws import drawing
+from bubbleproof.reference_exec.models.footprint import ties_of
 from bubbleproof.reference_exec.models.layers import as_message
+from bubbleproof.reference_exec.models.own import own_given
+from bubbleproof.reference_exec.models.parcels import with_type
 from bubbleproof.reference_exec.models.reference import (
     Stage,
     gradients_of,
@@ -197,7 +200,7 @@ def _sample_losses(
                 y = module(given, None, None if prefixes is None else prefixes[stage])
         target = device.put(microbatch_target(spec, microbatch, k, slices, step=step))
         with drawing(spec, plan.num_stages, step, microbatch, k):
-            losses.append(microbatch_loss(spec, y, target, plan.batch_samples))
+            losses.append(microbatch_loss(spec, y, target, plan.divisor(microbatch)))
     return losses
 
 
@@ -245,7 +248,7 @@ def _ordinary_of_own(plan: ReplayPlan, stages: list[Stage], step: int) -> tuple[
     for microbatch in range(plan.batch_samples):
         total = total + whole_loss(plan, stages, microbatch, step=step)
     run_backward(plan.spec, total)
-    return _gradients(stages), total.item()
+    return with_ties(plan, _gradients(stages)), total.item()
 
 
 def whole_loss(
@@ -260,17 +263,16 @@ def whole_loss(
 
     ``microbatch`` is its number in the whole batch of the step.
     """
+    spec = plan.spec
     step, microbatch = plan.drawn(step, microbatch)
-    y, target = (
-        microbatch_input(plan.spec, microbatch, step=step),
-        microbatch_target(plan.spec, microbatch, step=step),
-    )
-    y, target = (t.to(dtype) if t.is_floating_point() else t for t in (y, target))
+    x = microbatch_input(spec, microbatch, step=step)
+    target = with_type(microbatch_target(spec, microbatch, step=step), dtype)
+    y = own_given(spec, x, dtype) if spec.kind == "own" else with_type(x, dtype)
     for stage, module in enumerate(stages):
-        with drawing(plan.spec, stage, step, microbatch):
-            y = module(y, None)
-    with drawing(plan.spec, plan.num_stages, step, microbatch):
-        return microbatch_loss(plan.spec, y, target, plan.batch_samples)
+        with drawing(spec, stage, step, microbatch):
+            y = module.plain(y)
+    with drawing(spec, plan.num_stages, step, microbatch):
+        return microbatch_loss(spec, y, target, plan.divisor(microbatch))
 
 
 def max_relative_error(found: Gradients, expected: Gradients) -> float:
@@ -291,6 +293,15 @@ def max_relative_error(found: Gradients, expected: Gradients) -> float:
         error[stage] = max(error.get(stage, 0.0), off)
         scale[stage] = max(scale.get(stage, 0.0), value.abs().max().item())
     return max(error[stage] / (scale[stage] or 1.0) for stage in error)
+
+
+def with_ties(plan: ReplayPlan, gradients: Gradients) -> Gradients:
+    """The gradients, those of what stages share replaced by their sum, the last stage's first."""
+    found = dict(gradients)
+    for ends in ties_of(plan.spec, plan.num_stages):
+        if {*ends} <= gradients.keys():
+            found |= dict.fromkeys(ends, _sum([gradients[end] for end in reversed(ends)]))
+    return found
 
 
 def _gradients(stages: list[Stage]) -> Gradients:

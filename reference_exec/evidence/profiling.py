@@ -15,7 +15,7 @@ from statistics import median
 import torch
 
 from bubbleproof.reference_exec.evidence.oracle import single_threaded
-from bubbleproof.reference_exec.models.footprint import weight_bytes
+from bubbleproof.reference_exec.models.footprint import facts_of, weight_bytes
 from bubbleproof.reference_exec.models.layers import DTYPES
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import message_shape
@@ -136,6 +136,8 @@ class _Rounds:
         shapes = [message_shape(plan.spec, entered) for entered in range(1, plan.num_stages)]
         arriving, leaving = [None, *shapes][stage], [*shapes, None][stage]
         self._activation = None if arriving is None else self._values(plan, arriving)
+        if arriving is not None and plan.spec.kind == "own":  # several things may be in it
+            self._activation = device.put(facts_of(plan.spec)[stage].sample)
         self._gradient = None if leaving is None else self._values(plan, leaving)
         self.activation_bytes = 0
         self.kept_for_weight_bytes = 0

@@ -72,7 +72,7 @@ class StateMoment(NamedTuple):
     on_hosts: RankComparison[StateBytes]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReplayRecord(FactSource):
     """The outcome of one replay; ``ReplayReport`` states the facts of it.
 

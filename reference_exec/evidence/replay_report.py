@@ -24,7 +24,7 @@ from bubbleproof.reference_exec.evidence.replay_record import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReplayReport(ReplayRecord):
     """The outcome of one replay, and what it comes to."""
 

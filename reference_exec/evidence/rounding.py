@@ -54,11 +54,11 @@ from bubbleproof.reference_exec.evidence.oracle import (
     max_relative_error,
     stages_with,
     whole_loss,
+    with_ties,
 )
 from bubbleproof.reference_exec.evidence.training_oracle import (
     ExpectedTraining,
     OrdinaryTraining,
-    with_ties,
 )
 from bubbleproof.reference_exec.models.layers import DTYPES
 from bubbleproof.reference_exec.models.reference import gradients_of, run_backward

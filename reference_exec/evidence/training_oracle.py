@@ -28,10 +28,11 @@ from bubbleproof.reference_exec.evidence.oracle import (
     ordinary,
     set_weights,
     stepped,
+    with_ties,
 )
-from bubbleproof.reference_exec.models.layers import EMBEDDING, HEAD
 from bubbleproof.reference_exec.models.reference import Stage, trained, weights_of, whole_model
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
+from bubbleproof.reference_exec.runtime.clipping import again
 from bubbleproof.reference_exec.runtime.compute import Gradients, Losses
 from bubbleproof.reference_exec.runtime.device import CPU, Device
 from bubbleproof.reference_exec.runtime.optimizers import Optimizer, optimizer_of, step_with
@@ -143,14 +144,13 @@ def ordinary_training(
 def clipped(plan: ReplayPlan, gradients: Gradients) -> Gradients:
     """The gradients as torch clips them by their global norm, where the training says so.
 
-    They come in the order of stages and parameters; of a tied embedding and head one counts.
+    They come in the order of stages and parameters; what several stages share counts once.
     """
     most = None if plan.training is None else plan.training.clip
     if most is None:
         return gradients
-    tied_head = (plan.num_stages - 1, HEAD) if plan.spec.tied else None
     copies = {key: gradient.clone() for key, gradient in sorted(gradients.items(), key=_stage)}
-    norm = torch.nn.utils.get_total_norm([g for key, g in copies.items() if key != tied_head])
+    norm = torch.nn.utils.get_total_norm([g for key, g in copies.items() if key not in again(plan)])
     shells = [torch.nn.Parameter(torch.empty_like(each)) for each in copies.values()]
     for shell, gradient in zip(shells, copies.values(), strict=True):
         shell.grad = gradient
@@ -186,12 +186,3 @@ def _set_gradients(stages: list[Stage], gradients: Gradients) -> None:
     for number, stage in enumerate(stages):
         for name, parameter in trained(stage).items():
             parameter.grad = gradients[number, name].to(parameter.device)
-
-
-def with_ties(plan: ReplayPlan, gradients: Gradients) -> Gradients:
-    """The gradients, those of a tied embedding and head replaced by their sum."""
-    last = (plan.num_stages - 1, HEAD)
-    if not plan.spec.tied or not {(0, EMBEDDING), last} <= gradients.keys():
-        return gradients
-    total = gradients[0, EMBEDDING] + gradients[last]
-    return {**gradients, (0, EMBEDDING): total, last: total}

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bubbleproof.reference_exec.models.footprint import stage_flops
+from bubbleproof.reference_exec.models.footprint import of_size, stage_flops
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.predicted_work import ActionWork
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.theory.model.actions import Action, Kind
@@ -107,16 +108,17 @@ def _named(stages: Sequence[int]) -> str:
     return f"stage {numbers}" if len(stages) == 1 else f"stages {numbers}"
 
 
-def work_dependence(worked: Sequence[RankWorked]) -> str:
+def work_dependence(spec: ModelSpec, worked: Sequence[RankWorked]) -> str:
     """How the work of a model's forwards depends on its data; empty where it does not."""
-    first: dict[int, tuple[str, int]] = {}
+    first: dict[tuple[int, ModelSpec], tuple[str, int]] = {}
     for rank in worked:
         for step, done in enumerate(rank.passes):
             for action, work in zip(rank.actions, done, strict=False):
                 if action.kind is not Kind.F:
                     continue
                 name = f"microbatch {action.microbatch}" + (f" of step {step}" if step else "")
-                earlier, expected = first.setdefault(action.stage, (name, work.flops))
+                of = action.stage, of_size(spec, action.microbatch)
+                earlier, expected = first.setdefault(of, (name, work.flops))
                 if work.flops != expected:
                     return (
                         f"the model's work depends on its data: stage {action.stage} did "

@@ -27,6 +27,7 @@ from bubbleproof.reference_exec.models.own_checks import (
     require_dense_gradients,
     require_gradients,
 )
+from bubbleproof.reference_exec.models.parcels import tensors_of
 from bubbleproof.reference_exec.saved import SavedTensors
 
 
@@ -157,7 +158,7 @@ class DryRun:
         old = [*living_storages(), *(tensor.untyped_storage() for tensor in self.shared)]
         keys = {each._cdata for each in old}
         BIRTHS.forget()
-        layer = OwnLayer(self.stage, build(spec).stages[self.stage], replaced)
+        layer = self.layer.again(build(spec).stages[self.stage], replaced)
         given = self.x.detach().clone()
         keys.add(given.untyped_storage()._cdata)  # who keeps its input keeps no more of a build
         layer(given, None)
@@ -204,7 +205,8 @@ class DryRun:
     def _forward(self, given: torch.Tensor, store: WeightGradStore | None) -> torch.Tensor:
         seed_generators(0)  # whoever examines has kept the generator's state
         root = self.layer(given, store)
-        if not root.requires_grad and (self.stage or self._has_trained()):
+        has_gradient = any(each.requires_grad for each in tensors_of(root))
+        if not has_gradient and (self.stage or self._has_trained()):
             raise ValueError(
                 f"model stage {self.stage}: its output has no gradient; a stage must not cut off "
                 "its parameters, or its input from the stage before"

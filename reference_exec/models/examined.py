@@ -1,11 +1,10 @@
 """A user's own model, examined before anything runs: shapes, bytes, and whether it can be replayed.
 
-One dry forward and backward per stage, on microbatch 0, measures what the closed forms of
+One dry forward and backward per stage, on one microbatch, measures what the closed forms of
 ``footprint`` say of the reference models: the bytes held from F to B or I, and from I to W. What
 would make a replay wrong or unequal is refused: shapes that do not fit, random numbers of foreign
-generators, buffers that a forward changes, parameters that two stages share, inputs and unfrozen
-parameters without gradient, a factory that gives other weights each time, and what ``own_checks``
-asks. So is what raises.
+generators, buffers that a forward changes, inputs and unfrozen parameters without gradient, a
+factory that gives other weights each time, and what ``own_checks`` asks. So is what raises.
 """
 
 from __future__ import annotations
@@ -31,6 +30,8 @@ from bubbleproof.reference_exec.models.own import (
     OwnModel,
     build,
     own_batch,
+    own_given,
+    parcels,
     told,
 )
 from bubbleproof.reference_exec.models.own_checks import (
@@ -40,11 +41,21 @@ from bubbleproof.reference_exec.models.own_checks import (
     require_unchanged,
     values_before,
 )
+from bubbleproof.reference_exec.models.parcels import (
+    called,
+    described,
+    detached,
+    tensors_of,
+    with_type,
+)
 
 
 @lru_cache(maxsize=8)
 def examined(spec: ModelSpec) -> tuple[StageFacts, ...]:
-    """The facts of every stage. Raises ``ValueError`` naming the stage that cannot be replayed."""
+    """The facts of every stage, on the microbatch of ``spec.sample``.
+
+    Raises ``ValueError`` naming the stage that cannot be replayed.
+    """
     try:
         return _examined(spec)
     except (ValueError, MemoryError):
@@ -58,21 +69,20 @@ def examined(spec: ModelSpec) -> tuple[StageFacts, ...]:
 def _examined(spec: ModelSpec) -> tuple[StageFacts, ...]:
     model, again = build(spec), build(spec)
     _require_same_weights(spec, model, again)
-    _require_own_parameters(model)
-    x, target = own_batch(spec, 0)
-    require_numbers("input", x)
+    x, target = own_batch(spec, spec.sample)
+    require_numbers("input", parcels(spec).opened(0, x))
     facts = []
     with torch.random.fork_rng(devices=[]):
         for stage, module in enumerate(model.stages):
             x = as_message(x.detach()).requires_grad_(stage > 0)
-            is_last = stage == len(model.stages) - 1
-            y = _output(stage, module, x, DTYPES[spec.dtype])
-            score = partial(_score, model, target) if is_last else _itself
+            score = _itself if stage + 1 < len(model.stages) else partial(_score, model, target)
+            layer = partial(_layer, spec, stage, num_stages=len(model.stages))
+            y = _output(spec, stage, layer(module), x)
             with of_model(stage, "B"):
-                plain = _flops_of(module, x, score)
-            replaced = _only_here(stage, again.stages[stage], x, score)
+                plain = _flops_of(layer(module), x, score)
+            replaced = _only_here(layer, stage, again.stages[stage], x, score)
             shared = _shared(module, again.stages[stage])
-            run = DryRun(stage, OwnLayer(stage, module, replaced), x, score, shared)
+            run = DryRun(stage, layer(module, replaced), x, score, shared)
             facts.append(run.measured(spec, replaced, plain))
             require_linear_hooks(stage, module, run.backward)
             x = y
@@ -86,16 +96,27 @@ def _examined(spec: ModelSpec) -> tuple[StageFacts, ...]:
     return tuple(facts)
 
 
+def _layer(
+    spec: ModelSpec, stage: int, module: nn.Module, deferred: Sequence[str] = (), *, num_stages: int
+) -> OwnLayer:
+    return OwnLayer(stage, module, deferred, parcels(spec), comes_next=stage + 1 < num_stages)
+
+
 def _only_here(
-    stage: int, module: nn.Module, x: torch.Tensor, score: Callable[[torch.Tensor], torch.Tensor]
+    layer: Callable[..., OwnLayer],
+    stage: int,
+    module: nn.Module,
+    x: torch.Tensor,
+    score: Callable[[torch.Tensor], torch.Tensor],
 ) -> tuple[str, ...]:
     """The linears that can be deferred: the gradients of their weights come from nothing else."""
-    names = deferrable(module, x)
-    layer = OwnLayer(stage, module, names)
+    plain = layer(module)
+    names = deferrable(module, lambda: plain(x, None))
+    deferring = layer(module, names)
     store = WeightGradStore(Ledger())
     store.is_deferring = True
-    DryRun(stage, layer, x, score).backward(store=store)
-    weights = zip(names, layer.gemm_weights().values(), strict=True)
+    DryRun(stage, deferring, x, score).backward(store=store)
+    weights = zip(names, deferring.gemm_weights().values(), strict=True)
     found = tuple(name for name, weight in weights if weight.grad is None)
     module.zero_grad(set_to_none=True)
     return found
@@ -104,7 +125,10 @@ def _only_here(
 def own_layers(spec: ModelSpec, stages: Sequence[int]) -> list[OwnLayer]:
     """These stages of a new build of the model, their linears replaced."""
     model, facts = build(spec), examined(spec)
-    return [OwnLayer(stage, model.stages[stage], facts[stage].replaced) for stage in stages]
+    return [
+        _layer(spec, stage, model.stages[stage], facts[stage].replaced, num_stages=len(facts))
+        for stage in stages
+    ]
 
 
 def _require_same_weights(spec: ModelSpec, model: OwnModel, again: OwnModel) -> None:
@@ -129,36 +153,26 @@ def _require_same_weights(spec: ModelSpec, model: OwnModel, again: OwnModel) -> 
                 )
 
 
-def _require_own_parameters(model: OwnModel) -> None:
-    owner: dict[int, tuple[int, str]] = {}
-    for stage, module in enumerate(model.stages):
-        for name, parameter in module.named_parameters():
-            other = owner.setdefault(id(parameter), (stage, name))
-            if other[0] != stage:
-                raise ValueError(
-                    f"model stages {other[0]} and {stage} share the parameter {other[1]}; each "
-                    "stage must have its own: put both uses into one stage, or give each a copy"
-                )
-
-
 def _require_float64(spec: ModelSpec) -> None:
     """The oracle's computation runs: of another build, on the first microbatch."""
     model = build(spec)
-    x, target = (t.double() if t.is_floating_point() else t for t in own_batch(spec, 0))
-    require_float64(model.stages, x, partial(_score, model, target))
+    message, target = own_batch(spec, 0)
+    target = target.double() if target.is_floating_point() else target
+    given = own_given(spec, message, torch.float64)
+    require_float64(model.stages, given, partial(_score, model, target))
     _require_same_draws(spec)
 
 
 def _require_same_draws(spec: ModelSpec) -> None:
     """Each stage leaves torch's generator at one state, in its own type and in float64."""
     dtypes = DTYPES[spec.dtype], torch.float64
-    x = own_batch(spec, 0)[0]
+    value: object = own_given(spec, own_batch(spec, 0)[0], DTYPES[spec.dtype])
     for stage, module in enumerate(build(spec).stages):
         states = []
         for dtype in dtypes:
             module.to(dtype)
             seed_generators(0)
-            y = module(x.to(dtype) if x.is_floating_point() else x).detach()
+            y = detached(called(module, with_type(value, dtype)))
             states.append(torch.get_rng_state())
         if not torch.equal(*states):
             raise ValueError(
@@ -166,7 +180,7 @@ def _require_same_draws(spec: ModelSpec) -> None:
                 "so that the ordinary backward would be of another model: draw by dropout or "
                 "torch.bernoulli, whose numbers do not depend on the type, or replay in float64"
             )
-        x = y
+        value = y
 
 
 def _shared(module: nn.Module, again: nn.Module) -> list[torch.Tensor]:
@@ -175,48 +189,46 @@ def _shared(module: nn.Module, again: nn.Module) -> list[torch.Tensor]:
     return [tensor for tensor in constants_of([module]) if id(tensor) in of_second]
 
 
-def _output(stage: int, module: nn.Module, x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """The output of a stage, after two forwards that must agree and leave its buffers alone."""
-    given = f"{str(x.dtype).removeprefix('torch.')} {tuple(x.shape)}"
-    before = values_before(module)
-    outputs: list[torch.Tensor] = []
+def _output(spec: ModelSpec, stage: int, layer: OwnLayer, x: torch.Tensor) -> torch.Tensor:
+    """The message of a stage, after two forwards that must agree and leave its buffers alone."""
+    given = parcels(spec).opened(stage, x)
+    before = values_before(layer.module)
+    outputs: list[list[torch.Tensor]] = []
     for _ in range(2):
         seed_generators(0)
         try:
-            y = module(x)
+            y = called(layer.module, given)
         except (Exception, SystemExit) as error:  # a user's module may raise anything
             whose = f"what stage {stage - 1} gives, " if stage else "the input, "
             raise ValueError(
-                f"model stage {stage} cannot take {whose}{given}: {told(error)}"
+                f"model stage {stage} cannot take {whose}{described(given)}: {told(error)}"
             ) from error
-        if not isinstance(y, torch.Tensor) or y.dtype != dtype:
-            found = y.dtype if isinstance(y, torch.Tensor) else type(y).__name__
-            raise ValueError(
-                f"model stage {stage} must give one tensor of {dtype}, got {found}: join several "
-                "into one of that type (torch.cat), and take them apart in the next stage"
-            )
-        outputs.append(y.detach())
-    require_unchanged(stage, module, before)
+        outputs.append([each.detach() for each in tensors_of(y)])
+    require_unchanged(stage, layer.module, before)
     require_numbers(f"stage {stage}: its output", outputs[0])
-    if not same_bits(*outputs):
+    if len(outputs[0]) != len(outputs[1]) or not all(map(same_bits, *outputs)):
         raise ValueError(
             f"model stage {stage} gives another output the second time, of the same random "
             "numbers; it must draw from torch's own generator alone, and keep nothing of a forward"
         )
-    return outputs[0]
+    seed_generators(0)
+    try:
+        return layer.sent(y)
+    except TypeError as error:
+        raise ValueError(f"model stage {stage} gives {error}") from None
 
 
 def _flops_of(
-    module: nn.Module, x: torch.Tensor, score: Callable[[torch.Tensor], torch.Tensor]
+    layer: OwnLayer, x: torch.Tensor, score: Callable[[torch.Tensor], torch.Tensor]
 ) -> tuple[int, int]:
     """The floating-point operations of a module as it is, forth and back."""
     given = x.detach().clone().requires_grad_(x.requires_grad)
     with FlopCount() as count:
-        root = score(module(given))
+        root = score(layer(given, None))
         forward = count.flops
         if root.requires_grad:
             torch.autograd.backward([root], [torch.ones_like(root)])
-    module.zero_grad(set_to_none=True)
+    layer.zero_grad(set_to_none=True)
     return forward, count.flops - forward
 
 

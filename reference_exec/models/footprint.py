@@ -64,16 +64,18 @@ own model has no formula: its operations are those of one dry run (``examined``,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
-from bubbleproof.reference_exec.models.model_spec import ModelSpec
+from bubbleproof.reference_exec.models.model_spec import EMBEDDING, HEAD, ModelSpec
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.models.dry_run import StageFacts
 
 WORD_BYTES = 8
+Ends = tuple[tuple[int, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +145,15 @@ def weight_bytes(spec: ModelSpec, stage: int) -> int:
 def gradient_bytes(spec: ModelSpec, stage: int) -> int:
     """The bytes of a stage's gradients: those of its parameters, without frozen ones."""
     return facts_of(spec)[stage].gradient_bytes if spec.kind == "own" else weight_bytes(spec, stage)
+
+
+def ties_of(spec: ModelSpec, num_stages: int) -> tuple[Ends, ...]:
+    """The parameters that several stages have, each by (stage, name) in the order of stages."""
+    if spec.kind != "own":
+        return (((0, EMBEDDING), (num_stages - 1, HEAD)),) if spec.tied else ()
+    from bubbleproof.reference_exec.models.own import own_ties  # loads torch
+
+    return own_ties(spec)
 
 
 def parameter_tensors(spec: ModelSpec, stage: int) -> int:
@@ -254,8 +265,18 @@ def _gemms_of_one_layer(spec: ModelSpec) -> tuple[int, ...]:
     }[spec.kind]
 
 
+@lru_cache(maxsize=4096)
+def of_size(spec: ModelSpec, sample: int) -> ModelSpec:
+    """The specification for the sizes of a microbatch: of a user's model these may differ."""
+    if spec.kind != "own" or sample <= 0:
+        return spec
+    from bubbleproof.reference_exec.models.unequal import first_alike  # loads torch
+
+    return replace(spec, sample=first_alike(spec, sample))
+
+
 def facts_of(spec: ModelSpec) -> tuple[StageFacts, ...]:
-    """The facts of every stage of a user's own model."""
+    """The facts of every stage of a user's own model, on the microbatch of ``spec.sample``."""
     from bubbleproof.reference_exec.models.examined import examined  # loads torch
 
     return examined(spec)

@@ -2,28 +2,26 @@
 
     hf:llama.json                                as the file says
     hf:llama.json,num_hidden_layers=8            with another number of layers
-    hf:llama.json,scale=64,num_hidden_layers=8   narrower, see below
+    hf:llama.json,scale=64,num_hidden_layers=8   narrower (``hf_scale``)
 
-``scale=N`` makes a model narrower and keeps what shapes it. Heads, heads of keys and values and
-experts stay; a head's width is divided by N, down to 4 at least, and made even, for rotary
-positions; hidden is heads times that, or where a configuration says its head's width itself,
-hidden / N in the same way; inner widths shrink as hidden does, rounded up to whole multiples of 8;
-of the vocabulary 256 words are left at most. Depth stays: it is ``num_hidden_layers``.
+FILE is a published ``config.json``, or its folder. The library reads it, all its keys, old and new;
+a key that it does not know changes nothing and is not refused. A key that is *changed* must be one
+of the configuration's, of its text part, or of the file. Nothing is loaded from a network, and no
+code but the library's is run: a configuration has all sizes, and weights are drawn.
 
-What is changed besides is in ``notes``, a sentence each: the head has a matrix of its own, since
-two stages cannot share one; experts run one after the other, since the grouped product has no
-float64.
-
-Nothing is loaded from a network: a configuration has all sizes, and weights are drawn.
+What is not as the file says is in ``notes``, a sentence each.
 """
 
 from __future__ import annotations
 
+import copy
 import json
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bubbleproof.reference_exec.models.hf_scale import narrowed, with_layers
 from bubbleproof.theory.near_names import did_you_mean
 
 if TYPE_CHECKING:
@@ -31,10 +29,7 @@ if TYPE_CHECKING:
 
 PREFIX = "hf:"
 INSTALL = 'pip install "bubbleproof[models]"'
-SMALLEST_HEAD = 4
-MOST_WORDS = 256
-_INNER = ("intermediate_size", "moe_intermediate_size", "n_inner", "ffn_dim")
-_PLAIN = ("transformers_version", "architectures", "torch_dtype", "dtype", "_name_or_path")
+_OF_THE_HUB = ("auto_map", "_name_or_path", "quantization_config", "compression_config")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -52,27 +47,34 @@ def is_hf(factory: str) -> bool:
 
 def file_of(factory: str) -> Path:
     """The configuration's file."""
-    return Path(factory.removeprefix(PREFIX).split(",")[0])
+    path = Path(factory.removeprefix(PREFIX).split(",")[0])
+    return path / "config.json" if path.is_dir() else path
 
 
-def read_config(factory: str) -> HfConfig:
-    """The configuration that ``hf:FILE.json,KEY=VALUE,...`` names.
+def read_config(factory: str, sequence: int = 4) -> HfConfig:
+    """The configuration that ``hf:FILE.json,KEY=VALUE,...`` names, for samples of so many words.
 
     Raises ``ValueError`` naming the file, the key with the nearest known one, and the repair.
     """
-    path, *changes = factory.removeprefix(PREFIX).split(",")
-    given = _content(Path(path))
+    path, changes = file_of(factory), factory.split(",")[1:]
+    given = _content(path)
     config = _config(path, given)
-    known = {*config.to_dict(), *_PLAIN, *type(config).attribute_map, "scale"}
-    _require_known(path, given, known)
+    homes = _homes(given, config)
+    known = {"scale", *(key for keys in homes.values() for key in keys)}
     changed = dict(_change(path, text, known) for text in changes)
     scale = changed.pop("scale", 1)
     if not isinstance(scale, int) or scale < 1:
         raise ValueError(f"model {path}: scale must be a whole number, 1 or more, got {scale!r}")
-    narrower = {**_narrower({**config.to_dict(), **changed}, scale), **changed}
-    config = _config(path, {**given, **narrower})
-    notes = [f"{key} is {value}, the file has {given.get(key)}" for key, value in narrower.items()]
-    return HfConfig(config=config, notes=(*notes, *_made_replayable(config)))
+    made = copy.deepcopy(given) if scale == 1 else narrowed(given, config, scale, sequence)
+    for key, value in changed.items():
+        home = next(name for name, keys in homes.items() if key in keys)
+        part = made.setdefault(home, {}) if home else made
+        if key in _names_of_layers(config):
+            with_layers(part, config.get_text_config(), value)
+        else:
+            part[key] = value
+    found = _config(path, made)
+    return HfConfig(config=found, notes=(*_told(made, given), *_made_replayable(found)))
 
 
 def library() -> Any:
@@ -102,42 +104,45 @@ def _content(path: Path) -> dict[str, Any]:
             f'model {path}: expected a configuration of transformers with its "model_type", '
             'such as "llama"'
         )
-    return content
+    return {key: value for key, value in content.items() if key not in _OF_THE_HUB}
 
 
-def _config(path: str, given: dict[str, Any]) -> PreTrainedConfig:
+def _config(path: Path, given: dict[str, Any]) -> PreTrainedConfig:
     transformers = library()
-    kind, rest = given["model_type"], {k: v for k, v in given.items() if k != "model_type"}
+    kind = given["model_type"]
     if kind not in transformers.CONFIG_MAPPING:
         raise ValueError(
             f"model {path}: model_type {kind!r} is not one of transformers "
             f"{transformers.__version__}{did_you_mean(kind, [*transformers.CONFIG_MAPPING])}"
         )
     try:
-        config: PreTrainedConfig = transformers.CONFIG_MAPPING[kind](**rest)
+        with warnings.catch_warnings(action="ignore", category=FutureWarning):  # of old keys
+            config: PreTrainedConfig = transformers.AutoConfig.for_model(**copy.deepcopy(given))
     except Exception as error:  # whatever its own checks raise
         why = (str(error).splitlines() or [type(error).__name__])[-1].strip()
         raise ValueError(f"model {path}: transformers refuses it: {why}") from None
     return config
 
 
-def _require_known(path: str, given: dict[str, Any], known: set[str]) -> None:
-    """The keys of the file are the configuration's: a misspelt one would be kept and not used."""
-    known_to_class = known - set(given) | set(_fields(given["model_type"]))
-    for key in given:
-        if key not in known_to_class and key not in _PLAIN:
-            raise ValueError(
-                f"model {path}: unknown key {key!r}{did_you_mean(key, known_to_class)}"
-            )
+def _homes(given: dict[str, Any], config: PreTrainedConfig) -> dict[str, set[str]]:
+    """The keys that can be changed, by the part of the file: itself ("") and that of the text."""
+    text = next((key for key in type(config).sub_configs if key == "text_config"), "")
+    homes = {"": {*given, *_fields(config)}}
+    if text:
+        homes = {text: {*(given.get(text) or {}), *_fields(config.get_text_config())}, **homes}
+    return homes
 
 
-def _fields(kind: str) -> set[str]:
-    """What a configuration of a kind has when nothing is given, and other names of the same."""
-    plain = library().CONFIG_MAPPING[kind]
-    return {*plain().to_dict(), *plain.attribute_map}
+def _fields(config: PreTrainedConfig) -> set[str]:
+    return {*(each.name for each in fields(config)), *type(config).attribute_map}
 
 
-def _change(path: str, text: str, known: set[str]) -> tuple[str, Any]:
+def _names_of_layers(config: PreTrainedConfig) -> set[str]:
+    own = type(config.get_text_config()).attribute_map.get("num_hidden_layers", "")
+    return {"num_hidden_layers", own, "num_layers"}
+
+
+def _change(path: Path, text: str, known: set[str]) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals or key not in known:
         raise ValueError(
@@ -150,41 +155,29 @@ def _change(path: str, text: str, known: set[str]) -> tuple[str, Any]:
         return key, value
 
 
-def _narrower(config: dict[str, Any], scale: int) -> dict[str, Any]:
-    """The sizes of a model ``scale`` times narrower, by the names that the configuration has."""
-    if scale == 1:
-        return {}
-    hidden_name = "n_embd" if "n_embd" in config else "hidden_size"
-    heads = config["n_head"] if "n_head" in config else config["num_attention_heads"]
-    hidden = config[hidden_name]
-    found = {hidden_name: heads * _even(hidden // heads // scale)}
-    if config.get("head_dim"):
-        found["head_dim"] = _even(config["head_dim"] // scale)
-    for name in _INNER:
-        if config.get(name):
-            inner = -(-config[name] * found[hidden_name] // hidden)
-            found[name] = -(-inner // 8) * 8
-    if config["vocab_size"] > MOST_WORDS:
-        found["vocab_size"] = MOST_WORDS
-    return found
-
-
-def _even(width: int) -> int:
-    return max(SMALLEST_HEAD, width - width % 2)
+def _told(made: dict[str, Any], given: dict[str, Any], part: str = "") -> list[str]:
+    """A sentence for each key of a file that was changed."""
+    notes = []
+    for key, value in made.items():
+        before = given.get(key)
+        if isinstance(value, dict) and key.endswith("_config"):
+            notes += _told(value, before or {}, f"{part}{key}.")
+        elif value != before:
+            notes.append(f"{part}{key} is {value}, the file has {before}")
+    return notes
 
 
 def _made_replayable(config: PreTrainedConfig) -> list[str]:
     """What no replay can take is changed in place; a sentence each."""
-    notes = []
-    if config.tie_word_embeddings:
-        config.tie_word_embeddings = False
-        notes.append(
-            "the head has a matrix of its own, the configuration ties it to the embedding "
-            "(tie_word_embeddings): two stages of a model of your own share no parameter"
-        )
-    if getattr(config, "num_local_experts", None) or getattr(config, "num_experts", None):
+    notes, text = [], config.get_text_config()
+    if any(
+        getattr(text, name, None)
+        for name in ("num_local_experts", "num_experts", "n_routed_experts")
+    ):
         config._experts_implementation = "eager"
         notes.append("experts run one after the other (eager): the grouped product has no float64")
-    for name in ("pad_token_id", "bos_token_id", "eos_token_id"):
-        setattr(config, name, None)  # words are drawn: none stands for an end, none is masked
+    for part in (config, text):
+        part.use_cache = False
+        for name in ("pad_token_id", "bos_token_id", "eos_token_id"):
+            setattr(part, name, None)  # words are drawn: none stands for an end, none is masked
     return notes

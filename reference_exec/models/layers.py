@@ -281,9 +281,6 @@ class LlamaLayer(AttentionLayer):
         return result
 
 
-EMBEDDING, HEAD = "embedding.weight", "head.linear.weight"
-
-
 class Embedding(nn.Module):
     """Words to vectors."""
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TypeGuard
 
@@ -208,10 +208,10 @@ def _own_product(
     return product if linear.bias is None else product + linear.bias.to(product.dtype)
 
 
-def deferrable(module: nn.Module, x: torch.Tensor) -> tuple[str, ...]:
+def deferrable(module: nn.Module, forward: Callable[[], object]) -> tuple[str, ...]:
     """The names of the linears in ``module`` (itself is ``""``) that can be deferred, see above.
 
-    Runs its forward once, on ``x``. What else uses their weights only a backward shows.
+    Runs its ``forward`` once. What else uses their weights only a backward shows.
     """
     linears = {n: m for n, m in module.named_modules() if is_linear(m)}
     calls: Counter[str] = Counter()
@@ -219,7 +219,7 @@ def deferrable(module: nn.Module, x: torch.Tensor) -> tuple[str, ...]:
         linear.register_forward_pre_hook(lambda *_, name=name: calls.update([name]))
         for name, linear in linears.items()
     ]
-    module(x)
+    forward()
     for handle in handles:
         handle.remove()
     owners = Counter(

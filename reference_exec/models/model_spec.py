@@ -30,7 +30,9 @@ from pathlib import Path
 KINDS = ("mlp", "transformer", "llama", "own")
 ELEMENT_BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
 INNER_FACTOR = 4
+EMBEDDING, HEAD = "embedding.weight", "head.linear.weight"  # the parameters that may be one
 LARGEST = (1 << 31) - 1  # of any size; what does not fit into memory is found when it is built
+MOST_BYTES = 4 << 30  # on the cpu; a model that a replay checks a schedule with is far smaller
 MOST_LAYERS = 4096  # of a stage: they are built one by one
 
 
@@ -42,8 +44,10 @@ class ModelSpec:
     samples of one microbatch; ``sequence`` their length in tokens; ``heads`` divides ``hidden``
     and, for ``llama``, ``kv_heads`` divides ``heads``, each of an even width.
     Of kind ``own``, ``factory`` names what builds the model (see ``own``), and only ``dtype``
-    counts; where it is a configuration of transformers, so do ``layers`` (one per stage: the cut),
-    ``batch``, ``sequence`` and ``seed``.
+    counts, or, where it ``keeps_type``, the type of 16 bits in which the model came; ``sample`` is
+    the microbatch whose sizes are meant (``footprint.of_size``). Where the factory is a
+    configuration of transformers, so do ``layers`` (one per stage: the cut), ``batch``,
+    ``sequence`` and ``seed``.
     With a ``vocabulary`` the first stage embeds words and the last scores them (``layers``),
     ``tied`` by one matrix; ``num_stages`` is then filled in by ``on``.
     Weights and data follow from ``seed`` alone. Raises ``ValueError`` naming the field.
@@ -61,6 +65,8 @@ class ModelSpec:
     factory: str = ""
     vocabulary: int = 0
     tied: bool = False
+    keeps_type: bool = False
+    sample: int = 0
     num_stages: int = 0
 
     def __post_init__(self) -> None:
@@ -168,6 +174,10 @@ class ModelSpec:
 
         Raises ``ValueError`` where they are not those of ``layers``, or a tie has one end.
         """
+        if self.keeps_type:
+            from bubbleproof.reference_exec.models.own import in_its_type  # loads torch
+
+            return in_its_type(self).on(num_stages)
         self.require_stages(num_stages)
         if self.tied and num_stages < 2:
             raise ValueError("model tied needs 2 or more stages, got 1")

@@ -13,10 +13,12 @@ such linears I is the whole backward and W does nothing.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import importlib
 import importlib.util
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
@@ -26,7 +28,7 @@ from torch import nn
 
 from bubbleproof.reference_exec.broken import BrokenProgram, first_line, of_model
 from bubbleproof.reference_exec.models.hf_config import file_of, is_hf
-from bubbleproof.reference_exec.models.hf_decoder import hf_model
+from bubbleproof.reference_exec.models.hf_model import hf_model, hf_of_model, is_model
 from bubbleproof.reference_exec.models.layers import DTYPES, Prefix
 from bubbleproof.reference_exec.models.linear import (
     CurrentStore,
@@ -36,8 +38,9 @@ from bubbleproof.reference_exec.models.linear import (
     restore,
 )
 from bubbleproof.reference_exec.models.model_spec import ModelSpec, held_factory
-from bubbleproof.reference_exec.models.own_checks import require_plain
+from bubbleproof.reference_exec.models.own_checks import SIXTEEN_BITS, require_plain
 from bubbleproof.reference_exec.models.own_model import OwnModel as OwnModel
+from bubbleproof.reference_exec.models.parcels import Parcels, called, tensors_of, with_type
 
 
 def build(spec: ModelSpec) -> OwnModel:
@@ -51,9 +54,10 @@ def build(spec: ModelSpec) -> OwnModel:
     _require_parts(spec, model)
     if not model.stages:
         raise ValueError(f"model {spec.factory} has no stages")
-    for stage in model.stages:
+    stages = untied(model.stages)
+    for stage in stages:
         stage.to(DTYPES[spec.dtype])
-    return model
+    return replace(model, stages=stages)
 
 
 def _made(spec: ModelSpec) -> object:
@@ -62,9 +66,31 @@ def _made(spec: ModelSpec) -> object:
         return hf_model(spec)
     factory, _ = _factory(spec.factory)
     try:
-        return factory()
+        found = factory()
     except (Exception, SystemExit) as error:  # whatever the user's function raises
         raise ValueError(f"model {spec.factory} failed: {told(error)}") from error
+    return hf_of_model(spec, found) if is_model(found) else found
+
+
+def untied(stages: Iterable[nn.Module]) -> list[nn.Module]:
+    """The stages, each with parameters of its own: what an earlier one has too is a copy."""
+    found, seen = [], set[int]()
+    for module in stages:
+        own = {id(parameter) for parameter in module.parameters()}
+        found.append(copy.deepcopy(module) if own & seen else module)
+        seen |= own
+    return found
+
+
+@lru_cache(maxsize=8)
+def own_ties(spec: ModelSpec) -> tuple[tuple[tuple[int, str], ...], ...]:
+    """The parameters that several stages have and that are trained (``footprint.ties_of``)."""
+    model, places = _made(spec), dict[int, list[tuple[int, str]]]()
+    for stage, module in enumerate(model.stages if isinstance(model, OwnModel) else ()):
+        for name, parameter in module.named_parameters():
+            if parameter.requires_grad:
+                places.setdefault(id(parameter), []).append((stage, f"layers.0.module.{name}"))
+    return tuple(tuple(ends) for ends in places.values() if len(ends) > 1)
 
 
 @lru_cache(maxsize=8)
@@ -78,6 +104,13 @@ def given_types(spec: ModelSpec) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
+def in_its_type(spec: ModelSpec) -> ModelSpec:
+    """The specification in the type of 16 bits in which the model came, if it keeps that."""
+    plain = replace(spec, keeps_type=False)
+    found = given_types(plain) if spec.keeps_type and not is_hf(spec.factory) else ()
+    return replace(plain, dtype=found[0]) if found in SIXTEEN_BITS else plain
+
+
 def _require_parts(spec: ModelSpec, model: OwnModel) -> None:
     if not isinstance(model.stages, Sequence | nn.ModuleList | nn.Sequential):
         found = type(model.stages).__name__
@@ -86,7 +119,7 @@ def _require_parts(spec: ModelSpec, model: OwnModel) -> None:
         if not isinstance(module, nn.Module):
             found = type(module).__name__
             raise ValueError(f"model {spec.factory}: stage {stage} must be a module, got {found}")
-        require_plain(stage, module)
+        require_plain(stage, module, spec.dtype)
     for name, value in (("batch", model.batch), ("loss", model.loss)):
         if not callable(value):
             found = type(value).__name__
@@ -99,10 +132,26 @@ def description(spec: ModelSpec) -> OwnModel:
     return build(spec)
 
 
-def own_batch(spec: ModelSpec, microbatch: int, step: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
-    """Copies of the input and the target of one microbatch of a step, in the type of ``spec``.
+def parcels(spec: ModelSpec) -> Parcels:
+    """What is known of the messages between the stages of a model, of microbatches of any size."""
+    return _parcels(replace(spec, sample=0))
 
-    Raises ``ValueError`` where ``batch`` fails or gives anything but two tensors.
+
+@lru_cache(maxsize=8)
+def _parcels(spec: ModelSpec) -> Parcels:
+    return Parcels(DTYPES[spec.dtype])
+
+
+def own_given(spec: ModelSpec, message: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """What the first stage takes, of a type, by its message (``own_batch``): mostly a tensor."""
+    return with_type(parcels(spec).opened(0, message), dtype)  # type: ignore[return-value]  # see above
+
+
+def own_batch(spec: ModelSpec, microbatch: int, step: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    """The input, as a message, and the target of one microbatch of a step; both are copies.
+
+    They are in the type of ``spec``. Raises ``ValueError`` where ``batch`` fails or gives anything
+    but an input, which may be several things, and a tensor.
     """
     model = description(spec)
     try:
@@ -111,12 +160,20 @@ def own_batch(spec: ModelSpec, microbatch: int, step: int = 0) -> tuple[torch.Te
         why = told(error)
         raise ValueError(f"model {spec.factory}: batch({microbatch}) failed: {why}") from error
     kinds = [type(t).__name__ for t in given] if isinstance(given, tuple | list) else []
-    if len(kinds) != 2 or not all(isinstance(t, torch.Tensor) for t in given):
+    if len(kinds) != 2 or not tensors_of(given[0]) or not isinstance(given[1], torch.Tensor):
         found = ", ".join(kinds) or type(given).__name__
-        raise ValueError(f"model {spec.factory}: batch must give two tensors, got {found}")
+        raise ValueError(
+            f"model {spec.factory}: batch must give an input (tensors) and a target (one tensor), "
+            f"got {found}"
+        )
     dtype = DTYPES[spec.dtype]
-    x, target = (t.detach().to(dtype if t.is_floating_point() else t.dtype) for t in given)
-    return x.clone(), target.clone()
+    try:
+        x = parcels(spec).sent(0, with_type(given[0], dtype), torch.uint8)
+    except TypeError as error:
+        raise ValueError(f"model {spec.factory}: batch({microbatch}) gives {error}") from None
+    target = given[1].detach()
+    target = target.to(dtype) if target.is_floating_point() else target
+    return x.detach().clone(), target.clone()
 
 
 def source_digest(path: str) -> str:
@@ -187,12 +244,23 @@ def told(error: BaseException) -> str:
 class OwnLayer(nn.Module):
     """The module of a user's stage, whose linears of the names ``deferred`` alone are deferred.
 
-    What it raises in a forward is told as that stage's (``ModelFailed``).
+    It takes a message and gives one to the stage that ``comes_next``; the last stage, which has
+    none, gives what its module gives. What that raises in a forward is told as that stage's
+    (``ModelFailed``).
     """
 
-    def __init__(self, stage: int, module: nn.Module, deferred: Collection[str]) -> None:
+    def __init__(
+        self,
+        stage: int,
+        module: nn.Module,
+        deferred: Collection[str],
+        messages: Parcels,
+        *,
+        comes_next: bool,
+    ) -> None:
         super().__init__()
         self._stage, self.module = stage, module
+        self._messages, self._comes_next = messages, comes_next
         self._current = CurrentStore()
         self._weights = [f"module.{name}.weight".replace("..", ".") for name in deferred]
         for name, linear in module.named_modules():
@@ -206,13 +274,29 @@ class OwnLayer(nn.Module):
     ) -> torch.Tensor:
         if prefix is not None:
             raise BrokenProgram("a user's own stage takes whole samples, got a slice")
-        current = self._current
-        current.begin(store)
         with of_model(self._stage, "F"):
-            result: torch.Tensor = self.module(x)
-        if result.requires_grad:
-            result.register_hook(lambda _: current.begin(store))  # type: ignore[no-untyped-call]  # torch's stub
+            result = self.sent(self.plain(self._messages.opened(self._stage, x), store))
+        current = self._current
+        for each in tensors_of(result):
+            if each.requires_grad:
+                each.register_hook(lambda _: current.begin(store))  # type: ignore[no-untyped-call]  # torch's stub
         return result
+
+    def sent(self, value: object) -> torch.Tensor:
+        """The message of what the module gives; of the last stage what its loss takes."""
+        if self._comes_next:
+            return self._messages.sent(self._stage + 1, value)
+        return value  # type: ignore[return-value]  # the loss takes what the last stage gives
+
+    def again(self, module: nn.Module, deferred: Collection[str]) -> OwnLayer:
+        """The same stage of another build."""
+        return OwnLayer(self._stage, module, deferred, self._messages, comes_next=self._comes_next)
+
+    def plain(self, given: object, store: WeightGradStore | None = None) -> torch.Tensor:
+        """What the module gives for what it takes, mostly a tensor: there is no message between."""
+        self._current.begin(store)
+        with of_model(self._stage, "F"):
+            return called(self.module, given)  # type: ignore[return-value]  # see above
 
     def gemm_weights(self) -> dict[str, nn.Parameter]:
         """The weights of the deferred linears by their names here, in the module's order."""

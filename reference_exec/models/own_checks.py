@@ -13,15 +13,19 @@ from torch.nn.parameter import is_lazy
 
 from bubbleproof.reference_exec.bits import same_bits
 from bubbleproof.reference_exec.broken import ModelFailed, of_model
-from bubbleproof.reference_exec.models.layers import as_message
 from bubbleproof.reference_exec.models.linear import is_watched, watched
+from bubbleproof.reference_exec.models.parcels import called, tensors_of
 
 TYPES = (torch.float32, torch.float64)  # a model in one may run in the other, which is told
+SIXTEEN_BITS = (("bfloat16",), ("float16",))  # what a model comes in that runs so
 LINEARITY = 1e-3  # relative; a hook that is not linear is off by a good part of the gradient
 
 
-def require_plain(stage: int, module: nn.Module) -> None:
-    """Parameters and buffers are dense tensors with values, on the cpu, of real numbers."""
+def require_plain(stage: int, module: nn.Module, dtype: str) -> None:
+    """Parameters and buffers are dense tensors with values, on the cpu, of real numbers.
+
+    Those of 16 bits are of the type ``dtype`` that runs.
+    """
     for what, name, tensor in _tensors(module):
         whose = f"model stage {stage}: its {what} {name}"
         if is_lazy(tensor):
@@ -38,11 +42,12 @@ def require_plain(stage: int, module: nn.Module) -> None:
                 f"{whose} is on {tensor.device}; the factory must build on the cpu, from where a "
                 "replay moves it (--device)"
             )
-        if tensor.is_floating_point() and tensor.dtype not in TYPES:
+        own = str(tensor.dtype).removeprefix("torch.")
+        if tensor.is_floating_point() and tensor.dtype not in TYPES and own != dtype:
+            repair = "a model of one type of 16 bits runs in it (leave --dtype out)"
             raise ValueError(
-                f"{whose} is of {tensor.dtype}, in which no replay runs, and in another type it "
-                "would be another model that is found right; build the stage in torch.float32 or "
-                "torch.float64, such as by .float() in the factory"
+                f"{whose} is of {tensor.dtype}, and in {dtype} it would be another model that is "
+                f"found right: {repair}; or build all in torch.float32 (.float() in the factory)"
             )
         if tensor.is_complex():
             raise ValueError(
@@ -56,13 +61,14 @@ def _tensors(module: nn.Module) -> Iterator[tuple[str, str, torch.Tensor]]:
     yield from (("buffer", name, each) for name, each in module.named_buffers())
 
 
-def require_numbers(what: str, tensor: torch.Tensor) -> None:
-    """A tensor has no NaN, which equals nothing."""
-    if tensor.is_floating_point() and (count := int(tensor.isnan().sum())):
-        raise ValueError(
-            f"model {what} is NaN in {count} of {tensor.numel()} numbers on microbatch 0; a replay "
-            "has nothing to compare with that"
-        )
+def require_numbers(what: str, value: object) -> None:
+    """No tensor of a value has a NaN, which equals nothing."""
+    for tensor in tensors_of(value):
+        if tensor.is_floating_point() and (count := int(tensor.isnan().sum())):
+            raise ValueError(
+                f"model {what} is NaN in {count} of {tensor.numel()} numbers on microbatch 0; a "
+                "replay has nothing to compare with that"
+            )
 
 
 def is_compiled(module: nn.Module) -> bool:
@@ -139,17 +145,16 @@ def _gradient(stage: int, module: nn.Module, name: str) -> torch.Tensor:
 
 
 def require_float64(
-    stages: Iterable[nn.Module], x: torch.Tensor, loss: Callable[[torch.Tensor], torch.Tensor]
+    stages: Iterable[nn.Module], given: object, loss: Callable[..., torch.Tensor]
 ) -> None:
-    """A forward and a backward of the whole model run in float64, the type of the input ``x``."""
+    """A forward and a backward of the whole model run in float64, the type of its input."""
     try:
-        y = x
         for stage, module in enumerate(stages):
             module.double()
             with of_model(stage, "F"):
-                y = module(as_message(y) if stage else y)
+                given = called(module, given)
         with of_model(None, "B"):
-            torch.autograd.backward(loss(y))
+            torch.autograd.backward(loss(given))
     except ModelFailed as error:
         raise ValueError(
             f"{error}; that is in float64, in which every replay's gradients are computed once "

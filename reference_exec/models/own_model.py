@@ -12,9 +12,11 @@ from torch import nn
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OwnModel:
-    """Stages, each of one tensor to one tensor, with their data and loss.
+    """Stages with their data and loss.
 
-    ``batch(j)`` gives the input and the target of microbatch j, all of one shape; where it has a
+    A stage takes what the one before gives: a tensor, or several things (``parcels``), of which a
+    tuple's are its arguments and a dictionary's are by name. Stages may share parameters.
+    ``batch(j)`` gives the input, which is either, and the target of microbatch j; where it has a
     parameter named ``step``, ``batch(j, step=i)`` gives those of optimizer step i, from 0 on, and
     otherwise all steps of a training have one batch (``has_steps``);
     ``loss(output, target)`` a scalar, of which a replay takes the mean over its microbatches.
@@ -23,8 +25,8 @@ class OwnModel:
     """
 
     stages: Sequence[nn.Module]
-    batch: Callable[..., tuple[torch.Tensor, torch.Tensor]]
-    loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+    batch: Callable[..., tuple[object, torch.Tensor]]
+    loss: Callable[..., torch.Tensor]
     notes: tuple[str, ...] = ()
 
     @property

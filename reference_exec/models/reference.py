@@ -25,10 +25,9 @@ from torch.autograd.function import FunctionCtx
 
 from bubbleproof.reference_exec.broken import BrokenProgram, of_model
 from bubbleproof.reference_exec.models.examined import examined, own_layers
+from bubbleproof.reference_exec.models.footprint import of_size
 from bubbleproof.reference_exec.models.layers import (
     DTYPES,
-    EMBEDDING,
-    HEAD,
     Embedding,
     Head,
     LlamaLayer,
@@ -37,7 +36,7 @@ from bubbleproof.reference_exec.models.layers import (
     TransformerLayer,
 )
 from bubbleproof.reference_exec.models.linear import DeferredLinear, WeightGradStore
-from bubbleproof.reference_exec.models.model_spec import ModelSpec
+from bubbleproof.reference_exec.models.model_spec import EMBEDDING, HEAD, ModelSpec
 from bubbleproof.reference_exec.models.own import OwnLayer, description, own_batch
 
 Named = dict[tuple[int, str], torch.Tensor]  # by (stage, parameter name)
@@ -85,6 +84,17 @@ class Stage(nn.Module):
         for index, layer in enumerate(self.layers):
             x = layer(x, store, None if prefixes is None else prefixes[index])
         return x if self.head is None else self.head(x, store)
+
+    def plain(self, given: torch.Tensor) -> torch.Tensor:
+        """The stage's output with no message between it and other stages; nothing is deferred.
+
+        Of a user's model that may be more than a tensor, and so may be what it is given.
+        """
+        first = self.layers[0] if len(self.layers) else None
+        if isinstance(first, OwnLayer):
+            return first.plain(given)
+        result: torch.Tensor = self(given, None)
+        return result
 
     def gemms(self) -> tuple[str, ...]:
         """The names of the parameters whose gradient W computes; I computes the others'.
@@ -134,12 +144,12 @@ def weights_of(stages: Mapping[int, nn.Module]) -> Named:
 
 
 def microbatch_loss(
-    spec: ModelSpec, y: torch.Tensor, target: torch.Tensor, num_microbatches: int
+    spec: ModelSpec, y: torch.Tensor, target: torch.Tensor, num_microbatches: float
 ) -> torch.Tensor:
     """This microbatch's part of the batch loss, the mean of (y - target)^2 / 2 over the batch.
 
     With a vocabulary it is the mean cross-entropy of words. A user's own loss is divided by the
-    number of microbatches.
+    number of microbatches, or by what it counts for where they differ (``ReplayPlan.divisor``).
     """
     if spec.kind == "own":
         with of_model(None, "its loss"):
@@ -220,7 +230,7 @@ def _data(
 
 def _own_data(spec: ModelSpec, stream: str, microbatch: int, step: int) -> torch.Tensor:
     given, target = own_batch(spec, microbatch, step)
-    expected = examined(spec)[0].input_shape
+    expected = examined(of_size(spec, microbatch))[0].input_shape
     if tuple(given.shape) != expected:
         raise ValueError(
             f"model {spec.factory}: the input of microbatch {microbatch} of step {step} must be of "

@@ -26,10 +26,12 @@ from typing import NamedTuple
 
 from bubbleproof.reference_exec.models.footprint import (
     StageFlops,
+    of_size,
     parameter_tensors,
     shares,
     stage_flops,
 )
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.theory.model.actions import NONE, Action, Kind
 
@@ -54,18 +56,22 @@ def predicted_work(plan: ReplayPlan) -> tuple[tuple[ActionWork, ...], ...]:
     """
 
     @cache
-    def flops(stage: int, slice_: int) -> StageFlops:
-        return stage_flops(plan.spec, stage, slice_index=slice_, num_slices=plan.num_slices)
+    def flops(stage: int, slice_: int, spec: ModelSpec) -> StageFlops:
+        return stage_flops(spec, stage, slice_index=slice_, num_slices=plan.num_slices)
+
+    def flops_of(action: Action) -> StageFlops:
+        spec = of_size(plan.spec, action.microbatch)
+        return flops(action.stage, _slice(plan, action), spec)
 
     found = []
     for rank in range(plan.num_ranks):
         begun: set[Action] = set()
         rows = []
         for action in plan.order(rank):
-            rows.append(_of(plan, action, flops(action.stage, _slice(plan, action)), begun))
+            rows.append(_of(plan, action, flops_of(action), begun))
             if action.partner is not None:
                 pair = action.partner
-                rows[-1] += _computed(plan, pair, flops(pair.stage, _slice(plan, pair)))
+                rows[-1] += _computed(plan, pair, flops_of(pair))
             begun.add(action)
         found.append((*rows, ActionWork()))
     return tuple(found)

@@ -18,6 +18,7 @@ from bubbleproof.reference_exec.models.footprint import (
     Footprint,
     footprint,
     input_bytes,
+    of_size,
     require_stages,
     weight_bytes,
 )
@@ -94,14 +95,21 @@ def _common_weight_bytes(spec: ModelSpec, stages: tuple[int, ...]) -> int:
 
 
 def problem_in_bytes(pipeline: Pipeline, spec: ModelSpec) -> Problem:
-    """The problem of the pipeline with every memory event in bytes."""
-    problems = [_of_slice(pipeline, spec, k) for k in range(pipeline.num_slices)]
+    """The problem of the pipeline with every memory event in bytes.
+
+    Microbatches of a user's model may differ in size, as slices do.
+    """
+    sizes = [of_size(spec, sample) for sample in range(pipeline.num_microbatches)]
+    others = [*dict.fromkeys(sizes)]
+    problems = [_of_slice(pipeline, each, k) for each in others for k in range(pipeline.num_slices)]
     first = problems[0]
     if len(problems) == 1:
         return first
     is_numbered = first.actions.is_kind(*COLLECTIVE_KINDS)  # these have no slice, but a number
-    slice_ = np.where(is_numbered, 0, first.actions.slice)
-    own = [slice_[p.events.task] == k for k, p in enumerate(problems)]
+    part = np.where(is_numbered, 0, first.actions.slice)
+    if others[1:]:
+        part = np.array([others.index(size) for size in sizes])[first.actions.microbatch]
+    own = [part[p.events.task] == k for k, p in enumerate(problems)]
     columns = {
         name: np.concatenate(
             [getattr(p.events, name)[mask] for p, mask in zip(problems, own, strict=True)]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bubbleproof.reference_exec.models.footprint import facts_of, require_stages
+from bubbleproof.reference_exec.models.footprint import facts_of, of_size, require_stages
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import require_steps
 from bubbleproof.reference_exec.plans.predicted_live_bytes import (
@@ -129,6 +129,7 @@ def prepared(
     require_unfrozen(plan)
     require_clippable(plan)
     require_accumulable(plan)
+    require_same_sizes(plan)
     plan = replace(plan, counts_bytes=options.count_bytes, counts_work=options.count_work)
     require_uncompiled(plan)
     of_plan = verify_plan(whole.problem, plan, semantics)
@@ -270,6 +271,20 @@ def require_uncompiled(plan: ReplayPlan) -> None:
                 f"model stage {stage} is made by torch.compile, whose own memory and work cannot "
                 "be predicted: replay its gradients alone (--no-count-bytes --no-count-work), or "
                 "the stage as it was before"
+            )
+
+
+def require_same_sizes(plan: ReplayPlan) -> None:
+    """Raise ``ValueError`` where replicas have microbatches of other sizes in the same places.
+
+    The bytes of a schedule are predicted for all replicas at once.
+    """
+    for sample in range(plan.num_microbatches, plan.num_samples):
+        own, first = sample % plan.num_microbatches, of_size(plan.spec, sample)
+        if first != of_size(plan.spec, own):
+            raise ValueError(
+                f"model {plan.spec.factory}: microbatch {own} of each replica must be of one size, "
+                f"and {sample} is of another: give replicas samples of the same sizes"
             )
 
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bubbleproof.reference_exec.models.footprint import footprint, weight_bytes
-from bubbleproof.reference_exec.models.model_spec import ModelSpec
+from bubbleproof.reference_exec.models.model_spec import MOST_BYTES, ModelSpec
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.limits import MAX_RANKS, MAX_TASKS
 
-MOST_BYTES = 4 << 30  # on the cpu; a model that a replay checks a schedule with is far smaller
 MOST_GLOO = 256  # processes that a command starts on one machine, each of which loads torch
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bubbleproof.reference_exec.models.footprint import require_stages
+from bubbleproof.reference_exec.models.footprint import require_stages, ties_of
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import LossScale, Training
 from bubbleproof.theory.model.actions import Action, Kind
@@ -85,16 +85,24 @@ class ReplayPlan:
             raise ValueError(f"replay runs collectives on replicas, which this has not; got {name}")
         require_stages(self.spec, self.num_stages)
         self.spec.require_slices(self.num_slices)
-        if self.spec.tied and self.is_sharded:
+        ties = ties_of(self.spec, self.num_stages)
+        if ties and self.is_sharded:
             raise ValueError(
                 "tied embeddings cannot be sharded: rows of one shard are others of the other "
                 "stage's; replay them on whole replicas, without ZeRO levels"
             )
-        ends = (0, self.num_stages - 1)
-        if self.spec.tied and self.hosted & {*ends}:
-            raise ValueError(
-                f"tied stages ({ends[0]} and {ends[1]}) must step on their ranks, not on a host"
-            )
+        for ends in ties:
+            stages = [stage for stage, _ in ends]
+            if self.hosted & {*stages}:
+                raise ValueError(
+                    f"tied stages ({' and '.join(map(str, stages))}) must step on their ranks, not "
+                    "on a host"
+                )
+            if len({tuple(self.ranks_of(stage)) for stage in stages}) > 1 and self.is_bidirectional:
+                raise ValueError(
+                    f"tied stages ({' and '.join(map(str, stages))}) must be on the same two ranks "
+                    "of a bidirectional schedule; take another schedule, or untie them"
+                )
 
     @property
     def num_stages(self) -> int:
@@ -142,6 +150,18 @@ class ReplayPlan:
     def batch_samples(self) -> int:
         """The microbatches behind one optimizer step, over which the loss is a mean."""
         return self.num_samples * self.accumulated
+
+    def divisor(self, sample: int) -> float:
+        """What the loss of a microbatch of all replicas is divided by: how many there are.
+
+        Where they differ in size, the passes of a step by what this one weighs in one.
+        """
+        if self.spec.kind != "own":
+            return self.batch_samples
+        from bubbleproof.reference_exec.models.unequal import loss_shares  # loads torch
+
+        shares = loss_shares(self.spec, self.num_samples)
+        return float(self.accumulated / shares[sample]) if shares else self.batch_samples
 
     def drawn(self, step: int, number: int) -> tuple[int, int]:
         """(pass, microbatch of all replicas there) of a microbatch of a step's whole batch."""

@@ -46,6 +46,7 @@ from bubbleproof.reference_exec.models.footprint import (
     constant_bytes,
     gradient_bytes,
     input_bytes,
+    of_size,
     parameter_tensors,
     target_bytes,
     weight_bytes,
@@ -208,7 +209,8 @@ def _data(plan: ReplayPlan, process: int) -> int:
     slices = [{"slice_index": k, "num_slices": plan.num_slices} for k in range(plan.num_slices)]
     for microbatch in range(plan.num_microbatches):
         if plan.rank_of(0, microbatch) == rank:
-            total += plan.num_passes * sum(input_bytes(plan.spec, **each) for each in slices)
+            spec = of_size(plan.spec, microbatch)
+            total += plan.num_passes * sum(input_bytes(spec, **each) for each in slices)
         if plan.rank_of(last, microbatch) != rank:
             continue
         if plan.spec.kind == "own":

@@ -9,8 +9,8 @@ unless two ranks have to add their gradients. These stages come at the end of th
 the lower stage first on every rank:
 
     gREDUCE_GRAD    on both ranks of a stage that two ranks hold: each gets the other's gradient
-    0REDUCE_GRAD.1  on all ranks of the first and the last stage where embedding and head are tied:
-                    the two gradients of the one matrix are added
+    0REDUCE_GRAD.1  on all ranks of the stages that share a parameter, as embedding and head do
+                    where they are tied: the gradients of its copies are added, the last's first
     gSTEP           of these stages, after all of it
 
 An exchange stands once and is waited for where it stands. (The REDUCE_GRADs among replicas are the
@@ -26,12 +26,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from bubbleproof.reference_exec.models.footprint import ties_of
 from bubbleproof.reference_exec.plans.replay_plan import TRAINING_KINDS, ReplayPlan
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.schedule import Program
 
-TIE = 1  # the number of the REDUCE_GRAD of stage 0 that adds tied gradients
+TIE = 1  # the number of the REDUCE_GRAD of stage 0 that adds gradients of shared parameters
 _CONTRIBUTIONS = (Kind.B, Kind.I, Kind.W)
 _SENDS = (Kind.SEND_F, Kind.SEND_B)
 
@@ -83,8 +84,9 @@ def is_shared(plan: ReplayPlan, stage: int) -> bool:
 
 
 def tied_stages(plan: ReplayPlan) -> tuple[int, ...]:
-    """The stages of a tied embedding and head."""
-    return (0, plan.num_stages - 1) if plan.spec.tied else ()
+    """The stages that have a parameter in common with another, ascending."""
+    ends = (stage for ends in ties_of(plan.spec, plan.num_stages) for stage, _ in ends)
+    return tuple(sorted({*ends}))
 
 
 def _stepped(plan: ReplayPlan, training: Training, rank: int, order: list[Action]) -> list[Action]:

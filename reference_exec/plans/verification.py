@@ -19,6 +19,7 @@ from bubbleproof.reference_exec.plans.replay_plan import (
     ReplayPlan,
 )
 from bubbleproof.reference_exec.plans.replicated import ReplicatedSchedule
+from bubbleproof.reference_exec.plans.stepping import tied_stages
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.programs.lowering import with_rows
@@ -84,14 +85,16 @@ def verify_plan(problem: Problem, plan: ReplayPlan, semantics: Semantics) -> Ver
     """
     program, training = plan.program, plan.training
     has_barrier = training is not None and training.has_barrier
+    tied = tied_stages(plan)
     decisions: list[RuleDecision] = []
     if training is not None or program.actions.is_kind(*TRANSFER_KINDS).any():
-        found = check_communication(problem, program, (semantics,), has_barrier=has_barrier)
+        found = check_communication(
+            problem, program, (semantics,), has_barrier=has_barrier, tied=tied
+        )
         decisions += found.decisions
     if training is not None:
         passes = [program] * training.num_passes
-        tied = plan.spec.tied
-        decisions.append(check_training(problem, passes, has_barrier=has_barrier, is_tied=tied))
+        decisions.append(check_training(problem, passes, has_barrier=has_barrier, tied=tied))
     return Verdict(decisions=tuple(decisions))
 
 

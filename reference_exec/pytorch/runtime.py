@@ -42,7 +42,7 @@ from bubbleproof.verify.communication.matching import compute_part
 from bubbleproof.verify.communication.semantics import Semantics
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TorchRuntimeReport(FactSource):
     """What PyTorch's runtime made of a program.
 

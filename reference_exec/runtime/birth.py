@@ -23,6 +23,7 @@ from bubbleproof.reference_exec.births import BIRTHS, constants_of
 from bubbleproof.reference_exec.ledger import Keys, Ledger, bytes_of, storage_key
 from bubbleproof.reference_exec.models.draws import kept_generators
 from bubbleproof.reference_exec.models.examined import examined
+from bubbleproof.reference_exec.models.footprint import of_size
 from bubbleproof.reference_exec.models.own import build
 from bubbleproof.reference_exec.models.reference import Stage
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
@@ -45,7 +46,8 @@ class Birth:
         self._made: Refs = {}
         self.written_bytes = 0
         if self._is_own:
-            examined(plan.spec)  # what that keeps is not the rank's
+            for sample in range(plan.num_samples):  # what that keeps is not the rank's
+                examined(of_size(plan.spec, sample))
             build(plan.spec)  # nor what the first build keeps for the next, such as a template
         if plan.counts_bytes:
             self._old = {**BIRTHS.old()} if self._is_own else {}

@@ -4,7 +4,7 @@ As ``torch.nn.utils.clip_grad_norm_`` does for a model in one piece: the norm of
 total gradient, the norm of these norms, and every gradient times min(1, most / (norm + 1e-6)). The
 norms are put in the order of stages, and of parameters within a stage, before they are added up, so
 that the result has the same bits wherever the stages are. A stage on two ranks counts once, on the
-lower; so does a matrix that is both embedding and head, on the first stage.
+lower; so does a parameter that several stages share, on the first of them.
 
 The lowest rank that steps collects the norms and tells all ranks the global one; that this waits
 for all of them is the barrier of a training (``updates``).
@@ -16,11 +16,10 @@ from collections.abc import Iterable, Mapping
 
 import torch
 
-from bubbleproof.reference_exec.models.footprint import parameter_tensors
-from bubbleproof.reference_exec.models.layers import HEAD
+from bubbleproof.reference_exec.models.footprint import parameter_tensors, ties_of
 from bubbleproof.reference_exec.models.reference import Named
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
-from bubbleproof.reference_exec.plans.stepping import stepping_stages, tied_stages
+from bubbleproof.reference_exec.plans.stepping import stepping_stages
 
 _NORMS = dict[int, torch.Tensor]  # by stage: one number for each parameter
 
@@ -30,18 +29,20 @@ def counted_stages(plan: ReplayPlan, rank: int) -> list[int]:
     return [g for g in stepping_stages(plan, rank) if min(plan.ranks_of(g)) == rank]
 
 
+def again(plan: ReplayPlan) -> frozenset[tuple[int, str]]:
+    """The parameters by (stage, name) that an earlier stage has too."""
+    ties = ties_of(plan.spec, plan.num_stages)
+    return frozenset(end for ends in ties for end in ends[1:])
+
+
 def num_norms(plan: ReplayPlan, stage: int) -> int:
     """How many norms a stage has."""
-    return parameter_tensors(plan.spec, stage) - (stage in tied_stages(plan)[1:])
+    return parameter_tensors(plan.spec, stage) - sum(g == stage for g, _ in again(plan))
 
 
-def norms_of(plan: ReplayPlan, stage: int, gradients: Named) -> torch.Tensor:
+def norms_of(plan: ReplayPlan, gradients: Named) -> torch.Tensor:
     """The norms of a stage's total ``gradients``, by (stage, name) in the order of parameters."""
-    counted = [
-        gradient
-        for key, gradient in gradients.items()
-        if key != (stage, HEAD) or stage not in tied_stages(plan)[1:]
-    ]
+    counted = [gradient for key, gradient in gradients.items() if key not in again(plan)]
     return torch.stack([torch.linalg.vector_norm(gradient) for gradient in counted])
 
 

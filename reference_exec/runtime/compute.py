@@ -137,6 +137,7 @@ class Compute:
         self.replica, self.rank = replica, rank = plan.seat(process)
         self.device = device
         self.ledger = Ledger()
+        self._divisors = [plan.divisor(sample) for sample in range(plan.num_samples)]
         self.birth = Birth(plan, self.ledger)
         self.stages = {
             stage: Stage(plan.spec, stage).to(device.torch_device) for stage in plan.stages_of(rank)
@@ -379,7 +380,7 @@ class Compute:
             if self._is_last(key):
                 target = self.batch.target(key).clone()  # the graph's own, if it keeps it
                 with drawing(plan.spec, stage + 1, *place):
-                    root = microbatch_loss(plan.spec, root, target, plan.batch_samples)
+                    root = microbatch_loss(plan.spec, root, target, self._divisors[place[1]])
         if shards is not None:
             shards.unbind()
         if saved is not None:

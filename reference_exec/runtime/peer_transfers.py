@@ -13,7 +13,7 @@ import torch
 
 from bubbleproof.reference_exec.broken import BrokenProgram, require
 from bubbleproof.reference_exec.ledger import Hold
-from bubbleproof.reference_exec.models.footprint import footprint
+from bubbleproof.reference_exec.models.footprint import footprint, of_size
 from bubbleproof.reference_exec.plans.replay_plan import (
     TRANSFER_KINDS,
     Key,
@@ -115,7 +115,11 @@ class EvictLoad:
         key, ledger, plan = key_of(action), self._compute.ledger, self._plan
         device, where = self._compute.device, self._compute.device.torch_device
         size = footprint(
-            plan.spec, action.stage, plan.num_stages, slice_index=key[2], num_slices=plan.num_slices
+            of_size(plan.spec, key[1]),
+            action.stage,
+            plan.num_stages,
+            slice_index=key[2],
+            num_slices=plan.num_slices,
         ).moved_bytes
         if action.kind is Kind.LOAD and not is_home:
             require(key in self._hosted, f"{action} of what is not here")

@@ -15,6 +15,7 @@ import torch
 
 from bubbleproof.reference_exec.broken import require
 from bubbleproof.reference_exec.ledger import Keys, keys_of
+from bubbleproof.reference_exec.models.footprint import of_size
 from bubbleproof.reference_exec.models.layers import DTYPES
 from bubbleproof.reference_exec.models.reference import message_shape
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
@@ -73,7 +74,8 @@ class RankMessages:
         require(action not in self._arriving, f"{action} runs twice")
         peer = plan.rank_of(action.stage + step, action.microbatch)
         entered = action.stage + (action.kind is Kind.RECV_B)
-        buffer = self._buffer(message_shape(plan.spec, entered, action.slice, plan.num_slices))
+        spec = of_size(plan.spec, action.microbatch)
+        buffer = self._buffer(message_shape(spec, entered, action.slice, plan.num_slices))
         arriving = posted(self._transport, action, buffer, peer, is_send=False)
         self._arriving[action] = arriving
         if self._transport.is_blocking:

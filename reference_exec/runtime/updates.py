@@ -2,14 +2,14 @@
 
 Where they stand in the rank's program says ``stepping``. REDUCE_GRAD of a stage on two ranks sends
 this rank's gradients to the other and adds the other's to them, in the order of ranks, so that both
-step with the same sum and stay equal. Where embedding and head are tied (``layers``), the ranks of
-the first and the last stage do the same with the two gradients of their one matrix. A STEP takes
-the sum, or the rank's own gradient where there is none; a gradient that is computed later is lost
-to it. The gradients of replicas have been added by then, by the plan's own REDUCE_GRADs
-(``replica_collectives``); of a sharded stage ranks exchange what their shards have. With a
-global barrier the first STEP of a pass waits: the lowest rank that steps hears from every other,
-answers all, and then all step; each replica has its own. What they tell each other then is nothing
-or, where gradients are clipped, their norms (``clipping``).
+step with the same sum and stay equal. Where stages share a parameter, as a tied embedding and head
+do, their ranks do the same with the gradients of its copies. A STEP takes the sum, or the rank's
+own gradient where there is none; a gradient that is computed later is lost to it. The gradients of
+replicas have been added by then, by the plan's own REDUCE_GRADs (``replica_collectives``); of a
+sharded stage ranks exchange what their shards have. With a global barrier the first STEP of a pass
+waits: the lowest rank that steps hears from every other, answers all, and then all step; each
+replica has its own. What they tell each other then is nothing or, where gradients are clipped,
+their norms (``clipping``).
 
 Where gradients are accumulated over passes, none of this is done but in the last pass of a step.
 
@@ -23,12 +23,14 @@ Gradients, weights and moments are no activations and do not count as live bytes
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from functools import reduce
 from itertools import combinations
 
 import torch
 
 from bubbleproof.reference_exec.broken import BrokenProgram, require
-from bubbleproof.reference_exec.models.layers import DTYPES, EMBEDDING, HEAD
+from bubbleproof.reference_exec.models.footprint import ties_of
+from bubbleproof.reference_exec.models.layers import DTYPES
 from bubbleproof.reference_exec.models.reference import Named, gradients_of, trained, weights_of
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.plans.state_bytes import StateBytes
@@ -209,26 +211,38 @@ class Updates:
             self._totals[key] = own + (yield from self._swap(action, own, peer))
 
     def _add_tied(self, action: Action) -> Iterator[BlockedAction]:
-        """Set the tied matrix's total for the stages of it that are here."""
-        stages = tied_stages(self._plan)
-        ends = [*zip(stages, (EMBEDDING, HEAD), strict=True)] if stages else []
-        here = [end for end in ends if end[0] in self._stages]
+        """Set the totals of what several stages share, for those of them that are here.
+
+        The sum begins with the last stage's, as one backward of all stages has it.
+        """
+        here = [stage for stage in tied_stages(self._plan) if stage in self._stages]
         require(here, f"{action} adds nothing on rank {self._rank}")
-        own = {end: self._totals.get(end, self._own(end[0])[end]) for end in here}
-        if len(here) == 1:
-            (end,) = here
-            (far,) = {*ends} - {end}
-            (peer,) = self._plan.ranks_of(far[0])
-            own[far] = yield from self._swap(action, own[end], peer)
-        for end in here:
-            self._totals[end] = own[ends[0]] + own[ends[1]]
+        for ends in ties_of(self._plan.spec, self._plan.num_stages):
+            parts = {
+                end: self._totals.get(end, self._own(end[0])[end])
+                for end in ends
+                if end[0] in self._stages
+            }
+            own = [*parts]
+            for peer in sorted({self._holder(end[0]) for end in ends if own} - {self._rank}):
+                far = [end for end in ends if self._holder(end[0]) == peer]
+                sent = torch.stack([parts[end] for end in own])
+                came = yield from self._swap(action, sent, peer, len(far))
+                parts |= dict(zip(far, came, strict=True))
+            for end in own:
+                self._totals[end] = reduce(torch.add, [parts[each] for each in reversed(ends)])
+
+    def _holder(self, stage: int) -> int:
+        """The rank from which this one has the gradient of a stage: itself where that is here."""
+        return self._rank if stage in self._stages else self._plan.ranks_of(stage)[0]
 
     def _swap(
-        self, tag: Action, gradient: torch.Tensor, peer: int
+        self, tag: Action, gradient: torch.Tensor, peer: int, rows: int | None = None
     ) -> Generator[BlockedAction, None, torch.Tensor]:
-        """Send a gradient to ``peer`` and return the one that comes from it."""
+        """Send a gradient to ``peer`` and return what comes from it, of so many rows if it says."""
         with self._device.on(DeviceLane.RECEIVES):
-            buffer = torch.empty_like(gradient)
+            shape = gradient.shape if rows is None else (rows, *gradient.shape[1:])
+            buffer = gradient.new_empty(shape)
         if self._rank < peer:
             sent = self._posted(tag, gradient, peer, is_send=True)
             arrives = self._posted(tag, buffer, peer, is_send=False)
@@ -271,7 +285,7 @@ class Updates:
         for stage in counted_stages(self._plan, self._rank) if clip is not None else ():
             totals = {k: t for k, t in self._all_totals().items() if k[0] == stage}
             whole = {key: unscaled(total, self._compute.scale) for key, total in totals.items()}
-            told.append(norms_of(self._plan, stage, whole))
+            told.append(norms_of(self._plan, whole))
         return torch.cat(told)
 
     def _all_totals(self) -> Named:
@@ -323,9 +337,9 @@ def exchanging(plan: ReplayPlan) -> frozenset[tuple[int, int]]:
         for stage in range(plan.num_stages)
         for lower, higher in combinations(plan.ranks_of(stage), 2)
     }
-    if plan.spec.tied:
-        ends = {*plan.ranks_of(0), *plan.ranks_of(plan.num_stages - 1)}
-        pairs |= set(combinations(sorted(ends), 2))
+    for ends in ties_of(plan.spec, plan.num_stages):
+        ranks = {rank for stage, _ in ends for rank in plan.ranks_of(stage)}
+        pairs |= set(combinations(sorted(ranks), 2))
     if plan.training is not None and plan.training.has_barrier:
         first, *others = stepping_ranks(plan)
         pairs |= {(first, rank) for rank in others}

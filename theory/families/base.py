@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Never
 
 import numpy as np
 
@@ -168,8 +168,10 @@ class Family(ABC):
         told = chosen.full_params(params, pipeline)
         return FamilyMember(pipeline=pipeline, problem=problem, schedule=schedule, params=told)
 
-    def __call__(self, **params: int | tuple[int, ...]) -> FamilyMember:
+    def __call__(self, *unnamed: Never, **params: int | tuple[int, ...]) -> FamilyMember:
         """The schedule for the parameters by their short names: ``family("1f1b")(p=4, m=8)``."""
+        if unnamed:
+            raise TypeError(f"parameters have names: write family({self.name!r})(p=4, m=8)")
         return self.member(make_parameters(params))
 
     def __repr__(self) -> str:

@@ -103,9 +103,9 @@ def parse_parameters(tokens: Iterable[str]) -> FamilyParameters:
     for token in tokens:
         key, equals, value = token.partition("=")
         if not equals or key not in NAMES:
-            known = f"key=value with a key of {' '.join(NAMES)}"
             meant = _meant(key, value or "...") or _spelt(token)
-            raise ValueError(f"expected {known}, got {token!r}{meant}")
+            known = " ".join(NAMES)
+            raise ValueError(f"no parameter {token!r}{meant}; the parameters are {known}")
         if key in given:
             raise ValueError(f"parameter {key} is given twice")
         given[key] = _value(key, value)

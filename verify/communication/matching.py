@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bubbleproof.theory.model.actions import COMMUNICATION_KINDS
+from bubbleproof.theory.model.actions import COMMUNICATION_KINDS, Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.programs.messages_in_programs import (
@@ -38,6 +38,8 @@ def check_communication(
     semantics: Sequence[Semantics] = USUAL,
     *,
     has_barrier: bool = False,
+    moment: Ints | None = None,
+    tied: Sequence[int] = (),
 ) -> Verdict:
     """Decide rule 6 for a lowered program, once per semantics.
 
@@ -51,10 +53,16 @@ def check_communication(
         What the verdict is about, one after the other.
     has_barrier
         Whether all ranks wait for each other before the first STEP.
+    moment
+        A hint: the place of each row in an order of all; wrong ones cost time and change nothing.
+    tied
+        The stages that share a parameter; by default the first and the last.
     """
+    rows = len(program)
     program = program_without_messages(problem, program)
     problem = without_messages(problem)
-    steps = Steps(problem, program, has_barrier=has_barrier)
+    moment = moment if len(program) == rows else None
+    steps = Steps(problem, program, (has_barrier, tied), moment)
     unmatched = steps.unmatched()
     mistakes = {name: unmatched or steps.crossed(name) for name in semantics}
     stuck = deadlocks(steps, [name for name in semantics if not mistakes[name]])

@@ -107,12 +107,15 @@ class RankRecord:
         return [call for call in self.calls if not call.is_completed]
 
 
+@dataclass(eq=False)
 class RecordedRun:
     """The records of some or all ranks of one job."""
 
-    def __init__(self, num_ranks: int, records: Mapping[int, RankRecord]) -> None:
-        self.num_ranks = num_ranks
-        self.records = dict(sorted(records.items()))
+    num_ranks: int
+    records: Mapping[int, RankRecord]
+
+    def __post_init__(self) -> None:
+        self.records = dict(sorted(self.records.items()))
         self.pending = {rank: record.pending for rank, record in self.records.items()}
 
     @property

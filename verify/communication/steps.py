@@ -27,7 +27,7 @@ from bubbleproof.theory.pipelines.programs.messages import Message, MessageTable
 from bubbleproof.verify.communication.evict_load import Channels, PeerTransfers, crossed
 from bubbleproof.verify.communication.semantics import Semantics
 from bubbleproof.verify.communication.send_waits import SendWaits
-from bubbleproof.verify.communication.training_exchanges import Exchanges
+from bubbleproof.verify.communication.training_exchanges import Exchanges, Joint
 from bubbleproof.verify.communication.waiting_rules import RULES, Stream
 from bubbleproof.verify.explain.programs import ProgramFault
 
@@ -37,13 +37,21 @@ ENDS = (Kind.SEND_F, Kind.RECV_F, Kind.SEND_B, Kind.RECV_B)
 class Steps:
     """The rows of a program, and of messages ``pairs``, the rows of a SEND and of its RECV.
 
-    ``is_plain``: there is nothing but messages and computations of ranks.
+    ``is_plain``: there is nothing but messages and computations of ranks. ``moment`` may tell when
+    each row happens in some order of all; nothing rests on its being right.
 
     Precondition of all but ``unmatched``: there are no unmatched rows.
     """
 
-    def __init__(self, problem: Problem, program: Program, *, has_barrier: bool = False) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        program: Program,
+        joint: Joint = (False, ()),
+        moment: Ints | None = None,
+    ) -> None:
         self.problem, self.actions, self.rank = problem, program.actions, program.resource
+        self.moment = moment
         self.is_transfer = program.actions.is_kind(*ENDS)
         self._is_forward = program.actions.is_kind(Kind.SEND_F)
         task, home = problem.locate(program.actions), np.append(problem.rank_of_task, NONE)
@@ -52,7 +60,7 @@ class Steps:
         self._row = np.full(problem.num_tasks + 1, NONE, dtype=np.int64)  # of each task, or none
         self._row[task[on_rank]] = on_rank
         self.peer_transfers = PeerTransfers(problem, program, on_rank)
-        self.exchanges = Exchanges(problem, program, task, has_barrier=has_barrier)
+        self.exchanges = Exchanges(problem, program, task, joint)
         self.waits = SendWaits(program)
         self._messages = message_table(problem)
         self._ends = MessageEnds(program, self.is_transfer, self._messages)

@@ -1,18 +1,18 @@
 """Rule 6 for what the ranks of a training do together: exchanges of gradients, and a barrier.
 
 A REDUCE_GRAD that is no task of the problem brings the ranks of its stage together, where they are
-several; ``0REDUCE_GRAD.1`` those of the first and the last stage, whose embedding and head are
-tied, where they are not the same. With a barrier the first STEPs of all ranks are one exchange
-more. STEPs that are tasks of the problem are the host's. A rank sends to the others and receives
-from them, and goes on when all of it has arrived: under every semantics an exchange is one step of
-all its ranks at once. Its messages stand in the channels of SENDs and RECVs, in both directions;
-those of a barrier between its lowest rank and each other one.
+several; ``0REDUCE_GRAD.1`` those of the stages that share a parameter, as the first and the last do
+where embedding and head are tied, where they are not the same. With a barrier the first STEPs of
+all ranks are one exchange more. STEPs that are tasks of the problem are the host's. A rank sends to
+the others and receives from them, and goes on when all of it has arrived: under every semantics an
+exchange is one step of all its ranks at once. Its messages stand in the channels of SENDs and
+RECVs, in both directions; those of a barrier between its lowest rank and each other one.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -22,6 +22,8 @@ from bubbleproof.theory.model.actions import FORWARD_KINDS, NONE, Action, Ints, 
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.verify.explain.programs import ProgramFault
+
+Joint = tuple[bool, Sequence[int]]  # whether there is a barrier, and the stages that are tied
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,13 +37,11 @@ class Exchange:
 class Exchanges:
     """The exchanges among the rows of a program."""
 
-    def __init__(
-        self, problem: Problem, program: Program, tasks: Ints, *, has_barrier: bool
-    ) -> None:
+    def __init__(self, problem: Problem, program: Program, tasks: Ints, joint: Joint) -> None:
         """``tasks``: the task of each row, ``NONE`` where it is none."""
         self._holders = _holders(problem)
+        self._has_barrier, self._tied = joint[0], joint[1] or (0, max(self._holders))
         self._hosted = set(problem.actions.stage[problem.actions.is_kind(Kind.STEP)].tolist())
-        self._has_barrier = has_barrier
         self._rows: dict[Action, dict[int, list[int]]] = {}
         self._steps: dict[int, int] = {}  # the first of each rank
         is_one = program.actions.is_kind(Kind.REDUCE_GRAD, Kind.STEP) & (tasks == NONE)
@@ -86,7 +86,7 @@ class Exchanges:
     def _parties(self, action: Action) -> set[int]:
         """The ranks on which an exchange must stand."""
         if self._is_tie(action):
-            return self._holders[0] | self._holders[max(self._holders)]
+            return set[int]().union(*(self._holders[stage] for stage in self._tied))
         ranks = self._holders.get(action.stage, set())
         return ranks if action.slice == 0 and len(ranks) > 1 else set()
 
@@ -94,8 +94,8 @@ class Exchanges:
         return (action.stage, action.slice) == (0, 1)
 
     def _is_local(self) -> bool:
-        """Whether the ranks of the first stage are those of the last."""
-        return self._holders[0] == self._holders[max(self._holders)]
+        """Whether the ranks of the tied stages are the same."""
+        return len({frozenset(self._holders[stage]) for stage in self._tied}) == 1
 
     def _of_barrier(self) -> Iterator[ProgramFault]:
         if not self._has_barrier:

@@ -14,9 +14,11 @@ from bubbleproof.theory.pipelines.programs.messages_in_programs import (
 )
 from bubbleproof.verify.dataflow.machine import SymbolicMachine
 from bubbleproof.verify.dataflow.mistakes import SymbolicAction
+from bubbleproof.verify.dataflow.plain_steps import is_plainly_right
 from bubbleproof.verify.dataflow.runs import RunnableRow, by_order, by_time
 from bubbleproof.verify.dataflow.training_step import TrainingStep
 from bubbleproof.verify.explain.symbolic_run import SymbolicRunReport
+from bubbleproof.verify.finding import Rule
 from bubbleproof.verify.verdict import RuleDecision
 
 
@@ -28,6 +30,8 @@ def check_dataflow(problem: Problem, schedule: Schedule) -> RuleDecision:
     """
     schedule = schedule_without_messages(problem, schedule)
     problem = without_messages(problem)
+    if is_plainly_right(problem, schedule):
+        return RuleDecision(rule=Rule.DATAFLOW, count=0, violations=())
     step = TrainingStep.of(problem)
     task = problem.locate(schedule.program.actions)
     machine = SymbolicMachine(step, problem.num_ranks, is_explicit=False)

@@ -7,7 +7,7 @@ or a W (piece), of one pass adds to its stage's gradient. Where things lie, by (
     reduced    what a REDUCE_GRAD among replicas, or the OFFLOAD of a stage that the host updates,
                has made of it
     exchanged  of a stage on two ranks, the sum of both, as it was at their REDUCE_GRAD
-    tied       for the ends of a tied embedding and head: the sum for their one matrix
+    tied       for stages that share a parameter: the sum of all of them
     copies     of a gathered or hosted stage, the versions that UNSHARD and RELOAD have brought
 
 What runs beside computation (UNSHARD, REDUCE_GRAD of replicas, the host's OFFLOAD, RELOAD and STEP)
@@ -33,7 +33,7 @@ _TWICE = {
 
 
 class ModelState:
-    """The model state of all ranks. ``ends`` are the stages of a tied embedding and head, if any.
+    """The model state of all ranks. ``ends`` are the stages that share a parameter, if any.
 
     Each method yields a sentence, without its subject, for what is wrong.
     """
@@ -150,12 +150,12 @@ class ModelState:
             self._exchanged[rank, stage] = total.copy()
 
     def tie(self, ranks: frozenset[int]) -> None:
-        """The ranks of a tied embedding and head have the sum of both, of their own where it is.
+        """The ranks of stages that share a parameter have the sum, of their own where it is.
 
         Parameters
         ----------
         ranks
-            Those of the first and of the last stage.
+            Those of these stages.
         """
         for rank in ranks:
             total: StateSum = Counter()

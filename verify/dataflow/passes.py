@@ -6,8 +6,9 @@ A training runs the orders of its ranks once per optimizer step, each pass with 
 - each F, R, B, I and W uses version i of its stage's parameters: those after i STEPs;
 - the i-th STEP of a stage takes each contribution of pass i to the stage's gradient exactly once,
   and nothing else: what is added later is missing from it. Where two ranks hold the stage, they
-  have added up all of it by a REDUCE_GRAD of the stage, on both; where embedding and head are
-  tied, the sum of both stages, by ``0REDUCE_GRAD.1`` on all ranks of either;
+  have added up all of it by a REDUCE_GRAD of the stage, on both; where stages share a
+  parameter, as a tied embedding and head do, the sum of all these stages, by
+  ``0REDUCE_GRAD.1`` on all their ranks;
 - with a barrier, no rank takes its first STEP of a pass before every contribution of the pass has
   been added on all ranks that step.
 
@@ -57,7 +58,7 @@ def check_training(
     programs: Sequence[Program],
     *,
     has_barrier: bool = False,
-    is_tied: bool = False,
+    tied: tuple[int, ...] = (),
 ) -> RuleDecision:
     """Rule 7 of a training whose pass i runs ``programs[i]`` on the ranks, as ranks run them.
 
@@ -69,15 +70,15 @@ def check_training(
         One program of computation for each pass, 1 or more.
     has_barrier
         Whether all ranks wait for each other before the first STEP.
-    is_tied
-        Whether embedding and head are one matrix.
+    tied
+        The stages that share a parameter, such as those of a tied embedding and head.
 
     Raises
     ------
     NoTrainingStep
         For a problem that rule 7 does not speak of.
     """
-    walk = _Walk(problem, programs, has_barrier=has_barrier, is_tied=is_tied)
+    walk = _Walk(problem, programs, has_barrier=has_barrier, tied=tied)
     mistakes = walk.mistakes()
     violations = tuple(_violation(problem, programs, mistake) for mistake in mistakes[:SHOWN])
     return RuleDecision(
@@ -97,12 +98,16 @@ class _Walk:
     """All ranks on their way through the passes."""
 
     def __init__(
-        self, problem: Problem, programs: Sequence[Program], *, has_barrier: bool, is_tied: bool
+        self,
+        problem: Problem,
+        programs: Sequence[Program],
+        *,
+        has_barrier: bool,
+        tied: tuple[int, ...],
     ) -> None:
         self._step = step = TrainingStep.of(problem)
-        ends = (0, step.num_stages - 1) if is_tied else ()
-        self._state = ModelState(step, ends)
-        self._passes, self._has_barrier, self._ends = len(programs), has_barrier, ends
+        self._state = ModelState(step, tied)
+        self._passes, self._has_barrier, self._ends = len(programs), has_barrier, tied
         self._queues: dict[int, deque[_Row]] = {r: deque() for r in range(problem.num_ranks)}
         for number, program in enumerate(programs):
             for row, rank in enumerate(program.resource.tolist()):
@@ -163,8 +168,8 @@ class _Walk:
             return holders.get(action.stage, frozenset())
         if (action.stage, action.slice) != (0, TIE) or not self._ends:
             return frozenset()
-        first, last = (holders[stage] for stage in self._ends)
-        return frozenset() if first == last else first | last
+        held = {holders[stage] for stage in self._ends}
+        return frozenset() if len(held) == 1 else frozenset[int]().union(*held)
 
     def _meet(self) -> bool:
         """Let the first ranks go on that all wait for the same; whether there were any."""

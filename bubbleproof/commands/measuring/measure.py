@@ -19,10 +19,8 @@ from bubbleproof.commands.output import (
     Answer,
     AnswerLine,
     amounts_text,
-    measure_facts,
     print_answer,
     status_of,
-    verdict_facts,
 )
 from bubbleproof.commands.verdicts import state_of
 from bubbleproof.facts import Fact, FactCells
@@ -31,6 +29,8 @@ from bubbleproof.formats import ScheduleFile
 from bubbleproof.formats.format_table import Holds, format_of
 from bubbleproof.formats.inputs import is_schedule_file, read_schedule_input
 from bubbleproof.report.amounts import each_load, each_time, percent, time
+from bubbleproof.report.schedule_measures import measure_facts
+from bubbleproof.report.schedule_verdict import ScheduleVerdict
 from bubbleproof.theory import families
 from bubbleproof.verify import Verdict, check
 
@@ -77,7 +77,8 @@ class MeasuredAnswer(Answer):
         told = " | ".join(map(str, peaks or ()))
         yield Fact(key="peak_fraction", label=told and "peak_fraction", value=peaks, told=told)
         if not self.verdict.ok:
-            yield from (replace(fact, key="") for fact in verdict_facts(self.verdict))
+            broken = ScheduleVerdict.of(self.verdict).facts()
+            yield from (replace(fact, key="") for fact in broken)
         if self.has_why:
             from bubbleproof.commands.measuring.why_idle import why_to_json  # asks the solvers
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from bubbleproof.commands.first_lines import print_rows
 from bubbleproof.commands.options.shared_options import Detail
 from bubbleproof.commands.output import HOLDS, counted, print_json, print_text
-from bubbleproof.hand_over.megatron_target import MegatronLayout, read_layout
+from bubbleproof.formats.layout_string import MegatronLayout, read_layout
 
 
 def measure_layout(path: str, *, json: bool) -> int:

@@ -18,9 +18,19 @@ from copy import copy
 from dataclasses import MISSING, fields
 from functools import cache, wraps
 from importlib import import_module
-from typing import Annotated, ClassVar, Protocol, get_args, get_type_hints
+from typing import (
+    Annotated,
+    ClassVar,
+    Generic,
+    Literal,
+    Protocol,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
-from typer import Context
+from typer import BadParameter, Context, Option
 from typer.core import TyperCommand
 from typer.models import ParameterInfo
 
@@ -30,8 +40,12 @@ from bubbleproof.commands.options.targets import (
     copy_of_standard_input,
     require_targets,
 )
+from bubbleproof.declared import declared
+from bubbleproof.former_names import former_of, warn_of
+from bubbleproof.solvers.search_limits import SearchLimits
 
 STANDARD_INPUT = "-"
+Limits = TypeVar("Limits", bound=SearchLimits)
 
 
 class OptionGroup:
@@ -52,13 +66,81 @@ class OptionGroup:
         """
         for field in fields(self):  # type: ignore[arg-type]  # every group is a dataclass
             if field.name in names and getattr(self, field.name) != field.default:
-                require_meaning(f"--{field.name.replace('_', '-')}", about)
+                require_meaning(_spelled(field.name), about)
 
 
 def require_meaning(option: str, about: str, *, is_given: bool = True) -> None:
     """Raise ``ValueError`` for an option that was given though it has no meaning there."""
     if is_given:
         raise ValueError(f"{option} has no meaning for {about}; leave it out")
+
+
+def seconds_given(given: str | float) -> float:
+    """The seconds of a plain number, or of a text such as ``500ms``, ``10s`` or ``2min``.
+
+    Raises ``BadParameter``, which names the option, for what is neither.
+    """
+    from bubbleproof.formats.errors import UnusableInput
+    from bubbleproof.formats.values import TIME, number
+
+    try:
+        return float(given)
+    except ValueError:
+        pass
+    try:
+        return float(number(given, TIME))
+    except UnusableInput as error:
+        raise BadParameter(str(error)) from None
+
+
+def seconds_option(about: str) -> ParameterInfo:
+    """An option that takes a time."""
+    return Option(parser=seconds_given, metavar="TIME", help=f"{about}: 10s, 2min, or seconds.")  # type: ignore[no-any-return]  # typer says Any
+
+
+class GivenOptions(Generic[Limits]):
+    """What a command line gives of declared options; what a file may say is None without."""
+
+    def __init__(self, of: type[Limits], values: Mapping[str, object]) -> None:
+        self.of, self.values = of, values
+
+    def options(self, file: object = None, **more: object) -> Limits:
+        """The options: what is given, else what a ``file`` says, else the defaults."""
+        from bubbleproof.formats.values import bytes_of
+
+        told = dict(self.values)
+        for each in declared(self.of):
+            if each.said.unit == "bytes" and isinstance(text := told.get(each.name), str):
+                told[each.name] = bytes_of(text)
+        return self.of.asked(told, file, **more)
+
+    def leave_out(self, about: str, *names: str) -> None:
+        """Raise ``ValueError`` for an option that was given though it has no meaning there."""
+        for each in declared(self.of):
+            is_given = each.name in names and self.values.get(each.name) != each.default
+            require_meaning(_spelled(each.name), about, is_given=is_given)
+
+
+def _declared_options(options: type[SearchLimits]) -> Iterator[inspect.Parameter]:
+    """OptionNote options as typer takes them."""
+    for each in declared(options):
+        kind, info = each.kind, Option(help=each.said.help)
+        default = None if each.said.is_in_file else each.default
+        if each.said.unit == "seconds":
+            info = seconds_option(each.said.help)
+        if each.said.unit == "bytes" or get_origin(kind) is Literal:
+            kind = str
+        info.rich_help_panel = options.HEADING
+        if kind is bool:
+            info.param_decls = (_spelled(each.name),)
+        kind = kind | None if default is None else kind
+        keyword, hint = inspect.Parameter.KEYWORD_ONLY, Annotated[kind, info, *each.marks]
+        yield inspect.Parameter(each.name, keyword, default=default, annotation=hint)
+
+
+def _spelled(name: str) -> str:
+    """An option as people write it."""
+    return f"--{name.replace('_', '-')}"
 
 
 def runs(work: str) -> Callable[[Callable[..., None]], Callable[..., int]]:
@@ -82,6 +164,7 @@ def runs(work: str) -> Callable[[Callable[..., None]], Callable[..., int]]:
 
         @wraps(command)
         def run(**given: object) -> int:
+            given = _by_new_names(former, given)
             given = {
                 name: value if name in marks else _from_standard_input(value)
                 for name, value in given.items()
@@ -93,6 +176,8 @@ def runs(work: str) -> Callable[[Callable[..., None]], Callable[..., int]]:
             return status
 
         own_names = list(inspect.signature(command).parameters)
+        former = {p.name: old for p in parameters if (old := former_of(get_args(p.annotation)))}
+        parameters += [_hidden(old) for old in former.values()]
         marks = {p.name: found for p in parameters if (found := marks_of(p.annotation))}
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         signature = inspect.Signature(parameters)
@@ -100,6 +185,22 @@ def runs(work: str) -> Callable[[Callable[..., None]], Callable[..., int]]:
         return run
 
     return made
+
+
+def _hidden(name: str) -> inspect.Parameter:
+    """An option that no help shows."""
+    hint = Annotated[str | None, Option(hidden=True)]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint)
+
+
+def _by_new_names(former: Mapping[str, str], given: Mapping[str, object]) -> dict[str, object]:
+    """What is given under a former name under the new one. Raises ``ValueError`` for both."""
+    found = dict(given)
+    for new, old in former.items():
+        if (value := found.pop(old)) is not None:
+            warn_of(_spelled(old), _spelled(new), has_both=found[new] is not None)
+            found[new] = value
+    return found
 
 
 def marks_of(hint: object) -> tuple[Target | Ends, ...]:
@@ -143,18 +244,25 @@ def _hints(of: Callable[..., object]) -> Mapping[str, type]:
 
 
 def _is_group(hint: object) -> bool:
-    return isinstance(hint, type) and issubclass(hint, OptionGroup)
+    is_group = isinstance(hint, type) and issubclass(hint, OptionGroup)
+    return is_group or get_origin(hint) is GivenOptions
 
 
 def _value(name: str, hint: type, given: Mapping[str, object]) -> object:
     """What was given under the name, or the group that is made of what was given."""
     if not _is_group(hint):
         return given[name]
+    if get_origin(hint) is GivenOptions:
+        [of] = get_args(hint)
+        return GivenOptions(of, {each.name: given[each.name] for each in declared(of)})
     hints = _hints(hint)
     return hint(**{f.name: _value(f.name, hints[f.name], given) for f in fields(hint)})
 
 
 def _options(group: type[OptionGroup]) -> Iterator[inspect.Parameter]:
+    if get_origin(group) is GivenOptions:
+        yield from _declared_options(get_args(group)[0])
+        return
     hints = _hints(group)  # type: ignore[arg-type]  # every class is hashable
     for field in fields(group):  # type: ignore[arg-type]  # every group is a dataclass
         if _is_group(hints[field.name]):
@@ -164,7 +272,7 @@ def _options(group: type[OptionGroup]) -> Iterator[inspect.Parameter]:
         headed: ParameterInfo = copy(info)
         headed.rich_help_panel = group.HEADING
         if kind is bool and info.default is ...:  # a flag without a name of its own
-            headed.param_decls = (f"--{field.name.replace('_', '-')}",)
+            headed.param_decls = (_spelled(field.name),)
         yield inspect.Parameter(
             field.name,
             inspect.Parameter.KEYWORD_ONLY,

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import inf
 from typing import Annotated, ClassVar
 
-from typer import Argument, BadParameter, Option
-from typer.models import ParameterInfo
+from typer import Argument, Option
 
-from bubbleproof.commands.options.option_groups import OptionGroup
+from bubbleproof.commands.options.option_groups import GivenOptions, OptionGroup
 from bubbleproof.commands.options.targets import Ends, Target
 from bubbleproof.formats.format_table import Holds, endings, files_named
-
-DEFAULT_TIME_LIMIT = 60.0  # seconds
+from bubbleproof.former_names import Former
+from bubbleproof.solvers.search_limits import SearchLimits
 
 
 def complete_family(incomplete: str) -> list[str]:
@@ -22,29 +20,6 @@ def complete_family(incomplete: str) -> list[str]:
     from bubbleproof.theory.families import families
 
     return [name for name in families() if name.startswith(incomplete)]
-
-
-def seconds_given(given: str | float) -> float:
-    """The seconds of a plain number, or of a text such as ``500ms``, ``10s`` or ``2min``.
-
-    Raises ``BadParameter``, which names the option, for what is neither.
-    """
-    from bubbleproof.formats.errors import UnusableInput
-    from bubbleproof.formats.values import TIME, number
-
-    try:
-        return float(given)
-    except ValueError:
-        pass
-    try:
-        return float(number(given, TIME))
-    except UnusableInput as error:
-        raise BadParameter(str(error)) from None
-
-
-def seconds_option(about: str) -> ParameterInfo:
-    """An option that takes a time."""
-    return Option(parser=seconds_given, metavar="TIME", help=f"{about}: 10s, 2min, or seconds.")  # type: ignore[no-any-return]  # typer says Any
 
 
 SCHEDULES = files_named(endings(Holds.SCHEDULE))  # FILE.json, FILE.csv
@@ -66,13 +41,6 @@ Verbose = Annotated[
     bool, Option("--verbose", "-v", "--all", help="Every quantity and each rule, in tables.")
 ]
 Dialect = Annotated[str | None, Option(help="Dialect of a PyTorch table: new or old.")]
-WORK = "Units of work in all, about a second each: repeats exactly. The first limit met ends it."
-TimeLimit = Annotated[
-    float | None,
-    seconds_option("Time in all (default: the file's, or 60 s; with --work none)"),
-]
-Work = Annotated[float | None, Option(help=WORK)]
-Memory = Annotated[str | None, Option(help='What a solver may take, such as "4 GiB".')]
 NewSchedule = Annotated[
     str | None,
     Option("-o", "--output", help="Write the schedule (.json)."),
@@ -82,42 +50,24 @@ NewSchedule = Annotated[
 PROOFS = Ends("the certificate's file", (".json",))
 
 
-def seconds_of(asked: float | None, in_file: int | None, work: float | None = None) -> float:
-    """The time limit: what is asked for; without it none beside ``work``, else the file's, or 60.
-
-    >>> seconds_of(None, 30), seconds_of(None, 30, 2.0), seconds_of(5.0, 30, 2.0)
-    (30, inf, 5.0)
-    """
-    if asked is None and work is not None:
-        return inf
-    said = in_file if asked is None else asked
-    return DEFAULT_TIME_LIMIT if said is None else said
-
-
-def memory_of(asked: str | None, in_file: int | None) -> int | None:
-    """The bytes that an engine may take: what is asked for, else the file's.
-
-    >>> memory_of("1 GiB", None), memory_of(None, 5)
-    (1073741824, 5)
-    """
-    if asked is None:
-        return in_file
-    from bubbleproof.formats.values import bytes_of
-
-    return bytes_of(asked)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Detail(OptionGroup):
-    """How much of an answer is printed for people; ``--json`` has all of it.
-
-    Raises ``ValueError`` for little and much at once.
-    """
+class Loudness(OptionGroup):
+    """How much is printed for people. Raises ``ValueError`` for little and much at once."""
 
     HEADING: ClassVar[str] = "Output"
 
     quiet: Annotated[bool, Option("-q", "--quiet", help="Print the first line alone.")] = False
     verbose: Annotated[bool, Option("-v", "--verbose", help="Print the details too.")] = False
+
+    def __post_init__(self) -> None:
+        if self.quiet and self.verbose:
+            raise ValueError("-q prints the first line alone; leave out -v and --all")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detail(Loudness):
+    """The same of an answer with tables; ``--json`` has all of it."""
+
     all: Annotated[bool, Option("--all", help="Print every row of every table.")] = False
 
     def __post_init__(self) -> None:
@@ -128,29 +78,6 @@ class Detail(OptionGroup):
     def has_tables(self) -> bool:
         """Whether tables follow the answer."""
         return self.verbose or self.all
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchOptions(OptionGroup):
-    """Who looks for a schedule, for what, and how long; None where the problem decides."""
-
-    HEADING: ClassVar[str] = "Search"
-
-    engine: Annotated[
-        str, Option(help="auto, or the one that decides alone: cpsat, sat, z3, pulp or pulp-cbc.")
-    ] = "auto"
-    objective: Annotated[
-        str | None, Option(help="makespan, span_idle, makespan-then-peak or peak.")
-    ] = None
-    within: Annotated[
-        int | None, Option(help="Stop at this value (for peak: the largest makespan).")
-    ] = None
-    time_limit: TimeLimit = None
-    work: Work = None
-    seed: Annotated[int, Option(help="Seed of the solver (not sat).")] = 1
-    threads: Annotated[int, Option(help="Threads of the solver (cpsat and pulp).")] = 2
-    memory: Memory = None
-    certified: Annotated[bool, Option(help="Require a certificate.")] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,40 +114,12 @@ class SolveOutput(OptionGroup):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SearchLimits(OptionGroup):
-    """How long a plan is looked for, and with what."""
-
-    time_limit: TimeLimit = None
-    work: Work = None
-    threads: Annotated[int, Option(help="Threads of the solver.")] = 2
-    seed: Annotated[int, Option(help="Seed of the solver.")] = 1
-    memory: Memory = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkersElsewhere(OptionGroup):
-    """Whose workers do it, where not this machine's: those of a ``dask.distributed`` scheduler.
+    """Whose workers do it, where not this machine's: those of a ``dask.distributed`` scheduler."""
 
-    ``--scheduler`` was called ``--cluster`` until 0.3, where a cluster is nothing but cards. The
-    old name is still taken, and says so on standard error. Raises ``ValueError`` for both names.
-    """
-
-    scheduler: Annotated[str | None, Option(help="Address of a dask.distributed scheduler.")] = None
-    cluster: Annotated[str | None, Option(hidden=True)] = None
-
-    def __post_init__(self) -> None:
-        if self.cluster is None:
-            return
-        if self.scheduler is not None:
-            raise ValueError("--cluster is the old name of --scheduler: give --scheduler alone")
-        from bubbleproof.commands.output import say
-
-        say("--cluster is called --scheduler now, and will go: a cluster is of cards")
-
-    @property
-    def address(self) -> str | None:
-        """The scheduler's address, by either name."""
-        return self.cluster if self.scheduler is None else self.scheduler
+    scheduler: Annotated[
+        str | None, Option(help="Address of a dask.distributed scheduler."), Former("cluster")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,7 +135,7 @@ class ShownParts(OptionGroup):
 class PlanRequest(OptionGroup):
     """How a plan is made, and where it goes."""
 
-    limits: SearchLimits = field(default_factory=SearchLimits)
+    limits: GivenOptions[SearchLimits]
     workers: Annotated[int, Option(help="Processes that look at candidates.")] = 1
     elsewhere: WorkersElsewhere = field(default_factory=WorkersElsewhere)
     certificate: Annotated[
@@ -247,7 +146,7 @@ class PlanRequest(OptionGroup):
     ] = None
     yours: Annotated[
         str | None,
-        Option(help='Compare with your own configuration: "tensor=4 pipeline=4 chunks=5".'),
+        Option(help='Compare with what you run: a file, or "tensor=4 pipeline=4 chunks=5".'),
     ] = None
     output: Annotated[
         str | None,

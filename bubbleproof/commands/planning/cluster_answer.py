@@ -3,9 +3,9 @@
 Goes through all deployments (tensor, data, pipeline, micro-batch, ZeRO level, recompute scope) and,
 of each, the shapes of ``[plan]``. The folder holds the winner's problem file (``problem.toml``, of
 the kind that ``profile`` writes, for ``plan``, ``solve`` and ``replay``), ``plan.json``,
-``schedule.json``, the page and the schedule as a PyTorch table (``schedule.csv``). ``--yours
-"tensor=4 pipeline=4 chunks=5"`` is a configuration of one's own: the search begins with it, or the
-answer says why it is no candidate. The proofs are of
+``schedule.json``, the page and the schedule as a PyTorch table (``schedule.csv``). ``--yours``
+names a configuration of one's own, in words or by a file (``formats.clusters.own_files``): the
+search begins with it, or the answer says why it is no candidate. The proofs are of
 all deployments, of each what bounds it or why it has no schedule; ``verify DIR --certificate FILE``
 derives the deployments anew.
 
@@ -29,23 +29,6 @@ from pathlib import Path
 from time import perf_counter
 
 from bubbleproof.commands.output import say
-from bubbleproof.commands.planning.cluster_results import (
-    COLUMNS,
-    PARTS_EXPLAINED,
-    TIME_COLUMNS,
-    UNIT,
-    AnyClusterPlan,
-    AnyOwn,
-    cluster_facts,
-    combination_rows,
-    corners_of,
-    memory_of,
-    own_facts,
-    restriction_facts,
-    time_rows,
-    times_to_json,
-    winner_facts,
-)
 from bubbleproof.commands.planning.other_plans import OtherChoice, paper_planners
 from bubbleproof.commands.planning.plan_answer import PlanAnswer, PlanTable
 from bubbleproof.commands.planning.plan_lines import (
@@ -63,17 +46,35 @@ from bubbleproof.formats.clusters.cluster_toml import (
 )
 from bubbleproof.formats.clusters.deployed_content import deployed_file, deployed_text, deployments
 from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
-from bubbleproof.formats.clusters.own_configuration import own_configuration
+from bubbleproof.formats.clusters.own_files import own_of
 from bubbleproof.formats.errors import about
 from bubbleproof.formats.plans.bundle_json import write_deployment_bundles
 from bubbleproof.formats.plans.plan_folder import planned_file, write_plan_folder
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners import PlanOptions
 from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
+from bubbleproof.planners.cluster_results import (
+    COLUMNS,
+    PARTS_EXPLAINED,
+    TIME_COLUMNS,
+    UNIT,
+    AnyClusterPlan,
+    AnyOwn,
+    cluster_facts,
+    combination_rows,
+    corners_of,
+    memory_of,
+    own_facts,
+    restriction_facts,
+    time_rows,
+    times_to_json,
+    winner_facts,
+)
 from bubbleproof.planners.deployment_times import DeploymentTimes, deployment_times
 from bubbleproof.planners.jitter import Timed, timed_candidates
 from bubbleproof.planners.outcome import Outcome
 from bubbleproof.planners.own_run import NotLegalRun, OwnRun, own_run
+from bubbleproof.planners.own_savings import savings
 from bubbleproof.planners.planning import plan_cluster
 from bubbleproof.planners.restriction import SHARE, Restriction, restriction_of
 from bubbleproof.report.html import paragraph, section
@@ -156,6 +157,9 @@ class ClusterQuestion:
         deployed = deployed_file(file, found.winner)
         timed = timed_candidates(found.plan, deployed.spread, options.time_limit)
         times = deployment_times(file, counts, found)
+        if own is not None and own.iteration > found.value:
+            changes = savings(self.file, own, found.winner.combination, found.plan.winner.candidate)
+            own = yours = replace(own, savings=changes)
         left = options.time_limit - (perf_counter() - began)
         left = max(0.0, min(SHARE * options.time_limit, left))
         told = _Told(
@@ -174,7 +178,7 @@ class ClusterQuestion:
         """One's own configuration, or why it is none. Raises ``ValueError`` for other words."""
         if self.yours is None:
             return None
-        own = own_configuration(self.yours, self.file.training.cluster.cards)
+        own = own_of(self.yours, self.file.training)
         try:
             return own_run(self.file, own)
         except NotLegalRun as why:
@@ -256,7 +260,7 @@ def _write(folder: Path, of: _Told) -> None:
         deployment=str(of.found.winner.combination),
     )
     for lost in write_plan_folder(folder, plan):
-        say(lost)
+        say(f"not written: {lost}")
     if of.shown is not None:
         of.shown.write(folder, of.deployed)
 

@@ -16,12 +16,8 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from threading import Event, Thread
 
-from bubbleproof.commands.options.shared_options import (
-    PlanRequest,
-    SearchLimits,
-    memory_of,
-    seconds_of,
-)
+from bubbleproof.commands.options.option_groups import GivenOptions
+from bubbleproof.commands.options.shared_options import PlanRequest
 from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import print_json, say
 from bubbleproof.commands.planning.cluster_answer import ClusterQuestion
@@ -31,6 +27,7 @@ from bubbleproof.formats.clusters.cluster_toml import is_cluster_file
 from bubbleproof.formats.inputs import require_problem_file
 from bubbleproof.parallel import open_executor
 from bubbleproof.planners import PlanOptions
+from bubbleproof.solvers.search_limits import SearchLimits
 
 
 def run_plan(problem: str, request: PlanRequest) -> int:
@@ -78,21 +75,15 @@ def _write(answer: PlanAnswer, request: PlanRequest) -> str:
     return f"wrote {output}/{{{names}}}     next: bubbleproof verify {output}{proofs}"
 
 
-def options_of(limits: SearchLimits, asked: AskedPlan, *, quiet: bool) -> PlanOptions:
+def options_of(limits: GivenOptions[SearchLimits], asked: AskedPlan, *, quiet: bool) -> PlanOptions:
     """How to plan, as the command line or the file says."""
-    return PlanOptions(
-        time_limit=seconds_of(limits.time_limit, asked.time_limit, limits.work),
-        work=limits.work,
-        threads=limits.threads,
-        seed=limits.seed,
-        memory=memory_of(limits.memory, asked.memory),
-        tell=None if quiet or not sys.stderr.isatty() else say,
-    )
+    tell = None if quiet or not sys.stderr.isatty() else say
+    return GivenOptions(PlanOptions, limits.values).options(asked, tell=tell)
 
 
 def _workers_of(request: PlanRequest) -> AbstractContextManager[Executor | None]:
     """Who looks at candidates."""
-    address = request.elsewhere.address
+    address = request.elsewhere.scheduler
     if address is not None:
         request.leave_out("the workers of a scheduler", "workers")
     return open_executor(request.workers if address is None else None, address=address)

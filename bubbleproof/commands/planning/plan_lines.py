@@ -9,28 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from bubbleproof.commands.output import counted
-from bubbleproof.commands.planning.cluster_results import (
-    UNIT,
-    AnyClusterPlan,
-    AnyOwn,
-    memory_of,
-    no_room,
-    own_text,
-)
-from bubbleproof.commands.planning.configuration_words import (
-    OUTCOMES,
-    amount_of,
-    deployment_parts,
-    difference,
-    digits,
-    fullest,
-    in_words,
-    more,
-    shape_parts,
-    shape_text,
-)
 from bubbleproof.commands.planning.plan_answer import MORE, PlanTable
-from bubbleproof.commands.planning.plan_results import noise_text
 from bubbleproof.costs.utilisation import utilisation
 from bubbleproof.facts import Fact
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
@@ -42,9 +21,30 @@ from bubbleproof.planners.cluster_planned import (
     DeploymentRow,
     SolvedDeployment,
 )
+from bubbleproof.planners.cluster_results import (
+    UNIT,
+    AnyClusterPlan,
+    AnyOwn,
+    memory_of,
+    no_room,
+    own_text,
+)
+from bubbleproof.planners.configuration_words import (
+    OUTCOMES,
+    amount_of,
+    deployment_parts,
+    difference,
+    digits,
+    fullest,
+    in_words,
+    more,
+    shape_parts,
+    shape_text,
+)
 from bubbleproof.planners.deployment_times import DeploymentTimes
 from bubbleproof.planners.jitter import AnyPlan, Timed
 from bubbleproof.planners.outcome import Ground, Outcome
+from bubbleproof.planners.plan_results import noise_text
 from bubbleproof.report.amounts import time
 from bubbleproof.solvers import Status
 from bubbleproof.verify import Verdict
@@ -211,8 +211,7 @@ def _next(told: Sequence[str]) -> list[str]:
 
 def _told(beside: Iterable[Fact]) -> list[str]:
     """A paper's choice in a line."""
-    told = "; ".join(f"{fact.label} {fact.value}" for fact in beside if fact.label)
-    return [f"paper    {told}"] if told else []
+    return [f"paper    {fact.told}" for fact in beside if fact.told and not fact.label]
 
 
 def _counts(outcomes: Iterable[Outcome]) -> str:

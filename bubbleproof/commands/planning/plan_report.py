@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from importlib.metadata import version
 
 from bubbleproof.commands.planning.other_plans import OtherChoice
-from bubbleproof.commands.planning.plan_results import (
-    COLUMNS,
-    candidate_rows,
-    ranked,
-)
 from bubbleproof.commands.verdicts import section_of
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners import Plan, SolvedCandidate
 from bubbleproof.planners.jitter import Timed
+from bubbleproof.planners.plan_results import (
+    COLUMNS,
+    candidate_rows,
+    ranked,
+)
 from bubbleproof.report.headline import headline
 from bubbleproof.report.page import ReportPage, ScheduleSection
 from bubbleproof.report.plan_page import PlanPoint, bands, ranked_table, trades

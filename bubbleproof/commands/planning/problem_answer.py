@@ -16,12 +16,6 @@ from bubbleproof.commands.planning.other_plans import OtherChoice, paper_planner
 from bubbleproof.commands.planning.plan_answer import PlanAnswer, PlanTable
 from bubbleproof.commands.planning.plan_lines import problem_lines, why_tables
 from bubbleproof.commands.planning.plan_report import plan_report
-from bubbleproof.commands.planning.plan_results import (
-    COLUMNS,
-    candidate_rows,
-    plan_facts,
-    value_of,
-)
 from bubbleproof.formats import UnusableInput
 from bubbleproof.formats.plans.bundle_json import write_bundle
 from bubbleproof.formats.plans.plan_folder import planned_file, write_plan_folder
@@ -30,6 +24,12 @@ from bubbleproof.planners import Plan, PlanOptions, plan
 from bubbleproof.planners.jitter import AnyPlan, timed_candidates
 from bubbleproof.planners.known_schedules import KnownSchedule
 from bubbleproof.planners.outcome import Outcome
+from bubbleproof.planners.plan_results import (
+    COLUMNS,
+    candidate_rows,
+    plan_facts,
+    value_of,
+)
 from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.shapes.nearest_shape import nearest_change
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from bubbleproof.commands.options.shared_options import SearchLimits, ShownParts
+from bubbleproof.commands.options.option_groups import GivenOptions
+from bubbleproof.commands.options.shared_options import ShownParts
 from bubbleproof.commands.output import counted, print_json
 from bubbleproof.commands.planning.cluster_answer import ClusterQuestion
-from bubbleproof.commands.planning.configuration_words import more, shape_text
 from bubbleproof.commands.planning.plan import options_of
 from bubbleproof.commands.planning.plan_answer import AskedPlan, FoundAnswer
 from bubbleproof.commands.planning.plan_lines import deployment_text, iteration_text
@@ -34,15 +34,22 @@ from bubbleproof.formats.clusters.cluster_toml import is_cluster_file
 from bubbleproof.formats.plans.plan_folder import winner_schedule
 from bubbleproof.planners import Plan, SolvedCandidate
 from bubbleproof.planners.cluster_planned import ClusterPlan
+from bubbleproof.planners.configuration_words import more, shape_text
 from bubbleproof.planners.outcome import Outcome
 from bubbleproof.report.amounts import time
 from bubbleproof.report.page import ComparisonRow
 from bubbleproof.solvers import Status
+from bubbleproof.solvers.search_limits import SearchLimits
 from bubbleproof.theory.pipelines.shapes.space_scope import with_cuts
 
 
 def run_problem(
-    problem: str, limits: SearchLimits, output: str | None, backend: str, verbose: bool, json: bool
+    problem: str,
+    limits: GivenOptions[SearchLimits],
+    output: str | None,
+    backend: str,
+    verbose: bool,
+    json: bool,
 ) -> int:
     """Do everything with one problem file and print what came of it (or one JSON object)."""
     request = RunRequest(
@@ -61,7 +68,7 @@ def run_problem(
 def _run(
     asked: AskedPlan,
     compared: list[PublishedComparison],
-    limits: SearchLimits,
+    limits: GivenOptions[SearchLimits],
     request: RunRequest,
 ) -> int:
     request.prepare()

@@ -21,9 +21,9 @@ from bubbleproof.commands.verdicts import JudgedSchedule, asked_semantics, print
 from bubbleproof.formats.inputs import read_plan_input
 from bubbleproof.formats.plans.plan_json import PlanFile
 from bubbleproof.formats.plans.plan_scope import bound_of_file, plan_question
+from bubbleproof.report.certified_plan import distance_to_json
 from bubbleproof.verify import Verdict
 from bubbleproof.verify.candidates.plan_verdict import (
-    DeploymentsScope,
     PlanDistance,
     PlanVerdict,
     check_bound,
@@ -74,7 +74,7 @@ def _judged_plan(
         verdict=verdict,
         problem=None if plan is None else plan.schedule.problem,
         statement="" if found is None else found.statement,
-        proved=None if found is None else _to_json(found),
+        proved=None if found is None else distance_to_json(found),
     )
 
 
@@ -84,27 +84,3 @@ def _print_judged(
     found = judged.distance
     status = print_verdict(_judged_plan(name, judged.verdict, plan, found), request)
     return status if status != HOLDS or found.proved.is_proved else UNDECIDED
-
-
-def _to_json(found: PlanDistance) -> dict[str, object]:
-    scope, proved = found.scope, found.proved
-    more = {}
-    if isinstance(scope, DeploymentsScope):
-        more = {
-            "deployments": len(scope.deployed),
-            "deployments_not_legal": scope.num_not_legal,
-            "without_room": proved.num_without_room,
-        }
-    return {
-        "kind": "bundle",
-        "objective": scope.objective,
-        "bound": proved.bound,
-        "ok": not proved.refusals,
-        "believed": list(proved.believed),
-        "proved": proved.num_proved,
-        "not_legal": proved.num_not_legal,
-        **more,
-        "value": found.value,
-        "gap": found.gap,
-        "statement": found.statement,
-    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from bubbleproof.commands.first_lines import print_answer
@@ -124,7 +125,7 @@ def write_files(request: ReplayRequest, given: ScheduleFile, report: ReplayRepor
     told = ReplayAccount(
         name=given.name,
         report=report,
-        spec=request.model.spec(),
+        spec=replace(request.model.spec(), dtype=report.dtype),
         problem=given.problem,
         schedule=given.timed_roughly() if report.unsafe else given.timed(),
         machine=this_machine(),

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from typer import Option
 
-from bubbleproof.commands.options.option_groups import OptionGroup
+from bubbleproof.commands.options.option_groups import OptionGroup, seconds_option
 from bubbleproof.commands.options.shared_options import (
     Detail,
     Dialect,
     Json,
+    Loudness,
     Words,
-    seconds_option,
 )
 from bubbleproof.commands.options.targets import Target
 from bubbleproof.formats.format_table import Holds, endings
@@ -81,7 +81,13 @@ class ModelOptions(OptionGroup):
         int, Option(help="Words to embed and to score; without, activations.")
     ] = 0
     tied: Annotated[bool, Option(help="Embedding and head share one matrix.")] = False
-    dtype: Annotated[str, Option(help="float64, float32, bfloat16 or float16.")] = "float64"
+    dtype: Annotated[
+        str | None,
+        Option(
+            help="float64 (default), float32, bfloat16 or float16; your own model of 16 bits runs "
+            "in its type."
+        ),
+    ] = None
     model_seed: Annotated[
         int, Option(help="Of weights, data and draws; of your own model draws alone.")
     ] = 0
@@ -102,6 +108,8 @@ class ModelOptions(OptionGroup):
         model, layers = sizes.pop("model") or "mlp", parsed_layers(sizes.pop("layers"))
         seed = sizes.pop("model_seed")
         kind, factory = ("own", model) if ":" in model else (model, "")
+        sizes["keeps_type"] = kind == "own" and self.dtype is None
+        sizes["dtype"] = self.dtype or "float64"
         return ModelSpec(kind=kind, factory=factory, layers=layers, seed=seed, **sizes)
 
 
@@ -111,7 +119,7 @@ def parsed_layers(text: str) -> int | tuple[int, ...]:
     Raises ``ValueError`` for anything but whole numbers.
     """
     if text.endswith(endings(Holds.LAYOUT)):
-        from bubbleproof.hand_over.megatron_target import read_layout
+        from bubbleproof.formats.layout_string import read_layout
 
         return read_layout(text).layers
     try:
@@ -288,4 +296,5 @@ class ProfileRequest(OptionGroup):
     pipeline: PipelineOptions
     measurement: MeasurementOptions
     model: ModelOptions
+    loudness: Loudness = field(default_factory=Loudness)
     json: Json = False

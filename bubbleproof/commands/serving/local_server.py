@@ -26,6 +26,7 @@ class LocalServer(ThreadingHTTPServer):
     daemon_threads = True
     allow_reuse_address = True
     answers: ServerAnswers  # set before it serves
+    tell: Callable[[str], None] | None = None  # of each request
 
     def __init__(self, port: int) -> None:
         super().__init__((LOOPBACK, port), _Handler)
@@ -95,4 +96,6 @@ class _Handler(BaseHTTPRequestHandler):
         return "bubbleproof"
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
-        """Nothing: what is asked shows on the page."""
+        """A line where it is asked for: what is answered shows on the page."""
+        if (tell := self.server.tell) is not None:
+            tell(format % args)

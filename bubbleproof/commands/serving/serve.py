@@ -10,7 +10,8 @@ import sys
 from collections.abc import Sequence
 from urllib.parse import quote
 
-from bubbleproof.commands.output import refuse
+from bubbleproof.commands.options.shared_options import Loudness
+from bubbleproof.commands.output import refuse, say
 from bubbleproof.commands.serving.local_server import LocalServer
 from bubbleproof.commands.serving.offered_schedules import controls, offered_schedules
 from bubbleproof.commands.serving.request_guard import RequestGuard
@@ -22,11 +23,18 @@ PORT, HIGHEST_PORT = 9001, 65535
 WORDS = ("1f1b", "p=4", "m=8")
 
 
-def run_serve(*, schedule: Sequence[str] | None, port: int | None, dialect: str | None) -> int:
-    """Serve until Ctrl-C, which ends it with status 130 as any command."""
+def run_serve(
+    *, loudness: Loudness, schedule: Sequence[str] | None, port: int | None, dialect: str | None
+) -> int:
+    """Serve until Ctrl-C, which ends it with status 130 as any command.
+
+    Verbosely each request is a line on standard error.
+    """
     words = schedule or WORDS
     with made_server(words, port, dialect) as server:
-        sys.stdout.write(f"{server.answers.guard.address}  (Ctrl-C ends it)\n")
+        hint = "" if loudness.quiet else "  (Ctrl-C ends it)"
+        server.tell = say if loudness.verbose else None
+        sys.stdout.write(f"{server.answers.guard.address}{hint}\n")
         sys.stdout.flush()
         server.serve_forever()
     return 0

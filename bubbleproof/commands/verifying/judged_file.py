@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from bubbleproof.commands.output import status_of, verdict_to_json
+from bubbleproof.commands.output import status_of
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.format_table import format_of
 from bubbleproof.formats.inputs import read_schedule_input
 from bubbleproof.formats.table_places import TablePlace, place_at
+from bubbleproof.report.schedule_verdict import ScheduleVerdict
 from bubbleproof.verify import Semantics, Verdict
 from bubbleproof.verify.every_rule import check_every_rule
 
@@ -85,7 +86,7 @@ def judge(asked: FileQuestion) -> JudgedFile:
         status=status_of(verdict),
         rules=tuple(_rule(d.rule.name, d.detail) for d in verdict.decisions),
         troubles=_troubles(verdict, places),
-        content={"path": path, "name": given.name, **verdict_to_json(verdict)},
+        content={"path": path, "name": given.name, **ScheduleVerdict.of(verdict).to_dict()},
     )
 
 

@@ -15,7 +15,7 @@ from bubbleproof.facts import Fact, FactSource
 GIB = 2**30
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Estimate(FactSource):
     """What a row's iteration takes; ``stages`` tell each stage's milliseconds and GiB."""
 

@@ -15,6 +15,7 @@ from typing import Any
 from bubbleproof.costs import Deployment, Transformer, known_model
 from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.combinations import (
+    AnyCount,
     Combination,
     CombinationCosts,
     ForbiddenCombination,
@@ -25,7 +26,7 @@ from bubbleproof.costs.combinations import (
 from bubbleproof.costs.times.card_files import cards
 from bubbleproof.costs.times.cards import Card
 from bubbleproof.costs.times.constants import starts
-from bubbleproof.costs.times.software import Software
+from bubbleproof.costs.times.software import ALSO, SOFTWARE, Software
 from bubbleproof.costs.times.software import software as known_software
 from bubbleproof.formats.clusters.hardware_toml import known_hardware, read_hardware
 from bubbleproof.formats.clusters.model_toml import model_of, read_model
@@ -47,6 +48,7 @@ from bubbleproof.formats.toml_text import parse_toml
 from bubbleproof.formats.validation import described
 from bubbleproof.formats.values import MeasuredUnits, validate_measured
 from bubbleproof.frameworks import ANY, FRAMEWORKS, framework_of_costs
+from bubbleproof.theory.near_names import did_you_mean
 from bubbleproof.theory.pipelines.shapes.layer_cuts import BALANCED, EVEN
 from bubbleproof.theory.pipelines.shapes.plan_space import require_listed
 
@@ -74,8 +76,9 @@ class ClusterFile:
     """What such a file says; ``time_limit`` in seconds, ``memory`` of an engine in bytes.
 
     ``plan`` has them as they are told, ``shapes`` as they are read; ``text`` is all of the file.
-    ``opened`` is what a file leaves open that lists nothing, or names a framework; None where all
-    is as it is listed. ``own`` is a configuration to try beside all that.
+    ``opened`` is what a file leaves open that lists nothing, or names a framework, and what that
+    runs of what is listed; None where all is as it is listed. ``own`` is a configuration to try
+    beside all that.
     """
 
     name: str
@@ -113,6 +116,14 @@ class ClusterFile:
     def runs(self, one: Combination) -> bool:
         """Whether the deployment is asked for."""
         return self.opened is None or self.opened.takes(one)
+
+    def counted(self, one: Combination) -> AnyCount:
+        """A deployment with its numbers, or why it has none, or is not run."""
+        found = counted(self.training, one)
+        if self.opened is None or isinstance(found, ForbiddenCombination):
+            return found
+        why = self.opened.too_few(found)
+        return ForbiddenCombination(combination=one, reason=why) if why else found
 
     def shapes_of(self, one: CombinationCosts) -> ClusterPlanLayout:
         """The shapes of a deployment's pipeline."""
@@ -186,6 +197,7 @@ def cluster_file_of_text(text: str, *, name: str, framework: str | None = None) 
     layout = validate_measured(ClusterFileLayout, parse_toml(text), units)
     model, sequence = model_of(layout.model)
     is_open = "plan" not in layout.model_fields_set or layout.plan.framework is not None
+    is_named = layout.cluster.framework in {name for each in FRAMEWORKS for name in each.names}
     cluster = cluster_of(layout.cluster, OPEN_SOFTWARE if is_open else None)
     if layout.solve.objective != "makespan":
         expected = "'makespan', which a plan is made for"
@@ -202,10 +214,16 @@ def cluster_file_of_text(text: str, *, name: str, framework: str | None = None) 
         )
     described(layout.plan.jitter, "plan.jitter")  # refuses numbers that say no spread
     lists, opened = _lists(layout.plan), None
-    if is_open:
+    if is_open or is_named:
         with values_at("plan.framework"):
-            told = layout.plan.framework or framework_of_costs(cluster.framework)
-            opened = open_choices(layout.plan, framework or told, model)
+            told = layout.plan.framework or layout.cluster.framework
+            if not is_named and layout.plan.framework is None:
+                told = framework_of_costs(cluster.framework)
+            opened = open_choices(layout.plan, framework or str(told), model, is_open=is_open)
+            if framework is None and (is_named or layout.plan.framework is not None):
+                runs = opened.runs
+                if why := runs.model_refused(model) or runs.precision_refused(shared.precision):
+                    raise ValueError(why)
         lists = open_lists(lists, opened, model, cluster.cards, shared.sequence)
     return ClusterFile(
         name=layout.name or name,
@@ -215,7 +233,7 @@ def cluster_file_of_text(text: str, *, name: str, framework: str | None = None) 
             cluster=cluster,
             samples=layout.batch.samples,
             deployment=shared,
-            kinds=_kinds(layout.plan),
+            kinds=_kinds(layout.plan, opened),
             shares=_shares(layout.plan, opened),
         ),
         lists=lists,
@@ -234,8 +252,8 @@ def cluster_of(layout: ClusterLayout, software: str | None = None) -> Cluster:
     Raises ``UnusableInput`` for numbers that are none.
     """
     with values_at("cluster"):
-        counted = _framework(layout.framework or software)
-        runs = known_software(counted.get("framework", "megatron-core"))
+        runs_on = _framework(layout.framework or software)
+        runs = known_software(runs_on.get("framework", "megatron-core"))
         kind, constants = _card(layout, runs)
         if layout.products == "fp8" and "fp8" not in kind.tflops:
             has = f"bf16 (a {kind.name} multiplies no numbers of eight bits)"
@@ -245,16 +263,28 @@ def cluster_of(layout: ClusterLayout, software: str | None = None) -> Cluster:
             cards=layout.cards,
             constants=constants,
             **_told(layout, "reserve", "hidden", "products"),
-            **counted,
+            **runs_on,
         )
         efficiency = layout.efficiency
         return found if efficiency is None else with_efficiency(found, float(efficiency))
 
 
 def _framework(told: str | None) -> dict[str, Any]:
-    """The constants of the software, which a framework's name stands for too."""
-    counted = {name: each.costs for each in FRAMEWORKS if each.costs for name in each.names}
-    return {} if told is None else {"framework": counted.get(told, told)}
+    """The constants of the software, which a framework's name stands for too.
+
+    Raises ``UnusableInput`` for a name that is none, and for a framework that is not counted.
+    """
+    if told is None or told in {*SOFTWARE, *ALSO}:
+        return {} if told is None else {"framework": told}
+    counted = {name: each.costs for each in FRAMEWORKS for name in each.names}
+    if told not in counted:
+        known = list(dict.fromkeys([*SOFTWARE, *(name for name in counted if counted[name])]))
+        expected = f"one of {', '.join(known)}{did_you_mean(told, known)}"
+        raise UnusableInput("cluster.framework", expected, quoted(told))
+    if not counted[told]:
+        expected = f"software whose times are known, and {told!r} in plan.framework"
+        raise UnusableInput("cluster.framework", expected, quoted(told))
+    return {"framework": counted[told]}
 
 
 def with_efficiency(cluster: Cluster, efficiency: float) -> Cluster:
@@ -325,8 +355,15 @@ def _shapes(layout: ClusterPlanLayout) -> dict[str, object]:
     return {"chunks": layout.chunks, **told}
 
 
-def _kinds(layout: ClusterPlanLayout) -> tuple[str, ...]:
-    return (EVEN, BALANCED) if layout.layers is None else (layout.layers,)
+def _kinds(layout: ClusterPlanLayout, opened: OpenChoices | None) -> tuple[str, ...]:
+    """The ways to cut the layers. Raises ``UnusableInput`` for one that the framework lacks."""
+    cuts = () if opened is None else opened.runs.cuts
+    listed = (EVEN, BALANCED) if layout.layers is None else (layout.layers,)
+    found = tuple(each for each in listed if not cuts or each in cuts)
+    if opened is not None and not found:
+        expected = f"a cut that {opened.framework} makes, such as {cuts[0]!r}"
+        raise UnusableInput("plan.layers", expected, quoted(layout.layers))
+    return found
 
 
 def _shares(layout: ClusterPlanLayout, opened: OpenChoices | None) -> int:

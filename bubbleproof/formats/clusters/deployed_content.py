@@ -85,7 +85,8 @@ def deployed_text(file: ClusterFile, one: CombinationCosts) -> str:
     later = one.numbers.step_end
     training, at, model = file.training, one.combination, model_name(file.training)
     shared = f", each sample on {at.context} cards" if at.context > 1 else ""
-    shared += f", experts over {at.expert} replicas" if at.expert > 1 else ""
+    over = "cards" if at.data % at.expert else "replicas"
+    shared += f", experts over {at.expert} {over}" if at.expert > 1 else ""
     remarks = (
         f"{model}, {training.samples} samples of {training.deployment.sequence} tokens on "
         f"{training.cluster.cards} cards:",

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bubbleproof.costs.cluster_layers import ClusterLayers
-from bubbleproof.costs.combinations import AnyCount, CombinationCosts, combinations, counted, legal
+from bubbleproof.costs.combinations import AnyCount, CombinationCosts, combinations, legal
 from bubbleproof.formats.errors import UnusableInput, values_at
 from bubbleproof.formats.plans.listed_shapes import listed_space, refuse_strangers, stage_values
 from bubbleproof.formats.sizes import LARGEST, refuse_overflow, refuse_oversize
@@ -96,7 +96,7 @@ def all_counted(file: ClusterFile) -> list[AnyCount]:
         if not listed and file.opened is not None and file.own is None:
             raise ValueError(f"no deployment can be planned: {file.opened.refused(every[0])}")
     own = [] if file.own is None else [file.own.combination]
-    return [counted(file.training, each) for each in dict.fromkeys([*listed, *own])]
+    return [file.counted(each) for each in dict.fromkeys([*listed, *own])]
 
 
 def deployed_spaces(

@@ -22,7 +22,7 @@ from bubbleproof.formats.clusters.hardware_toml import (
 from bubbleproof.formats.files import write_text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FittedHardware(FactSource):
     """A card's constants by ``calibration``, with the mean error that is left on its rows.
 

@@ -13,7 +13,7 @@
     hardware = "fitted.toml"     # or what bubbleproof calibrate wrote: a card and its constants
     efficiency = 0.5             # the share of the dense rate that large products reach
     reserve = "2 GiB"            # of the memory of a card, for driver and libraries
-    framework = "megatron-core"  # what runs on it (costs/times/software.py)
+    framework = "megatron-core"  # what runs on it: its times, and its orders alone are planned
     products = "fp8"             # what a layer's linears are computed in; default bf16
     hidden = 0.5                 # of the replicas' collectives, runs beside computation; default 0
     per_node = 8                 # from here on, in place of the card's own:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ UP = ["0F1", "1F0", "1B0", "0B1", *EXCHANGED]
 TIE = "0REDUCE_GRAD.1"
 
 
-def judged(problem: Problem, passes: Sequence[Orders], **options: bool) -> RuleDecision:
+def judged(problem: Problem, passes: Sequence[Orders], **options: Any) -> RuleDecision:
     return check_training(problem, [Program.from_orders(each) for each in passes], **options)
 
 
@@ -163,20 +164,20 @@ def tied(order: list[str]) -> list[str]:
 
 def test_tied_ends_step_with_the_sum_of_both_stages() -> None:
     right = [tied(FIRST), tied(SECOND)]
-    assert judged(SPLIT, [right] * PASSES, is_tied=True).ok
-    message = said(judged(SPLIT, [[FIRST, SECOND]], is_tied=True))
+    assert judged(SPLIT, [right] * PASSES, tied=(0, 1)).ok
+    message = said(judged(SPLIT, [[FIRST, SECOND]], tied=(0, 1)))
     assert message.startswith("0STEP on rank 0 in pass 0 needs each contribution of pass 0 to ")
     assert message.endswith(
         "stage 0 and 1 once: it lacks what 0W0 of pass 0 adds (and 3 more), of the tied matrix"
     )
     early = [*SECOND[:-2], TIE, *SECOND[-2:]]
-    message = said(judged(SPLIT, [[right[0], early]], is_tied=True))
+    message = said(judged(SPLIT, [[right[0], early]], tied=(0, 1)))
     assert message.endswith("it lacks what 1W1 of pass 0 adds, of the tied matrix")
 
 
 def test_replicas_of_tied_ends_add_theirs_first() -> None:
     ends = [*EXCHANGED[:2], TIE, *EXCHANGED[2:]]
     right = [[*order[:4], *ends] for order in (DOWN, UP)]
-    assert judged(TWINS, [right] * PASSES, is_tied=True).ok
+    assert judged(TWINS, [right] * PASSES, tied=(0, 1)).ok
     wrong = [[*order[:4], TIE, *EXCHANGED] for order in (DOWN, UP)]
-    assert not judged(TWINS, [wrong], is_tied=True).ok
+    assert not judged(TWINS, [wrong], tied=(0, 1)).ok

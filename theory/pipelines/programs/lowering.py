@@ -10,11 +10,9 @@ each pair of ranks sends and receives in the same order. That is a reason to exp
 
 from __future__ import annotations
 
-import heapq
-
 import numpy as np
 
-from bubbleproof.theory.model.actions import NONE, ActionTable, Ints
+from bubbleproof.theory.model.actions import NONE, ActionTable, Bools, Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.programs.messages import message_table
@@ -27,26 +25,38 @@ def lower(problem: Problem, schedule: Schedule) -> Program:
     Rows that name no task of the problem are kept where they stand and send nothing. Time is that
     of the schedule; ties are broken by the order in which inputs become ready.
     """
+    return lower_with_moments(problem, schedule)[0]
+
+
+def lower_with_moments(problem: Problem, schedule: Schedule) -> tuple[Program, Ints]:
+    """The lowered program, and the place of each of its rows in the one order of all events.
+
+    A message's two rows have one place. It is a hint for whoever looks for deadlocks, not a proof.
+    """
     program, table = schedule.program, message_table(problem)
-    located, source, target = problem.locate(program.actions), table.source, table.target
-    outbox: dict[int, list[tuple[int, int, int]]] = {}
-    ends = zip(table.producer.tolist(), source.tolist(), target.tolist(), strict=True)
-    for number, (producer, *ranks) in enumerate(ends, len(located)):
-        outbox.setdefault(producer, []).append((number, *ranks))
-    rows: list[list[int]] = [[] for _ in range(problem.num_ranks)]  # of all that may be written
-    task, resource = located.tolist(), program.resource.tolist()
-    for row, is_end in _events(problem, schedule, located):
-        if not is_end:
-            rows[resource[row]].append(row)
-            continue
-        for send, sender, receiver in outbox.get(task[row], ()):
-            rows[sender].append(send)
-            rows[receiver].append(send + len(table))
-    written = ActionTable.concatenate([program.actions, table.send, table.recv])
-    return Program(
-        actions=written.take(np.array([row for of in rows for row in of], dtype=np.int64)),
-        resource=np.repeat(np.arange(problem.num_ranks), [len(of) for of in rows]),
+    located = problem.locate(program.actions)
+    row, is_end = _events(problem, schedule, located)
+    begun, ended = np.flatnonzero(~is_end), np.flatnonzero(is_end)
+    # The messages of each end of a producer, in the table's order.
+    by_producer = np.argsort(table.producer, kind="stable")
+    first = np.searchsorted(table.producer[by_producer], np.arange(problem.num_tasks + 1))
+    producer = located[row[ended]]
+    count = np.diff(first)[producer]
+    place = np.repeat(ended, count)
+    which = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    number = by_producer[np.repeat(first[producer], count) + which]
+    moment = np.concatenate([begun, place, place])
+    rank = np.concatenate(
+        [program.resource[row[begun]], table.source[number], table.target[number]]
     )
+    sent = len(located) + number
+    written = np.concatenate([row[begun], sent, sent + len(table)])
+    nth = np.concatenate([np.zeros(len(begun), dtype=np.int64), which, which])
+    order = np.lexsort((nth, moment, rank))
+    actions = ActionTable.concatenate([program.actions, table.send, table.recv])
+    lowered = Program(actions=actions.take(written[order]), resource=rank[order])
+    most = 1 + int(nth.max(initial=0))
+    return lowered, (moment * most + nth)[order]
 
 
 def with_rows(program: Program, more: Program) -> Program:
@@ -57,31 +67,23 @@ def with_rows(program: Program, more: Program) -> Program:
     )
 
 
-def _events(problem: Problem, schedule: Schedule, located: Ints) -> list[tuple[int, bool]]:
+def _events(problem: Problem, schedule: Schedule, located: Ints) -> tuple[Ints, Bools]:
     """(row, is its end?) of compute rows in time order: ends before starts, rank order kept.
 
-    A row of no duration starts and ends at one instant, before any other row starts.
+    A row of no duration starts and ends at one instant, before any other row starts. Rows of no
+    task do not end.
     """
-    start = schedule.start.tolist()
-    resource = schedule.program.resource.tolist()
-    duration, task = problem.duration.tolist(), located.tolist()
-    depth = _depth(problem, schedule, located)
-    queue = [
-        (start[row], 1, depth[row], row)
-        for row in range(len(start))
-        if resource[row] < problem.num_ranks
-    ]
-    heapq.heapify(queue)
-    events = []
-    while queue:
-        time, phase, level, row = heapq.heappop(queue)
-        events.append((row, phase == 0))
-        if phase and task[row] != NONE:
-            heapq.heappush(queue, (time + duration[task[row]], 0, level, row))
-    return events
+    begun = np.flatnonzero(schedule.program.resource < problem.num_ranks)
+    ended = begun[located[begun] != NONE]
+    ticks = problem.ticks(located)
+    row, is_end = np.concatenate([begun, ended]), np.repeat([False, True], [len(begun), len(ended)])
+    at = schedule.start[row] + np.where(is_end, ticks[row], 0)
+    is_start = ~is_end | (ticks[row] == 0)  # which comes after the ends of its instant
+    order = np.lexsort((is_end, row, _depth(problem, schedule, located)[row], is_start, at))
+    return row[order], is_end[order]
 
 
-def _depth(problem: Problem, schedule: Schedule, task: Ints) -> list[int]:
+def _depth(problem: Problem, schedule: Schedule, task: Ints) -> Ints:
     """A level per row that rises along every wait between rows of one start; 0 if they cycle."""
     known = task != NONE
     start = np.full(problem.num_tasks, -1, dtype=np.int64)
@@ -90,4 +92,4 @@ def _depth(problem: Problem, schedule: Schedule, task: Ints) -> list[int]:
     tied = (before != NONE) & (after != NONE) & (start[before] == start[after])
     no_lag = np.zeros(int(tied.sum()), dtype=np.int64)
     level = earliest_starts(np.ones_like(start), before[tied], after[tied], no_lag)
-    return [0] * len(task) if level is None else np.where(known, level[task], 0).tolist()
+    return np.zeros_like(task) if level is None else np.where(known, level[task], 0)

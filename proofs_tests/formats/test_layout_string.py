@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bubbleproof.formats import UnusableInput
-from bubbleproof.hand_over.megatron_target import layers_of, layout_of, read_layout
+from bubbleproof.formats.layout_string import layers_of, layout_of, read_layout
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.conftest import command as command
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from bubbleproof.commands.planning.configuration_words import OUTCOMES, shape_text
 from bubbleproof.facts import Fact
 from bubbleproof.formats.plans.bundle_json import candidate_to_json
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners import CandidateResult, NoPlanFound, Plan, SolvedCandidate
 from bubbleproof.planners.case_proofs import NEVER
+from bubbleproof.planners.configuration_words import OUTCOMES, shape_text
 from bubbleproof.planners.jitter import AnyPlan, Timed, jitter_seconds
 from bubbleproof.planners.planned import TicksAndMemory, front_of
 from bubbleproof.report.amounts import Scale, ticks, time
@@ -24,6 +24,7 @@ from bubbleproof.theory.pipelines.shapes.space_scope import scope_of, scope_text
 COLUMNS = ("candidate", "makespan", "bound", "peak", "expected", "95 %", "status", "why")
 MOST_SHOWN = 40  # candidates in a table for people
 WITH_HOSTS = "takes, hosts and NICs included"
+NOISE = "with timing noise"
 
 
 def ranked(file: ProblemFile, found: AnyPlan, timed: Timed) -> tuple[CandidateResult, ...]:
@@ -122,7 +123,7 @@ def schedule_facts(file: ProblemFile, found: Plan, timed: Timed) -> Iterator[Fac
     chosen = listed_choices(found.winner.pipeline.choices)
     told = {"found by": found.winner.origin}
     told |= {name: str(value) for name, value in chosen.items() if value}
-    told["with timing noise"] = noise_text(file, found, timed)
+    told[NOISE] = noise_text(file, found, timed)
     if str(found.winner.candidate) in timed:
         first = ranked(file, found, timed)[0]
         if first is not found.winner:

@@ -6,25 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bubbleproof.commands.planning.configuration_words import (
-    OUTCOMES,
-    amount_of,
-    deployment_parts,
-    in_words,
-    more,
-    shape_parts,
-)
-from bubbleproof.commands.planning.plan_results import (
-    bound_text,
-    candidates_to_json,
-    front_to_json,
-    keyed,
-    labelled,
-    schedule_facts,
-    shape_facts,
-    took,
-    winner_to_json,
-)
 from bubbleproof.costs.utilisation import teraflops, utilisation
 from bubbleproof.facts import Fact, valued
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
@@ -37,10 +18,29 @@ from bubbleproof.planners.cluster_planned import (
     NoClusterPlan,
     SolvedDeployment,
 )
+from bubbleproof.planners.configuration_words import (
+    OUTCOMES,
+    amount_of,
+    deployment_parts,
+    in_words,
+    more,
+    shape_parts,
+)
 from bubbleproof.planners.deployment_times import DeploymentTimes
 from bubbleproof.planners.jitter import Timed
 from bubbleproof.planners.outcome import Outcome
-from bubbleproof.planners.own_run import NotLegalRun, OwnRun, changed
+from bubbleproof.planners.own_run import NotLegalRun, OwnRun, Saving, changed
+from bubbleproof.planners.plan_results import (
+    bound_text,
+    candidates_to_json,
+    front_to_json,
+    keyed,
+    labelled,
+    schedule_facts,
+    shape_facts,
+    took,
+    winner_to_json,
+)
 from bubbleproof.planners.restriction import Restriction
 from bubbleproof.report.amounts import Scale, ticks, time
 from bubbleproof.report.plan_page import Corner
@@ -264,7 +264,10 @@ def own_text(file: ClusterFile, own: OwnRun | NotLegalRun, found: AnyClusterPlan
         return f"invalid: {str(own).removeprefix('yours ')}"
     name = in_words({**deployment_parts(own.combination), **shape_parts(own.candidate)})
     mfu = f"MFU {100 * utilisation(file.training, own.iteration):.1f} %"
-    told = f"{name}: {time(own.iteration, UNIT)}, {mfu}"
+    told = "; ".join([f"{name}: {time(own.iteration, UNIT)}, {mfu}", *own.own.remarks])
+    if not own.fits and not own.reason:
+        card = file.training.cluster.memory
+        told += f"; needs {amount_of(own.on_card, card, 'bytes')} and has no room"
     if own.reason:
         told += f"; outside of what was planned: {own.reason}"
     if not isinstance(found, ClusterPlan):
@@ -275,7 +278,15 @@ def own_text(file: ClusterFile, own: OwnRun | NotLegalRun, found: AnyClusterPlan
         beside = f"{more(own.iteration, found.value)} beside the plan"
     if found.value > own.iteration:
         return f"{told}; {beside}"
-    return f"{told}; {beside}; {f'change {changes}' if changes else 'it is the plan'}"
+    saved = ", ".join(_saved(each) for each in own.savings)
+    what = f"change {changes}" + (f"; by itself {saved}" if saved else "")
+    return f"{told}; {beside}; {what if changes or saved else 'it is the plan'}"
+
+
+def _saved(change: Saving) -> str:
+    """A change and what it saves."""
+    room = "" if change.fits else ", for which there is no room"
+    return f"{change.change} saves {time(change.saves, UNIT)}{room}"
 
 
 def _changes(own: OwnRun, found: ClusterPlan) -> list[str]:

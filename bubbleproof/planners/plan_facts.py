@@ -1,0 +1,119 @@
+"""Plans as results: what ``plan`` gives in Python, with the file it was made of, stating its facts.
+
+The facts are those of the command but for what it works out beside a plan: timing noise, where the
+time of other deployments goes, and configurations to compare with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self
+
+from bubbleproof.facts import Fact, FactCells, FactSource
+from bubbleproof.formats.clusters.cluster_toml import ClusterFile
+from bubbleproof.formats.clusters.deployed_content import deployed_file
+from bubbleproof.formats.problem_toml import ProblemFile
+from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
+from bubbleproof.planners.cluster_results import cluster_facts, winner_facts
+from bubbleproof.planners.jitter import AnyPlan
+from bubbleproof.planners.plan_results import NOISE, plan_facts
+from bubbleproof.planners.planned import NoPlanFound, Plan
+from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
+
+
+class _StatedPlan(FactSource):
+    """A plan, or that there is none, with its ``file``."""
+
+    __slots__ = ()
+    columns: ClassVar[FactCells] = ("quantity", "expected", "found", "verdict")
+
+    @classmethod
+    def of(cls, file: ProblemFile | ClusterFile, found: Any) -> Self:
+        """What was found of the file."""
+        own: Any = cls
+        return own(file=file, **{each.name: getattr(found, each.name) for each in fields(found)})  # type: ignore[no-any-return]  # one of its own
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PipelinePlan(_StatedPlan, Plan):
+    """The best pipeline of a space."""
+
+    __repr__ = Plan.__repr__
+    file: ProblemFile
+
+    def facts(self) -> Iterable[Fact]:
+        """What to run, how good it is, and every candidate."""
+        return _without_noise(plan_facts(self.file, self, {}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class NoPipelinePlan(_StatedPlan, NoPlanFound):
+    """That no pipeline of a space was found, or that none fits."""
+
+    __repr__ = NoPlanFound.__repr__
+    file: ProblemFile
+
+    def facts(self) -> Iterable[Fact]:
+        """Why there is none, what would do, and every candidate."""
+        return plan_facts(self.file, self, {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DeploymentPlan(_StatedPlan, ClusterPlan):
+    """The best of all deployments of a model on a cluster."""
+
+    __repr__ = ClusterPlan.__repr__
+    file: ClusterFile
+
+    def facts(self) -> Iterable[Fact]:
+        """What to run, how good it is, and every deployment."""
+        deployed = deployed_file(self.file, self.winner)
+        winner = _without_noise(winner_facts(deployed, self, {}))
+        return [*cluster_facts(self.file, self), *winner]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class NoDeploymentPlan(_StatedPlan, NoClusterPlan):
+    """That no deployment of a model on a cluster runs, or that none was found."""
+
+    __repr__ = NoClusterPlan.__repr__
+    file: ClusterFile
+
+    def facts(self) -> Iterable[Fact]:
+        """Why there is none, the nearest, and every deployment."""
+        return cluster_facts(self.file, self)
+
+
+def stated_plan(file: ProblemFile | None, found: AnyPlan) -> PipelinePlan | NoPipelinePlan:
+    """A plan of a problem file, or of a pipeline alone."""
+    told = file or _file_of(found.space)
+    return (PipelinePlan if isinstance(found, Plan) else NoPipelinePlan).of(told, found)
+
+
+def stated_deployments(
+    file: ClusterFile, found: ClusterPlan | NoClusterPlan
+) -> DeploymentPlan | NoDeploymentPlan:
+    """A plan of a model on a cluster."""
+    kind = DeploymentPlan if isinstance(found, ClusterPlan) else NoDeploymentPlan
+    return kind.of(file, found)
+
+
+def _without_noise(facts: Iterable[Fact]) -> list[Fact]:
+    """Without a word on timing noise, which nobody has sampled."""
+    return [fact for fact in facts if fact.label != NOISE]
+
+
+def _file_of(space: PlanSpace) -> ProblemFile:
+    """The file that would say the same."""
+    return ProblemFile(
+        name="",
+        description="",
+        pipeline=space.pipeline,
+        has_split_ticks=True,
+        compare=(),
+        objective="makespan",
+        within=None,
+        time_limit=None,
+        plan=space,
+    )
