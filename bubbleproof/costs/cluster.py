@@ -70,6 +70,12 @@ class Cluster:
         runs = software(self.framework).computing_in(self.products)
         return replace(runs, hides_experts=self.hides_experts)
 
+    @property
+    def hides(self) -> float:
+        """The share of the replicas' collectives at a step's end that runs beside computation."""
+        overlaps = 1 - min(1.0, self.constants["exposed_gradient"]) if self.runs.overlaps else 0.0
+        return overlaps if self.hidden is None else self.hidden
+
     def with_changes(self, **changes: Any) -> Cluster:
         """The same but for some fields."""
         return replace(self, **changes)

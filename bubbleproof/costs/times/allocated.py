@@ -30,7 +30,6 @@ from bubbleproof.costs.deployment import HIGHEST_ZERO, Deployment
 from bubbleproof.costs.operations import Number, layer_operations
 from bubbleproof.costs.saved_bytes import embedding_saved, head_saved, layer_saved
 from bubbleproof.costs.state import state_bytes
-from bubbleproof.costs.times.iteration import usual_cut
 from bubbleproof.costs.times.software import Software
 from bubbleproof.costs.times.work import joined
 from bubbleproof.costs.transformer import Transformer
@@ -110,6 +109,38 @@ def allocated(
                 saved=int(saved + again),
                 moment=int(max(*blocks, _head(model, at, runs) if is_last else 0)),
             )
+        )
+    return tuple(found)
+
+
+def usual_cut(layers: int, stages: int) -> Cut:
+    """Layers of each stage: as many on each where that is possible, else with the embedding and
+    the head counted as a layer each, and fewer on the last stages.
+
+    Parameters
+    ----------
+    layers, stages
+        How many there are; at most two stages more than layers.
+
+    Raises
+    ------
+    ValueError
+        For more stages.
+
+    Examples
+    --------
+    >>> usual_cut(126, 8), usual_cut(6, 4)
+    ((15, 16, 16, 16, 16, 16, 16, 15), (1, 2, 2, 1))
+    """
+    if layers % stages == 0:
+        return (layers // stages,) * stages
+    each, more = divmod(layers + 2, stages)
+    found = [each + (stage < more) for stage in range(stages)]
+    found[0] -= 1
+    found[-1] -= 1
+    if found[-1] < 0:
+        raise ValueError(
+            f"pipeline x chunks must be at most layers + 2 = {layers + 2}, got {stages}"
         )
     return tuple(found)
 

@@ -20,6 +20,7 @@ import numpy as np
 from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.cluster_times import cluster_times
 from bubbleproof.costs.deployment import Deployment
+from bubbleproof.costs.times.allocated import usual_cut
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.theory.families import Family, family
 from bubbleproof.theory.model.schedule import Schedule
@@ -114,42 +115,6 @@ def iteration_plan(
             for rank in range(ranks)
         ),
     )
-
-
-def usual_cut(layers: int, stages: int) -> Cut:
-    """Layers of each stage: as many on each where that is possible, else with the embedding and
-    the head counted as a layer each, and fewer on the last stages.
-
-    Parameters
-    ----------
-    layers, stages
-        How many there are; at most two stages more than layers.
-
-    Raises
-    ------
-    ValueError
-        For more stages.
-
-    Examples
-    --------
-    >>> usual_cut(126, 8), usual_cut(6, 4)
-    ((15, 16, 16, 16, 16, 16, 16, 15), (1, 2, 2, 1))
-    """
-    if layers % stages == 0:
-        return (layers // stages,) * stages
-    each, more = divmod(layers + 2, stages)
-    if not each:
-        raise ValueError(
-            f"pipeline x chunks must be at most layers + 2 = {layers + 2}, got {stages}"
-        )
-    found = [each + (stage < more) for stage in range(stages)]
-    found[0] -= 1
-    found[-1] -= 1
-    if found[-1] < 0:
-        raise ValueError(
-            f"pipeline x chunks must be at most layers + 2 = {layers + 2}, got {stages}"
-        )
-    return tuple(found)
 
 
 def _ns(milliseconds: float) -> int:

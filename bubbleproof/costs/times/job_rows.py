@@ -43,9 +43,9 @@ from bubbleproof.costs.flops import operation_flops
 from bubbleproof.costs.known_models import known_model, transformer
 from bubbleproof.costs.model_costs import head_flops
 from bubbleproof.costs.operations import layer_operations
+from bubbleproof.costs.times.allocated import usual_cut
 from bubbleproof.costs.times.card_files import card
 from bubbleproof.costs.times.cards import Card
-from bubbleproof.costs.times.iteration import usual_cut
 from bubbleproof.costs.times.software import Software, software, usual
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut
