@@ -21,6 +21,7 @@ from bubbleproof.planners.planned import NoPlanFound, Plan, SolvedCandidate
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from bubbleproof.verify.candidates.bundle import BundleVerdict, CandidateBound, check_bundle
+from bubbleproof.verify.candidates.other_cuts import with_others
 from bubbleproof.verify.candidates.plan_rule import GivenPlan, no_deployment
 from bubbleproof.verify.candidates.plan_verdict import (
     ChoicesScope,
@@ -89,7 +90,8 @@ def _proved(question: PlanQuestion, certificate: object) -> BundleVerdict:
     for one in certificate:
         if not isinstance(one, CandidateBound):
             raise wrong(one, "certificate", "a file or a plan's bundle", asker="check")
-    return check_bundle(question.bound.scope.space, certificate)
+    space = question.bound.scope.space
+    return with_others(space, check_bundle(space, certificate))
 
 
 def _question(plan: FoundPlan, *, is_whole: bool) -> tuple[PlanQuestion, ScheduleFile]:

@@ -44,6 +44,9 @@ SENTENCES = {
     "each gradient sums every contribution once (rule 7)": ("verify.dataflow.dataflow_rule",),
     "optimal for this shape": ("verify.certificates.certificate_rule",),
     "optimal over these choices": ("verify.candidates.plan_rule",),
+    "optimal over these choices, with layers cut in any way": (
+        "verify.candidates.plan_rule", "verify.candidates.other_cuts",
+    ),
     "optimal over these deployments and choices": (
         "verify.candidates.plan_rule", "verify.candidates.deployment_bundles",
         "formats.clusters.deployed_space",

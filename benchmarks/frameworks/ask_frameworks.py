@@ -27,7 +27,7 @@ from bubbleproof.hand_over.automodel_target import NAMES, OF_EVERY_STAGE
 from bubbleproof.theory.families import Family, family
 from bubbleproof.theory.families.interleaved import InterleavedOneForwardOneBackward
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.shapes.layer_cuts import even_cut
+from bubbleproof.theory.pipelines.shapes.cut_lists import even_cut
 
 SEED, TITAN_LAYERS = 35, 6
 SMALL = ("--module", "llama3", "--config", "llama3_debugmodel")

@@ -1,8 +1,9 @@
 """A model on a cluster as the layers of a pipeline: ticks (microseconds) and bytes.
 
-What the planner and a problem file need: one layer, the embedding and the head with their ticks,
-activation and state; the latency of a message; the memory that is left to them on a card; and what
-follows the pipeline at the end of a step. A layer that is recomputed keeps what its scope leaves.
+What the planner and a problem file need: each run of layers alike, the embedding and the head with
+their ticks, activation and state; the latency of a message; the memory that is left to them on a
+card; and what follows the pipeline at the end of a step. A layer that is recomputed keeps what its
+scope leaves.
 What ``costs.times.allocated`` counts beside state and saved bytes is counted here too: the head
 holds what the loss needs for a moment, its logits among it, as long as a microbatch is there, which
 in 1F1B is that moment; each card has room for the software's bytes, for what a block's backward
@@ -37,15 +38,7 @@ from bubbleproof.costs.weights import (
     layer_weights,
     words,
 )
-from bubbleproof.theory.pipelines.shapes.layer_cuts import (
-    BALANCED,
-    EVEN,
-    Cut,
-    LayerPart,
-    Layers,
-    balanced_cut,
-    even_cut,
-)
+from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut, CutRule, LayerPart, Layers
 
 TICKS = 1000  # in a millisecond
 LOGIT = 4  # bytes that ``head_saved`` counts of each
@@ -76,45 +69,44 @@ def cluster_layers(
     model: Transformer,
     at: Deployment,
     cluster: Cluster,
-    kinds: tuple[str, ...] = (EVEN,),
+    rule: CutRule,
     shares: int = 1,
+    microbatches: int = 1,
 ) -> ClusterLayers:
     """The numbers of a deployment, its layers cut in one of these ways, and samples in ``shares``.
 
     Parameters
     ----------
-    kinds
-        The ways to cut the layers, ``even`` or others of ``layer_cuts``; where any is another than
-        ``even`` the layers need not divide by the stages.
+    rule
+        Which cuts of the layers are tried.
     shares
         Every number is rounded to a multiple of it, so that it divides into so many whole parts.
+    microbatches
+        Those of a step, which a balanced cut goes by.
 
     Raises
     ------
     ValueError
         Where the model cannot be cut so.
     """
-    whole = at if kinds == (EVEN,) else at.with_changes(pipeline=1)
-    whole.require(model)
+    at.with_changes(pipeline=1).require(model)
     cluster.require(at)
-    if model.dense_layers:
-        raise ValueError(
-            f"dense_layers must be 0 to plan, whose layers are alike, got {model.dense_layers}"
-        )
     times, once = cluster_times(model, at, cluster), at.of_microbatch
     is_alone, part = at.pipeline == 1, partial(_part, at=at, shares=shares)
     layers = Layers(
-        number=model.layers,
-        layer=part(times.layers[-1][0], layer_saved(model, once), layer_weights(model, at)),
+        runs=tuple(
+            (part(layer, layer_saved(kind, once), layer_weights(kind, at)), number)
+            for (kind, number), (layer, _) in zip(model.layer_runs, times.layers, strict=True)
+        ),
         embedding=part(times.embedding, embedding_saved(model, at), embedding_weights(model, at)),
         head=part(
             times.head,
             _head_bytes(model, once, cluster.framework),
             head_weights(model, at, is_copied=not is_alone),
         ),
-        kinds=kinds,
+        rule=rule,
     )
-    cuts = _cuts(layers, at.pipeline)
+    cuts = _cuts(layers, at.pipeline, microbatches)
     beside = cluster.reserve + _workspace(model, at, cluster)
     return ClusterLayers(
         layers=layers,
@@ -129,14 +121,13 @@ def cluster_layers(
     )
 
 
-def _cuts(layers: Layers, stages: int) -> tuple[Cut, ...]:
-    """Those of the layers' kinds. Raises ``ValueError`` where there is none."""
-    found = [even_cut(layers=layers.number, stages=stages)] if EVEN in layers.kinds else []
-    if BALANCED in layers.kinds:
-        found.append(balanced_cut(layers, range(stages)))
-    if not any(found):
-        raise ValueError(f"pipeline must be at most layers {layers.number}, got {stages}")
-    return tuple(dict.fromkeys(cut for cut in found if cut))
+def _cuts(layers: Layers, stages: int, microbatches: int) -> tuple[Cut, ...]:
+    """Those of the layers' rule. Raises ``ValueError`` where there is none."""
+    found = layers.rule.cuts(layers, range(stages), microbatches)
+    if not found:
+        must = "be at most" if layers.rule.is_uneven else "divide"
+        raise ValueError(f"pipeline must {must} layers {layers.number}, got {stages}")
+    return found
 
 
 def _part(times: Passes, saved: Number, weights: Weights, at: Deployment, shares: int) -> LayerPart:
@@ -174,9 +165,12 @@ def _workspace(model: Transformer, at: Deployment, cluster: Cluster) -> int:
     first, _ = _ends(model, once, cluster.framework)
     found = first.software + first.moment
     if at.scope != "none":
-        found += ceil(layer_saved(model, once, "none") - layer_saved(model, once))
+        found += max(
+            ceil(layer_saved(kind, once, "none") - layer_saved(kind, once))
+            for kind, _ in model.layer_runs
+        )
     if at.zero == 3:
-        layer = layer_weights(model, at).total
+        layer = max(layer_weights(kind, at).total for kind, _ in model.layer_runs)
         ends = embedding_weights(model, at).total, head_weights(model, at, is_copied=True).total
         found += ceil(at.bytes_of.weight * (layer + max(layer, *ends)))
     return found

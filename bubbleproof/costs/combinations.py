@@ -19,7 +19,7 @@ from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.cluster_layers import ClusterLayers, cluster_layers
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.transformer import Transformer
-from bubbleproof.theory.pipelines.shapes.layer_cuts import BALANCED, EVEN, Cut, Layers
+from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut, CutRule, Layers
 
 MOST_COMBINATIONS = 20_000
 
@@ -69,15 +69,15 @@ class TrainingJob:
     """A model to train on a cluster: ``samples`` of a step, each of ``deployment.sequence`` tokens.
 
     ``deployment`` has what all combinations share (sequence, accounting, precision, expert);
-    ``kinds`` are the ways to cut layers into stages (``layer_cuts``); what slices divide is a
-    multiple of ``shares``.
+    ``rule`` says which cuts into stages are tried; what slices divide is a multiple of
+    ``shares``.
     """
 
     model: Transformer
     cluster: Cluster
     samples: int
     deployment: Deployment
-    kinds: tuple[str, ...] = (EVEN,)
+    rule: CutRule
     shares: int = 1
 
 
@@ -182,7 +182,12 @@ def counted(training: TrainingJob, combination: Combination) -> AnyCount:
     at = counted_deployment(training, combination)
     try:
         numbers = cluster_layers(
-            training.model, at, training.cluster, training.kinds, training.shares
+            training.model,
+            at,
+            training.cluster,
+            training.rule,
+            training.shares,
+            training.samples // each,
         )
     except ValueError as error:
         return ForbiddenCombination(combination=combination, reason=str(error))
@@ -209,8 +214,7 @@ def legal(counts: Iterable[AnyCount]) -> list[CombinationCosts]:
 
 def _held(layers: Layers, cut: Cut) -> int:
     """Bytes of the fullest stage with one microbatch."""
-    parts = [layers.stage(cut, stage) for stage in range(len(cut))]
-    return max(part.static + part.activation for part in parts)
+    return max(part.static + part.activation for part in layers.stages(cut))
 
 
 def _no_microbatches(samples: int, each: int) -> str:
@@ -224,7 +228,7 @@ def _no_stages(training: TrainingJob, combination: Combination) -> str:
     """Why layers cannot be cut so, with the nearest number of stages that the cards have as well;
     nothing where they can."""
     layers, cards = training.model.layers, training.cluster.cards // combination.tensor
-    wanted, is_uneven = combination.pipeline, BALANCED in training.kinds
+    wanted, is_uneven = combination.pipeline, training.rule.is_uneven
     if wanted <= layers and (is_uneven or layers % wanted == 0):
         return ""
     fits = [n for n in range(1, layers + 1) if (is_uneven or layers % n == 0) and cards % n == 0]

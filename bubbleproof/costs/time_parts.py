@@ -114,13 +114,13 @@ def _numbers(
     cluster = training.cluster
     cluster = cluster.with_changes(constants={**cluster.constants, **changed})
     at = counted_deployment(training, one.combination)
-    return cluster_layers(training.model, at, cluster, training.kinds, training.shares)
+    shared = training.rule, training.shares, one.microbatches
+    return cluster_layers(training.model, at, cluster, *shared)
 
 
 def _loads(numbers: ClusterLayers, pipeline: Pipeline, cut: Cut) -> dict[int, int]:
     """Ticks of a microbatch on each rank."""
     found: dict[int, int] = {}
-    for stage, rank in enumerate(pipeline.stage_ranks):
-        part = numbers.layers.stage(cut, stage)
+    for part, rank in zip(numbers.layers.stages(cut), pipeline.stage_ranks, strict=True):
         found[rank] = found.get(rank, 0) + part.forward + part.backward
     return found

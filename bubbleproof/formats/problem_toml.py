@@ -62,7 +62,10 @@
     backward = 14824
     activation = "1.1 GiB"       # held by one layer; also released_at_input, static
     spread = 1                   # layers that a plan's stage may be off the even share; default: 0
-    cuts = ["even", "balanced"]  # in its place: these; balanced: the heaviest rank is lightest
+    cuts = ["even", "balanced"]  # in its place: these; balanced: the heaviest rank is lightest,
+                                 # alone, and with what it waits for
+    pattern = ["dense*3", "(window*5 full)*8"]  # instead of number and the layer's own keys
+    kinds.dense = { forward = 9, backward = 18 }  # and so on, for each kind of the pattern
     [layers.embedding]           # beside the first layers, likewise; [layers.head]: the last
     static = "5 GiB"
 

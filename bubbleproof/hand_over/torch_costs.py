@@ -16,10 +16,15 @@ def cost_of(planned: PlannedModel, **changes: int | str) -> str:
     if other is None or planned.costs is None:
         return "not counted"
     before, after = planned.costs, other
-    layer = [part.numbers.layers.layer for part in (before, after)]
-    most = max(planned.layers) * before.microbatches
-    passes = [part.forward + part.input_backward + part.weight_backward for part in layer]
-    later = after.numbers.step_end - before.numbers.step_end + most * (passes[1] - passes[0])
+    slowest = [
+        max(
+            stage.forward + stage.input_backward + stage.weight_backward
+            for stage in one.numbers.layers.stages(tuple(planned.layers))
+        )
+        for one in (before, after)
+    ]
+    later = after.numbers.step_end - before.numbers.step_end
+    later += before.microbatches * (slowest[1] - slowest[0])
     more = after.needed - before.needed
     return f"{later / MILLISECOND:+,.1f} ms a step, {more / GIBIBYTE:+,.1f} GiB on a card"
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.looks import FoundSchedule, SearchOutcome, without_look
 from bubbleproof.planners.outcome import (
     Ground,
@@ -20,6 +19,7 @@ from bubbleproof.planners.outcome import (
     unsolved_outcome,
 )
 from bubbleproof.planners.planned import CandidateResult, solved_candidate
+from bubbleproof.theory.pipelines.shapes.cut_bounds import NEVER
 from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError, ShapedPipeline, shaped
 from bubbleproof.verify.candidates.bundle import CandidateBound

@@ -23,11 +23,11 @@ from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.shapes.cut_bounds import NEVER
 from bubbleproof.verify.candidates.cases import Case, Cases, candidate_refusal
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
 from bubbleproof.verify.certificates.certificate_rule import Certificate, refusal
 
-NEVER = (1 << 53) - 1  # ticks: a bound that no schedule meets, and the largest of a JSON file
 MOST_CASES = 1_000
 GLANCE = 0.5  # seconds, or units of work, for a case that has parts
 

@@ -10,7 +10,6 @@ from bubbleproof.costs.utilisation import teraflops, utilisation
 from bubbleproof.facts import Fact, valued
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.problem_toml import ProblemFile
-from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_planned import (
     ClusterPlan,
     DeploymentRow,
@@ -45,6 +44,7 @@ from bubbleproof.planners.restriction import Restriction
 from bubbleproof.report.amounts import Scale, ticks, time
 from bubbleproof.report.plan_page import Corner
 from bubbleproof.solvers import Status
+from bubbleproof.theory.pipelines.shapes.cut_bounds import NEVER
 
 COLUMNS = ("deployment", "iteration", "lower bound", "MFU", "peak", "status", "why")
 NUMBERS = re.compile(r"[0-9][0-9.,]*")

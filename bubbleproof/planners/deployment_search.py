@@ -43,7 +43,6 @@ from dataclasses import replace
 from bubbleproof.costs.cluster_layers import ClusterLayers
 from bubbleproof.costs.combinations import AnyCount, Combination, CombinationCosts
 from bubbleproof.planners.candidate_standing import CandidateStanding
-from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_planned import (
     ANY_ORDER,
     ClusterPlan,
@@ -61,6 +60,7 @@ from bubbleproof.planners.search_budget import LEAST_WORK, SearchBudget
 from bubbleproof.solvers import Status
 from bubbleproof.solvers.search_state import in_turn
 from bubbleproof.theory.pipelines.limits import OversizeError
+from bubbleproof.theory.pipelines.shapes.cut_bounds import NEVER
 from bubbleproof.theory.pipelines.shapes.layer_cuts import LayerPart, Layers
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.shapes.space_scope import cut_words
@@ -372,4 +372,8 @@ def _held(numbers: ClusterLayers) -> int:
 
 
 def _parts(layers: Layers) -> list[LayerPart]:
-    return [*[layers.layer] * layers.number, layers.embedding, layers.head]
+    return [
+        layers.embedding,
+        *(part for part, number in layers.runs for _ in range(number)),
+        layers.head,
+    ]

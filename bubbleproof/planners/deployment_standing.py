@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 
 from bubbleproof.costs.combinations import CombinationCosts
 from bubbleproof.planners.candidate_standing import CandidateStanding, legal_candidates
-from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_planned import DeploymentRow, solved_deployment
 from bubbleproof.planners.known_schedules import KnownSchedule, is_schedule_of
 from bubbleproof.planners.looks import FoundSchedule, SearchOutcome
 from bubbleproof.planners.outcome import Outcome, solved_outcome, unsolved_outcome
 from bubbleproof.planners.planned import NoPlanFound, Plan, place_of
 from bubbleproof.solvers import Status
+from bubbleproof.theory.pipelines.shapes.cut_bounds import NEVER
 from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
 from bubbleproof.verify.candidates.bundle import CandidateBound
 

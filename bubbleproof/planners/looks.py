@@ -17,13 +17,14 @@ import time
 from dataclasses import dataclass, replace
 from math import inf
 
-from bubbleproof.planners.case_proofs import NEVER, proof_by_cases, refuted
+from bubbleproof.planners.case_proofs import proof_by_cases, refuted
 from bubbleproof.solvers import ProofOrigin, Result, SolveOptions, Status, solve, solve_choices
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.shortening.known_orders import known_in_turn, known_orders
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.shapes.cut_bounds import NEVER
 from bubbleproof.theory.pipelines.shapes.shaping import ShapedPipeline
 from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 from bubbleproof.verify import check

@@ -30,7 +30,6 @@ from bubbleproof.planners.candidate_standing import (
     CandidateStanding,
     legal_pipelines,
 )
-from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.known_schedules import KnownSchedule, is_schedule_of
 from bubbleproof.planners.looks import (
     CandidateSearch,
@@ -55,8 +54,10 @@ from bubbleproof.planners.search_budget import SearchBudget
 from bubbleproof.solvers import SolveOptions, Status, solve
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
+from bubbleproof.theory.pipelines.shapes.cut_bounds import NEVER
 from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError, ShapedPipeline
+from bubbleproof.verify.candidates.other_cuts import least_of_others
 
 LEAST_SECONDS = 0.5  # for any look
 MANY = 100  # candidates: beyond, not each is worth a schedule
@@ -185,22 +186,25 @@ class PipelineSearch(PlanSearch[Plan | NoPlanFound]):
                 one.take(without_look(one.shaped, "no time was left for a look"))
         results = self._results()
         solved = [one for one in results if isinstance(one, SolvedCandidate)]
+        others = least_of_others(self.space)
         reason = self.budget.reason(len(self._open()), "candidate")
         if not solved:
             return NoPlanFound(
                 space=self.space,
-                status=self._unsolved_status(),
+                status=self._unsolved_status(others),
                 judged=results,
+                others=others,
                 least_capacity=self._least_capacity(),
                 seconds=self.budget.taken,
                 reason=reason,
             )
         winner = min(solved, key=place_of)
-        is_closed = all(one.least >= winner.value for one in self.standings)
+        is_closed = min([others, *(one.least for one in self.standings)]) >= winner.value
         return Plan(
             space=self.space,
             status=Status.OPTIMAL if is_closed else Status.FEASIBLE,
             judged=results,
+            others=others,
             winner=winner,
             verdict=verdict_of(winner),
             seconds=self.budget.taken,
@@ -229,8 +233,8 @@ class PipelineSearch(PlanSearch[Plan | NoPlanFound]):
                 break
         return least
 
-    def _unsolved_status(self) -> Status:
-        is_refuted = all(one.is_infeasible for one in self.standings)
+    def _unsolved_status(self, others: int) -> Status:
+        is_refuted = others == NEVER and all(one.is_infeasible for one in self.standings)
         return Status.INFEASIBLE if is_refuted else Status.UNKNOWN
 
 

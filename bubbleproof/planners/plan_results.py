@@ -10,7 +10,6 @@ from bubbleproof.facts import Fact
 from bubbleproof.formats.plans.bundle_json import candidate_to_json
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners import CandidateResult, NoPlanFound, Plan, SolvedCandidate
-from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.configuration_words import OUTCOMES, shape_text
 from bubbleproof.planners.jitter import AnyPlan, Timed, jitter_seconds
 from bubbleproof.planners.planned import TicksAndMemory, front_of
@@ -19,6 +18,7 @@ from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.choices import Choices
 from bubbleproof.theory.pipelines.choices_aloud import listed_choices
+from bubbleproof.theory.pipelines.shapes.cut_bounds import NEVER
 from bubbleproof.theory.pipelines.shapes.space_scope import scope_of, scope_text
 
 COLUMNS = ("candidate", "makespan", "bound", "peak", "expected", "95 %", "status", "why")

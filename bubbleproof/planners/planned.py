@@ -22,6 +22,7 @@ from bubbleproof.solvers.search_limits import SearchLimits
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.shapes.cut_bounds import NEVER
 from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shapes.space_scope import with_cuts
 from bubbleproof.verify import Verdict, check_whole, join
@@ -192,11 +193,14 @@ class CandidateResults(SearchResults):
 
     space: PlanSpace
     judged: tuple[CandidateResult, ...]
+    others: int = NEVER
 
     @property
     def lower_bound(self) -> int:
-        """The least bound over all legal candidates, in ticks; 0 where none is legal."""
-        return min((one.bound for one in self.judged if one.is_legal), default=0)
+        """The least bound over all legal candidates, in ticks, and of all other cuts that are meant
+        too (``others``); 0 where none is legal."""
+        bounds = [one.bound for one in self.judged if one.is_legal]
+        return min([*bounds, self.others]) if bounds else 0
 
     @property
     def bounded(self) -> str:

@@ -55,7 +55,7 @@ def restriction_of(
     """What the file's framework costs.
 
     One's own run is a candidate here, though the framework may not have it. None where any order
-    may be run, or all is as it is listed.
+    may be run, all is as it is listed, or any framework has more deployments than a plan may.
 
     Parameters
     ----------
@@ -65,7 +65,10 @@ def restriction_of(
     if file.opened is None or file.opened.framework == ANY:
         return None
     free = cluster_file_of_text(file.text, name=file.name, framework=ANY)
-    listed = combinations(free.training, free.lists)
+    try:
+        listed = combinations(free.training, free.lists)
+    except ValueError:  # more than a plan goes through
+        return None
     if own is not None:
         own = replace(own, reason=own_run(free, own.own).reason)  # of any framework
         free = own.beside(free)

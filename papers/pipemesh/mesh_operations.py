@@ -42,7 +42,7 @@ def mesh_table(training: TrainingJob, one: CombinationCosts) -> dict[str, object
     }
     if at.scope == "none":
         bandwidth = int(training.cluster.card.memory_gbs * GIGA)
-        forward = one.numbers.layers.layer.forward
+        forward = one.numbers.layers.runs[0][0].forward
         found["operations"] = [
             {"name": name, "activation": saved, "ticks": ticks, "count": layers}
             for name, saved, ticks in layer_again(model, at, forward, bandwidth)

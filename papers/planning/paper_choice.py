@@ -27,7 +27,7 @@ from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.programs.messages_in_programs import with_messages_in_order
 from bubbleproof.theory.pipelines.programs.step_time import step_ticks
-from bubbleproof.theory.pipelines.shapes.layer_cuts import EVEN
+from bubbleproof.theory.pipelines.shapes.cut_lists import NamedCuts
 from bubbleproof.theory.pipelines.shapes.plan_space import WHOLE, Candidate, PlanSpace
 from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 from bubbleproof.verify import check
@@ -141,7 +141,7 @@ def _short(text: str) -> str:
 
 def even_candidate(space: PlanSpace, chunks: int) -> Candidate:
     """The candidate of so many chunks in a loop, whole backwards, whole samples and an even cut."""
-    layers = space.layers and replace(space.layers, spread=None, kinds=(EVEN,))
+    layers = space.layers and replace(space.layers, rule=NamedCuts())
     plain = replace(
         space, chunks=(chunks,), placements=("loop",), backward=(WHOLE,), slices=(1,), layers=layers
     )

@@ -20,11 +20,11 @@ from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_
 from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
 from bubbleproof.formats.clusters.own_configuration import own_configuration
 from bubbleproof.planners import PlanOptions
-from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_planned import ClusterPlan
 from bubbleproof.planners.own_run import NotLegalRun, OwnRun, own_run
 from bubbleproof.planners.planning import plan_cluster
 from bubbleproof.planners.restriction import Restriction, restriction_of
+from bubbleproof.theory.pipelines.shapes.cut_bounds import NEVER
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.small_cluster import SMALL
 from proofs_tests.sized import sized

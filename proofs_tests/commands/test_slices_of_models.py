@@ -11,6 +11,7 @@ from bubbleproof.costs.cluster_layers import cluster_layers
 from bubbleproof.formats.clusters.cluster_toml import cluster_file_of_text
 from bubbleproof.formats.clusters.deployed_content import deployments
 from bubbleproof.formats.clusters.deployed_space import all_counted
+from bubbleproof.theory.pipelines.shapes.cut_lists import NamedCuts
 from bubbleproof.theory.pipelines.shapes.shaping import shaped
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.small_cluster import SMALL
@@ -48,9 +49,13 @@ def test_every_slice_of_every_shape_has_a_whole_share(slices: list[int]) -> None
 @pytest.mark.parametrize("slices", [(2, 4), (3, 5), (64,)])
 def test_the_numbers_are_the_nearest_that_divide(slices: tuple[int, ...]) -> None:
     shares = lcm(*slices)
-    fine, coarse = (cluster_layers(MODEL, ONE, CARDS, shares=each) for each in (1, shares))
-    for part in ("layer", "embedding", "head"):
-        one, other = getattr(fine.layers, part), getattr(coarse.layers, part)
+    fine, coarse = (
+        cluster_layers(MODEL, ONE, CARDS, NamedCuts(), shares=each) for each in (1, shares)
+    )
+    ends = [
+        (getattr(fine.layers, part), getattr(coarse.layers, part)) for part in ("embedding", "head")
+    ]
+    for one, other in [(fine.layers.runs[0][0], coarse.layers.runs[0][0]), *ends]:
         for name in ("forward", "input_backward", "weight_backward", "backward", "activation"):
             assert getattr(other, name) % shares == 0
         for name in ("forward", "input_backward", "weight_backward"):

@@ -9,6 +9,7 @@ from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.combinations import AnyCount, Lists, TrainingJob, combinations, counted
 from bubbleproof.costs.times.cards import Card
 from bubbleproof.costs.times.constants import starts
+from bubbleproof.theory.pipelines.shapes.cut_lists import NamedCuts
 
 MODEL = transformer("llama", layers=4, hidden=256, heads=4, feed_forward=512, vocabulary=1000)
 CARD = Card(
@@ -26,6 +27,7 @@ CARD = Card(
 QUICK = {**starts(CARD), "launch": 1e-6}
 CARDS = Cluster(card=CARD, cards=4, constants=QUICK, reserve=0, framework="megatron-core")
 TRAINING = TrainingJob(
+    rule=NamedCuts(),
     model=MODEL,
     cluster=CARDS,
     samples=8,

@@ -18,6 +18,7 @@ from bubbleproof.formats.clusters.cluster_toml import read_cluster_file, with_ef
 from bubbleproof.theory.families import family
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.shapes.cut_lists import NamedCuts
 from proofs_tests.costs.cluster_cases import CARDS, MODEL
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "llama-13b-64xA100.toml"
@@ -41,9 +42,9 @@ def test_stages_take_what_an_iteration_is_estimated_from(pipeline: int) -> None:
     """``estimate`` makes stages of the same passes: forward and full backward, to a microsecond."""
     at = Deployment(sequence=256, accounting="fused", pipeline=pipeline, data=4 // pipeline)
     whole = iteration_plan(MODEL, at, CARDS, microbatches=4).pipeline
-    layers = cluster_layers(MODEL, at, CARDS).layers
+    layers = cluster_layers(MODEL, at, CARDS, NamedCuts()).layers
     for stage in range(pipeline):
-        part = layers.stage((4 // pipeline,) * pipeline, stage)
+        part = layers.stages((4 // pipeline,) * pipeline)[stage]
         ticks = whole.ticks  # nanoseconds; each of 4 layers is rounded to microseconds
         assert part.forward == pytest.approx(ticks.forward[stage, 0] / 1000, abs=4)
         assert part.backward == pytest.approx(ticks.backward[stage, 0] / 1000, abs=8)
@@ -62,9 +63,9 @@ def test_estimate_and_plan_tell_the_same_iteration_of_a_deployment(
     at = job.deployment.with_changes(tensor=tensor, data=data, pipeline=pipeline, zero=zero)
     cluster, microbatches = job.cluster, job.samples // data
     estimated = iteration_plan(job.model, at, cluster, microbatches=microbatches)
-    found = cluster_layers(job.model, at, cluster)
+    found = cluster_layers(job.model, at, cluster, NamedCuts())
     cut = found.cuts[0]
-    parts = [found.layers.stage(cut, stage) for stage in range(pipeline)]
+    parts = found.layers.stages(cut)
     planned = Pipeline(
         num_ranks=pipeline,
         num_microbatches=microbatches,
@@ -143,7 +144,9 @@ def test_a_message_is_whole_where_each_card_holds_it_and_nothing_scatters_it(
     sent = 256 * 256 * 2 / share
     took = 0.9 * (sent / (CARDS.constants["message"] * 1e6) + 0.060)  # of software without overlap
     assert found == pytest.approx(took)
-    assert cluster_layers(MODEL, at, cluster).message == sent  # what the problem holds and moves
+    assert (
+        cluster_layers(MODEL, at, cluster, NamedCuts()).message == sent
+    )  # what the problem holds and moves
 
 
 def test_the_heaviest_stage_of_any_cut_ends_a_step() -> None:
@@ -183,21 +186,33 @@ def test_experts_exchange_tokens() -> None:
     assert spread.forward - alone.forward == pytest.approx(SLOW * more, rel=1e-6)
 
 
-def test_layers_that_differ_are_not_planned() -> None:
+def test_layers_that_differ_have_runs_of_their_own() -> None:
+    """One dense layer and three mixtures: each run as a model of that kind alone has it."""
     mixture = MODEL.with_changes(
         experts=4, experts_per_token=2, dense_layers=1, dense_feed_forward=512
     )
-    with pytest.raises(ValueError, match=r"dense_layers must be 0 to plan.*got 1"):
-        cluster_layers(mixture, ONE, CARDS)
+    at = ONE.with_changes(data=2, pipeline=2)
+    found = cluster_layers(mixture, at, CARDS, NamedCuts(kinds=("balanced",)))
+    alone = mixture.with_changes(dense_layers=0, dense_feed_forward=0)
+    dense, mixed = (
+        cluster_layers(each, at, CARDS, NamedCuts()).layers for each in (mixture.dense, alone)
+    )
+    assert found.layers.runs == ((dense.runs[0][0], 1), (mixed.runs[0][0], 3))
+    assert dense.runs[0][0].static < mixed.runs[0][0].static
+    # The step ends by the weights of each stage: 1 dense and 1 mixture, or 2 mixtures and the head.
+    times = cluster_times(mixture, at, CARDS)
+    (first, _), (other, _) = times.layers
+    parts = times.embedding.step + first.step + other.step, times.head.step + 2 * other.step
+    assert times.step_end([(2, 2)]) == pytest.approx(max(parts) + times.beside)
 
 
 def test_numbers_are_ticks_and_bytes() -> None:
     at = ONE.with_changes(data=2, pipeline=2, micro_batch=2)
-    found, times = cluster_layers(MODEL, at, CARDS), cluster_times(MODEL, at, CARDS)
+    found, times = cluster_layers(MODEL, at, CARDS, NamedCuts()), cluster_times(MODEL, at, CARDS)
     assert found.layers.number == 4
-    assert found.layers.layer.forward == round(times.layers[0][0].forward * 1000)
-    assert found.layers.layer.activation == 2 * KEPT
-    assert found.layers.layer.static == 18 * DENSE
+    assert found.layers.runs[0][0].forward == round(times.layers[0][0].forward * 1000)
+    assert found.layers.runs[0][0].activation == 2 * KEPT
+    assert found.layers.runs[0][0].static == 18 * DENSE
     assert found.layers.head.static == 18 * (1000 * 256 + 256)  # the norm, and its own words
     assert found.message == 2 * 256 * 256 * 2
 
@@ -208,13 +223,13 @@ def test_one_microbatch_needs_what_is_allocated(name: str, scope: str) -> None:
     """By the count that was held against measured peaks (``costs.times.allocated``)."""
     model = known_model(name).model
     at = Deployment(sequence=1024, accounting="engine", pipeline=4, data=1, scope=scope, zero=1)
-    found = cluster_layers(model, at, CARDS)
+    found = cluster_layers(model, at, CARDS, NamedCuts())
     wanted = allocated(model, at, CARDS.runs, 1)
     beside = Fraction(CARDS.memory - found.capacity)
     if scope == "full":  # here as room beside, there what the layer keeps as a whole comes on top
         beside += layer_saved(model, at, "full")
     for stage in (0, 1, 3):
-        part = found.layers.stage((model.layers // 4,) * 4, stage)
+        part = found.layers.stages((model.layers // 4,) * 4)[stage]
         held = part.static + part.activation + beside
         ends = found.layers.embedding.activation if stage == 0 else 0  # counted here alone
         assert float(held - ends) == pytest.approx(wanted[stage].total, rel=1e-6)
@@ -222,12 +237,13 @@ def test_one_microbatch_needs_what_is_allocated(name: str, scope: str) -> None:
 
 def test_recomputation_leaves_room_for_one_layer_whole() -> None:
     plain, again = (
-        cluster_layers(MODEL, ONE.with_changes(scope=scope), CARDS) for scope in ("none", "full")
+        cluster_layers(MODEL, ONE.with_changes(scope=scope), CARDS, NamedCuts())
+        for scope in ("none", "full")
     )
-    assert again.layers.layer.activation == 256 * 256 * 2
+    assert again.layers.runs[0][0].activation == 256 * 256 * 2
     assert plain.capacity - again.capacity == KEPT - 256 * 256 * 2
-    assert again.layers.layer.input_backward > plain.layers.layer.input_backward
-    assert again.layers.layer.weight_backward == plain.layers.layer.weight_backward
+    assert again.layers.runs[0][0].input_backward > plain.layers.runs[0][0].input_backward
+    assert again.layers.runs[0][0].weight_backward == plain.layers.runs[0][0].weight_backward
 
 
 def test_efficiency_is_the_rate_of_products() -> None:
@@ -250,4 +266,4 @@ def test_a_cluster_that_is_none() -> None:
     with pytest.raises(ValueError, match="cluster memory must be more than the reserve"):
         CARDS.with_changes(reserve=128 << 20)
     with pytest.raises(ValueError, match="must be the 4 cards, got 2 x 1 x 1 = 2"):
-        cluster_layers(MODEL, Deployment(tensor=2, sequence=256), CARDS)
+        cluster_layers(MODEL, Deployment(tensor=2, sequence=256), CARDS, NamedCuts())

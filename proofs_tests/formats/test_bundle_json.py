@@ -15,6 +15,7 @@ from bubbleproof.formats.plans.bundle_json import read_bundle, write_bundle
 from bubbleproof.planners import Plan, PlanOptions, plan
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.shapes.cut_lists import NamedCuts
 from bubbleproof.theory.pipelines.shapes.layer_cuts import LayerPart, Layers
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from bubbleproof.verify.candidates.bundle import CandidateBound, check_bundle
@@ -66,7 +67,9 @@ def test_what_is_written_is_read_back(made: Plan, file: Path) -> None:
 def test_layers_and_a_word_are_read_back(tmp_path: Path) -> None:
     space = PlanSpace(
         pipeline=SPACE.pipeline,
-        layers=Layers(number=5, layer=LayerPart(forward=1, backward=2, activation=1), spread=0),
+        layers=Layers(
+            runs=((LayerPart(forward=1, backward=2, activation=1), 5),), rule=NamedCuts(spread=0)
+        ),
     )
     bundle = tuple(
         CandidateBound(candidate=candidate, bound=7, word="cpsat")

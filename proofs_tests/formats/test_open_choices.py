@@ -45,7 +45,7 @@ def test_without_a_table_all_is_open_that_megatron_runs() -> None:
     assert space.chunks == (1, 2)
     assert (space.backward, space.slices, space.placements) == (("whole",), (1,), ("loop",))
     assert space.layers is not None
-    assert space.layers.kinds == ("even", "balanced")
+    assert space.layers.rule.kinds == ("even", "balanced")
     lone = one_of(file, pipeline=2, tensor=2, micro_batch=8)  # one microbatch makes no group of 2
     assert deployed_space(file, lone).chunks == (1,)
 

@@ -8,6 +8,7 @@ import pytest
 
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedRecompute
 from bubbleproof.theory.pipelines.programs.spread import Spread
+from bubbleproof.theory.pipelines.shapes.cut_lists import NamedCuts
 from bubbleproof.theory.pipelines.shapes.layer_cuts import LayerPart, Layers
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from proofs_tests.formats.problem_texts import read, refusal
@@ -114,15 +115,20 @@ def test_layers_stand_for_ticks_and_memory(tmp_path: Path) -> None:
     assert file.plan is not None
     kib = 1024
     assert file.plan.layers == Layers(
-        number=5,
-        layer=LayerPart(
-            forward=3,
-            backward=6,
-            input_backward=4,
-            weight_backward=2,
-            activation=2 * kib,
-            released=kib,
-            static=3 * kib,
+        rule=NamedCuts(),
+        runs=(
+            (
+                LayerPart(
+                    forward=3,
+                    backward=6,
+                    input_backward=4,
+                    weight_backward=2,
+                    activation=2 * kib,
+                    released=kib,
+                    static=3 * kib,
+                ),
+                5,
+            ),
         ),
         embedding=LayerPart(static=kib),
         head=LayerPart(forward=1, backward=2),
@@ -210,9 +216,11 @@ def test_too_many_candidates_are_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("number = 5", "number = 1", "layers.number: expected one per stage (2) or more, found 1"),
+        # Embedding and head hold something: their stages need no layer, the other seven one each.
+        ("ranks = 2", "ranks = 9", "layers.number: expected one per stage (7) or more, found 5"),
         ("number = 5", "number = 0", "layers.number: expected a whole number of 1 or more"),
-        ("number = 5\n", "", "layers.number: expected this key, found nothing"),
+        ("number = 5\n", "", "layers.number: expected this key, or pattern, found nothing"),
+        ("number = 5\n", 'pattern = ["a"]\n', "layers.forward: expected nothing beside"),
         ("input = 4\n", "", "layers.input: expected both input and weight, found nothing"),
         ("weight = 2\n", "", "layers.weight: expected both input and weight, found nothing"),
         ("input = 4\nweight = 2\n", "", "layers.backward: expected this key, found nothing"),
@@ -242,3 +250,52 @@ def test_layers_that_cannot_be_are_refused(
     old: str, new: str, message: str, tmp_path: Path
 ) -> None:
     assert refusal(LAYERED.replace(old, new, 1), tmp_path).startswith(message)
+
+
+UNLIKE = """
+ranks = 2
+microbatches = 3
+[layers]
+pattern = ["tower", "dense*2 (window*2 full)*2"]
+cuts = ["balanced"]
+kinds.tower = { forward = 9, backward = 18 }
+kinds.dense = { forward = 1, backward = 2 }
+kinds.window = { forward = 2, backward = 4 }
+kinds.full = { forward = 3, backward = 6 }
+[plan]
+"""
+
+
+def test_layers_of_kinds_are_told_as_a_pattern(tmp_path: Path) -> None:
+    """Nine layers in the order in which they stand, runs of one kind together."""
+    space = read(UNLIKE, tmp_path).plan
+    assert space is not None
+    assert space.layers is not None
+    ticks = [(part.forward, number) for part, number in space.layers.runs]
+    assert ticks == [(9, 1), (1, 2), (2, 2), (3, 1), (2, 2), (3, 1)]
+    assert [part.forward for part in space.layers.stages((2, 7))] == [10, 15]
+    # 9 + 1 and 1 + 2 + 2 + 3 + 2 + 2 + 3, or 9 + 1 + 1 and 14; 11 + 2 and 12 is the lightest.
+    assert space.candidates()[0].layers == (4, 5)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("tower", "other", "layers.pattern[0]: expected kinds of tower, dense, window, full"),
+        ("(window*2 full)*2", "(window*2 full", "layers.pattern[1]: expected kinds with how many"),
+        ("(window*2 full)*2", "((dense))", "layers.pattern[1]: expected kinds with how many"),
+        ("dense*2", "dense*9999", "layers.pattern: expected 1 to 10000 layers, found 10006"),
+        ("(window*2 full)*2", "(dense full)*9999", "layers.pattern[1]: expected at most 10000"),
+        ("dense*2", "dense*0 ", ""),
+        ("cuts", "number = 3\ncuts", "layers.number: expected nothing beside layers.pattern"),
+        ("kinds.full = { forward = 3, backward = 6 }", "kinds.full = { forward = 3 }",
+         "layers.kinds.full.backward: expected this key, found nothing"),
+    ],
+)  # fmt: skip
+def test_patterns_that_cannot_be_are_refused(
+    old: str, new: str, message: str, tmp_path: Path
+) -> None:
+    if not message:
+        assert read(UNLIKE.replace(old, new, 1), tmp_path).plan is not None
+        return
+    assert refusal(UNLIKE.replace(old, new, 1), tmp_path).startswith(message)

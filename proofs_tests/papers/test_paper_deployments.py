@@ -67,7 +67,7 @@ def by_hand(one: CombinationCosts) -> tuple[int, bool] | None:
     numbers = one.numbers
     if one.reason or one.combination.zero != 1:
         return None
-    parts = [numbers.layers.stage((1, 1, 1, 1), stage) for stage in range(4)]
+    parts = numbers.layers.stages((1, 1, 1, 1))
     forward, backward = max(p.forward for p in parts), max(p.backward for p in parts)
     static, kept = min(p.static for p in parts), min(p.activation for p in parts)
     total = (one.microbatches + 3) * (forward + backward) + numbers.step_end
@@ -121,7 +121,7 @@ def test_mepipe_takes_the_least_of_table_3(tmp_path: Path) -> None:
     for one in counts_of(file):
         if one.reason or one.combination.zero != 1:
             continue
-        parts = [one.numbers.layers.stage((1, 1, 1, 1), stage) for stage in range(4)]
+        parts = one.numbers.layers.stages((1, 1, 1, 1))
         slots = one.microbatches + 3  # v = s = 1
         each = max(p.forward + p.backward for p in parts)
         hand.append(slots * each + one.numbers.step_end)
@@ -148,7 +148,7 @@ def enumerated_grid(file: ClusterFile) -> dict[tuple[int, ...], int]:
             continue
         numbers = costs.numbers
         cut = (8 // (p * v),) * (p * v)
-        parts = [numbers.layers.stage(cut, stage) for stage in range(p * v)]
+        parts = numbers.layers.stages(cut)
         if any(
             (part.forward % s, part.backward % s, part.activation % s) != (0, 0, 0)
             for part in parts
@@ -194,9 +194,9 @@ def test_context_parallelism_divides_a_samples_memory_and_exchanges_its_heads(
             tensor=1, data=d, pipeline=4, micro_batch=1, zero=1, scope="none", context=c
         )
         (numbers,) = (each.numbers for each in legal([counted(training, one)]))
-        kept[c] = numbers.layers.layer.activation
-        forward[c] = numbers.layers.layer.forward
-        states[c] = numbers.layers.layer.static
+        kept[c] = numbers.layers.runs[0][0].activation
+        forward[c] = numbers.layers.runs[0][0].forward
+        states[c] = numbers.layers.runs[0][0].static
     # A layer keeps its part of the tokens; weights are shared by d c replicas however they are cut.
     assert (kept[2], kept[4]) == (kept[1] // 2, kept[1] // 4)
     assert len({*states.values()}) == 1

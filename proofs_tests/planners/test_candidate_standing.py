@@ -7,9 +7,9 @@ from bubbleproof.planners.candidate_standing import (
     legal_candidates,
     legal_pipelines,
 )
-from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.looks import FirstSearch, SearchOutcome, first_look
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.shapes.cut_bounds import NEVER
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from bubbleproof.verify.candidates.rank_claims import RankWork
 

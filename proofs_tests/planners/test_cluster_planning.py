@@ -25,6 +25,7 @@ from bubbleproof.planners.outcome import Outcome
 from bubbleproof.planners.planning import plan_cluster
 from bubbleproof.planners.search_budget import SearchBudget
 from bubbleproof.solvers import Status
+from bubbleproof.theory.pipelines.shapes.cut_lists import NamedCuts
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from proofs_tests.costs.cluster_cases import TRAINING, all_counted, with_memory
 from proofs_tests.patience import PATIENCE
@@ -57,7 +58,7 @@ def test_nothing_is_lost_by_pruning(mebibytes: int, layers: int) -> None:
     """
     training = with_memory(mebibytes << 20)
     model, kinds = training.model.with_changes(layers=layers), ("even", "balanced")
-    counts = all_counted(replace(training, model=model, kinds=kinds), LISTS)
+    counts = all_counted(replace(training, model=model, rule=NamedCuts(kinds=kinds)), LISTS)
     assert all(one in legal(counts) for one in counts if one.combination.micro_batch == 1)
     found = plan_cluster(counts, space_of, PlanOptions(time_limit=PATIENCE))
     alone = {}

@@ -9,11 +9,11 @@ import pytest
 from bubbleproof.costs.combinations import AnyCount, Lists, legal
 from bubbleproof.planners import PlanOptions
 from bubbleproof.planners.candidate_standing import legal_candidates
-from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_planned import ClusterPlan
 from bubbleproof.planners.deployment_search import floor_of
 from bubbleproof.planners.planning import plan_cluster
 from bubbleproof.solvers import Status
+from bubbleproof.theory.pipelines.shapes.cut_bounds import NEVER
 from proofs_tests.costs.cluster_cases import all_counted, with_memory
 from proofs_tests.patience import PATIENCE
 from proofs_tests.planners.test_cluster_planning import LISTS, space_of

@@ -11,12 +11,12 @@ import pytest
 
 from bubbleproof.parallel import open_executor
 from bubbleproof.planners import NoPlanFound, Plan, PlanOptions, SolvedCandidate, plan
-from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.outcome import Outcome
 from bubbleproof.planners.pipeline_search import least_capacity
 from bubbleproof.solvers import SolveOptions, Status, solve
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.shapes.cut_bounds import NEVER
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.shapes.shaping import ShapedPipeline
 from bubbleproof.verify.candidates.bundle import check_bundle

@@ -218,7 +218,7 @@ def test_counted_words_and_sums_weigh_theirs() -> None:
     kept = [int((model_words(j)[1] != -100).sum()) for j in range(3)]
     expected = tuple(Fraction(each, sum(kept)) for each in kept)
     assert loss_shares(of("counted"), 3) == expected
-    assert loss_shares(of("sums"), 3) == (1, 1, 1)
+    assert loss_shares(of("sums"), 3) == (Fraction(1),) * 3
     assert run(family_case("1f1b", p=2, m=3), of("counted")).failures == ()
     processes = run(family_case("1f1b", p=2, m=3), of("sums"), backend="gloo")
     assert processes.failures == ()

@@ -11,14 +11,14 @@ import pytest
 from bubbleproof.formats.plans.listed_shapes import nearest_cut
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.placement import stage_ranks
-from bubbleproof.theory.pipelines.shapes.few_candidates import COUNTLESS, num_cuts
-from bubbleproof.theory.pipelines.shapes.layer_cuts import (
-    LayerPart,
-    Layers,
+from bubbleproof.theory.pipelines.shapes.cut_lists import (
+    NamedCuts,
     balanced_cut,
-    cuts,
     even_cut,
+    num_cuts,
+    spread_cuts,
 )
+from bubbleproof.theory.pipelines.shapes.layer_cuts import COUNTLESS, LayerPart, Layers
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from proofs_tests.zeros import zero_or
 
@@ -32,12 +32,12 @@ def test_cuts_are_all_sums_near_the_even_share(layers: int, stages: int) -> None
         expected = [
             cut for cut in product(range(low, high + 1), repeat=stages) if sum(cut) == layers
         ]
-        assert list(cuts(layers=layers, stages=stages, spread=spread)) == expected
+        assert list(spread_cuts(layers=layers, stages=stages, spread=spread)) == expected
         assert num_cuts(layers=layers, stages=stages, spread=spread) == len(expected)
 
 
 def test_thousands_of_stages_are_cut_and_counted() -> None:
-    assert list(cuts(layers=3000, stages=3000, spread=0)) == [(1,) * 3000]
+    assert list(spread_cuts(layers=3000, stages=3000, spread=0)) == [(1,) * 3000]
     assert num_cuts(layers=10_000, stages=4096, spread=9_999) == COUNTLESS
     assert num_cuts(layers=10_000, stages=4096**2, spread=1) == 0
 
@@ -51,19 +51,19 @@ def test_the_nearest_cut_differs_by_one_layer_at_most() -> None:
 
 def test_embedding_and_head_stand_at_the_ends() -> None:
     layers = Layers(
-        number=5,
-        layer=LayerPart(forward=10, backward=20, activation=3, static=7),
+        rule=NamedCuts(),
+        runs=((LayerPart(forward=10, backward=20, activation=3, static=7), 5),),
         embedding=LayerPart(forward=1, static=100),
         head=LayerPart(forward=2, backward=4, released=1),
     )
     # Two layers and the embedding: 2*10 + 1, 2*20, 2*3, 2*7 + 100.
-    assert layers.stage((2, 3), 0) == LayerPart(forward=21, backward=40, activation=6, static=114)
+    assert layers.stages((2, 3))[0] == LayerPart(forward=21, backward=40, activation=6, static=114)
     # Three layers and the head: 3*10 + 2, 3*20 + 4, 3*3, 3*7.
-    assert layers.stage((2, 3), 1) == LayerPart(
+    assert layers.stages((2, 3))[1] == LayerPart(
         forward=32, backward=64, activation=9, released=1, static=21
     )
     # One stage has both.
-    assert layers.stage((5,), 0).forward == 5 * 10 + 1 + 2
+    assert layers.stages((5,))[0].forward == 5 * 10 + 1 + 2
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -73,21 +73,26 @@ def test_the_balanced_cut_is_the_lightest_of_all(seed: int) -> None:
     ranks, chunks = draw.choice([(2, 1), (3, 1), (4, 1), (2, 2), (3, 2)])
     placement = stage_ranks(draw.choice(["loop", "wave"]), num_ranks=ranks, num_chunks=chunks)
     stages = ranks * chunks
+    layer = LayerPart(forward=zero_or(draw, 1, 3), backward=zero_or(draw, 1, 6))
     layers = Layers(
-        number=stages + draw.randint(0, 5),
-        layer=LayerPart(forward=zero_or(draw, 1, 3), backward=zero_or(draw, 1, 6)),
+        rule=NamedCuts(),
+        runs=((layer, stages + draw.randint(0, 5)),),
         embedding=LayerPart(forward=draw.randint(0, 9)),
         head=LayerPart(forward=draw.randint(0, 9), backward=draw.randint(0, 9)),
     )
 
     def loads(cut: tuple[int, ...]) -> list[int]:
         found = [0] * ranks
-        for stage, rank in enumerate(placement):
-            part = layers.stage(cut, stage)
+        for part, rank in zip(layers.stages(cut), placement, strict=True):
             found[rank] += part.forward + part.backward
         return sorted(found, reverse=True)
 
-    every = cuts(layers=layers.number, stages=stages, spread=layers.number)
+    # With no layer beside an embedding or a head that takes something, one or more elsewhere.
+    least = [1] * stages
+    least[0] -= layers.embedding.forward > 0
+    least[-1] -= layers.head.forward + layers.head.backward > 0
+    counts = product(*(range(few, layers.number + 1) for few in least))
+    every = [cut for cut in counts if sum(cut) == layers.number]
     balanced = balanced_cut(layers, placement)
     assert sum(balanced) == layers.number
     assert loads(balanced) == min(map(loads, every))
@@ -96,34 +101,42 @@ def test_the_balanced_cut_is_the_lightest_of_all(seed: int) -> None:
 def test_llama_3_405b_has_fewer_layers_at_both_ends() -> None:
     """126 layers of 16 stages: made for 128, an embedding and a head in place of one each."""
     layer = LayerPart(forward=10, backward=20)
-    model = Layers(number=126, layer=layer, embedding=layer, head=layer)
+    model = Layers(runs=((layer, 126),), rule=NamedCuts(), embedding=layer, head=layer)
     assert balanced_cut(model, range(16)) == (7, *[8] * 14, 7)
     assert even_cut(layers=126, stages=16) == ()
-    assert balanced_cut(model, range(127)) == ()
+    # Embedding and head may have a stage of their own each, of 128.
+    assert balanced_cut(model, range(128)) == (0, *[1] * 126, 0)
+    assert balanced_cut(model, range(129)) == ()
 
 
 def test_a_plan_tries_the_cuts_that_it_names() -> None:
     head = LayerPart(forward=4)
-    layers = Layers(number=6, layer=LayerPart(forward=1, backward=2), head=head)
+    layers = Layers(runs=((LayerPart(forward=1, backward=2), 6),), rule=NamedCuts(), head=head)
     space = PlanSpace(pipeline=Pipeline(num_ranks=3, num_microbatches=2), layers=layers)
 
     def found(*kinds: str) -> list[tuple[int, ...] | None]:
-        own = replace(space, layers=replace(layers, kinds=kinds))
+        own = replace(space, layers=replace(layers, rule=NamedCuts(kinds=kinds)))
         return [one.layers for one in own.candidates()]
 
-    # 2 + 3 + 1: 6, 9 and 7 ticks; the head is as much as a layer and a third.
+    # 2 + 3 + 1: 6, 9 and 7 ticks; the head is as much as a layer and a third. Of two microbatches,
+    # with what comes before a rank: 3 + 3 + 0 for 18, 9 + 18 and 18 + 8; 2 + 3 + 1 for 15 + 14.
     assert found("even") == [(2, 2, 2)]
-    assert found("balanced") == [(2, 3, 1)]
-    assert found("even", "balanced") == [(2, 2, 2), (2, 3, 1)]
-    seven = replace(layers, number=7, kinds=("even", "balanced"))
-    assert [one.layers for one in replace(space, layers=seven).candidates()] == [(3, 3, 1)]
+    assert found("balanced") == [(2, 3, 1), (3, 3, 0)]
+    assert found("even", "balanced") == [(2, 2, 2), (2, 3, 1), (3, 3, 0)]
+    seven = replace(
+        layers, runs=((layers.runs[0][0], 7),), rule=NamedCuts(kinds=("even", "balanced"))
+    )
+    tried = [one.layers for one in replace(space, layers=seven).candidates()]
+    assert tried == [(3, 3, 1), (4, 3, 0)]
     assert str(replace(space, layers=seven).candidates()[0]) == "v=1 loop whole layers 3+3+1"
 
 
 def test_many_stages_are_told_by_runs() -> None:
     layers = Layers(
-        number=126, layer=LayerPart(forward=1), kinds=("balanced",), head=LayerPart(forward=1)
+        rule=NamedCuts(kinds=("balanced",)),
+        runs=((LayerPart(forward=1), 126),),
+        head=LayerPart(forward=1),
     )
     pipeline = Pipeline(num_ranks=16, num_microbatches=2)
-    (one,) = PlanSpace(pipeline=pipeline, layers=layers).candidates()
+    one, _ = PlanSpace(pipeline=pipeline, layers=layers).candidates()
     assert str(one) == "v=1 loop whole layers 7+14x8+7"

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.shapes.cut_lists import NamedCuts
 from bubbleproof.theory.pipelines.shapes.layer_cuts import LayerPart, Layers
 from bubbleproof.theory.pipelines.shapes.nearest_shape import nearest_change
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
@@ -20,7 +21,9 @@ LAYER = LayerPart(forward=2, backward=4, activation=2)
 
 def layered(number: int, ranks: int, chunks: tuple[int, ...] = (1,)) -> PlanSpace:
     pipeline = Pipeline(num_ranks=ranks, num_microbatches=4, forward=1, backward=2)
-    return PlanSpace(pipeline=pipeline, layers=Layers(number=number, layer=LAYER), chunks=chunks)
+    return PlanSpace(
+        pipeline=pipeline, layers=Layers(runs=((LAYER, number),), rule=NamedCuts()), chunks=chunks
+    )
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.shapes.cut_lists import NamedCuts
 from bubbleproof.theory.pipelines.shapes.few_candidates import few
 from bubbleproof.theory.pipelines.shapes.layer_cuts import LayerPart, Layers
 from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
 
 TWO = Pipeline(num_ranks=2, num_microbatches=2)
-LAYERS = Layers(number=6, layer=LayerPart(forward=1, backward=2, activation=1))
+LAYERS = Layers(runs=((LayerPart(forward=1, backward=2, activation=1), 6),), rule=NamedCuts())
 
 
 def test_candidates_stand_in_the_order_of_the_lists() -> None:
@@ -47,7 +48,9 @@ def test_mixed_is_every_set_of_ranks_but_none_and_all() -> None:
 def test_each_cut_of_the_layers_is_a_candidate() -> None:
     # 6 layers on 2 and on 4 stages, one off the share: 2..4 each, and 1..3 each.
     space = PlanSpace(
-        pipeline=TWO, chunks=(1, 2), layers=Layers(number=6, layer=LAYERS.layer, spread=1)
+        pipeline=TWO,
+        chunks=(1, 2),
+        layers=Layers(runs=((LAYERS.runs[0][0], 6),), rule=NamedCuts(spread=1)),
     )
     found = [c.layers for c in space.candidates()]
     assert found[:3] == [(2, 4), (3, 3), (4, 2)]
@@ -60,7 +63,7 @@ def test_an_even_cut_that_there_is_not_stays_a_candidate_of_no_cut() -> None:
     assert [c.layers for c in space.candidates()] == [(3, 3), (), (1,) * 6, ()]
     assert [c.layers for c in PlanSpace(pipeline=TWO).candidates()] == [None]
     # Fewer layers than stages, whatever the spread.
-    wide = Layers(number=6, layer=LAYERS.layer, spread=5)
+    wide = Layers(runs=((LAYERS.runs[0][0], 6),), rule=NamedCuts(spread=5))
     assert [c.layers for c in PlanSpace(pipeline=TWO, chunks=(4,), layers=wide).candidates()] == [
         ()
     ]
@@ -142,7 +145,7 @@ def test_more_candidates_than_anyone_checks_are_refused_with_what_is_few_enough(
     )
     few(PlanSpace(pipeline=Pipeline(num_ranks=13, num_microbatches=1), backward=("mixed",)))
     # 100 layers on 8 stages.
-    layers = Layers(number=100, layer=LAYERS.layer, spread=6)
+    layers = Layers(runs=((LAYERS.runs[0][0], 100),), rule=NamedCuts(spread=6))
     assert "the even cut of the layers leaves 2" in refusal(
         pipeline=Pipeline(num_ranks=8, num_microbatches=1), chunks=(1, 2), layers=layers
     )
@@ -153,11 +156,13 @@ def test_absurd_sizes_are_answered_at_once() -> None:
     with pytest.raises(ValueError, match="these are 5000000 or more; leave out") as caught:
         few(PlanSpace(pipeline=widest, backward=("mixed",)))
     assert len(str(caught.value)) < 300
-    endless = Layers(number=10_000, layer=LayerPart(), spread=10_000)
+    endless = Layers(runs=((LayerPart(), 10_000),), rule=NamedCuts(spread=10_000))
     with pytest.raises(ValueError, match="these are 5000000 or more; the even cut"):
         few(PlanSpace(pipeline=widest, layers=endless))
     # No layer is left for 4096 * 4096 stages, so this is one candidate, and quickly found to be.
     space = PlanSpace(
-        pipeline=widest, chunks=(4096,), layers=Layers(number=10_000, layer=LayerPart(), spread=1)
+        pipeline=widest,
+        chunks=(4096,),
+        layers=Layers(runs=((LayerPart(), 10_000),), rule=NamedCuts(spread=1)),
     )
     assert [candidate.layers for candidate in space.candidates()] == [()]

@@ -14,6 +14,7 @@ from bubbleproof.theory.pipelines.allowed import (
 )
 from bubbleproof.theory.pipelines.links import Link
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.shapes.cut_lists import NamedCuts
 from bubbleproof.theory.pipelines.shapes.layer_cuts import LayerPart, Layers
 from bubbleproof.theory.pipelines.shapes.plan_space import Backward, Candidate, Placement, PlanSpace
 from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError, ShapedPipeline, shaped
@@ -257,15 +258,20 @@ def test_absurd_sizes_are_no_candidates_and_answered_at_once() -> None:
 
 
 LAYERS = Layers(
-    number=6,
-    layer=LayerPart(
-        forward=4,
-        backward=8,
-        input_backward=6,
-        weight_backward=2,
-        activation=10,
-        released=2,
-        static=3,
+    rule=NamedCuts(),
+    runs=(
+        (
+            LayerPart(
+                forward=4,
+                backward=8,
+                input_backward=6,
+                weight_backward=2,
+                activation=10,
+                released=2,
+                static=3,
+            ),
+            6,
+        ),
     ),
     embedding=LayerPart(static=50),
     head=LayerPart(forward=2, backward=4, input_backward=2, weight_backward=2, activation=4),

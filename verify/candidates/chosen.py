@@ -112,6 +112,6 @@ def _work_of(pipeline: Pipeline, **changes: object) -> Ints:
 
 def _work_of_layers(layers: Layers, is_split: bool) -> Ints:
     """The same of one microbatch through a whole model, run so."""
-    model = layers.stage((layers.number,), 0)
+    (model,) = layers.stages((layers.number,))
     halves = model.input_backward + model.weight_backward
     return np.array([[model.forward], [halves if is_split else model.backward]])

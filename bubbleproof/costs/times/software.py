@@ -26,21 +26,13 @@ Engine).
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 
 PADDED = 128
-# Of Megatron-LM in 2021, over the starts of ``times.constants``: its host, links and dropout.
-_2021 = (
-    ("launch", 1.6),
-    ("kernels", 10.0),
-    ("wait", 8.0),
-    ("head", 4.0),
-    ("group", 0.59 / 0.77),
-    ("stream", 62 / 34),
-    ("iteration", 0.01),
-)
-PRODUCTS = ("bf16", "fp8")
+PROFILES = Path(__file__).with_name("software.toml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,90 +122,21 @@ class Software:
         return gathered + (0 if zero > 1 else self.reduced)
 
 
-_DEEPSPEED = Software(
-    name="megatron-2021",
-    source="Megatron-LM of 2021: 16-bit gradients, attention of plain products, nothing overlapped",
-    accounting="megatron",
-    precision="bf16-gradients",
-    zero=0,
-    sequence_parallel=False,
-    causal=Fraction(1),
-    pads=False,
-    reduced=2,
-    gathered=2,
-    gradients=0,
-    optimizer=30,
-    scatters=False,
-    placeholders=False,
-    workspace=0,
-    fused_loss=False,
-    scopes=("none", "full"),
-    assumed=("none", "full"),  # what the fit to the published rows finds
-    constants=_2021,
-)
-_CORE = Software(
-    name="megatron-core",
-    source="Megatron-LM with Transformer Engine: ZeRO-1, flash attention, fused loss",
-    accounting="engine",
-    precision="bf16",
-    zero=1,
-    sequence_parallel=True,
-    causal=Fraction(1, 2),
-    pads=True,
-    reduced=4,
-    gathered=2,
-    gradients=16,
-    optimizer=46,
-    scatters=True,
-    placeholders=True,
-    workspace=2 * 32 * 2**20,  # PyTorch's cuBLAS and the engine's
-    fused_loss=True,
-    scopes=("none",),
-    assumed=("none", "none"),
-    constants=(("iteration", 0.05),),
-)
-_FSDP = replace(
-    _CORE,
-    zero=3,
-    accounting="fused",
-    sequence_parallel=True,
-    pads=False,
-    gradients=0,
-    prefetches=True,
-    placeholders=False,
-    workspace=32 * 2**20,
-    fused_loss=False,
-    constants=(),
-)
-SOFTWARE = {
-    each.name: each
-    for each in (
-        _DEEPSPEED,
-        replace(
-            _DEEPSPEED,
-            name="megatron-deepspeed",
-            source="Megatron-DeepSpeed: the same with ZeRO-1, and launches that block",
-            blocks=True,
-        ),
-        _CORE,
-        replace(
-            _CORE,
-            name="megatron-core-overlapped",
-            source="the same; tensor, context, gradient and weight exchanges overlap as in NeMo",
-            overlaps=True,
-            constants=(),
-        ),
-        replace(
-            _FSDP,
-            name="torchtitan",
-            source="torchtitan: FSDP2, compiled, async TP; its published rows are of H100 of 500 W",
-            overlaps=True,
-            constants=(("matmul", 0.79),),  # what 500 of 700 W leave of the rate
-        ),
-        replace(_FSDP, name="torch", source="PyTorch FSDP of llm-foundry: FULL_SHARD"),
-        replace(_FSDP, name="automodel", source="NeMo AutoModel: FSDP2 with Transformer Engine"),
-    )
-}
+def _profiles() -> dict[str, Software]:
+    """The software of the file, by name; one that is ``like`` another has what that has."""
+    found: dict[str, Software] = {}
+    for name, row in tomllib.loads(PROFILES.read_text(encoding="utf-8")).items():
+        own = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in row.items()
+        }
+        own["constants"] = tuple(row.get("constants", {}).items())
+        own |= {"causal": Fraction(own["causal"])} if "causal" in own else {}
+        like = found.get(own.pop("like", ""))
+        found[name] = replace(like, name=name, **own) if like else Software(name=name, **own)
+    return found
+
+
+SOFTWARE = _profiles()
 ALSO = {
     "megatron-2025": "megatron-core-overlapped",
     "llm-foundry": "torch",

@@ -49,7 +49,7 @@ from bubbleproof.formats.validation import described
 from bubbleproof.formats.values import MeasuredUnits, validate_measured
 from bubbleproof.frameworks import ANY, FRAMEWORKS, framework_of_costs
 from bubbleproof.theory.near_names import did_you_mean
-from bubbleproof.theory.pipelines.shapes.layer_cuts import BALANCED, EVEN
+from bubbleproof.theory.pipelines.shapes.cut_lists import BALANCED, EVEN, NamedCuts
 from bubbleproof.theory.pipelines.shapes.plan_space import require_listed
 
 CARD = {
@@ -233,7 +233,7 @@ def cluster_file_of_text(text: str, *, name: str, framework: str | None = None) 
             cluster=cluster,
             samples=layout.batch.samples,
             deployment=shared,
-            kinds=_kinds(layout.plan, opened),
+            rule=_rule(layout.plan, opened),
             shares=_shares(layout.plan, opened),
         ),
         lists=lists,
@@ -355,7 +355,7 @@ def _shapes(layout: ClusterPlanLayout) -> dict[str, object]:
     return {"chunks": layout.chunks, **told}
 
 
-def _kinds(layout: ClusterPlanLayout, opened: OpenChoices | None) -> tuple[str, ...]:
+def _rule(layout: ClusterPlanLayout, opened: OpenChoices | None) -> NamedCuts:
     """The ways to cut the layers. Raises ``UnusableInput`` for one that the framework lacks."""
     cuts = () if opened is None else opened.runs.cuts
     listed = (EVEN, BALANCED) if layout.layers is None else (layout.layers,)
@@ -363,7 +363,7 @@ def _kinds(layout: ClusterPlanLayout, opened: OpenChoices | None) -> tuple[str, 
     if opened is not None and not found:
         expected = f"a cut that {opened.framework} makes, such as {cuts[0]!r}"
         raise UnusableInput("plan.layers", expected, quoted(layout.layers))
-    return found
+    return NamedCuts(kinds=found)
 
 
 def _shares(layout: ClusterPlanLayout, opened: OpenChoices | None) -> int:

@@ -24,6 +24,7 @@ from bubbleproof.formats.clusters.deployed_space import (
 )
 from bubbleproof.formats.printable import harmless
 from bubbleproof.formats.problem_toml import ProblemFile, problem_of, problem_text
+from bubbleproof.theory.pipelines.shapes.layer_cuts import Layers
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from bubbleproof.verify.candidates.bundle import DeploymentSpace
 
@@ -50,15 +51,28 @@ def deployed_content(
         "ranks": ranks,
         "microbatches": microbatches,
         "layers": {
-            "number": layers.number,
-            "cuts": list(layers.kinds),
-            **part_values(layers.layer),
+            **_runs(layers),
             "embedding": part_values(layers.embedding),
             "head": part_values(layers.head),
         },
         "memory": {"capacity": numbers.capacity, "message": numbers.message},
         "links": {"latency": numbers.latency},
         "plan": dict(plan or {"chunks": [1]}),
+    }
+
+
+def _runs(layers: Layers) -> dict[str, object]:
+    """How many layers there are of what, as a file tells it."""
+    cuts = list(layers.rule.kinds)
+    if len(layers.runs) == 1:
+        return {"number": layers.number, "cuts": cuts, **part_values(layers.runs[0][0])}
+    names = {
+        part: f"layer{n}" for n, part in enumerate(dict.fromkeys(part for part, _ in layers.runs))
+    }
+    return {
+        "pattern": [f"{names[part]}*{number}" for part, number in layers.runs],
+        "cuts": cuts,
+        "kinds": {name: part_values(part) for part, name in names.items()},
     }
 
 

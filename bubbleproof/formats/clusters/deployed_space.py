@@ -67,15 +67,15 @@ def space_of_layers(
 
 def _refuse_untold(numbers: ClusterLayers) -> None:
     """Raise ``UnusableInput`` for a number that no problem file can tell."""
-    layers, told = numbers.layers, {"memory.message": numbers.message}
-    told |= {"memory.capacity": numbers.capacity, "links.latency": numbers.latency}
+    layers, told = numbers.layers, [("memory.message", numbers.message)]
+    told += [("memory.capacity", numbers.capacity), ("links.latency", numbers.latency)]
     for table, part in (
-        ("", layers.layer),
+        *(("", part) for part, _ in layers.runs),
         (".embedding", layers.embedding),
         (".head", layers.head),
     ):
-        told |= {f"layers{table}.{key}": value for key, value in part_values(part).items()}
-    for key, value in told.items():
+        told += [(f"layers{table}.{key}", value) for key, value in part_values(part).items()]
+    for key, value in told:
         if not 0 <= value <= LARGEST:
             raise UnusableInput(key, f"a whole number of 0 to {LARGEST}", str(value))
 

@@ -73,13 +73,17 @@ class PartLayout(Layout):
 
 
 class LayersLayout(PartLayout):
-    """A model of layers alike, in place of [durations] and of the memory of each stage."""
+    """A model of layers, in place of [durations] and of the memory of each stage."""
 
-    number: Annotated[int, Field(ge=1, le=MOST_LAYERS)]
-    """How many there are."""
+    number: Annotated[int, Field(ge=1, le=MOST_LAYERS)] | None = None
+    """How many there are, all alike."""
+    pattern: Annotated[list[str], Field(min_length=1)] | None = None
+    """Layers of ``kinds`` in its place, the first first: "dense*3" or "(window*5 full)*8"."""
+    kinds: dict[str, PartLayout] = Field(default_factory=dict)
+    """What a layer of each kind takes and holds."""
     spread: Annotated[int, Field(ge=0, le=MOST_LAYERS)] | None = None
     """How many layers a stage may be off the even share; absent: the cuts of ``cuts``."""
-    cuts: Annotated[list[Literal["even", "balanced"]], Field(min_length=1)] | None = None
-    """As many layers for each stage, or the heaviest rank as light as can be; absent: even."""
+    cuts: Annotated[list[Literal["even", "balanced", "any"]], Field(min_length=1)] | None = None
+    """As many layers for each stage, the heaviest rank as light as can be, or any; absent: even."""
     embedding: PartLayout = PartLayout()
     head: PartLayout = PartLayout()

@@ -23,7 +23,7 @@ ListedItem = TypeVar("ListedItem")
 def stage_values(layers: Layers, num_stages: int) -> dict[str, tuple[int, ...]]:
     """The fields of a ``Pipeline`` whose stages have nearly as many layers each."""
     cut = nearest_cut(layers=layers.number, stages=num_stages)
-    parts = [layers.stage(cut, stage) for stage in range(num_stages)]
+    parts = layers.stages(cut)
     found = {name: tuple(getattr(part, name) for part in parts) for name in TICKS}
     return {
         **found,

@@ -31,6 +31,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from bubbleproof.verify.candidates.bundle import BundleVerdict, DeploymentSpace, check_bundle
 from bubbleproof.verify.candidates.deployment_bundles import check_deployments
+from bubbleproof.verify.candidates.other_cuts import with_others
 from bubbleproof.verify.candidates.plan_rule import Anew, GivenPlan, no_deployment
 from bubbleproof.verify.candidates.plan_verdict import ChoicesScope, DeploymentsScope
 from bubbleproof.wings import PLANNERS, given
@@ -58,7 +59,8 @@ class ChoicesToBound:
 
     def check(self, certificate: FilePath) -> BundleVerdict:
         """Read the proofs and hold them against all candidates."""
-        return check_bundle(self.scope.space, read_bundle(certificate, self.scope.space))
+        space = self.scope.space
+        return with_others(space, check_bundle(space, read_bundle(certificate, space)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

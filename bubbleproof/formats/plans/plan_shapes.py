@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from itertools import groupby
+
 from bubbleproof.formats.errors import UnusableInput, quoted, values_at
-from bubbleproof.formats.layouts.plan_layout import LayersLayout, PartLayout
+from bubbleproof.formats.layouts.plan_layout import MOST_LAYERS, LayersLayout, PartLayout
 from bubbleproof.formats.layouts.problem_file_layout import ProblemFileLayout
 from bubbleproof.formats.plans.listed_shapes import listed, listed_space
 from bubbleproof.formats.validation import described
 from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.shapes.layer_cuts import EVEN, LayerPart, Layers
+from bubbleproof.theory.pipelines.shapes.cut_lists import EVEN, NamedCuts
+from bubbleproof.theory.pipelines.shapes.layer_cuts import LayerPart, Layers, Runs
 from bubbleproof.theory.pipelines.shapes.plan_space import (
     SPLIT,
     WHOLE,
@@ -32,17 +36,64 @@ def layers_of(layout: ProblemFileLayout) -> Layers | None:
     for name in ("activation", "released_at_input", "static"):
         if name in layout.memory.model_fields_set:
             raise UnusableInput(f"memory.{name}", "nothing beside [layers]", "a value")
-    stages = layout.ranks * layout.chunks
-    if given.number < stages:
-        raise UnusableInput("layers.number", f"one per stage ({stages}) or more", str(given.number))
-    return Layers(
-        number=given.number,
-        layer=_part("layers", given, has_ticks=True),
+    found = Layers(
+        runs=_runs(given),
         embedding=_part("layers.embedding", given.embedding, has_ticks=False),
         head=_part("layers.head", given.head, has_ticks=False),
-        spread=given.spread,
-        kinds=_kinds(given),
+        rule=NamedCuts(kinds=_kinds(given), spread=given.spread),
     )
+    stages, key = layout.ranks * layout.chunks, "number" if given.pattern is None else "pattern"
+    if found.number < (few := sum(found.least(stages))):
+        expected = f"one per stage ({few}) or more"
+        raise UnusableInput(f"layers.{key}", expected, str(found.number))
+    return found
+
+
+def _runs(given: LayersLayout) -> Runs:
+    """Layers alike, or those of a pattern. Raises ``UnusableInput`` where it tells of both."""
+    if given.pattern is None:
+        if given.number is None:
+            raise UnusableInput("layers.number", "this key, or pattern", "nothing")
+        return ((_part("layers", given, has_ticks=True), given.number),)
+    for key in (*PartLayout.model_fields, "number"):
+        if key in given.model_fields_set:
+            raise UnusableInput(f"layers.{key}", "nothing beside layers.pattern", "a value")
+    kinds = {
+        name: _part(f"layers.kinds.{name}", part, has_ticks=True)
+        for name, part in given.kinds.items()
+    }
+    found: list[tuple[LayerPart, int]] = []
+    for index, text in enumerate(given.pattern):
+        where = f"layers.pattern[{index}]"
+        for name, number in _repeated(text, where):
+            if name not in kinds:
+                raise UnusableInput(where, f"kinds of {', '.join(kinds) or 'none'}", quoted(name))
+            found.append((kinds[name], number))
+    total = sum(number for _, number in found)
+    if not 0 < total <= MOST_LAYERS:
+        raise UnusableInput("layers.pattern", f"1 to {MOST_LAYERS} layers", str(total))
+    return tuple((part, sum(n for _, n in run)) for part, run in groupby(found, lambda one: one[0]))
+
+
+_ITEM = re.compile(r"(?:\(([^()]*)\)|([\w.-]+))(?:\*(\d{1,4}))?(?:\s+|$)")
+
+
+def _repeated(text: str, where: str) -> list[tuple[str, int]]:
+    """The kinds of "dense*3 (window*5 full)*8", each with how many; no group is in a group."""
+    found, rest = list[tuple[str, int]](), text.strip()
+    while rest:
+        item = _ITEM.match(rest)
+        if item is None:
+            expected = 'kinds with how many, such as "dense*3" or "(window*5 full)*8"'
+            raise UnusableInput(where, expected, quoted(text))
+        group, name, number = item[1], item[2], int(item[3] or 1)
+        inner = [(name, number)] if group is None else _repeated(group, where)
+        times = 1 if group is None else number
+        if len(found) + len(inner) * times > MOST_LAYERS:
+            raise UnusableInput(where, f"at most {MOST_LAYERS} layers", quoted(text))
+        found += inner * times
+        rest = rest[item.end() :]
+    return found
 
 
 def _kinds(given: LayersLayout) -> tuple[str, ...]:
@@ -81,6 +132,8 @@ def _part(where: str, given: PartLayout, *, has_ticks: bool) -> LayerPart:
 def has_split_ticks(layout: ProblemFileLayout) -> bool:
     """Whether the file tells the ticks of I and W."""
     given: LayersLayout | object = layout.layers or layout.durations
+    if layout.layers is not None and layout.layers.kinds:
+        return all(kind.input is not None for kind in layout.layers.kinds.values())
     return getattr(given, "input", None) is not None
 
 

@@ -17,6 +17,7 @@ from bubbleproof.theory.pipelines.allowed import (
 )
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
+from bubbleproof.theory.pipelines.shapes.cut_lists import NamedCuts
 from bubbleproof.theory.pipelines.shapes.layer_cuts import LayerPart, Layers
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.transfers import Eviction
@@ -112,8 +113,8 @@ def test_where_nothing_is_open_nothing_is_chosen(
 
 
 LAYERS = Layers(
-    number=4,
-    layer=LayerPart(forward=2, backward=6, input_backward=3, weight_backward=4),
+    rule=NamedCuts(),
+    runs=((LayerPart(forward=2, backward=6, input_backward=3, weight_backward=4), 4),),
     head=LayerPart(forward=1, backward=1, input_backward=1, weight_backward=1),
 )
 

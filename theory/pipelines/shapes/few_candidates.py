@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from bubbleproof.theory.pipelines.shapes.layer_cuts import share_range
+from bubbleproof.theory.pipelines.shapes.layer_cuts import COUNTLESS
 from bubbleproof.theory.pipelines.shapes.plan_space import MIXED, Backward, PlanSpace
 
 MOST_CANDIDATES = 10_000
-COUNTLESS = 5_000_000  # sums to add up
 
 
 def few(space: PlanSpace) -> PlanSpace:
@@ -44,34 +43,4 @@ def _num_cuts(space: PlanSpace, chunks: int) -> int:
     layers = space.layers
     if layers is None:
         return 1
-    if layers.spread is None:
-        return len(layers.kinds)
-    stages = space.pipeline.num_ranks * chunks
-    return num_cuts(layers=layers.number, stages=stages, spread=layers.spread) or 1
-
-
-def num_cuts(*, layers: int, stages: int, spread: int) -> int:
-    """How many ``cuts`` there are, without making them; ``COUNTLESS`` where counting takes long.
-
-    Parameters
-    ----------
-    layers
-        How many there are to deal out.
-    stages
-        How many stages share them.
-    spread
-        How many layers a stage may have beyond the even share, or below it.
-    """
-    low, high = share_range(layers, stages, spread)
-    if low * stages > layers:
-        return 0
-    if (high - low) * stages * layers > COUNTLESS:
-        return COUNTLESS
-    ways = {0: 1}
-    for _ in range(stages):
-        longer: dict[int, int] = {}
-        for total, count in ways.items():
-            for more in range(low, min(high, layers - total) + 1):
-                longer[total + more] = longer.get(total + more, 0) + count
-        ways = longer
-    return ways.get(layers, 0)
+    return layers.rule.number(layers, space.pipeline.num_ranks * chunks)

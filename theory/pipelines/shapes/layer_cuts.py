@@ -1,22 +1,23 @@
 """A model as layers: what a stage takes and holds that computes so many of them.
 
-All layers of a model are alike; the embedding before the first and the head after the last take and
-hold something of their own. A *cut* tells how many layers each stage has, in stage order: stage g
-of n takes ``cut[g]`` times what a layer does, stage 0 the embedding beside, stage n-1 the head.
-``even`` is the cut whose stages have as many layers each, where there is one; ``balanced`` the one
-whose heaviest rank takes least time, of those the one whose next takes least, and so on.
-
->>> [cut for cut in cuts(layers=5, stages=2, spread=1)]
-[(1, 4), (2, 3), (3, 2), (4, 1)]
+The layers are *runs* of layers alike, the first run first. The embedding before the first layer and
+the head after the last take and hold something of their own. A *cut* tells how many layers each
+stage has, in stage order: stage g of n takes what its layers do, stage 0 the embedding beside,
+stage n-1 the head. A stage may be without layers where it has an embedding or a head that takes or
+holds something. Which cuts are tried tells a ``CutRule`` (``cut_lists`` has those of files).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from operator import add, attrgetter, sub
+from typing import Protocol
 
 Cut = tuple[int, ...]
-EVEN, BALANCED = "even", "balanced"
+COUNTLESS = 5_000_000  # cuts, or sums to add up to count them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,160 +38,87 @@ class LayerPart:
 
 
 PARTS = tuple(field.name for field in fields(LayerPart))
+NOTHING = LayerPart()
+Runs = tuple[tuple[LayerPart, int], ...]
+
+
+class CutRule(Protocol):
+    """Which cuts are tried; those that have a name by their ``kinds``.
+
+    ``is_uneven``: layers need not divide by the stages. ``is_any``: all other cuts are meant too.
+    """
+
+    @property
+    def kinds(self) -> tuple[str, ...]: ...
+    @property
+    def is_uneven(self) -> bool: ...
+    @property
+    def is_any(self) -> bool: ...
+
+    def number(self, layers: Layers, stages: int) -> int:
+        """How many cuts there are at most, without making them."""
+
+    def cuts(
+        self, layers: Layers, stage_ranks: Sequence[int], microbatches: int, room: int | None = None
+    ) -> tuple[Cut, ...]:
+        """Those of stages on these ranks of so much memory; none where there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layers:
-    """``number`` layers alike, the embedding before them and the head behind.
+    """``runs`` of layers alike, each with how many, the embedding before them and the head behind.
 
-    ``spread``: how many layers a stage may have more or less than the even cut; None for the cuts
-    of ``kinds`` alone.
+    ``rule`` says which cuts are tried.
     """
 
-    number: int
-    layer: LayerPart
-    embedding: LayerPart = LayerPart()
-    head: LayerPart = LayerPart()
-    spread: int | None = None
-    kinds: tuple[str, ...] = (EVEN,)
+    runs: Runs
+    rule: CutRule
+    embedding: LayerPart = NOTHING
+    head: LayerPart = NOTHING
 
-    def stage(self, cut: Cut, stage: int) -> LayerPart:
-        """What a stage of the cut takes and holds.
+    @property
+    def number(self) -> int:
+        """How many layers there are."""
+        return sum(number for _, number in self.runs)
 
-        Parameters
-        ----------
-        stage
-            The stage's number, from 0 to ``len(cut) - 1``.
+    def least(self, stages: int) -> Cut:
+        """The least that each stage has: a layer, or none beside an embedding or a head."""
+        found = [1] * stages
+        found[0] -= self.embedding != NOTHING
+        found[-1] -= self.head != NOTHING and stages > 1
+        return tuple(found)
+
+    def has(self, cut: Cut, stages: int) -> bool:
+        """Whether it cuts all the layers into so many stages."""
+        return len(cut) == stages and min(cut) >= 0 and sum(cut) == self.number
+
+    def sums(self) -> Sequence[tuple[int, ...]]:
+        """The sums of each of ``PARTS`` before the embedding, each layer, the head, and behind."""
+        return _sums(self)
+
+    def stages(self, cut: Cut) -> list[LayerPart]:
+        """What each stage of the cut takes and holds.
 
         Returns
         -------
-        LayerPart
+        list[LayerPart]
             Ticks and units of memory of all its layers, with the embedding in stage 0 and the head
             in the last one.
         """
-        sums = {}
-        for name in PARTS:
-            sums[name] = cut[stage] * getattr(self.layer, name)
-            if stage == 0:
-                sums[name] += getattr(self.embedding, name)
-            if stage == len(cut) - 1:
-                sums[name] += getattr(self.head, name)
-        return LayerPart(**sums)
+        sums = self.sums()
+        return [
+            LayerPart(**dict(zip(PARTS, map(sub, sums[end], sums[begin]), strict=True)))
+            for begin, end in pairwise(self.marks(cut))
+        ]
+
+    def marks(self, cut: Cut) -> list[int]:
+        """Which of ``sums`` each stage of the cut begins with, and the last."""
+        return [0, *(1 + end for end in accumulate(cut[:-1])), self.number + 2]
 
 
-def even_cut(*, layers: int, stages: int) -> Cut:
-    """As many layers for each stage; empty where there is no such cut.
-
-    Parameters
-    ----------
-    layers
-        How many there are to deal out.
-    stages
-        How many stages share them, 1 or more.
-    """
-    each, left = divmod(layers, stages)
-    return (each,) * stages if each and not left else ()
-
-
-def balanced_cut(layers: Layers, stage_ranks: Sequence[int]) -> Cut:
-    """The cut whose heaviest rank takes the least ticks, then its next heaviest; ``stage_ranks``
-    tells the rank of each stage. Empty where there are less layers than stages.
-
-    Layers are alike, so that giving each to the rank (and there, to the stage) that then has the
-    least is exact: no cut has a rank with more layers, and less on the heaviest. Of ranks alike the
-    last takes it: it keeps fewer microbatches.
-
-    Parameters
-    ----------
-    stage_ranks
-        The rank of each stage.
-
-    Returns
-    -------
-    Cut
-        The layers of each stage, 1 or more.
-
-    Examples
-    --------
-    >>> model = Layers(number=6, layer=LayerPart(forward=1, backward=2), head=LayerPart(forward=3))
-    >>> balanced_cut(model, (0, 1, 2))
-    (2, 2, 2)
-    """
-    stages = len(stage_ranks)
-    if layers.number < stages:
-        return ()
-    cut = [1] * stages
-    loads = [_ticks(layers.stage((1,) * stages, stage)) for stage in range(stages)]
-    more = _ticks(layers.layer)
-    of_rank: dict[int, int] = {}
-    for load, rank in zip(loads, stage_ranks, strict=True):
-        of_rank[rank] = of_rank.get(rank, 0) + load
-    own = {rank: [g for g, at in enumerate(stage_ranks) if at == rank] for rank in of_rank}
-    for _ in range(layers.number - stages):
-        rank = min(of_rank, key=lambda r: (of_rank[r], -r))
-        stage = min(own[rank], key=lambda g: (loads[g], -g))
-        cut[stage] += 1
-        loads[stage] += more
-        of_rank[rank] += more
-    return tuple(cut)
-
-
-def _ticks(part: LayerPart) -> int:
-    return part.forward + part.backward
-
-
-def cuts(*, layers: int, stages: int, spread: int) -> Iterator[Cut]:
-    """Every cut whose stages have a layer or more, and at most ``spread`` off the even share.
-
-    Parameters
-    ----------
-    layers
-        How many there are to deal out.
-    stages
-        How many stages share them, 1 or more.
-    spread
-        How many layers a stage may have beyond the even share, or below it.
-    """
-    low, high = share_range(layers, stages, spread)
-    if not low * stages <= layers <= high * stages:
-        return
-    cut = _filled((), layers, stages, low, high)
-    while True:
-        yield cut
-        after, stage = cut[-1], stages - 2
-        while stage >= 0 and (cut[stage] == high or after <= low * (stages - 1 - stage)):
-            after += cut[stage]
-            stage -= 1
-        if stage < 0:
-            return
-        cut = _filled((*cut[:stage], cut[stage] + 1), after - 1, stages, low, high)
-
-
-def _filled(head: Cut, left: int, stages: int, low: int, high: int) -> Cut:
-    """The first of the cuts that begin with ``head``; the other stages have ``left`` layers."""
-    found = list(head)
-    for rest in reversed(range(stages - len(head))):
-        found.append(max(low, left - high * rest))
-        left -= found[-1]
-    return tuple(found)
-
-
-def share_range(layers: int, stages: int, spread: int) -> tuple[int, int]:
-    """The least and the most layers of a stage.
-
-    Parameters
-    ----------
-    layers
-        How many there are to deal out.
-    stages
-        How many stages share them, 1 or more.
-    spread
-        How many layers a stage may have beyond the even share, or below it.
-
-    Returns
-    -------
-    tuple[int, int]
-        The even share rounded down, less the spread but 1 at least; and rounded up, with the
-        spread.
-    """
-    return max(1, layers // stages - spread), -(-layers // stages) + spread
+@lru_cache(maxsize=256)
+def _sums(layers: Layers) -> list[tuple[int, ...]]:
+    parts = [part for part, number in layers.runs for _ in range(number)]
+    rows = map(attrgetter(*PARTS), [layers.embedding, *parts, layers.head])
+    none = (0,) * len(PARTS)
+    return list(accumulate(rows, lambda sums, row: tuple(map(add, sums, row)), initial=none))

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from bubbleproof.theory.pipelines.shapes.layer_cuts import BALANCED, Layers
+from bubbleproof.theory.pipelines.shapes.cut_lists import BALANCED, NamedCuts
+from bubbleproof.theory.pipelines.shapes.layer_cuts import Layers
 from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError, shaped
 
@@ -46,8 +47,13 @@ def _around(wanted: int) -> list[int]:
 def _of_layers(space: PlanSpace, given: Layers) -> Iterator[ShapeChange]:
     stages = space.pipeline.num_ranks * min(space.chunks)
     number = max(1, round(given.number / stages)) * stages
-    yield f"layers.number = {number}", {"layers": replace(given, number=number)}
-    yield f'layers.cuts = ["{BALANCED}"]', {"layers": replace(given, kinds=(BALANCED,))}
+    if len(given.runs) == 1:
+        alike = ((given.runs[0][0], number),)
+        yield f"layers.number = {number}", {"layers": replace(given, runs=alike)}
+    yield (
+        f'layers.cuts = ["{BALANCED}"]',
+        {"layers": replace(given, rule=NamedCuts(kinds=(BALANCED,)))},
+    )
 
 
 def _leaves_one(space: PlanSpace, fields: dict[str, Any]) -> bool:

@@ -23,15 +23,7 @@ from itertools import groupby, product
 from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.placement import BIDIRECTIONAL, stage_ranks
-from bubbleproof.theory.pipelines.shapes.layer_cuts import (
-    BALANCED,
-    EVEN,
-    Cut,
-    Layers,
-    balanced_cut,
-    cuts,
-    even_cut,
-)
+from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut, Layers
 
 WHOLE, SPLIT, MIXED = "whole", "split", "mixed"
 SHORT = 8  # stages whose layers are told one by one
@@ -178,16 +170,11 @@ class PlanSpace:
         placement
             By name, or the rank of each stage.
         """
-        layers, stages = self.layers, self.pipeline.num_ranks * chunks
-        if layers is None:
+        if self.layers is None:
             return (None,)
-        if layers.spread is not None:
-            found = tuple(cuts(layers=layers.number, stages=stages, spread=layers.spread))
-            return found or ((),)
-        found = (even_cut(layers=layers.number, stages=stages),) if EVEN in layers.kinds else ()
-        if BALANCED in layers.kinds:
-            found += (balanced_cut(layers, self._ranks_of(chunks, placement)),)
-        return tuple(dict.fromkeys(cut for cut in found if cut)) or ((),)
+        ranks, m = self._ranks_of(chunks, placement), self.pipeline.num_microbatches
+        room = None if self.allowed else self.pipeline.least_capacity
+        return self.layers.rule.cuts(self.layers, ranks, m, room) or ((),)
 
     def _ranks_of(self, chunks: int, placement: Placement) -> tuple[int, ...]:
         """The rank of each stage; of a placement that is none of this shape, each its own."""

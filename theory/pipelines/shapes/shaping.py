@@ -96,7 +96,7 @@ def _stage_ranks(space: PlanSpace, candidate: Candidate) -> tuple[int, ...]:
     ranks, chunks = space.pipeline.num_ranks, candidate.chunks
     m, slices = space.pipeline.num_microbatches, candidate.slices
     shape = f"{ranks * chunks} stages ({chunks} on each of {ranks} ranks)"
-    if candidate.layers == () and space.layers is not None:
+    if space.layers is not None and not space.layers.has(candidate.layers or (), ranks * chunks):
         raise NotLegalError(f"{space.layers.number} layers are not divisible by {shape}")
     if candidate.placement == BIDIRECTIONAL and chunks > 1:
         raise NotLegalError(f"placement bidirectional takes 1 chunk, got {chunks}")
@@ -128,7 +128,7 @@ def _of_stages(
 
 
 def _of_layers(layers: Layers, cut: Cut) -> tuple[Columns, tuple[int, ...]]:
-    parts = [layers.stage(cut, stage) for stage in range(len(cut))]
+    parts = layers.stages(cut)
     columns: Columns = {name: [getattr(part, name) for part in parts] for name in TICKS}
     columns["activation"] = [part.activation for part in parts]
     columns["released_at_input"] = [part.released for part in parts]

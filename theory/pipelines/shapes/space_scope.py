@@ -5,7 +5,8 @@ value that no list has, or another cut of the layers, may be better. ``scope_of`
 each field of a space; ``with_cuts`` is the clause that names how layers were cut.
 
 >>> from bubbleproof.theory.pipelines.shapes.layer_cuts import LayerPart
->>> cut_words(Layers(number=5, layer=LayerPart(forward=1), kinds=(EVEN, BALANCED)))
+>>> rule = NamedCuts(kinds=(EVEN, BALANCED))
+>>> cut_words(Layers(runs=((LayerPart(forward=1), 5),), rule=rule))
 'cut even or balanced'
 """
 
@@ -15,7 +16,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 
 from bubbleproof.theory.pipelines.allowed import AllowedChoices
-from bubbleproof.theory.pipelines.shapes.layer_cuts import BALANCED, EVEN, Cut, Layers, even_cut
+from bubbleproof.theory.pipelines.shapes.cut_lists import BALANCED, EVEN, NamedCuts, even_cut
+from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut, Layers
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace, cut_text
 
 NO_LAYERS = "stages as the problem has them"
@@ -57,9 +59,10 @@ def with_cuts(space: PlanSpace) -> str:
 
 def cut_words(layers: Layers) -> str:
     """Which cuts there are, of any number of stages."""
-    if layers.spread is not None:
-        return f"cut in every way within {layers.spread} of the even share"
-    return f"cut {' or '.join(layers.kinds)}"
+    rule = layers.rule
+    if isinstance(rule, NamedCuts) and rule.spread is not None:
+        return f"cut in every way within {rule.spread} of the even share"
+    return "cut in any way" if rule.is_any else f"cut {' or '.join(rule.kinds)}"
 
 
 def _layers(space: PlanSpace) -> str:
@@ -67,7 +70,7 @@ def _layers(space: PlanSpace) -> str:
     layers = space.layers
     if layers is None:
         return NO_LAYERS
-    if layers.spread is None:
+    if not (isinstance(layers.rule, NamedCuts) and layers.rule.spread is not None):
         shapes = ((chunks, place) for chunks in space.chunks for place in space.placements)
         cuts = dict.fromkeys(cut for shape in shapes for cut in space.cuts_of(*shape) if cut)
         if len(cuts) == 1:
