@@ -87,7 +87,6 @@ def hardware(command: Run, change: str, to: str) -> None:
         ),
         (r"odd = \{ value = 0.4", "odd = { value = -0.4", "odd"),
         (r"odd = \{ value = 0.4", "odd = { value = nan", "odd"),
-        (r"\nodd = .*\n", "\n", "the constant odd is missing"),
         (r"\nodd = ", "\nodds = ", "odd"),
         (r'scope_one_node = "none"', 'scope_one_node = "some"', "scope_one_node"),
     ],

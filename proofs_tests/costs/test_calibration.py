@@ -135,9 +135,7 @@ def test_fewer_rows_than_constants_are_refused() -> None:
 
 
 def test_the_card_is_told_by_the_rows() -> None:
-    nearest = [each.name for each in cards_by_distance(rows_of(B200, measured=True))]
-    assert {nearest[0], "b200"} <= {"b200", "gb200"}  # one chip, fed and joined otherwise
-    assert "b200" in nearest[:3]
+    assert cards_by_distance(rows_of(B200, measured=True))[0].name == "b200"
     nearest = [each.name for each in cards_by_distance(rows_of(A100, measured=True))]
     assert set(nearest[:2]) == {"a100-40gb", "a100-80gb"}
 

@@ -42,6 +42,7 @@ LEAST = 0.15
 FEW_ROWS = 60  # so many rows say as much together as fewer do
 ROWS_PER_CONSTANT = 5  # below it only the constants marked ``few`` are fitted
 NUDGE = 1e-4
+NODE = 8
 HELD = ("factor",)  # what rows of one card and software do not tell apart from its rates
 MOST_STEPS = 60
 ENOUGH = 1e-4  # of the cost: a step that gains less is the last
@@ -172,6 +173,8 @@ def cards_by_distance(rows: Sequence[JobRow]) -> list[Card]:
 
     asked = {row.runs.products for row in rows}
     able = [card for card in cards().values() if asked <= {*card.tflops, "bf16"}]
+    most = max(row.gpus for row in rows)  # a rack's card is not guessed from a part of a rack
+    able = [card for card in able if card.cards_per_node <= max(NODE, most)]
     return sorted(able, key=lambda card: (distance(card), card.name))
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.times.allocated import allocated
 from bubbleproof.costs.times.calibration import Calibration
+from bubbleproof.costs.times.cards import Card
+from bubbleproof.costs.times.estimate_errors import EstimateError, error_of
 from bubbleproof.costs.times.iteration import IterationPlan, iteration_plan
 from bubbleproof.costs.times.job_rows import JobRow
 from bubbleproof.facts import Fact, FactSource
@@ -22,6 +24,8 @@ class Estimate(FactSource):
     row: JobRow
     iteration_ms: float
     allocated_bytes: int
+    error: EstimateError
+    card: Card
     stages: tuple[Mapping[str, float], ...]
 
     def __repr__(self) -> str:
@@ -45,8 +49,22 @@ class Estimate(FactSource):
                 told=f"{self.allocated_gib:.2f}",
                 unit="GiB",
             ),
+            Fact(
+                key="error",
+                label="error",
+                value=self.error.band,
+                told=self.error.told,
+            ),
+            Fact(key="beyond", value=[*self.error.beyond]),
+            Fact(key="software", label="software", value=self.row.runs.name),
+            Fact(key="card", label="card", value=self.card.name),
             Fact(key="stages", value=[*self.stages]),
         ]
+
+    @property
+    def fits(self) -> bool:
+        """Whether the fullest card has room."""
+        return self.allocated_bytes <= self.card.memory_bytes
 
     @property
     def allocated_gib(self) -> float:
@@ -80,9 +98,27 @@ def row_plan(row: JobRow, by: Calibration) -> IterationPlan:
     )
 
 
-def estimates(rows: Sequence[JobRow], by: Calibration) -> list[Estimate]:
-    """Every row, estimated; nothing measured is looked at."""
-    return [_estimate(row, by) for row in by.taken(rows)]
+def estimates(
+    rows: Sequence[JobRow], by: Calibration, refused: list[str] | None = None
+) -> list[Estimate]:
+    """Every row, estimated; nothing measured is looked at.
+
+    Parameters
+    ----------
+    refused
+        Takes what is wrong with rows that cannot be estimated, one line each; without it the first
+        such row raises ``ValueError``.
+    """
+    found = []
+    for row in rows:
+        try:
+            found += [_estimate(one, by) for one in by.taken([row])]
+        except ValueError as error:
+            if refused is None:
+                raise
+            told, where = str(error), f"row {row.number}"
+            refused.append(told if told.startswith(where) else f"{where}: {told}")
+    return found
 
 
 def estimated_ms(rows: Sequence[JobRow], by: Calibration) -> list[float]:
@@ -95,6 +131,8 @@ def _estimate(row: JobRow, by: Calibration) -> Estimate:
     held = allocated(row.model, row.at, row.runs, row.microbatches, row.chunks, row.cut)
     return Estimate(
         row=row,
+        card=row.card or by.card,
+        error=error_of(row.model, row.card or by.card, row.runs, row.gpus),
         iteration_ms=plan.milliseconds(),
         allocated_bytes=max(stage.total for stage in held),
         stages=tuple(

@@ -30,9 +30,11 @@ import tomllib
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 PADDED = 128
-PROFILES = Path(__file__).with_name("software.toml")
+PRODUCTS = ("bf16", "fp8")
+PROFILES = Path(__file__).parent.parent / "software.toml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,9 +128,7 @@ def _profiles() -> dict[str, Software]:
     """The software of the file, by name; one that is ``like`` another has what that has."""
     found: dict[str, Software] = {}
     for name, row in tomllib.loads(PROFILES.read_text(encoding="utf-8")).items():
-        own = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in row.items()
-        }
+        own: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}
         own["constants"] = tuple(row.get("constants", {}).items())
         own |= {"causal": Fraction(own["causal"])} if "causal" in own else {}
         like = found.get(own.pop("like", ""))
