@@ -17,20 +17,18 @@ import argparse
 import hashlib
 import json
 import random
-import subprocess
 import sys
-import venv
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.frameworks.megatron_jobs import JOBS, planned_arguments
+from benchmarks.frameworks.wheels import TORCH, answers, environment, unpacked
 from bubbleproof.formats.layout_string import layers_of
 
-TORCH = "torch==2.13.0"
 NEEDED = (TORCH, "numpy", "packaging", "pyyaml", "typing_extensions")
+SCRIPT = "megatron_wheel"
 VERSIONS = ("0.19.2", "0.16.1")  # the newest, and one for Python 3.11
 RECORD = Path(__file__).with_name("megatron_core.json")
 ARGUMENTS = Path(__file__).with_name("megatron_arguments.json")
@@ -96,43 +94,6 @@ def stages_of(text: str) -> list[str] | None:
         return None
 
 
-def environment(folder: Path) -> Path:
-    """The Python of an environment with what the wheels import."""
-    python = folder / "env" / "bin" / "python"
-    if not python.exists():
-        venv.create(folder / "env", with_pip=True)
-    subprocess.run([str(python), "-m", "pip", "install", "-q", *NEEDED], check=True)
-    return python
-
-
-def wheel(python: Path, folder: Path, version: str) -> Path:
-    """Where the wheel's packages lie, unpacked: newer ones ask for a newer Python than 3.11."""
-    found = folder / f"megatron-core-{version}"
-    if not found.exists():
-        told = ["--no-deps", "--only-binary=:all:", "--python-version", "3.12"]
-        told += ["--platform", "manylinux_2_28_x86_64", "-d", str(folder)]
-        wanted = f"megatron-core=={version}"
-        subprocess.run([str(python), "-m", "pip", "download", "-q", *told, wanted], check=True)
-        (file,) = folder.glob(f"megatron_core-{version}-*.whl")
-        zipfile.ZipFile(file).extractall(found)
-    return found
-
-
-def answers(python: Path, packages: Path, asked: dict[str, Any]) -> dict[str, Any]:
-    """What the wheel answers (``megatron_wheel``)."""
-    script = Path(__file__).with_name("megatron_wheel.py")
-    done = subprocess.run(
-        [str(python), str(script)],
-        input=json.dumps(asked),
-        env={"PYTHONPATH": str(packages), "PYTHONDONTWRITEBYTECODE": "1", "PATH": "/usr/bin:/bin"},
-        stdout=subprocess.PIPE,
-        check=True,
-        text=True,
-    )
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
-
-
 def recorded(found: dict[str, Any], asked: dict[str, Any]) -> dict[str, list[list[Any]]]:
     """Of a shape the digest of its orders, of a string its stages; else None and why."""
     told = {"shapes": [], "layouts": []}  # type: dict[str, list[list[Any]]]
@@ -164,7 +125,7 @@ def main() -> None:
     parser.add_argument("--strings", type=int, default=0)
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
-    python = environment(given.folder)
+    python = environment(given.folder, NEEDED)
     shapes = [list(each) for each in drawn_shapes(SHAPES)]
     asked: dict[str, list[Any]] = {
         "shapes": shapes,
@@ -172,10 +133,10 @@ def main() -> None:
         "arguments": [],
     }
     jobs = planned_jobs()
-    wheels = [wheel(python, given.folder, each) for each in VERSIONS]
-    found = [answers(python, each, asked) for each in wheels]
+    wheels = [unpacked(python, given.folder, f"megatron-core=={each}") for each in VERSIONS]
+    found = [answers(python, each, SCRIPT, asked) for each in wheels]
     loaded = answers(
-        python, wheels[0], {"shapes": [], "layouts": [], "arguments": [*jobs.values()]}
+        python, wheels[0], SCRIPT, {"shapes": [], "layouts": [], "arguments": [*jobs.values()]}
     )
     rows = [
         {"job": name, "cards": cards, "arguments": text.splitlines(), **answer}

@@ -14,64 +14,17 @@ from __future__ import annotations
 
 import json
 import sys
-import typing
 import warnings
 from functools import partial
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 from runpy import run_path
-from types import FunctionType, ModuleType, SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 CORE = "megatron.core"
 READER = Path(__file__).parents[2] / "bubbleproof/hand_over/launched/read_arguments.py"
 Order = list[tuple[str, int, int]]  # F or B, chunk, microbatch
-
-
-class _Anything:
-    """An attribute of a package that is imported and never called: decorators change nothing."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        is_decorator = len(args) == 1 and not kwargs and isinstance(args[0], FunctionType | type)
-        return args[0] if is_decorator else self
-
-    def __getattr__(self, name: str) -> _Anything:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return _Anything()
-
-    def __getitem__(self, key: object) -> _Anything:
-        return self
-
-    def __or__(self, other: object) -> _Anything:
-        return self
-
-    __ror__ = __or__
-
-
-class _StandIn(ModuleType):
-    def __getattr__(self, name: str) -> _Anything:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return _Anything()
-
-
-class _TritonFinder(MetaPathFinder, Loader):
-    """Stands in for triton, which the wheel imports; last, so only where it is not installed."""
-
-    def find_spec(self, fullname: str, *_: object) -> Any:
-        is_asked = fullname.split(".")[0] == "triton"
-        return ModuleSpec(fullname, self, is_package=True) if is_asked else None
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        module = _StandIn(spec.name)
-        module.__path__, module.__version__ = [], "0.0.0"  # type: ignore[attr-defined]  # a module may have both
-        return module
-
-    def exec_module(self, _: ModuleType) -> None:
-        return None
 
 
 class _Group:
@@ -112,12 +65,7 @@ class _Megatron:
 
     def __init__(self) -> None:
         self.torch = import_module("torch")
-        import_module("torch.utils._triton").has_triton_package()  # before there is a stand-in
-        import_module("torch._inductor.runtime.triton_heuristics")
-        import_module("torch.utils.flop_counter")
-        sys.meta_path.append(_TritonFinder())
-        if not hasattr(typing, "override"):  # wheels for Python 3.12
-            vars(typing)["override"] = import_module("typing_extensions").override
+        run_path(str(Path(__file__).with_name("stand_in.py")))["stand_in"]()
         self.version: str = import_module(f"{CORE}.package_info").__version__
         self.schedules: Any = import_module(f"{CORE}.pipeline_parallel.schedules")
         self.config = import_module(f"{CORE}.transformer.transformer_config").TransformerConfig

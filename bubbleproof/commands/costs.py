@@ -1,9 +1,11 @@
 """``bubbleproof costs MODEL [tensor=8 pipeline=4 ...]``: what a model costs, as exact numbers.
 
-MODEL is a published one (``costs/models.toml``) or a file with a table ``[model]``. ``--json`` has
+MODEL is a published one (``costs/models.toml``), a configuration of transformers
+(``hf:config.json``, or its folder), or a file with a table ``[model]``. ``--json`` has
 
-- ``parameters {layer, embedding, head, total}``: numbers of weights of the whole model, however it
-  is cut; one layer, what comes before all layers, what comes after, and all;
+- ``parameters {layer, embedding, head, total, active}``: numbers of weights of the whole model,
+  however it is cut; the largest layer, what comes before all layers, what comes after, all, and
+  those that one token goes through;
 - ``flops {F, I, W}``: of one microbatch on one device of the stage that computes most, forward,
   backward for the input and for the weights, without what ``scope`` recomputes, which is ``R``;
 - ``saved_bytes {none, attention, full}``: what one microbatch leaves in the layers of a stage on
@@ -26,15 +28,21 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from bubbleproof.commands.first_lines import deployed, print_answer
+from bubbleproof.commands.first_lines import deployed, print_answer, print_rows
 from bubbleproof.commands.options.shared_options import Detail
 from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, say
-from bubbleproof.costs import Deployment, ModelCosts, model_costs
+from bubbleproof.costs import Deployment, ModelCosts, Transformer, model_costs
 from bubbleproof.costs.combinations import Combination, CombinationCosts, counted
+from bubbleproof.costs.configurations.config_file import ConfiguredModel, is_configuration
 from bubbleproof.costs.deployment import COUNTS
 from bubbleproof.facts import rows
-from bubbleproof.formats.clusters.cluster_toml import SIZES, named_model, read_cluster_file
+from bubbleproof.formats.clusters.cluster_toml import (
+    SIZES,
+    configuration_of,
+    named_model,
+    read_cluster_file,
+)
 from bubbleproof.formats.clusters.deployed_content import deployed_text
 from bubbleproof.formats.errors import about, one_line, quoted
 from bubbleproof.formats.files import write_text
@@ -56,7 +64,8 @@ def run_costs(
     model: str, detail: Detail, parameters: Sequence[str] | None, output: str | None, json: bool
 ) -> int:
     """Print what a model costs; write its problem file where one is asked for."""
-    if not model.endswith(".toml") and (file := format_of(model)) is not None:
+    is_file = not model.endswith(".toml") and not is_configuration(model)
+    if is_file and (file := format_of(model)) is not None:
         raise other_thing(model, file)
     shape, base = named_model(model)
     at = base.with_changes(**parsed(parameters or ()))
@@ -64,8 +73,12 @@ def run_costs(
     reason = "" if output is None else _write(model, output, at)
     if json:
         print_json({**found.to_dict(), "reason": reason})
-    elif not reason and print_answer(_lines(found), detail):
-        _print(found)
+    elif not reason:
+        read = configuration_of(model)
+        notes = [] if read is None else [f"note     {each}" for each in read.notes]
+        if print_answer([*_lines(found), *notes], detail):
+            _print(found)
+            _print_read(read, detail)
     if reason:
         say(f"{model}: {reason}")
     return BROKEN if reason else HOLDS
@@ -135,16 +148,19 @@ def _value(key: str, text: str) -> object:
 def _lines(found: ModelCosts) -> list[str]:
     """The size of the model, and what one microbatch and the state take on the fullest device."""
     weights, at, flops = found.parameters, found.deployment, found.flops
+    active = f" ({_count(weights.active)} active)" if weights.active != weights.total else ""
+    kinds, up_to = _kinds(found.model), "up to " if found.model.runs else ""
     again = f", {_tflop(flops.again)} again" if flops.again else ""
     saved = [
         f"{memory(int(b))} with {'no' if s == 'none' else s} recompute"
         for s, b in found.saved_bytes.items()
     ]
     return [
-        f"{found.model.name or 'the model'} has {_count(weights.total)} parameters and keeps "
-        f"{memory(int(found.state_bytes))} of state per device",
-        f"model    {found.model.layers} layers of {_count(weights.layer)}, embedding "
+        f"{found.model.name or 'the model'} has {_count(weights.total)} parameters{active} and "
+        f"keeps {memory(int(found.state_bytes))} of state per device",
+        f"model    {found.model.layers} layers of {up_to}{_count(weights.layer)}, embedding "
         f"{_count(weights.embedding)}, head {_count(weights.head)}",
+        *kinds,
         f"device   {deployed(at)} · sequence {at.sequence:,}, the fullest stage",
         f"compute  forward {_tflop(flops.forward)}, backward "
         f"{_tflop(flops.input_backward + flops.weight_backward)}{again} per micro-batch",
@@ -152,6 +168,15 @@ def _lines(found: ModelCosts) -> list[str]:
         f"state    weights, gradients and optimizer {memory(int(found.state_bytes))}",
         f"message  {memory(int(found.message_bytes))} to the next stage",
     ]
+
+
+def _kinds(model: Transformer) -> list[str]:
+    """How many layers there are of each kind, where they differ."""
+    counts: dict[str, int] = {}
+    for run in model.runs:
+        counts[run.kind] = counts.get(run.kind, 0) + run.count
+    told = " | ".join(f"{count} x {kind}" for kind, count in counts.items())
+    return [f"kinds    {told}"] if told else []
 
 
 def _count(number: int | Fraction) -> str:
@@ -164,6 +189,14 @@ def _count(number: int | Fraction) -> str:
 
 def _tflop(value: int | Fraction) -> str:
     return f"{short(float(value) / 1e12)} TFLOP"
+
+
+def _print_read(read: ConfiguredModel | None, detail: Detail) -> None:
+    """What was understood of a configuration, key by key, and what decides nothing."""
+    if read is None:
+        return
+    keys = [*read.understood, *((key, "decides no size") for key in read.ignored)]
+    print_rows(f"read by {read.reader}", ("key", "value"), keys, detail)
 
 
 def _print(found: ModelCosts) -> None:

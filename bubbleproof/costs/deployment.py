@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import gcd
 from typing import Any
 
 from bubbleproof.costs.accounting import ACCOUNTINGS, PRECISIONS, Accounting, Precision
@@ -110,22 +111,19 @@ class Deployment:
     def require(self, model: Transformer) -> None:
         """Raise ``ValueError`` where the model cannot be cut so, with a number that can."""
         t = self.tensor
-        _divides("tensor", t, "heads", model.heads)
-        _divides("tensor", t, "feed_forward", model.feed_forward)
-        if max(t, model.kv_heads) % min(t, model.kv_heads):
-            raise ValueError(
-                f"tensor must divide kv_heads {model.kv_heads} or be a multiple, got {t}"
-            )
+        for kind in {kind: None for kind, _ in model.layer_runs}:
+            _divides("tensor", t, "heads", kind.heads)
+            _divides("tensor", t, "feed_forward", kind.feed_forward)
+            if max(t, kind.kv_heads) % min(t, kind.kv_heads):
+                raise ValueError(
+                    f"tensor must divide kv_heads {kind.kv_heads} or be a multiple, got {t}"
+                )
         _divides("pipeline", self.pipeline, "layers", model.layers)
-        if model.dense_layers > model.layers // self.pipeline:
-            raise ValueError(
-                f"dense_layers {model.dense_layers} must be in the first stage, of "
-                f"{model.layers // self.pipeline} layers; use a smaller pipeline"
-            )
         if self.expert > 1:
-            if not model.experts:
+            experts = [kind.experts for kind, _ in model.layer_runs if kind.experts]
+            if not experts:
                 raise ValueError(f"expert must be 1 for a model without experts, got {self.expert}")
-            _divides("expert", self.expert, "experts", model.experts)
+            _divides("expert", self.expert, "experts", gcd(*experts))
             spread = self.replicas * self.tensor // self.expert_cut
             _divides("expert", self.expert, "data x context x tensor", spread)
         if self.shard:

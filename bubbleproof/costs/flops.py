@@ -48,15 +48,29 @@ class Flops:
         )
 
 
+def seen(model: Transformer, sequence: int) -> Number:
+    """Tokens that one is compared with: of s the whole square as papers count, s.
+
+    Of a window the band |i - j| < w of that square, s^2 - (s - w)(s - w + 1) pairs; of chunks the
+    squares of c tokens and of the rest. Both over s.
+    """
+    s, window, chunk = sequence, model.window, model.chunk
+    if 0 < window < s:
+        return Fraction(s * s - (s - window) * (s - window + 1), s)
+    return Fraction(s // chunk * chunk**2 + (s % chunk) ** 2, s) if 0 < chunk < s else s
+
+
 def operation_flops(operation: LayerOperation, model: Transformer, at: Deployment) -> Flops:
     """FLOPs of one operation of a layer."""
     tokens = Fraction(at.micro_batch * at.sequence, at.context)
-    if operation.scores:
+    if operation.scores or operation.products:
         widths = Fraction(model.query_width + model.output_width, at.tensor)
-        forward = 2 * tokens * at.sequence * widths
-        back = FUSED_BACKWARD if at.rules.fused_attention else PLAIN_BACKWARD
-        again = forward if at.scope != "none" else 0
-        return Flops() + Flops(forward=forward, input_backward=back * forward, again=again)
+        forward = tokens * operation.products / at.tensor
+        forward = 2 * tokens * seen(model, at.sequence) * widths if operation.scores else forward
+        is_fused = operation.scores and at.rules.fused_attention
+        again = forward if at.scope == "full" or (at.scope != "none" and operation.scores) else 0
+        back = (FUSED_BACKWARD if is_fused else PLAIN_BACKWARD) * forward
+        return Flops() + Flops(forward=forward, input_backward=back, again=again)
     if operation.weights is None:
         return Flops()
     inner, outer = operation.weights

@@ -1,6 +1,7 @@
 """Families of models, and published models by name.
 
-They stand in ``models.toml`` beside this file, with the source of each.
+They stand in ``models.toml`` beside this file, with the source of each; those whose layers differ
+as configurations in ``configurations/published``.
 
 ``published`` is the exact number of parameters where one was published: that of the weights' file,
 which the tests hold against what the shape comes to. It is never used to compute anything.
@@ -16,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from bubbleproof.costs.configurations.config_file import read_configuration
 from bubbleproof.costs.transformer import Transformer
 
 # What members of a family share; the rest is told of each.
@@ -64,6 +66,7 @@ def transformer(family: str = "general", **numbers: Any) -> Transformer:
 
 
 FILE = Path(__file__).with_name("models.toml")
+CONFIGURATIONS = Path(__file__).with_name("configurations") / "published"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,10 +82,27 @@ class KnownModel:
 
 @lru_cache(maxsize=1)
 def known_models() -> dict[str, KnownModel]:
-    """All models of the file, by name, in its order."""
-    with FILE.open("rb") as file:
-        content = tomllib.load(file)
-    return {name: _known(name, dict(row)) for name, row in content.items()}
+    """All models of the file, by name, in its order, and those of the configurations."""
+    found = {name: _known(name, dict(row)) for name, row in _tables(FILE).items()}
+    told = _tables(CONFIGURATIONS / "sources.toml")
+    return found | {name: _configured(name, row) for name, row in told.items()}
+
+
+def _tables(path: Path) -> dict[str, Any]:
+    with path.open("rb") as file:
+        return tomllib.load(file)
+
+
+def _configured(name: str, row: dict[str, Any]) -> KnownModel:
+    text = f"hf:{CONFIGURATIONS / name}.json"
+    read = read_configuration(text, with_library=False)
+    return KnownModel(
+        name=name,
+        model=read.model,
+        sequence=read.sequence,
+        source=row["source"],
+        published=row.get("published"),
+    )
 
 
 def known_model(name: str) -> KnownModel:

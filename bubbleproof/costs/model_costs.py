@@ -36,15 +36,17 @@ from bubbleproof.facts import Fact, FactSource
 class ParameterCounts:
     """A model's weights: of one layer, of what comes before all layers, and of what comes after.
 
-    ``embedding`` are the words' and the positions', and a norm behind them; ``head`` the last norm,
-    and the output's weights where they are not the embedding's. total = layers x layer + both, but
-    for a mixture's dense layers: ``layer`` is then one that has experts.
+    ``embedding`` are the words' and the positions', a norm behind them and a tower in front;
+    ``head`` the last norm, and the output's weights where they are not the embedding's.
+    total = layers x layer + both where layers are alike; else ``layer`` is the largest. ``active``
+    are those that one token goes through: the total without the experts that it does not.
     """
 
     layer: Number
     embedding: Number
     head: Number
     total: Number
+    active: Number
 
 
 def parameters(model: Transformer) -> ParameterCounts:
@@ -56,11 +58,21 @@ def parameters(model: Transformer) -> ParameterCounts:
     124439808
     """
     one = Deployment()
-    layer = layer_weights(model, one).total
+    layer = max(layer_weights(kind, one).total for kind, _ in model.layer_runs)
     before, after = embedding_weights(model, one).total, head_weights(model, one).total
-    layers = layers_weights(model, one, model.layers, is_first=True).total
-    total = whole(layers + before + after)
-    return ParameterCounts(layer=layer, embedding=before, head=after, total=total)
+    total = whole(layers_weights(model, one, model.layers).total + before + after)
+    idle = sum(count * _idle(kind) for kind, count in model.layer_runs)
+    return ParameterCounts(
+        layer=layer, embedding=before, head=after, total=total, active=whole(total - idle)
+    )
+
+
+def _idle(kind: Transformer) -> Number:
+    """Weights of a layer's experts that a token does not go through."""
+    unused = (
+        o.parameters * Fraction(o.copies - o.passes, o.copies) for o in layer_operations(kind)
+    )
+    return sum(unused, Fraction(0))
 
 
 def layer_flops(model: Transformer, at: Deployment) -> Flops:
@@ -220,14 +232,17 @@ def _most_saved(model: Transformer, at: Deployment, cut: tuple[int, ...], scope:
     """Bytes of the layers of the stage that keeps most."""
     return max(
         whole(sum(count * layer_saved(kind, at, scope) for kind, count in kinds))
-        for kinds in (model.kinds(each, is_first=n == 0) for n, each in enumerate(cut))
+        for kinds in (model.between(sum(cut[:n]), each) for n, each in enumerate(cut))
     )
 
 
 def _stage(model: Transformer, at: Deployment, cut: tuple[int, ...], stage: int) -> StageCosts:
     is_first, is_last, layers = stage == 0, stage == len(cut) - 1, cut[stage]
-    weights = stage_weights(model, at, layers=layers, is_first=is_first, is_last=is_last)
-    kinds = model.kinds(layers, is_first=is_first)
+    before = sum(cut[:stage])
+    weights = stage_weights(
+        model, at, layers=layers, is_first=is_first, is_last=is_last, before=before
+    )
+    kinds = model.between(before, layers)
     flops = sum((layer_flops(kind, at) * count for kind, count in kinds), Flops())
     saved = whole(sum(count * layer_saved(kind, at) for kind, count in kinds))
     if is_first:

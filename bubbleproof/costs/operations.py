@@ -15,65 +15,33 @@ are numbers; ``split`` tells how tensor parallelism divides them: "tensor" as th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from fractions import Fraction
-from functools import lru_cache
-from typing import Literal
+from functools import lru_cache, partial
 
+from bubbleproof.costs.layer_operation import LayerOperation, Number, Split
 from bubbleproof.costs.transformer import Transformer
 
-Split = Literal["tensor", "input", "sequence", "none"]
-Number = int | Fraction
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LayerOperation:
-    """One operation of a layer, per token; whole, not divided over devices.
-
-    ``weights`` is (m, n) of a linear with ``copies`` of it, of which a token passes ``passes``;
-    ``vectors`` the weights that are no matrix (biases, norms), with ``split_vectors`` of them
-    divided over the tensor-parallel devices. ``kept`` numbers of the output stay for the backward,
-    ``masks`` bytes of dropout, ``statistics`` numbers of 32 bits. ``pointwise`` FLOPs forward are
-    no matrix product (PipeMesh Table II). ``scores`` marks the attention itself.
-    """
-
-    name: str
-    block: Literal["attention", "feed-forward"]
-    weights: tuple[Number, Number] | None = None
-    split_weights: bool = True
-    copies: int = 1
-    passes: int = 1
-    vectors: Number = 0
-    split_vectors: bool = False
-    kept: Number = 0
-    split: Split = "tensor"
-    masks: Number = 0
-    statistics: int = 0
-    pointwise: Number = field(default=0)
-    scores: bool = False
-
-    @property
-    def parameters(self) -> Number:
-        """All weights, every copy."""
-        inner, outer = self.weights or (0, 0)
-        return self.copies * (inner * outer + self.vectors)
+__all__ = ["LayerOperation", "Number", "Split", "layer_operations"]
+_attends = partial(LayerOperation, block="attention")
+_feeds = partial(LayerOperation, block="feed-forward")
 
 
 @lru_cache(maxsize=256)
 def layer_operations(model: Transformer) -> tuple[LayerOperation, ...]:
     """The operations of one layer in order."""
     norms = _norms(model)
-    return (norms[0], *_attention(model), *norms[1:], *_feed_forward(model))
+    mixer = _attention(model) if model.mixer is None else model.mixer
+    block = _feed_forward(model) if model.feed_forward else ()
+    return (norms[0], *mixer, *model.extras, *norms[1:], *block)
 
 
 def norm_weights(model: Transformer) -> int:
     """Weights of one norm: a scale, and for a layer norm a shift."""
-    return model.hidden * (2 if model.norm == "layer" else 1)
+    return model.hidden * {"layer": 2, "rms": 1, "scale": 1, "bare": 0}[model.norm]
 
 
 def norm_statistics(model: Transformer) -> int:
     """Numbers that one norm keeps of a token."""
-    return 2 if model.norm == "layer" else 1
+    return 1 if model.norm == "rms" else 2
 
 
 def _norms(model: Transformer) -> tuple[LayerOperation, ...]:
@@ -92,14 +60,11 @@ def _norms(model: Transformer) -> tuple[LayerOperation, ...]:
 
 def _attention(model: Transformer) -> tuple[LayerOperation, ...]:
     h = model.hidden
-    scores = LayerOperation(
-        name="attention", block="attention", kept=model.output_width, scores=True
-    )
-    output = LayerOperation(
+    scores = _attends(name="attention", kept=model.output_width, scores=True)
+    output = _attends(
         name="output",
-        block="attention",
         weights=(model.output_width, h),
-        vectors=h if model.attention_biases == "all" else 0,
+        vectors=h if model.attention_biases in ("output", "all") else 0,
         kept=0 if model.parallel else h,
         split="sequence",
         masks=h if model.dropout and not model.parallel else 0,
@@ -109,12 +74,11 @@ def _attention(model: Transformer) -> tuple[LayerOperation, ...]:
 
 
 def _inputs(model: Transformer) -> tuple[LayerOperation, ...]:
-    has_bias = model.attention_biases != "none"
+    has_bias = model.attention_biases in ("inputs", "all")
     widths = {"query": model.query_width, "key": model.kv_width, "value": model.value_width}
     return tuple(
-        LayerOperation(
+        _attends(
             name=name,
-            block="attention",
             weights=(model.hidden, width),
             vectors=width if has_bias else 0,
             split_vectors=True,
@@ -135,26 +99,20 @@ def _latent_inputs(model: Transformer) -> tuple[LayerOperation, ...]:
         if rank:
             down = (model.hidden, rank + more)
             found += [
-                LayerOperation(
+                _attends(
                     name=f"{name} down",
-                    block="attention",
                     weights=down,
                     split_weights=False,
                     kept=rank + more,
                     split="sequence",
                 ),
-                LayerOperation(
-                    name=f"{name} norm",
-                    block="attention",
-                    vectors=rank,
-                    kept=rank,
-                    split="sequence",
-                    statistics=1,
+                _attends(
+                    name=f"{name} norm", vectors=rank, kept=rank, split="sequence", statistics=1
                 ),
             ]
         shared = model.heads * model.rope_width if more else 0  # not made by the linear
         up = (rank or model.hidden, width - shared)
-        found.append(LayerOperation(name=name, block="attention", weights=up, kept=width))
+        found.append(_attends(name=name, weights=up, kept=width))
     return tuple(found)
 
 
@@ -165,11 +123,9 @@ def _feed_forward(model: Transformer) -> tuple[LayerOperation, ...]:
     if not mixed:
         return block
     shared = _block(model, model.shared_feed_forward, "shared ", masks=0)
-    sum_up = LayerOperation(
-        name="unpermute", block="feed-forward", kept=model.hidden, split="sequence", masks=masks
-    )
+    sum_up = _feeds(name="unpermute", kept=model.hidden, split="sequence", masks=masks)
     shared = shared if model.shared_feed_forward else ()
-    return (*_router(model), *block, _moves("unsort"), *shared, sum_up)
+    return (*_router(model), *block, _feeds(name="unsort"), *shared, sum_up)
 
 
 def _block(
@@ -182,9 +138,8 @@ def _block(
 
     def linear(name: str, inner: Number, outer: Number, kept: Number) -> LayerOperation:
         is_down = name == "down"
-        return LayerOperation(
+        return _feeds(
             name=prefix + name,
-            block="feed-forward",
             weights=(inner, outer),
             copies=copies,
             passes=k,
@@ -196,9 +151,7 @@ def _block(
         )
 
     def pointwise(name: str, flops: int) -> LayerOperation:
-        return LayerOperation(
-            name=prefix + name, block="feed-forward", kept=k * f, pointwise=flops * k * f
-        )
+        return _feeds(name=prefix + name, kept=k * f, pointwise=flops * k * f)
 
     activation = (
         (pointwise("silu", 5), pointwise("product", 1)) if model.gated else (pointwise("gelu", 14),)
@@ -212,25 +165,14 @@ def _router(model: Transformer) -> tuple[LayerOperation, ...]:
     """The linear that rates experts, the choice of some, and the tokens' copies for those: in the
     order of experts before they are exchanged, and sorted by expert after it."""
     return (
-        LayerOperation(
+        _feeds(
             name="router",
-            block="feed-forward",
             weights=(model.hidden, model.experts),
             split_weights=False,
             split="input",
             statistics=model.experts,
         ),
-        _moves("choice"),
-        _moves("permute"),
-        LayerOperation(
-            name="sort",
-            block="feed-forward",
-            kept=model.experts_per_token * model.hidden,
-            split="input",
-        ),
+        _feeds(name="choice"),
+        _feeds(name="permute"),
+        _feeds(name="sort", kept=model.experts_per_token * model.hidden, split="input"),
     )
-
-
-def _moves(name: str) -> LayerOperation:
-    """An operation that has no weights and keeps nothing to speak of."""
-    return LayerOperation(name=name, block="feed-forward")

@@ -55,7 +55,13 @@ def state_bytes(weights: Weights, at: Deployment) -> int:
 
 
 def stage_weights(
-    model: Transformer, at: Deployment, *, layers: int, is_first: bool, is_last: bool
+    model: Transformer,
+    at: Deployment,
+    *,
+    layers: int,
+    is_first: bool,
+    is_last: bool,
+    before: int | None = None,
 ) -> Weights:
     """The weights of a stage of so many layers on one device.
 
@@ -65,13 +71,16 @@ def stage_weights(
         How many layers the stage has.
     is_first, is_last
         Whether the stage has the embedding, and the head.
+    before
+        The layers of the stages before it; None: none of the first, else all that are left.
 
     Returns
     -------
     Weights
         Numbers of parameters.
     """
-    found = layers_weights(model, at, layers, is_first=is_first)
+    behind = 0 if is_first else model.layers - layers
+    found = layers_weights(model, at, layers, behind if before is None else before)
     if is_first:
         found += embedding_weights(model, at)
     if is_last:

@@ -14,6 +14,14 @@ a token, queries from ``query_rank`` (0: from the stream); each head's key and q
 ``rope_width`` numbers more than ``head_width``, those of the keys the same for all heads, and its
 value ``value_head_width`` (else as many as ``head_width``).
 
+A *windowed* attention sees the last ``window`` tokens, a *chunked* one those of its chunk of
+``chunk`` tokens. ``extras`` are operations more (``costs.layer_extras``: norms of queries and keys,
+sinks, gates). A layer with a ``mixer`` has those operations in place of the attention
+(``costs.state_space``; the empty one: nothing), and one of ``feed_forward`` 0 no such block.
+
+Layers of several kinds are ``runs``, from the first on: so many of a kind, and what it has other
+than the model. A ``tower`` stands in front: its layers make the images' part of the sequence.
+
 Positions are learned (``positions`` rows) or cost no weights (0).
 
 ``feed_forward`` may be a fraction: PipeMesh's Table II has 8/3 h whatever h is. All is counted in
@@ -22,32 +30,43 @@ numbers, not bytes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
+from bubbleproof.costs.layer_operation import LayerOperation
 from bubbleproof.theory.pipelines.value_types import AtLeast
 
 Positive = Annotated[int, AtLeast(1)]
-Norm = Literal["layer", "rms"]
-Biases = Literal["none", "inputs", "all"]
+Width = Annotated[int | Fraction, AtLeast(0)]
+Norm = Literal["layer", "rms", "scale", "bare"]
+Biases = Literal["none", "inputs", "output", "all"]
 MOST = {"layers": 10_000, "heads": 1 << 16, "kv_heads": 1 << 16, "experts": 1 << 16}
 LARGEST = 1 << 32  # of any other number of a shape
-_POSITIVE = ("layers", "hidden", "heads", "feed_forward", "vocabulary", "norms")
+LEAST = {"int": 0, "Positive": 1, "Width": 0}  # by the type of a field
 _LATENT = ("query_rank", "rope_width")  # only with kv_rank
-_NATURAL = (
-    "kv_heads",
-    "head_width",
-    "positions",
-    "experts",
-    "experts_per_token",
-    "shared_feed_forward",
-    "dense_layers",
-    "dense_feed_forward",
-    "kv_rank",
-    "value_head_width",
-    *_LATENT,
-)
+NO_EXPERTS = {"experts": 0, "experts_per_token": 0, "shared_feed_forward": 0}
+NO_EXPERTS |= {"dense_layers": 0, "dense_feed_forward": 0}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerRun:
+    """So many layers of a kind, with its name, and fields of a model by name: what it has other."""
+
+    count: int
+    kind: str
+    changes: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tower:
+    """Layers in front (vision, audio): their shape, the weights before and behind them, and the
+    tokens of a sample in them."""
+
+    layers: Transformer
+    weights: int = 0
+    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +76,8 @@ class Transformer:
     ``kv_heads`` and ``head_width`` default to ``heads`` and ``hidden / heads``.
     ``attention_biases`` are none, those of query, key and value ("inputs"), or the output's as well
     ("all").
-    ``norms`` counts the norms of a layer; ``embedding_norm`` is one more after the embedding.
+    ``norms`` counts the norms of a layer; ``embedding_norm`` is one more after the embedding. A
+    layer norm has a scale and a shift, or a "scale" alone, or is "bare"; an RMS norm has a scale.
     ``tied``: the head reads the embedding's weights. ``dropout``: masks are kept for the backward.
     Raises ``ValueError`` for numbers that make no model.
     """
@@ -65,7 +85,7 @@ class Transformer:
     layers: Positive
     hidden: Positive
     heads: Positive
-    feed_forward: Annotated[int | Fraction, AtLeast(1)]
+    feed_forward: Width
     vocabulary: Positive
     kv_heads: int = 0
     head_width: int = 0
@@ -89,16 +109,21 @@ class Transformer:
     rope_width: int = 0
     value_head_width: int = 0
     dropout: bool = False
+    window: int = 0
+    chunk: int = 0
+    extras: tuple[LayerOperation, ...] = ()
+    mixer: tuple[LayerOperation, ...] | None = None
+    runs: tuple[LayerRun, ...] = ()
+    tower: Tower | None = None
     name: str = ""
 
     def __post_init__(self) -> None:
-        for names, least in ((_POSITIVE, 1), (_NATURAL, 0)):
-            for name in names:
-                given, most = getattr(self, name), MOST.get(name, LARGEST)
-                if given < least:
-                    raise ValueError(f"model {name} must be {least} or more, got {given}")
-                if given > most:
-                    raise ValueError(f"model {name} must be at most {most}, got {given}")
+        for name, least in _least().items():
+            given, most = getattr(self, name), MOST.get(name, LARGEST)
+            if given < least:
+                raise ValueError(f"model {name} must be {least} or more, got {given}")
+            if given > most:
+                raise ValueError(f"model {name} must be at most {most}, got {given}")
         self._set_heads()
         self._require_latent()
         self._require_experts()
@@ -131,22 +156,20 @@ class Transformer:
             )
 
     def _require_experts(self) -> None:
-        if bool(self.experts) != bool(self.experts_per_token):
-            raise ValueError("model experts and experts_per_token go together: tell both or none")
-        if self.experts_per_token > self.experts:
-            raise ValueError(
-                f"model experts_per_token must be at most experts {self.experts}, "
-                f"got {self.experts_per_token}"
-            )
-        if bool(self.dense_layers) != bool(self.dense_feed_forward):
-            raise ValueError(
-                "model dense_layers and dense_feed_forward go together: tell both or none"
-            )
+        for one, other, most in (
+            ("experts", "experts_per_token", ("experts_per_token", "experts")),
+            ("dense_layers", "dense_feed_forward", ("dense_layers", "layers")),
+        ):
+            if bool(getattr(self, one)) != bool(getattr(self, other)):
+                raise ValueError(f"model {one} and {other} go together: tell both or none")
+            few, many = (getattr(self, name) for name in most)
+            if few > many:
+                raise ValueError(f"model {most[0]} must be at most {most[1]} {many}, got {few}")
         if (self.dense_layers or self.shared_feed_forward) and not self.experts:
             raise ValueError("model dense_layers and shared_feed_forward need experts, which are 0")
-        if self.dense_layers > self.layers:
+        if self.runs and (told := sum(run.count for run in self.runs)) != self.layers:
             raise ValueError(
-                f"model dense_layers must be at most layers {self.layers}, got {self.dense_layers}"
+                f"model pattern must be of layers {self.layers}, got {told}; tell both anew"
             )
 
     @property
@@ -172,35 +195,27 @@ class Transformer:
     @property
     def dense(self) -> Transformer:
         """The model as if all its layers were as its first, dense ones."""
-        return self.with_changes(
-            experts=0,
-            experts_per_token=0,
-            shared_feed_forward=0,
-            dense_layers=0,
-            dense_feed_forward=0,
-            feed_forward=self.dense_feed_forward,
-        )
-
-    def kinds(self, layers: int, *, is_first: bool) -> tuple[tuple[Transformer, int], ...]:
-        """The layers of a stage: as models of one kind of layer, with how many of it.
-
-        Dense layers are all in the first stage (``Deployment.require``).
-
-        Parameters
-        ----------
-        layers
-            How many the stage has, dense ones included.
-        is_first
-            Whether it is stage 0.
-        """
-        dense = self.dense_layers if is_first else 0
-        found = ((self, layers - dense),) if layers > dense else ()
-        return ((self.dense, dense), *found) if dense else found
+        return self.with_changes(**NO_EXPERTS, feed_forward=self.dense_feed_forward)
 
     @property
     def layer_runs(self) -> tuple[tuple[Transformer, int], ...]:
         """All layers from the first on: as models of one kind of layer, with how many of it."""
-        return self.kinds(self.layers, is_first=True)
+        if self.runs:
+            plain = self.with_changes(runs=(), tower=None)
+            made = {run.changes: plain.with_changes(**dict(run.changes)) for run in self.runs}
+            return tuple((made[run.changes], run.count) for run in self.runs)
+        dense, others = self.dense_layers, self.layers - self.dense_layers
+        found = ((self.dense, dense),) if dense else ()
+        return (*found, (self, others)) if others else found
+
+    def between(self, before: int, layers: int) -> tuple[tuple[Transformer, int], ...]:
+        """A stage's layers in the same way: so many, behind so many others."""
+        found, first = [], 0
+        for kind, count in self.layer_runs:
+            here = min(before + layers, first + count) - max(before, first)
+            found += [(kind, here)] if here > 0 else []
+            first += count
+        return tuple(found)
 
     @property
     def active(self) -> int:
@@ -210,6 +225,13 @@ class Transformer:
     def with_changes(self, **changes: Any) -> Transformer:
         """The same model but for some fields."""
         return replace(self, **changes)
+
+
+@lru_cache(maxsize=1)
+def _least() -> dict[str, int]:
+    """The least of each field that is a number."""
+    told = {field.name: str(field.type) for field in fields(Transformer)}
+    return {name: LEAST[kind] for name, kind in told.items() if kind in LEAST}
 
 
 def _nearest_divisor(number: int, wanted: int) -> int:

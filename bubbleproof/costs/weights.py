@@ -35,22 +35,9 @@ class Weights:
         return whole(self.dense + self.experts)
 
 
-def layers_weights(model: Transformer, at: Deployment, layers: int, *, is_first: bool) -> Weights:
-    """The weights of a stage's layers on a device.
-
-    Parameters
-    ----------
-    layers
-        How many the stage has, dense ones included.
-    is_first
-        Whether it is stage 0.
-
-    Returns
-    -------
-    Weights
-        Numbers of parameters.
-    """
-    kinds = model.kinds(layers, is_first=is_first)
+def layers_weights(model: Transformer, at: Deployment, layers: int, before: int = 0) -> Weights:
+    """The weights of a stage's layers on a device: so many, ``before`` of them in other stages."""
+    kinds = model.between(before, layers)
     return sum((layer_weights(kind, at) * count for kind, count in kinds), Weights())
 
 
@@ -73,9 +60,13 @@ def _layer_weights(model: Transformer, tensor: int, expert: int, cut: int) -> We
 
 
 def embedding_weights(model: Transformer, at: Deployment) -> Weights:
-    """The weights of the first stage before its layers, on a device."""
+    """The weights of the first stage before its layers, on a device; a tower's are among them."""
     norm = norm_weights(model) if model.embedding_norm else 0
-    return Weights(dense=words(model, at) * model.hidden + model.positions * model.hidden + norm)
+    own = Weights(dense=words(model, at) * model.hidden + model.positions * model.hidden + norm)
+    if (tower := model.tower) is None:
+        return own
+    own += Weights(dense=tower.weights)
+    return own + layers_weights(tower.layers, at, tower.layers.layers)
 
 
 def head_weights(model: Transformer, at: Deployment, *, is_copied: bool = False) -> Weights:

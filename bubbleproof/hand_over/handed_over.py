@@ -10,6 +10,7 @@ from bubbleproof.formats.all_or_nothing import written_together
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.plans.plan_json import PlanFile
 from bubbleproof.formats.schedule_file import ScheduleFile
+from bubbleproof.frameworks import framework_named
 from bubbleproof.hand_over.handed import HandedSchedule, planned_of
 from bubbleproof.hand_over.targets_list import (
     UNSUPPORTED,
@@ -92,6 +93,7 @@ def handed_over(
         For what the target would get wrong, and without PyTorch where a check is asked for.
     """
     require_target(target)
+    target = framework_named(target, "--to").name
     if check:
         require_torch("hand-over --check")
     handed = handed_schedule(given)

@@ -14,7 +14,10 @@ from tempfile import TemporaryDirectory
 
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.formats.pytorch_writer import write_table
+from bubbleproof.frameworks import TORCH_CLASSES
 from bubbleproof.hand_over.handed import HandedFiles, HandedSchedule, require_untied
+from bubbleproof.theory.families import Family, family
+from bubbleproof.theory.families.interleaved import InterleavedOneForwardOneBackward
 
 TABLE, STAGES, TRAIN, CHECK = "schedule.csv", "stages.json", "train.py", "check_training.py"
 _SCRIPTS = "bubbleproof.hand_over.launched"
@@ -39,7 +42,30 @@ def torch_files(handed: HandedSchedule) -> HandedFiles:
         start=f"torchrun --nproc-per-node {ranks} {TRAIN} --steps 10",
         losses=tuple(losses),
         has_table=True,
+        checked=tuple(
+            f"the order is that of PyTorch's class {name}, which builds it without a table"
+            for name in classes_of(handed)
+        ),
     )
+
+
+def classes_of(handed: HandedSchedule) -> list[str]:
+    """The schedule classes of torch that have the order, cell by cell, and take such sizes."""
+    pipeline, ranks = handed.pipeline, handed.pipeline.num_ranks
+    microbatches, chunks = pipeline.num_microbatches, pipeline.num_chunks
+    own: dict[str, Family] = {"1F1B": family("1f1b"), "GPipe": family("gpipe")}
+    if chunks > 1 and microbatches >= ranks:
+        group = microbatches // (microbatches // ranks)
+        own = {"Interleaved1F1B": InterleavedOneForwardOneBackward(group)}
+    ours = handed.given.compute.orders(ranks)[:ranks]
+    return [
+        each.name
+        for each in TORCH_CLASSES
+        if handed.is_loop and each.name in own
+        if not each.refusal(ranks=ranks, chunks=chunks, microbatches=microbatches)
+        if not own[each.name].refusal(pipeline)
+        if own[each.name].program(pipeline).orders(ranks)[:ranks] == ours
+    ]
 
 
 def table_of(handed: HandedSchedule) -> tuple[str, list[str]]:

@@ -31,6 +31,7 @@ def test_the_keys_of_the_contract(command: Run) -> None:
         "embedding": 32000 * 4096,
         "head": 32000 * 4096 + 4096,
         "total": 6_738_415_616,
+        "active": 6_738_415_616,
     }
     assert found["flops"].keys() >= {"F", "I", "W"}  # type: ignore[attr-defined]  # a table
     assert found["saved_bytes"].keys() == {"none", "attention", "full"}  # type: ignore[attr-defined]  # a table

@@ -115,7 +115,7 @@ def test_where_nothing_fits_the_nearest_memory_is_told(
         ),
         ("flops = 1e12\n", "", "cluster.flops: expected this key, or card = one of a10"),
         ('family = "llama"', 'name = "llama-9"', "no model 'llama-9'; the nearest are llama-"),
-        ('family = "llama"\n', "", "a name, or a family of general, gpt, llama"),
+        ('family = "llama"\n', "", "a name, a config, or a family of general, gpt, llama"),
         ("heads = 4", "heads = 5", "use heads = 4, or tell head_width"),
         ("cards = 4", "cards = 6", "data x micro_batch = 3; use samples = 9"),
         ("samples = 8", "samples = 0", "batch.samples"),

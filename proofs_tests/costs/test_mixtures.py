@@ -83,15 +83,26 @@ def test_dense_layers_are_in_the_first_stage() -> None:
     held = allocated(MODEL, at, CORE, 4)
     assert held[0].saved == 2 * (layer_saved(MODEL, at) + layer_saved(MODEL.dense, at))
     assert held[1].saved == 2 * layer_saved(MODEL, at)
-    with pytest.raises(ValueError, match="dense_layers 3 must be in the first stage, of 2 layers"):
-        at.require(MODEL.with_changes(dense_layers=3))
+
+
+def test_a_stage_has_dense_layers_and_others() -> None:
+    """Three dense layers on two stages of two: two, and one with one of experts."""
+    model = MODEL.with_changes(dense_layers=3)
+    dense = model.dense
+    assert model.layer_runs == ((dense, 3), (model, 1))
+    assert model.between(0, 2) == ((dense, 2),)
+    assert model.between(2, 2) == ((dense, 1), (model, 1))
+    at = AT.with_changes(pipeline=2, data=4, expert=4)
+    first, last = model_costs(model, at).stages
+    assert first.flops == layer_flops(dense, at) * 2
+    head = Fraction(2 * T * H * 102400)
+    assert last.flops.forward == (layer_flops(dense, at) + layer_flops(model, at)).forward + head
 
 
 def test_one_placeholder_stands_for_each_shape() -> None:
     shapes = {(H, 1536), (1536, A * QK), (H, 576), (512, A * 256), (A * V, H)}
     shapes |= {(H, 2 * 1536), (1536, H), (H, 2 * 3072), (3072, H), (H, 2 * 12288), (12288, H)}
-    kinds = MODEL.kinds(4, is_first=True)
-    assert placeholders(kinds, AT) == 2 * sum(inner * outer for inner, outer in shapes)
+    assert placeholders(MODEL.layer_runs, AT) == 2 * sum(inner * outer for inner, outer in shapes)
 
 
 def test_an_experts_product_has_the_rows_that_its_ranks_send() -> None:

@@ -135,7 +135,7 @@ UNREADABLE: dict[str, tuple[Callable[[Content], object], str]] = {
         lambda content: content["candidates"][0].update(bound=-1),
         "candidates[0].bound: expected a whole number of 0 or more, found -1",
     ),
-    "key": (lambda content: content["candidates"][0].update(reason="so"), "found 'reason'"),
+    "key": (lambda content: content["candidates"][0].update(reason="so"), "no key 'reason'"),
     "missing": (
         lambda content: content["candidates"][0].pop("slices"),
         "candidates[0].slices: expected this key, found nothing",

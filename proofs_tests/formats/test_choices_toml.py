@@ -84,7 +84,7 @@ def test_defaults(tmp_path: Path) -> None:
         ("evict]\nduration = 1\npairs = [[0, 3]]", "choices.evict.pairs[0]: expected another"),
         ("offload]\noffload = 1\nreload = 1\nstages = [-1]", "choices.offload.stages[0]"),
         ("offload]\noffload = 1", "choices.offload.reload: expected"),
-        ("guess]", "found 'guess'"),
+        ("guess]", "no key 'guess'"),
     ],
 )
 def test_refusals(tables: str, message: str, tmp_path: Path) -> None:

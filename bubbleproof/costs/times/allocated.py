@@ -88,7 +88,7 @@ def allocated(
     found = []
     for stage in range(at.pipeline):
         is_first, is_last = stage == 0, stage == at.pipeline - 1
-        own = [between(model, before[n], cut[n]) for n in range(stage, len(cut), at.pipeline)]
+        own = [model.between(before[n], cut[n]) for n in range(stage, len(cut), at.pipeline)]
         kinds = tuple(kind for each in own for kind in each)
         weights = sum((layer_weights(kind, at) * count for kind, count in kinds), Weights())
         weights += embedding_weights(model, at) if is_first else Weights()
@@ -142,24 +142,6 @@ def usual_cut(layers: int, stages: int) -> Cut:
         raise ValueError(
             f"pipeline x chunks must be at most layers + 2 = {layers + 2}, got {stages}"
         )
-    return tuple(found)
-
-
-def between(model: Transformer, before: int, layers: int) -> tuple[tuple[Transformer, int], ...]:
-    """A stage's layers, as models of one kind of layer with how many of it.
-
-    Parameters
-    ----------
-    before
-        The layers of the stages before it.
-    layers
-        Its own.
-    """
-    found, first = [], 0
-    for kind, count in model.layer_runs:
-        here = min(before + layers, first + count) - max(before, first)
-        found += [(kind, here)] if here > 0 else []
-        first += count
     return tuple(found)
 
 

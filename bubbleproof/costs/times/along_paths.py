@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bubbleproof.costs.saved_bytes import message_bytes
-from bubbleproof.costs.times.allocated import between
 from bubbleproof.costs.times.cards import Card
 from bubbleproof.costs.times.constants import NAMES, starts
 from bubbleproof.costs.times.critical_paths import Path, graph, longest_path
@@ -82,7 +81,7 @@ def prepared(rows: Sequence[JobRow], card: Card, begin: Start = starts) -> JobCo
         before = [0, *accumulate(row.cut)]
         table = np.zeros((len(row.cut), len(kinds)))
         for stage, own in enumerate(row.cut):
-            for kind, count in between(row.model, before[stage], own):
+            for kind, count in row.model.between(before[stage], own):
                 table[stage, kinds.index(kind)] += count
         layers.append(table)
         base.append(begin(kind_of, row.runs))

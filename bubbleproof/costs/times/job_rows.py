@@ -38,6 +38,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from bubbleproof.costs.configurations.config_file import is_configuration, read_configuration
 from bubbleproof.costs.deployment import HIGHEST_ZERO, Deployment
 from bubbleproof.costs.flops import operation_flops
 from bubbleproof.costs.known_models import known_model, transformer
@@ -312,7 +313,8 @@ def _named(
 
 @lru_cache(maxsize=256)
 def _cut(name: str, **changes: int) -> Transformer:
-    model = known_model(name).model
+    is_file = is_configuration(name)
+    model = read_configuration(name).model if is_file else known_model(name).model
     if model.dense_layers:
         dense = max(1, model.dense_layers * changes["layers"] // model.layers)
         changes = {"dense_layers": dense, **changes}

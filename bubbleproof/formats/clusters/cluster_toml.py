@@ -23,6 +23,11 @@ from bubbleproof.costs.combinations import (
     TrainingJob,
     counted,
 )
+from bubbleproof.costs.configurations.config_file import (
+    ConfiguredModel,
+    is_configuration,
+    read_configuration,
+)
 from bubbleproof.costs.times.card_files import cards
 from bubbleproof.costs.times.cards import Card
 from bubbleproof.costs.times.constants import starts
@@ -163,10 +168,13 @@ def has_cluster(path: FilePath) -> bool:
 
 
 def named_model(text: str) -> tuple[Transformer, Deployment]:
-    """A published model or that of a file, and what of a deployment follows from it.
+    """A published model or that of a file or configuration, and what of a deployment follows.
 
     The tokens of a sample; with a cluster, what its framework keeps and how it counts.
     """
+    if is_configuration(text):
+        found = read_configuration(text)
+        return found.model, Deployment(sequence=found.sequence)
     if not text.endswith(".toml"):
         known = known_model(text)
         return known.model, Deployment(sequence=known.sequence)
@@ -175,6 +183,18 @@ def named_model(text: str) -> tuple[Transformer, Deployment]:
         return training.model, training.deployment
     model, sequence = read_model(text)
     return model, Deployment(sequence=sequence)
+
+
+def configuration_of(text: str) -> ConfiguredModel | None:
+    """What was understood of a model's configuration; None for one that has none."""
+    if is_configuration(text):
+        return read_configuration(text)
+    if not text.endswith(".toml"):
+        return None
+    with about(text):
+        table = parse_toml(read_text(text, limit=MEBIBYTE)).get("model")
+    config = table.get("config") if isinstance(table, dict) else None
+    return read_configuration(config) if isinstance(config, str) else None
 
 
 def read_cluster_file(path: FilePath) -> ClusterFile:

@@ -6,8 +6,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import fields
 from fractions import Fraction
+from pathlib import Path
 
 from bubbleproof.costs import Transformer
+from bubbleproof.costs.configurations.config_file import is_configuration
 from bubbleproof.formats.layouts.cluster_layout import ClusterLayout
 
 
@@ -19,14 +21,15 @@ def job_text(
     Parameters
     ----------
     model
-        A published one by its name, or a shape.
+        A published one by its name, a configuration (``hf:config.json``), or a shape.
     samples, sequence
         Of one training step, and the tokens of each; None: the model's longest.
     """
     named = model if isinstance(model, str) else model.name or "model"
+    named = named if not is_configuration(named) else Path(named).stem
     batch = {"samples": samples} | ({} if sequence is None else {"sequence": sequence})
     tables: dict[str, Mapping[str, object]] = {
-        "model": {"name": model} if isinstance(model, str) else _shape(model),
+        "model": _named(model) if isinstance(model, str) else _shape(model),
         "cluster": cluster.model_dump(exclude_unset=True, exclude_none=True),
         "batch": batch,
     }
@@ -35,6 +38,10 @@ def job_text(
     for table, content in tables.items():
         lines += ["", f"[{table}]", *(f"{key} = {_told(value)}" for key, value in content.items())]
     return "\n".join(lines) + "\n"
+
+
+def _named(model: str) -> dict[str, object]:
+    return {"config" if is_configuration(model) else "name": model}
 
 
 def _shape(model: Transformer) -> dict[str, object]:

@@ -1,0 +1,170 @@
+"""The keys of a configuration, each checked where it is read, and what was read of them.
+
+A key may have several names (``n_embd`` for ``hidden_size``); the first that the file has is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bubbleproof.theory.near_names import did_you_mean
+
+LARGEST = 1 << 40
+_NONE: Any = object()
+# Names of the same thing in configurations of other types.
+OTHER_NAMES = {
+    "hidden_size": ("n_embd", "n_embed", "d_model", "model_dim"),
+    "num_hidden_layers": ("n_layer", "n_layers", "num_layers"),
+    "num_attention_heads": ("n_head", "n_heads"),
+    "num_key_value_heads": ("kv_n_heads",),
+    "intermediate_size": ("n_inner", "ffn_dim", "ffn_hidden_size"),
+    "max_position_embeddings": ("n_positions", "n_ctx", "max_seq_len", "seq_length"),
+    "num_experts": ("num_local_experts", "n_routed_experts", "moe_num_experts"),
+    "num_experts_per_tok": ("num_experts_per_token", "moe_k", "moe_topk", "moe_top_k"),
+    "moe_intermediate_size": ("expert_ffn_hidden_size",),
+    "attention_bias": ("use_qkv_bias", "qkv_bias", "use_attention_bias"),
+    "sliding_window": ("sliding_window_size",),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """The values of a file (or of a table in it, ``within``), and what they were taken for.
+
+    Raises ``ValueError`` with the file, the key and what is expected, where a value is none.
+    """
+
+    path: str
+    values: Mapping[str, Any]
+    within: str = ""
+    used: dict[str, object] = field(default_factory=dict)
+
+    def has(self, name: str) -> bool:
+        """Whether the key is there and is not null."""
+        return self._find(name)[1] not in (_NONE, None)
+
+    def size(self, name: str, default: int | None = None) -> int:
+        """A whole number, 1 or more."""
+        return self._whole(name, default, least=1)
+
+    def number(self, name: str, default: int | None = 0) -> int:
+        """A whole number, 0 or more; null is the default."""
+        return self._whole(name, default, least=0)
+
+    def ratio(self, name: str, default: float) -> float:
+        """A number above 0."""
+        key, value = self._find(name)
+        if value in (_NONE, None):
+            return default
+        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+            raise self.wrong(key, "a number above 0", value)
+        self.used[key] = value
+        return float(value)
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """true or false."""
+        key, value = self._find(name)
+        if value in (_NONE, None):
+            return default
+        if not isinstance(value, bool):
+            raise self.wrong(key, "true or false", value)
+        self.used[key] = value
+        return value
+
+    def word(self, name: str, default: str = "") -> str:
+        """A text."""
+        key, value = self._find(name)
+        if value in (_NONE, None):
+            return default
+        if not isinstance(value, str):
+            raise self.wrong(key, "a text", value)
+        self.used[key] = value
+        return value
+
+    def words(self, name: str, count: int) -> tuple[str, ...]:
+        """A text for each of so many layers; none where the key is not there."""
+        found = self.each(name, count, str, "texts")
+        return tuple(map(str, found))
+
+    def each(self, name: str, count: int, kind: type, kinds: str) -> tuple[Any, ...]:
+        """A value for each of so many layers; none where the key is not there."""
+        key, value = self._find(name)
+        if value in (_NONE, None):
+            return ()
+        if not isinstance(value, Sequence) or not all(isinstance(one, kind) for one in value):
+            raise self.wrong(key, f"a list of {kinds}", value)
+        if len(value) != count:
+            raise self.wrong(key, f"one entry for each of {count} layers", len(value))
+        self.used[key] = value
+        return tuple(value)
+
+    def numbers(self, name: str) -> tuple[int, ...]:
+        """A list of whole numbers; none where the key is not there."""
+        key, value = self._find(name)
+        if value in (_NONE, None):
+            return ()
+        if not isinstance(value, Sequence) or not all(type(one) is int for one in value):
+            raise self.wrong(key, "a list of whole numbers", value)
+        self.used[key] = value
+        return tuple(value)
+
+    def skip(self, *names: str) -> None:
+        """These keys are known and, as the others are, decide nothing."""
+        self.used.update((name, self.values[name]) for name in names if name in self.values)
+
+    def table(self, name: str) -> Configuration | None:
+        """A configuration within this one."""
+        key, value = self._find(name)
+        if value in (_NONE, None):
+            return None
+        if not isinstance(value, Mapping):
+            raise self.wrong(key, "a table", value)
+        self.used[key] = "a table"
+        return Configuration(path=self.path, values=value, within=f"{self.within}{key}.")
+
+    def wrong(self, key: str, expected: str, value: object) -> ValueError:
+        """What refuses a value."""
+        shown = repr(value) if isinstance(value, str | int | float | bool) else str(value)
+        repair = ""
+        if (
+            isinstance(value, str)
+            and value.isascii()
+            and value.isdecimal()
+            and "number" in expected
+        ):
+            repair = f"; write {value} without quotation marks"
+        shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
+        return ValueError(
+            f"{self.path}: {self.within}{key}: expected {expected}, got {shown}{repair}"
+        )
+
+    def _find(self, name: str) -> tuple[str, Any]:
+        names = (name, *OTHER_NAMES.get(name, ()))
+        there = [each for each in names if each in self.values]
+        found = next(
+            (each for each in there if self.values[each] is not None), (there or [name])[0]
+        )
+        self.used.update((each, None) for each in there if self.values[each] is None)
+        return found, self.values.get(found, _NONE)
+
+    def _whole(self, name: str, default: int | None, least: int) -> int:
+        key, value = self._find(name)
+        if value in (_NONE, None):
+            if default is None:
+                raise self._missing(name)
+            return default
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if type(value) is not int or not least <= value <= LARGEST:
+            raise self.wrong(key, f"a whole number from {least}", value)
+        self.used[key] = value
+        return value
+
+    def _missing(self, name: str) -> ValueError:
+        names = " or ".join((name, *OTHER_NAMES.get(name, ())[:2]))
+        near = did_you_mean(name, [key for key in self.values if key not in self.used])
+        return ValueError(
+            f"{self.path}: {self.within}{name}: this key is missing{near or f'; write {names}'}"
+        )

@@ -1,0 +1,220 @@
+"""Which kind each layer of a configuration is: its attention or what takes its place, its block.
+
+Each function gives, layer by layer, the fields of a model that the layer has other than the rest.
+What a file says itself (``layer_types``, ``mlp_layer_types``) decides; else the rule of its type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bubbleproof.costs.configurations.configuration import Configuration
+from bubbleproof.costs.layer_operation import LayerOperation
+from bubbleproof.costs.state_space import delta_net, mamba, mamba_2
+
+Fields = dict[str, Any]
+LETTERS = {"M": "mamba", "*": "attention", "-": "mlp", "E": "moe"}  # of hybrid_override_pattern
+FULL = ("full_attention", "attention", "hybrid", "dense")
+SLIDING, CHUNKED = ("sliding_attention", "local_attention"), ("chunked_attention",)
+LINEAR = ("linear_attention", "mamba")
+Rule = Callable[[Configuration, int], Sequence[str]]
+
+
+def alike(kind: str) -> Rule:
+    """All layers are of the kind."""
+    return lambda _keys, layers: [kind] * layers
+
+
+all_full, all_sliding = alike("full_attention"), alike("sliding_attention")
+
+
+def every(nth: int, key: str = "", kind: str = "sliding_attention") -> Rule:
+    """Every nth layer sees all, as the key says or by default; the others are of the kind."""
+
+    def rule(keys: Configuration, layers: int) -> Sequence[str]:
+        step = keys.size(key, nth) if key else nth
+        return ["full_attention" if (n + 1) % step == 0 else kind for n in range(layers)]
+
+    return rule
+
+
+def lettered(keys: Configuration, layers: int) -> Sequence[str]:
+    """As EXAONE 4 says it: L and G, or every so many layers."""
+    pattern = keys.values.get("sliding_window_pattern")
+    if isinstance(pattern, str) and pattern and set(pattern) <= set("LG"):
+        keys.used["sliding_window_pattern"] = pattern
+        kinds = {"L": "sliding_attention", "G": "full_attention"}
+        return [kinds[pattern[n % len(pattern)]] for n in range(layers)]
+    if not keys.has("sliding_window"):
+        return all_full(keys, layers)
+    return every(4, "sliding_window_pattern")(keys, layers)
+
+
+def after_some(keys: Configuration, layers: int) -> Sequence[str]:
+    """Qwen: windows only where ``use_sliding_window`` says so, from ``max_window_layers`` on."""
+    if not keys.flag("use_sliding_window"):
+        keys.skip("sliding_window", "max_window_layers")
+        return all_full(keys, layers)
+    first = keys.number("max_window_layers", 28)
+    return ["full_attention" if n < first else "sliding_attention" for n in range(layers)]
+
+
+def without_rope(keys: Configuration, layers: int) -> Sequence[str]:
+    """Llama 4: layers with rotary positions see their chunk, those without see all."""
+    rope = (
+        keys.each("no_rope_layers", layers, int, "0 and 1")
+        if keys.values.get("no_rope_layers")
+        else ()
+    )
+    step = keys.size("no_rope_layer_interval", 4)
+    rope = rope or tuple(int((n + 1) % step != 0) for n in range(layers))
+    return ["chunked_attention" if each else "full_attention" for each in rope]
+
+
+def by_period(keys: Configuration, layers: int) -> Sequence[str]:
+    """Jamba: attention once in a period, Mamba else."""
+    period, offset = keys.size("attn_layer_period", 8), keys.number("attn_layer_offset", 4)
+    return ["full_attention" if n % period == offset else "mamba" for n in range(layers)]
+
+
+def by_indices(keys: Configuration, layers: int) -> Sequence[str]:
+    """Bamba: attention in the layers of ``attn_layer_indices``, Mamba-2 else."""
+    attention = keys.numbers("attn_layer_indices")
+    return ["full_attention" if n in attention else "mamba" for n in range(layers)]
+
+
+def layer_types(keys: Configuration, layers: int, rule: Rule) -> tuple[str, ...]:
+    """A name for each layer."""
+    for name in ("layer_types", "layers_block_type", "block_types"):
+        if found := keys.words(name, layers):
+            return found
+    if pattern := keys.word("hybrid_override_pattern"):
+        if len(pattern) != layers or not set(pattern) <= set(LETTERS):
+            letters = f"a letter of {' '.join(LETTERS)} for each of {layers} layers"
+            raise keys.wrong("hybrid_override_pattern", letters, f"{len(pattern)} in {pattern!r}")
+        return tuple(LETTERS[each] for each in pattern)
+    return tuple(rule(keys, layers))
+
+
+def attention_of(keys: Configuration, kind: str, mixer: Callable[[], object]) -> Fields:
+    """The fields of a layer whose name this is. Raises ``ValueError`` for another name."""
+    if kind in FULL:
+        return {}
+    if kind in SLIDING:
+        return {"window": keys.number("sliding_window")}
+    if kind in CHUNKED:
+        return {"chunk": keys.number("attention_chunk_size")}
+    if kind in LINEAR:
+        return {"mixer": mixer()}
+    names = ", ".join((*FULL[:1], *SLIDING[:1], *CHUNKED, *LINEAR))
+    raise keys.wrong("layer_types", f"names of {names}", kind)
+
+
+def mamba_1_of(keys: Configuration, prefix: str = "mamba_") -> tuple[LayerOperation, ...]:
+    """Jamba's."""
+    hidden = keys.size("hidden_size")
+    inner = keys.size(f"{prefix}expand", 2) * hidden
+    rank = keys.values.get(f"{prefix}dt_rank", "auto")
+    keys.used[f"{prefix}dt_rank"] = rank
+    return mamba(
+        hidden,
+        inner=inner,
+        state=keys.size(f"{prefix}d_state", 16),
+        kernel=keys.size(f"{prefix}d_conv", 4),
+        rank=-(-hidden // 16) if rank in ("auto", None) else keys.size(f"{prefix}dt_rank"),
+        kernel_bias=keys.flag(f"{prefix}conv_bias", True),
+        bias=keys.flag(f"{prefix}proj_bias"),
+        norms=True,
+    )
+
+
+def mamba_1_alone(keys: Configuration) -> tuple[LayerOperation, ...]:
+    """That of a model of nothing else."""
+    hidden = keys.size("hidden_size")
+    rank = keys.values.get("time_step_rank", "auto")
+    keys.used["time_step_rank"] = rank
+    return mamba(
+        hidden,
+        inner=keys.size("intermediate_size", keys.size("expand", 2) * hidden),
+        state=keys.size("state_size", 16),
+        kernel=keys.size("conv_kernel", 4),
+        rank=-(-hidden // 16) if rank in ("auto", None) else keys.size("time_step_rank"),
+        kernel_bias=keys.flag("use_conv_bias", True),
+        bias=keys.flag("use_bias"),
+    )
+
+
+def mamba_2_of(keys: Configuration) -> tuple[LayerOperation, ...]:
+    """Bamba's and Granite's."""
+    hidden = keys.size("hidden_size")
+    heads = keys.size("mamba_n_heads", 128)
+    return mamba_2(
+        hidden,
+        inner=keys.size("mamba_expand", 2) * hidden,
+        state=keys.size("mamba_d_state", 256),
+        kernel=keys.size("mamba_d_conv", 4),
+        heads=heads,
+        groups=keys.size("mamba_n_groups", 1),
+        kernel_bias=keys.flag("mamba_conv_bias", True),
+        bias=keys.flag("mamba_proj_bias"),
+    )
+
+
+def mamba_2_alone(keys: Configuration) -> tuple[LayerOperation, ...]:
+    """Mamba-2's and Nemotron-H's."""
+    heads = keys.size("mamba_num_heads" if keys.has("mamba_num_heads") else "num_heads", 128)
+    width = keys.size("mamba_head_dim" if keys.has("mamba_head_dim") else "head_dim", 64)
+    return mamba_2(
+        keys.size("hidden_size"),
+        inner=heads * width,
+        state=keys.size("ssm_state_size" if keys.has("ssm_state_size") else "state_size", 128),
+        kernel=keys.size("conv_kernel", 4),
+        heads=heads,
+        groups=keys.size("n_groups", 8),
+        kernel_bias=keys.flag("use_conv_bias", True),
+        bias=keys.flag("mamba_proj_bias") or keys.flag("use_bias"),
+    )
+
+
+def delta_net_of(keys: Configuration) -> tuple[LayerOperation, ...]:
+    """Qwen3-Next's."""
+    return delta_net(
+        keys.size("hidden_size"),
+        key_heads=keys.size("linear_num_key_heads", 16),
+        key_width=keys.size("linear_key_head_dim", 128),
+        value_heads=keys.size("linear_num_value_heads", 32),
+        value_width=keys.size("linear_value_head_dim", 128),
+        kernel=keys.size("linear_conv_kernel_dim", 4),
+    )
+
+
+def mixture_layers(keys: Configuration, layers: int) -> list[bool]:
+    """Which layers have experts, by whichever rule the file has; all where it has none."""
+    if kinds := keys.words("mlp_layer_types", layers):
+        return [each in ("sparse", "moe") for each in kinds]
+    if keys.values.get("moe_layers") is not None:  # the layers themselves
+        mixed = keys.numbers("moe_layers")
+        return [n in mixed for n in range(layers)]
+    found = [True] * layers
+    first = keys.number("first_k_dense_replace") or keys.number("moe_layer_start_index")
+    last = keys.values.get("moe_layer_end_index")
+    keys.used["moe_layer_end_index"] = last
+    dense = keys.numbers("mlp_only_layers")
+    step = keys.size("interleave_moe_layer_step", 1)
+    sparse = keys.size("decoder_sparse_step", 1)
+    period, offset = keys.size("expert_layer_period", 1), keys.number("expert_layer_offset", 0)
+    frequency = keys.size("moe_layer_freq", 1)
+    interval = keys.size("moe_layer_interval", 1)
+    for n in range(layers):
+        found[n] = (
+            n >= first
+            and (not isinstance(last, int) or last < 0 or n <= last)
+            and n not in dense
+            and (n + 1) % step == 0
+            and (n + 1) % sparse == 0
+            and n % period == offset
+            and n % frequency == 0
+            and (n - first) % interval == 0
+        )
+    return found

@@ -1,0 +1,45 @@
+"""One operation of a layer: its weights, and what of its output is kept (``operations``)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+Split = Literal["tensor", "input", "sequence", "none"]
+Number = int | Fraction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerOperation:
+    """One operation of a layer, per token; whole, not divided over devices.
+
+    ``weights`` is (m, n) of a linear with ``copies`` of it, of which a token passes ``passes``;
+    ``vectors`` the weights that are no matrix (biases, norms), with ``split_vectors`` of them
+    divided over the tensor-parallel devices. ``kept`` numbers of the output stay for the backward,
+    ``masks`` bytes of dropout, ``statistics`` numbers of 32 bits. ``pointwise`` FLOPs forward are
+    no matrix product (PipeMesh Table II), ``products`` those of products without weights (a
+    recurrent state's), twice as many backward. ``scores`` marks the attention itself.
+    """
+
+    name: str
+    block: Literal["attention", "feed-forward"]
+    weights: tuple[Number, Number] | None = None
+    split_weights: bool = True
+    copies: int = 1
+    passes: int = 1
+    vectors: Number = 0
+    split_vectors: bool = False
+    kept: Number = 0
+    split: Split = "tensor"
+    masks: Number = 0
+    statistics: int = 0
+    pointwise: Number = 0
+    products: Number = 0
+    scores: bool = False
+
+    @property
+    def parameters(self) -> Number:
+        """All weights, every copy."""
+        inner, outer = self.weights or (0, 0)
+        return self.copies * (inner * outer + self.vectors)

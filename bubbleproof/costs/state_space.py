@@ -1,0 +1,131 @@
+"""Operations that take the attention's place: state-space layers and linear attention.
+
+Each is the ``mixer`` of a kind of layer (``costs.transformer``). Linears and the depthwise
+convolution, c channels of k weights, cost as linears do. The scan over the sequence has products
+without weights, of a token:
+
+- Mamba (Gu and Dao, 2023): a state of n numbers for each of d channels is read, 2 d n;
+- Mamba-2 (Dao and Gu, 2024): the same, and written by an outer product, 4 d n;
+- gated delta net (Yang et al., 2024): each head's state of k x v numbers is read by the key,
+  corrected by an outer product, and read by the query, 6 k v.
+
+Each operation's output is kept for the backward, as in any layer; the state itself is computed
+again, chunk by chunk.
+"""
+
+from __future__ import annotations
+
+from bubbleproof.costs.layer_operation import LayerOperation, Number, Split
+
+
+def mamba(
+    hidden: int,
+    *,
+    inner: int,
+    state: int,
+    kernel: int,
+    rank: int,
+    kernel_bias: bool = True,
+    bias: bool = False,
+    norms: bool = False,
+) -> tuple[LayerOperation, ...]:
+    """Mamba: step sizes of ``rank`` numbers; ``norms`` over those, B and C (Jamba)."""
+    normed = _operation("state norms", vectors=rank + 2 * state, kept=rank + 2 * state)
+    return (
+        _linear("state in", hidden, 2 * inner, bias=bias),
+        _linear("convolution", kernel, inner, bias=kernel_bias),
+        _operation("silu", kept=inner),
+        _linear("state sizes", inner, rank + 2 * state),
+        *([normed] if norms else []),
+        _linear("step", rank, inner, bias=True),
+        _operation(
+            "scan", kept=inner, products=2 * inner * state, vectors=inner * (state + 1), split=True
+        ),
+        _operation("gated output", kept=inner),
+        _linear("output", inner, hidden, bias=bias, kept=hidden, along="sequence"),
+    )
+
+
+def mamba_2(
+    hidden: int,
+    *,
+    inner: int,
+    state: int,
+    kernel: int,
+    heads: int,
+    groups: int,
+    kernel_bias: bool = True,
+    bias: bool = False,
+    norm: bool = True,
+) -> tuple[LayerOperation, ...]:
+    """Mamba-2: ``heads`` with one step size each, B and C shared by ``groups`` of them."""
+    channels = inner + 2 * groups * state
+    return (
+        _linear("state in", hidden, inner + channels + heads, bias=bias),
+        _linear("convolution", kernel, channels, bias=kernel_bias),
+        _operation("silu", kept=channels),
+        _operation("scan", kept=inner, products=4 * inner * state, vectors=3 * heads, split=True),
+        _operation("gated output", kept=inner, vectors=inner if norm else 0, split=True),
+        _linear("output", inner, hidden, bias=bias, kept=hidden, along="sequence"),
+    )
+
+
+def delta_net(
+    hidden: int, *, key_heads: int, key_width: int, value_heads: int, value_width: int, kernel: int
+) -> tuple[LayerOperation, ...]:
+    """Gated delta net: a gate and a rate for each head of values, and a gated norm."""
+    keys, values = key_heads * key_width, value_heads * value_width
+    channels = 2 * keys + values
+    return (
+        _linear("state in", hidden, channels + values),
+        _linear("rates", hidden, 2 * value_heads),
+        _linear("convolution", kernel, channels),
+        _operation("silu", kept=channels),
+        _operation(
+            "scan",
+            kept=values,
+            products=6 * value_heads * key_width * value_width,
+            vectors=2 * value_heads,
+            split=True,
+        ),
+        _operation("gated output", kept=values, vectors=value_width),
+        _linear("output", values, hidden, kept=hidden, along="sequence"),
+    )
+
+
+def _linear(
+    name: str,
+    inner: Number,
+    outer: Number,
+    *,
+    bias: bool = False,
+    kept: Number | None = None,
+    along: Split = "tensor",
+) -> LayerOperation:
+    return LayerOperation(
+        name=name,
+        block="attention",
+        weights=(inner, outer),
+        vectors=outer if bias else 0,
+        split_vectors=along == "tensor",
+        kept=outer if kept is None else kept,
+        split=along,
+    )
+
+
+def _operation(
+    name: str,
+    *,
+    kept: Number,
+    vectors: Number = 0,
+    products: Number = 0,
+    split: bool = False,
+) -> LayerOperation:
+    return LayerOperation(
+        name=name,
+        block="attention",
+        vectors=vectors,
+        split_vectors=split,
+        kept=kept,
+        products=products,
+    )
