@@ -276,7 +276,7 @@ def _attention(model: Transformer, at: Deployment, runs: Software) -> dict[str, 
     causal = float(runs.causal) if fused else 1.0
     forward = back = 0.0
     for operation in layer_operations(model):
-        if operation.scores or getattr(operation, "products", False):
+        if operation.scores or operation.products:
             found = operation_flops(operation, model, at)
             forward += causal * slower / rate * float(found.forward)
             back += causal * slower / rate * float(found.input_backward)
