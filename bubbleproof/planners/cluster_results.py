@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from bubbleproof.costs.times.estimate_errors import EstimateError, error_of
 from bubbleproof.costs.utilisation import teraflops, utilisation
 from bubbleproof.facts import Fact, valued
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
@@ -157,6 +158,7 @@ def cluster_facts(file: ClusterFile, found: AnyClusterPlan) -> list[Fact]:
         *keyed(nearest=found.nearest[0].combination.to_json() if found.nearest else None),
         *keyed(value=None if plan is None else plan.value, winner=None),
         *keyed(mfu=None if plan is None else round(mfu, 4)),
+        *keyed(software=file.training.cluster.runs.name),
         *keyed(least_capacity=nearest[0].memory if nearest else None),
         *keyed(verified=plan is not None and plan.plan.verdict.ok),
         took(found.seconds),
@@ -165,18 +167,29 @@ def cluster_facts(file: ClusterFile, found: AnyClusterPlan) -> list[Fact]:
     if plan is None:
         fits = nearest if found.status is Status.INFEASIBLE else ()
         return [*facts, *(Fact(label="fits with", value=no_room(one)) for one in fits)]
+    error = estimate_error(file)
+    even = [row for row in plan.solved if error.is_even(row.value, plan.value)]
     rate = teraflops(file.training, plan.value)
     bound = bound_text(plan.value, plan.lower_bound, UNIT, plan.bounded)
     told = {
         "run": in_words(deployment_parts(plan.winner.combination)),
         "iteration": ticks(plan.value, UNIT),
+        "error": f"{error.told}; even within it: {len(even) - 1} of the others with a schedule",
+        "software": file.training.cluster.runs.name,
         "lower bound": bound,
         "optimizer and gradient sync": ticks(plan.step_end, UNIT),
         "model FLOPs per card": f"{rate:.1f} TFLOPS, {100 * mfu:.1f} % of its rate (MFU)",
         "memory": memory_of(file, plan),
     }
     ranks = [{"rank": r, **part.named} for r, part in enumerate(parts_of(file, plan))]
-    return [*facts, *labelled(told), *keyed(memory=ranks)]
+    rough = keyed(memory=ranks, error=error.band, beyond=[*error.beyond])
+    return [*facts, *labelled(told), *rough]
+
+
+def estimate_error(file: ClusterFile) -> EstimateError:
+    """How far the times of a file's deployments may be off."""
+    job = file.training
+    return error_of(job.model, job.cluster.card, job.cluster.runs, job.cluster.cards)
 
 
 def no_room(nearest: NearestDeployment) -> str:

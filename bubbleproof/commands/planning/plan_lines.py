@@ -25,6 +25,7 @@ from bubbleproof.planners.cluster_results import (
     UNIT,
     AnyClusterPlan,
     AnyOwn,
+    estimate_error,
     memory_of,
     no_room,
     own_text,
@@ -97,11 +98,14 @@ def deployment_text(found: ClusterPlan) -> str:
 
 
 def iteration_text(file: ClusterFile, found: ClusterPlan) -> str:
-    """How long an iteration of it takes, and what that is in tokens and of the cards' rate."""
+    """How long an iteration of it takes, what that is in tokens and of the cards' rate, and how far
+    off it may be for which software."""
     training = file.training
     tokens = training.samples * training.deployment.sequence / (found.value / 1e6)
     mfu = f"MFU {100 * utilisation(training, found.value):.1f} %"
-    return f"{time(found.value, UNIT)}/iteration · {float(f'{tokens:.3g}'):,.0f} tokens/s · {mfu}"
+    rate = f"{float(f'{tokens:.3g}'):,.0f} tokens/s"
+    error, software = estimate_error(file).told, training.cluster.runs.name
+    return f"{time(found.value, UNIT)}/iteration · {rate} · {mfu} · {error} · {software}"
 
 
 def time_text(of: DeploymentTimes) -> str:
@@ -114,7 +118,8 @@ def time_text(of: DeploymentTimes) -> str:
 
 
 def _nearest(file: ClusterFile, found: ClusterPlan) -> list[str]:
-    """The next deployments that were timed, what almost fits, and what is pruned next."""
+    """The next deployments that were timed (even: within the error of the plan), what almost fits,
+    and what is pruned next."""
     won, card = found.winner.combination, file.training.cluster.memory
     best = {**deployment_parts(won), **shape_parts(found.plan.winner.candidate)}
 
@@ -125,7 +130,12 @@ def _nearest(file: ClusterFile, found: ClusterPlan) -> list[str]:
         return difference(parts, deployment_parts(won))
 
     timed = sorted((r for r in found.solved if r.combination != won), key=lambda r: r.value)
-    told = [f"{name(row)} ({more(row.value, found.value)})" for row in timed[: NEXT - 1]]
+    error = estimate_error(file)
+    even = [", even" * error.is_even(row.value, found.value) for row in timed]
+    told = [
+        f"{name(row)} ({more(row.value, found.value)}{word})"
+        for row, word in zip(timed[: NEXT - 1], even, strict=False)
+    ]
     unfit = [r for r in found.rows if r.status is Outcome.INFEASIBLE and r.on_card > card]
     for row in sorted(unfit, key=lambda row: row.on_card)[:1]:
         told.append(f"{name(row)} (needs {amount_of(row.on_card - card, None, 'bytes')} more)")

@@ -72,7 +72,7 @@ NAMES = tuple(STARTS)
 def starts(card: Card, runs: Software | None = None) -> dict[str, float]:
     """Every constant where its fit starts, of a card and of the software that runs on it."""
     found = sheet_starts(card, runs)
-    of = ("all", card.name.partition("-")[0], "" if runs is None else runs.name)
+    of = {"all", card.name.partition("-")[0], *(() if runs is None else (runs.name, runs.like))}
     for name, whose, factor in _published():
         found[name] *= factor if whose in of else 1.0
     return found

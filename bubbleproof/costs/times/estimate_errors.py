@@ -33,18 +33,30 @@ FAR = 3.3  # doublings of cards beyond any row's
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EstimateError:
-    """The band of an estimate: nine of ten lie within ``band`` of it, either way. ``rows`` it is
-    taken from; ``beyond`` tells what of the estimate no row had, in words; none: nothing."""
+    """The band of an estimate: nine of ten lie within ``band`` of it, either way. ``cards`` are
+    those of the rows it is taken from; ``beyond`` tells what of the estimate no row had, in words;
+    none: nothing."""
 
     band: float
-    rows: int
+    cards: tuple[str, ...]
     beyond: tuple[str, ...] = ()
 
     @property
     def told(self) -> str:
-        """In one line."""
-        found = f"within {100 * self.band:.0f} % (nine of ten of {self.rows} rows left out)"
-        return found + (f"; not measured: {', '.join(self.beyond)}" if self.beyond else "")
+        """In a few words."""
+        of = " and ".join(name.upper() for name in self.cards)
+        why = f"not measured: {', '.join(self.beyond)}" if self.beyond else f"{of}, rows left out"
+        return f"± {100 * self.band:.0f} % ({why})"
+
+    def is_even(self, value: float, best: float) -> bool:
+        """Whether an estimate cannot be told from the best.
+
+        Parameters
+        ----------
+        value, best
+            The two, of one unit.
+        """
+        return value <= (1 + self.band) * best
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +96,9 @@ def error_of(model: Transformer, card: Card, runs: Software, cards: int) -> Esti
     band = max(LEAST, float(np.quantile([abs(row.error) for row in near], PART)))
     beyond = _beyond(asked, rows)
     return EstimateError(
-        band=round(max(band, UNSEEN) if beyond else band, 3), rows=len(near), beyond=beyond
+        band=round(max(band, UNSEEN) if beyond else band, 3),
+        cards=tuple(dict.fromkeys(row.card for row in near)),
+        beyond=beyond,
     )
 
 

@@ -18,7 +18,8 @@ loss copies them to 32. ``scopes``: how rows that do not tell their recompute sc
 beside computation, as far as the constants ``exposed_...`` tell; ``prefetches``: weights that are
 gathered for each pass alone. ``blocks``: each launch waits for the card (CUDA_LAUNCH_BLOCKING).
 ``hides_experts``: what experts are sent runs beside another microbatch's pass (1F1B with all-to-all
-overlap). ``constants``: what it takes over the starts of ``times.constants``, by name.
+overlap). ``constants``: what it takes over the starts of ``times.constants``, by name. ``like``:
+the software whose profile it has but for what it tells itself; what is fitted of that holds for it.
 ``products``: what the products of a layer's linears, forward and both gradients, are computed in:
 "bf16", or "fp8" (the attention, the head and all between stay in 16 bits, as in Transformer
 Engine).
@@ -65,6 +66,7 @@ class Software:
     hides_experts: bool = False
     constants: tuple[tuple[str, float], ...] = ()
     products: str = "bf16"
+    like: str = ""
 
     @property
     def is_eighth(self) -> bool:
@@ -131,7 +133,7 @@ def _profiles() -> dict[str, Software]:
         own: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}
         own["constants"] = tuple(row.get("constants", {}).items())
         own |= {"causal": Fraction(own["causal"])} if "causal" in own else {}
-        like = found.get(own.pop("like", ""))
+        like = found.get(own.get("like", ""))
         found[name] = replace(like, name=name, **own) if like else Software(name=name, **own)
     return found
 

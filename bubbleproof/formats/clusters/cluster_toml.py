@@ -31,7 +31,7 @@ from bubbleproof.costs.configurations.config_file import (
 from bubbleproof.costs.times.card_files import cards
 from bubbleproof.costs.times.cards import Card
 from bubbleproof.costs.times.constants import starts
-from bubbleproof.costs.times.software import ALSO, SOFTWARE, Software
+from bubbleproof.costs.times.software import ALSO, SOFTWARE, Software, usual
 from bubbleproof.costs.times.software import software as known_software
 from bubbleproof.formats.clusters.hardware_toml import known_hardware, read_hardware
 from bubbleproof.formats.clusters.model_toml import model_of, read_model
@@ -218,7 +218,8 @@ def cluster_file_of_text(text: str, *, name: str, framework: str | None = None) 
     model, sequence = model_of(layout.model)
     is_open = "plan" not in layout.model_fields_set or layout.plan.framework is not None
     is_named = layout.cluster.framework in {name for each in FRAMEWORKS for name in each.names}
-    cluster = cluster_of(layout.cluster, OPEN_SOFTWARE if is_open else None)
+    is_fitted = layout.cluster.hardware is not None
+    cluster = cluster_of(layout.cluster, OPEN_SOFTWARE if is_open and not is_fitted else None)
     if layout.solve.objective != "makespan":
         expected = "'makespan', which a plan is made for"
         raise UnusableInput("solve.objective", expected, quoted(layout.solve.objective))
@@ -272,8 +273,8 @@ def cluster_of(layout: ClusterLayout, software: str | None = None) -> Cluster:
     Raises ``UnusableInput`` for numbers that are none.
     """
     with values_at("cluster"):
-        runs_on = _framework(layout.framework or software)
-        runs = known_software(runs_on.get("framework", "megatron-core"))
+        framework = _software(layout.framework or software or _usual(layout))
+        runs = known_software(framework)
         kind, constants = _card(layout, runs)
         if layout.products == "fp8" and "fp8" not in kind.tflops:
             has = f"bf16 (a {kind.name} multiplies no numbers of eight bits)"
@@ -282,29 +283,35 @@ def cluster_of(layout: ClusterLayout, software: str | None = None) -> Cluster:
             card=kind,
             cards=layout.cards,
             constants=constants,
+            framework=framework,
             **_told(layout, "reserve", "hidden", "products"),
-            **runs_on,
         )
         efficiency = layout.efficiency
         return found if efficiency is None else with_efficiency(found, float(efficiency))
 
 
-def _framework(told: str | None) -> dict[str, Any]:
-    """The constants of the software, which a framework's name stands for too.
+def _usual(layout: ClusterLayout) -> str:
+    """The software of a cluster that tells none: that on whose rows its own file was fitted, or
+    that of the card's published rows."""
+    if layout.hardware is None:
+        return usual((layout.card or "").lower(), is_named=True)
+    known = read_hardware(layout.hardware, "cluster.hardware")
+    return next(iter(known.software), usual(known.card.name, is_named=True))
 
-    Raises ``UnusableInput`` for a name that is none, and for a framework that is not counted.
+
+def _software(told: str) -> str:
+    """The software of a name, which may be a framework's too.
+
+    Raises ``UnusableInput`` for a name that is none.
     """
-    if told is None or told in {*SOFTWARE, *ALSO}:
-        return {} if told is None else {"framework": told}
     counted = {name: each.costs for each in FRAMEWORKS for name in each.names}
+    if told in {*SOFTWARE, *ALSO}:
+        return told
     if told not in counted:
-        known = list(dict.fromkeys([*SOFTWARE, *(name for name in counted if counted[name])]))
+        known = list(dict.fromkeys([*SOFTWARE, *counted]))
         expected = f"one of {', '.join(known)}{did_you_mean(told, known)}"
         raise UnusableInput("cluster.framework", expected, quoted(told))
-    if not counted[told]:
-        expected = f"software whose times are known, and {told!r} in plan.framework"
-        raise UnusableInput("cluster.framework", expected, quoted(told))
-    return {"framework": counted[told]}
+    return counted[told]
 
 
 def with_efficiency(cluster: Cluster, efficiency: float) -> Cluster:
