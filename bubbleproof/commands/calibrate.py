@@ -37,7 +37,7 @@ def _lines(found: FittedHardware, output: str) -> list[str]:
     if not found.is_told:
         near = NEAREST.format(card=of.card.name, fitting=found.fitting, rows=of.rows)
         lines.insert(1, f"card     {near}")
-    return lines
+    return [*lines, *(f"{told}: not fitted" for told in found.refused)]
 
 
 def _print(found: FittedHardware, output: str) -> None:

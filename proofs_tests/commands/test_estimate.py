@@ -37,6 +37,30 @@ def test_rows_become_hardware_and_hardware_estimates(command: Run) -> None:
     assert rows[0]["allocated_gib"] == max(stage["allocated_gib"] for stage in stages)
 
 
+def test_a_bad_row_is_refused_by_its_number_and_the_others_are_fitted(command: Run) -> None:
+    lines = B200.splitlines()
+    lines.insert(3, lines[1].replace("843.0", "never"))
+    Path("one-bad.csv").write_text("\n".join(lines))
+    told = command("calibrate", "one-bad.csv", "-o", "one.toml", "--card", "b200")
+    assert told.status == 0
+    assert re.search(r"^row 3: iteration_ms must be a number .*: not fitted$", told.out, re.M)
+    whole = json.loads(command("calibrate", "b200.csv", "-o", "all.toml", "--json").out)
+    found = json.loads(command("calibrate", "one-bad.csv", "-o", "one.toml", "--json").out)
+    assert found["constants"] == whole["constants"]
+    assert len(found["refused"]) == 1
+    assert "refused" not in whole
+
+
+def test_where_too_few_rows_are_left_the_refused_ones_are_told(command: Run) -> None:
+    bad = [line.replace(",4096,", ",4096.5,") for line in B200.splitlines()[1:8]]
+    Path("bad.csv").write_text("\n".join([B200.splitlines()[0], *bad, *B200.splitlines()[8:]]))
+    answer = command("calibrate", "bad.csv", "-o", "none.toml", "--card", "b200")
+    assert answer.status == 2
+    assert "rows must be at least as many" in answer.err
+    assert "row 7: sequence" in answer.err
+    assert not Path("none.toml").exists()
+
+
 def test_no_measured_column_is_read(command: Run) -> None:
     plain = command("estimate", "b200.csv", "--hardware", "b200", "--json")
     lines = B200.splitlines()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -250,6 +251,21 @@ def test_the_share_of_the_cards_rate_is_the_models_flops(
     answer = command("plan", problem)
     assert f"MFU {100 * wanted:.1f} %" in answer.out.splitlines()[1]
     assert f"{100 * wanted:.1f} % of its rate (MFU)" in command("plan", problem, "-v").out
+
+
+def test_an_answer_tells_its_error_and_whose_times_it_has(
+    command: Run, problem: Path, planned: Plans
+) -> None:
+    found = planned(TEXT).found
+    assert found["software"] == "megatron-core"
+    assert found["beyond"] == ["card own"]
+    assert found["error"] >= 0.25
+    answer = command("plan", problem).out.splitlines()
+    told = f"± {100 * found['error']:.0f} % (not measured: card own) · megatron-core"
+    assert answer[1].endswith(told)
+    named = re.findall(r"\(\+([0-9.]+) %(, even)?\)", answer[4])
+    assert answer[4].startswith("next")
+    assert all((float(more) <= 100 * found["error"]) is bool(even) for more, even in named)
 
 
 def test_what_is_left_out_is_grouped_by_reason(command: Run, problem: Path) -> None:

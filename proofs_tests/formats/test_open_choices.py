@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,7 @@ from bubbleproof.costs.combinations import Combination, CombinationCosts, legal
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
 from bubbleproof.formats.clusters.deployed_content import deployed_file
 from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
+from bubbleproof.formats.clusters.hardware_toml import CALIBRATED
 from bubbleproof.formats.clusters.open_choices import OpenChoices
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.frameworks import FRAMEWORKS, framework_choices, framework_of_costs
@@ -117,6 +120,32 @@ def test_a_cluster_that_names_a_framework_opens_nothing_and_plans_for_it() -> No
     assert (space.chunks, space.backward, space.slices) == ((1, 2), ("whole",), (1,))
     software = SMALL.replace("[cluster]", '[cluster]\nframework = "megatron-core-overlapped"')
     assert read("[plan]\nzero = [1]", software).opened is None
+
+
+@pytest.mark.parametrize(
+    "name", [name for each in FRAMEWORKS for name in each.names if not each.only_named]
+)
+def test_every_framework_has_its_softwares_times(name: str) -> None:
+    framework = framework_choices(name)
+    named = SMALL.replace("[cluster]", f'[cluster]\nframework = "{name}"')
+    found = cluster_file_of_text(named + "[plan]\nchunks = [1]", name="small").training.cluster
+    assert found.runs.name == framework.costs
+    assert framework_of_costs(framework.costs) == framework.product
+
+
+def test_a_cluster_that_names_no_software_has_that_of_its_cards_rows(tmp_path: Path) -> None:
+    numbers = re.compile(r"per_node.*network = \"1 GB/s\"", re.DOTALL)
+
+    def usual(cluster: str) -> str:
+        text = numbers.sub(cluster, SMALL) + "[plan]\nchunks = [1]"
+        return cluster_file_of_text(text, name="small").training.cluster.framework
+
+    assert usual('card = "H100"') == "megatron-core-overlapped"
+    assert usual('card = "a100-80gb"') == "megatron-core"
+    fitted = tmp_path / "own.toml"
+    text = (CALIBRATED / "b200.toml").read_text().replace('["megatron-core"]', '["torchtitan"]')
+    fitted.write_text(text)
+    assert usual(f"hardware = '{fitted}'") == "torchtitan"
 
 
 @pytest.mark.parametrize(
