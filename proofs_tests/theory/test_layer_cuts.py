@@ -40,6 +40,11 @@ def test_thousands_of_stages_are_cut_and_counted() -> None:
     assert list(spread_cuts(layers=3000, stages=3000, spread=0)) == [(1,) * 3000]
     assert num_cuts(layers=10_000, stages=4096, spread=9_999) == COUNTLESS
     assert num_cuts(layers=10_000, stages=4096**2, spread=1) == 0
+    layers = Layers(runs=((LayerPart(forward=1), 3001),), rule=NamedCuts(kinds=("any",)))
+    assert layers.rule.cuts(layers, range(3000), 2) == (  # the balanced ones alone
+        (*(1,) * 2999, 2),
+        (2, *(1,) * 2999),
+    )
 
 
 def test_the_nearest_cut_differs_by_one_layer_at_most() -> None:

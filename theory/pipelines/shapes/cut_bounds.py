@@ -9,17 +9,18 @@ at any time later, and ``before`` has forwards alone. So with m microbatches, s 
     makespan >= before / s + m work.
 
 Where each rank has one stage, a stage that shows a bound shows it with more layers too: ``below``
-goes through all cuts without one that does. Where ranks have more stages, the greatest of them is
-not below the mean of their work. A stage that takes time and holds more than its rank's capacity
-has no schedule (``rank_claims.NoRoom``).
+goes through all cuts without one that does; how many go on from a layer is counted once for each
+stage, not for each cut. Where ranks have more stages, the greatest of them is not below the mean of
+their work. A stage that takes time and holds more than its rank's capacity has no schedule
+(``rank_claims.NoRoom``).
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import takewhile
+from itertools import accumulate
 
 from bubbleproof.theory.pipelines.shapes.layer_cuts import PARTS, Cut, Layers
 
@@ -39,39 +40,66 @@ class CutBounds:
     is_split: bool = False
     capacity: Sequence[int | None] = ()
 
+    @property
+    def is_counted(self) -> bool:
+        """Whether each rank has one stage, and there are not too many of them."""
+        return len(set(self.stage_ranks)) == len(self.stage_ranks) <= DEEPEST
+
     def below(self, bound: int) -> Iterator[Cut]:
         """The cuts that do not show the bound; an empty one where it is not known which."""
-        rows, least = self.layers.sums(), self.layers.least(len(self.stage_ranks))
-        path = [row[FORWARD] + (0 if self.is_split else row[BACKWARD]) for row in rows]
-        late = [row[INPUT] + row[WEIGHT] if self.is_split else 0 for row in rows]
-        work = [sum(ticks) for ticks in zip(path, late, strict=True)]
-        held = [row[ACTIVATION] + row[STATIC] for row in rows]
-        last, number, m = len(least) - 1, self.layers.number, self.microbatches
-        if (ranks := len(set(self.stage_ranks))) <= last or last > DEEPEST:
-            yield from [()] * (m * work[-1] <= (bound - 1) * ranks)
+        if not self.is_counted:
+            work, ranks = sum(self.layers.sums()[-1][at] for at in self._timed), self.stage_ranks
+            yield from [()] * (self.microbatches * work <= (bound - 1) * len(set(ranks)))
             return
-
-        def shows(stage: int, begin: int, end: int) -> bool:
-            room = self.capacity[self.stage_ranks[stage]] if self.capacity else None
-            is_full = (
-                room is not None and held[end] - held[begin] > room and path[end] > path[begin]
-            )
-            return is_full or path[begin] // self.slices + m * (work[end] - work[begin]) >= bound
-
-        @cache
-        def behind(stage: int, first: int) -> tuple[int, ...]:
-            """Where the stage may end that begins at this layer, so that some cut goes on."""
-            ends = range(first + least[stage], 1 + number - sum(least[stage + 1 :]))
-            begin, is_last = 1 + first if stage else 0, stage == last
-            fits = takewhile(
-                lambda end: not shows(stage, begin, 1 + end + is_last),
-                ends[-1:] if is_last else ends,
-            )
-            return tuple(end for end in fits if is_last or behind(stage + 1, end))
+        ends, ways = self._ways(bound)
 
         def cuts(stage: int, first: int) -> Iterator[Cut]:
-            for end in behind(stage, first):
-                rests = [()] if stage == last else cuts(stage + 1, end)
-                yield from ((end - first, *rest) for rest in rests)
+            if stage == len(ends):
+                yield ()
+                return
+            for end in ends[stage][first]:
+                if ways[stage + 1][end]:
+                    yield from ((end - first, *rest) for rest in cuts(stage + 1, end))
 
         yield from cuts(0, 0)
+
+    def number_below(self, bound: int) -> int:
+        """How many those are, without making them. Precondition: ``is_counted``."""
+        return self._ways(bound)[1][0][0]
+
+    @property
+    def _timed(self) -> tuple[int, ...]:
+        return (FORWARD, INPUT, WEIGHT) if self.is_split else (FORWARD, BACKWARD)
+
+    def _ways(self, bound: int) -> tuple[list[list[range]], list[list[int]]]:
+        """By stage and first layer where it may end, and how many ways the layers from there on
+        are cut: the sum over these ends of how many go on."""
+        least, number = self.layers.least(len(self.stage_ranks)), self.layers.number
+        rows = self.layers.sums()
+        path = [row[FORWARD] + (0 if self.is_split else row[BACKWARD]) for row in rows]
+        work = [sum(row[at] for at in self._timed) for row in rows]
+        held = [row[ACTIVATION] + row[STATIC] for row in rows]
+
+        def last_mark(stage: int, begin: int) -> int:
+            """Of ``sums``, the last with which the stage that begins there shows no bound."""
+            most = -((path[begin] // self.slices - bound) // self.microbatches)  # rounded up
+            timely = bisect_left(work, work[begin] + most) - 1
+            room = self.capacity[self.stage_ranks[stage]] if self.capacity else None
+            if room is None:
+                return timely
+            has_room = bisect_right(held, held[begin] + room)
+            return min(timely, max(has_room, bisect_right(path, path[begin])) - 1)
+
+        ends: list[list[range]] = []
+        ways = [[0] * number + [1]]
+        for stage in reversed(range(len(least))):
+            few, is_last = least[stage], stage == len(least) - 1
+            begins = range(1, number + 2) if stage else range(1)
+            found = []
+            for first, begin in enumerate(begins):
+                behind = min(number + 1, last_mark(stage, begin) - is_last)
+                found.append(range(first + few, max(first + few, behind)))
+            before = list(accumulate(ways[0], initial=0))
+            ends.insert(0, found)
+            ways.insert(0, [before[each.stop] - before[each.start] for each in found])
+        return ends, ways

@@ -13,14 +13,15 @@ many layers more or less than the even share.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, islice, pairwise, permutations, product
+from functools import lru_cache
+from itertools import accumulate, chain, islice, pairwise, permutations, product
 from math import comb
 from operator import ge
 
-from bubbleproof.theory.pipelines.shapes.cut_bounds import NEVER, CutBounds
+from bubbleproof.theory.pipelines.shapes.cut_bounds import DEEPEST, NEVER, CutBounds
 from bubbleproof.theory.pipelines.shapes.layer_cuts import COUNTLESS, Cut, Layers
 
 EVEN, BALANCED, ANY_CUT = "even", "balanced", "any"
@@ -61,7 +62,7 @@ class NamedCuts:
         if BALANCED in self.kinds or self.is_any:
             found += balanced_cuts(layers, stage_ranks, microbatches)
         if self.is_any:
-            found += shortest_cuts(layers, stage_ranks, microbatches, room)
+            found += shortest_cuts(layers, tuple(stage_ranks), microbatches, room)
         return tuple(dict.fromkeys(cut for cut in found if cut))
 
 
@@ -79,37 +80,37 @@ def even_cut(*, layers: int, stages: int) -> Cut:
     return (each,) * stages if each and not left else ()
 
 
+@lru_cache(maxsize=256)
 def shortest_cuts(
-    layers: Layers, stage_ranks: Sequence[int], microbatches: int, room: int | None
+    layers: Layers, stage_ranks: tuple[int, ...], microbatches: int, room: int | None
 ) -> list[Cut]:
     """So many cuts as are looked at, of those whose bounds are least (``cut_bounds``), least first.
 
     All, where there are few. Where ranks have several stages, those that are one move of a layer
-    away from a balanced cut.
+    away from a balanced cut; none of very many stages.
     """
     least, stages = layers.least(len(stage_ranks)), len(stage_ranks)
     spare = layers.number - sum(least)
+    bounds = CutBounds(
+        layers=layers,
+        stage_ranks=stage_ranks,
+        microbatches=microbatches,
+        capacity=() if room is None else (room,) * (1 + max(stage_ranks)),
+    )
     if spare < 0:
         return []
     if comb(spare + stages - 1, stages - 1) <= MOST_CUTS:
         left = [layers.number - sum(least[g + 1 :]) for g in range(stages)]
         ends = [(0, end) for end in left[:-1]] + [(layers.number, layers.number)]
         found = list(cuts_along(ends, least, lambda _, __: layers.number))
-    elif len(set(stage_ranks)) < stages:
+    elif bounds.is_counted:
+        most = bisect_right(range(NEVER), MOST_CUTS, key=bounds.number_below)
+        below = chain(bounds.below(most - 1), bounds.below(most))  # the first are at most so many
+        found = list(dict.fromkeys(islice(below, 2 * MOST_CUTS)))
+    elif stages <= DEEPEST:
         found = _beside(layers, balanced_cuts(layers, stage_ranks, microbatches))
     else:
-        bounds = CutBounds(
-            layers=layers,
-            stage_ranks=stage_ranks,
-            microbatches=microbatches,
-            capacity=() if room is None else (room,) * stages,
-        )
-
-        def are_many(bound: int) -> bool:
-            return len(list(islice(bounds.below(bound), 1 + MOST_CUTS))) > MOST_CUTS
-
-        most = bisect_left(range(NEVER), True, key=are_many)
-        found = list(islice(bounds.below(most), MOST_CUTS))
+        found = []
     return sorted(found, key=lambda cut: _shown(layers, cut, stage_ranks, microbatches))[:MOST_CUTS]
 
 
