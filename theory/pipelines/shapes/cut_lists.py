@@ -15,13 +15,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate, chain, islice, pairwise, permutations, product
-from math import comb
 from operator import ge
 
-from bubbleproof.theory.pipelines.shapes.cut_bounds import DEEPEST, NEVER, CutBounds
+from bubbleproof.theory.pipelines.shapes.cut_bounds import NEVER, CutBounds
 from bubbleproof.theory.pipelines.shapes.layer_cuts import COUNTLESS, Cut, Layers
 
 EVEN, BALANCED, ANY_CUT = "even", "balanced", "any"
@@ -89,29 +88,43 @@ def shortest_cuts(
     All, where there are few. Where ranks have several stages, those that are one move of a layer
     away from a balanced cut; none of very many stages.
     """
-    least, stages = layers.least(len(stage_ranks)), len(stage_ranks)
-    spare = layers.number - sum(least)
+    stages = len(stage_ranks)
     bounds = CutBounds(
         layers=layers,
         stage_ranks=stage_ranks,
         microbatches=microbatches,
         capacity=() if room is None else (room,) * (1 + max(stage_ranks)),
     )
-    if spare < 0:
-        return []
-    if comb(spare + stages - 1, stages - 1) <= MOST_CUTS:
-        left = [layers.number - sum(least[g + 1 :]) for g in range(stages)]
-        ends = [(0, end) for end in left[:-1]] + [(layers.number, layers.number)]
-        found = list(cuts_along(ends, least, lambda _, __: layers.number))
+    every = replace(bounds, stage_ranks=range(stages), capacity=())
+    found: list[Cut] = []
+    if every.is_counted and _number_below(every, NEVER) <= MOST_CUTS:
+        found = list(cuts_below(every, NEVER))
     elif bounds.is_counted:
-        most = bisect_right(range(NEVER), MOST_CUTS, key=bounds.number_below)
-        below = chain(bounds.below(most - 1), bounds.below(most))  # the first are at most so many
+        most = bisect_right(range(NEVER), MOST_CUTS, key=lambda most: _number_below(bounds, most))
+        below = chain(cuts_below(bounds, most - 1), cuts_below(bounds, most))  # the first are few
         found = list(dict.fromkeys(islice(below, 2 * MOST_CUTS)))
-    elif stages <= DEEPEST:
+    elif every.is_counted:
         found = _beside(layers, balanced_cuts(layers, stage_ranks, microbatches))
-    else:
-        found = []
     return sorted(found, key=lambda cut: _shown(layers, cut, stage_ranks, microbatches))[:MOST_CUTS]
+
+
+def cuts_below(bounds: CutBounds, bound: int) -> Iterator[Cut]:
+    """The cuts that do not show the bound. Precondition: ``bounds.is_counted``."""
+    ends, ways = bounds.ways(bound)
+
+    def cuts(stage: int, first: int) -> Iterator[Cut]:
+        if stage == len(ends):
+            yield ()
+            return
+        for end in ends[stage][first]:
+            if ways[stage + 1][end]:
+                yield from ((end - first, *rest) for rest in cuts(stage + 1, end))
+
+    yield from cuts(0, 0)
+
+
+def _number_below(bounds: CutBounds, bound: int) -> int:
+    return bounds.ways(bound)[1][0][0]
 
 
 def _beside(layers: Layers, balanced: Sequence[Cut]) -> list[Cut]:
