@@ -2,7 +2,8 @@
 
 ``even`` is the cut whose stages have as many layers each, where there is one. ``balanced`` are two:
 the one whose heaviest rank takes least time, of those the one whose next takes least, and so on;
-and the one of which that is true of time and of what the rank waits for. ``any`` are all cuts: so
+and the one of which that is true of time and of what the rank waits for; of unlike layers the
+heaviest is exact, and the next as light as moves of one layer make it. ``any`` are all cuts: so
 many are looked at of those that ranks show least of, and what all others take at least is known
 (``verify.candidates.other_cuts``). Beside them stands ``spread``: every cut whose stages have so
 many layers more or less than the even share.
