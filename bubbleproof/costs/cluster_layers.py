@@ -106,8 +106,8 @@ def cluster_layers(
         ),
         rule=rule,
     )
-    cuts = _cuts(layers, at.pipeline, microbatches)
     beside = cluster.reserve + _workspace(model, at, cluster)
+    cuts = _cuts(layers, at.pipeline, microbatches, cluster.memory - beside)
     return ClusterLayers(
         layers=layers,
         latency=ceil(times.message * TICKS),
@@ -121,9 +121,9 @@ def cluster_layers(
     )
 
 
-def _cuts(layers: Layers, stages: int, microbatches: int) -> tuple[Cut, ...]:
+def _cuts(layers: Layers, stages: int, microbatches: int, room: int) -> tuple[Cut, ...]:
     """Those of the layers' rule. Raises ``ValueError`` where there is none."""
-    found = layers.rule.cuts(layers, range(stages), microbatches)
+    found = layers.rule.cuts(layers, range(stages), microbatches, room)
     if not found:
         must = "be at most" if layers.rule.is_uneven else "divide"
         raise ValueError(f"pipeline must {must} layers {layers.number}, got {stages}")

@@ -61,6 +61,7 @@ from bubbleproof.verify.candidates.other_cuts import least_of_others
 
 LEAST_SECONDS = 0.5  # for any look
 MANY = 100  # candidates: beyond, not each is worth a schedule
+FEW = 4  # the same of cuts, which are many and much alike
 
 AnySearch = TypeVar("AnySearch", FirstSearch, CandidateSearch)
 
@@ -100,10 +101,13 @@ class PipelineSearch(PlanSearch[Plan | NoPlanFound]):
         return min((one.value for one in self.standings if one.value is not None), default=None)
 
     def _look_first(self) -> None:
-        """Beyond so many (``MANY``) those whose bound is not below the best need no schedule."""
-        for first in range(0, len(self.standings), MANY):
+        """Beyond so many (``MANY``) those whose bound is not below the best need no schedule; of
+        cuts, which stand in the order of what they show, beyond a ``FEW``."""
+        layers = self.space.layers
+        size = FEW if layers is not None and layers.rule.is_any else MANY
+        for first in range(0, len(self.standings), size):
             is_known = first or self.options.orders
-            standings = self.standings[first : first + MANY]
+            standings = self.standings[first : first + size]
             most = self.best_value if is_known else None
             asked = (self._first_asked(one, most) for one in standings)
             self._side_by_side(first_look, asked, standings)

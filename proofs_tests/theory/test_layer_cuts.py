@@ -14,12 +14,14 @@ from bubbleproof.theory.pipelines.placement import stage_ranks
 from bubbleproof.theory.pipelines.shapes.cut_lists import (
     NamedCuts,
     balanced_cut,
+    balanced_cuts,
     even_cut,
     num_cuts,
     spread_cuts,
 )
 from bubbleproof.theory.pipelines.shapes.layer_cuts import COUNTLESS, LayerPart, Layers
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
+from proofs_tests.planners.unlike_layers import every_cut
 from proofs_tests.zeros import zero_or
 
 
@@ -40,6 +42,11 @@ def test_thousands_of_stages_are_cut_and_counted() -> None:
     assert list(spread_cuts(layers=3000, stages=3000, spread=0)) == [(1,) * 3000]
     assert num_cuts(layers=10_000, stages=4096, spread=9_999) == COUNTLESS
     assert num_cuts(layers=10_000, stages=4096**2, spread=1) == 0
+    layers = Layers(runs=((LayerPart(forward=1), 3001),), rule=NamedCuts(kinds=("any",)))
+    assert layers.rule.cuts(layers, range(3000), 2) == (  # the balanced ones alone
+        (*(1,) * 2999, 2),
+        (2, *(1,) * 2999),
+    )
 
 
 def test_the_nearest_cut_differs_by_one_layer_at_most() -> None:
@@ -96,6 +103,38 @@ def test_the_balanced_cut_is_the_lightest_of_all(seed: int) -> None:
     balanced = balanced_cut(layers, placement)
     assert sum(balanced) == layers.number
     assert loads(balanced) == min(map(loads, every))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_of_unlike_layers_the_heaviest_rank_is_lightest(seed: int) -> None:
+    """By going through every cut, of those alone that fit where any does."""
+    draw = random.Random(seed)
+    ranks, m = draw.randint(2, 4), draw.choice([1, 2, 8])
+    kinds = [
+        LayerPart(
+            forward=draw.randint(1, 9), backward=draw.randint(1, 9), static=draw.randint(0, 5)
+        )
+        for _ in range(3)
+    ]
+    layers = Layers(
+        rule=NamedCuts(),
+        runs=tuple((draw.choice(kinds), 1) for _ in range(draw.randint(ranks, 9))),
+        head=LayerPart(forward=draw.randint(0, 9), backward=draw.randint(0, 9)),
+    )
+    room = draw.choice([None, 8, 12, 16])
+
+    def heaviest(cut: tuple[int, ...], is_waiting: bool) -> int:
+        times = [part.forward + part.backward for part in layers.stages(cut)]
+        before = [sum(times[:g]) if is_waiting else 0 for g in range(ranks)]
+        return max(wait + m * own for wait, own in zip(before, times, strict=True))
+
+    every = list(every_cut(layers, ranks))
+    fits = [cut for cut in every if max(part.static for part in layers.stages(cut)) <= (room or 99)]
+    for cut, is_waiting in zip(
+        balanced_cuts(layers, range(ranks), m, room), (False, True), strict=True
+    ):
+        assert heaviest(cut, is_waiting) == min(heaviest(one, is_waiting) for one in fits or every)
+        assert cut in (fits or every)
 
 
 def test_llama_3_405b_has_fewer_layers_at_both_ends() -> None:

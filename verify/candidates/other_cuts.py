@@ -1,7 +1,7 @@
 """Rule 9 for a plan whose layers may be cut in any way: the bound of all the other cuts.
 
 A space then has candidates for some cuts of each shape, which its bundle bounds. All others are
-gone through here, as far as no rank shows by itself that they take longer (``shapes.cut_bounds``):
+counted here, as far as no rank shows by itself that they take longer (``shapes.cut_bounds``):
 the bound of a shape's others is the greatest that all of them show. It stays true whatever a
 candidate leaves open: a choice adds work, and takes away none. What it saves of memory is not
 known, so that memory forbids a cut only where nothing is open.
@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import replace
+from itertools import accumulate
 
-from bubbleproof.theory.pipelines.placement import BIDIRECTIONAL, stage_ranks
+from bubbleproof.theory.pipelines.placement import BIDIRECTIONAL
 from bubbleproof.theory.pipelines.shapes.cut_bounds import NEVER, CutBounds
 from bubbleproof.theory.pipelines.shapes.plan_space import SPLIT, WHOLE, Candidate, PlanSpace
 from bubbleproof.verify.candidates.bundle import BundleVerdict
@@ -32,25 +33,27 @@ def _least(space: PlanSpace, shape: Candidate) -> int:
     is_known = isinstance(shape.placement, str) and shape.backward in (WHOLE, SPLIT)
     if layers is None or not is_known or shape.placement == BIDIRECTIONAL or given.choices.added:
         return 0
-    sizes = {"num_ranks": given.num_ranks, "num_chunks": shape.chunks}
     bounds = CutBounds(
         layers=layers,
-        stage_ranks=stage_ranks(str(shape.placement), **sizes),
+        stage_ranks=space.ranks_of(shape.chunks, shape.placement),
         microbatches=given.num_microbatches,
         slices=shape.slices,
         is_split=shape.backward == SPLIT,
         capacity=() if space.allowed else given.capacities,
     )
-    listed = set(space.cuts_of(shape.chunks, shape.placement))
+    cuts = space.cuts_of(shape.chunks, shape.placement)
+    listed = [[*accumulate(cut, initial=0)] for cut in cuts if cut]
 
     def is_above(bound: int) -> bool:
-        return any(cut not in listed for cut in bounds.below(1 + bound))
+        ends, ways = bounds.ways(1 + bound)
+        stages = [zip(ends, marks, marks[1:], strict=False) for marks in listed]
+        below = [all(end in rows[first] for rows, first, end in each) for each in stages]
+        return ways[0][0] > sum(below)
 
-    return bisect_left(range(NEVER), True, key=is_above)
+    return bisect_left(range(NEVER), True, key=is_above) if bounds.is_counted else bounds.mean()
 
 
 def with_others(space: PlanSpace, proved: BundleVerdict) -> BundleVerdict:
     """What a bundle shows of all the space, the cuts included that are in no candidate."""
-    if proved.bound is None:
-        return proved
-    return replace(proved, bound=min(proved.bound, least_of_others(space)))
+    bound = proved.bound
+    return proved if bound is None else replace(proved, bound=min(bound, least_of_others(space)))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import comb
 
 import pytest
 
 from bubbleproof.planners.looks import quick_claim
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedRecompute
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.placement import stage_ranks
 from bubbleproof.theory.pipelines.shapes.cut_bounds import NEVER, CutBounds
-from bubbleproof.theory.pipelines.shapes.cut_lists import NamedCuts
-from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut
+from bubbleproof.theory.pipelines.shapes.cut_lists import NamedCuts, cuts_below
+from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut, LayerPart, Layers
 from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError, shaped
 from bubbleproof.verify.candidates.bundle import BundleVerdict
@@ -41,6 +43,11 @@ def shown(space: PlanSpace, cut: Cut, backward: str) -> int:
     except NotLegalError:
         return NEVER
     return 0 if claim is None else claim.bound
+
+
+def number_below(bounds: CutBounds, bound: int) -> int:
+    """How many cuts do not show the bound."""
+    return bounds.ways(bound)[1][0][0]
 
 
 def listing(space: PlanSpace, *cuts: Cut) -> PlanSpace:
@@ -83,7 +90,27 @@ def test_cuts_below_a_bound_are_those_of_which_no_rank_shows_it(seed: int) -> No
         microbatches=pipeline.num_microbatches,
     )
     for bound in sorted(set(of.values())):
-        assert sorted(bounds.below(bound)) == sorted(cut for cut in of if of[cut] < bound)
+        expected = sorted(cut for cut in of if of[cut] < bound)
+        assert sorted(cuts_below(bounds, bound)) == expected
+        assert number_below(bounds, bound) == len(expected)
+
+
+def test_cuts_of_126_layers_on_16_ranks_are_counted_not_made() -> None:
+    """Two kinds of layers, and cuts beyond any list: that the listed ones show least is known."""
+    light, heavy = LayerPart(forward=10, backward=20), LayerPart(forward=13, backward=26)
+    layers = Layers(
+        runs=((light, 3), (heavy, 123)),
+        rule=NamedCuts(kinds=("any",)),
+        embedding=LayerPart(static=1),
+        head=LayerPart(forward=15, backward=30),
+    )
+    space = PlanSpace(pipeline=Pipeline(num_ranks=16, num_microbatches=32), layers=layers)
+    bounds = CutBounds(layers=layers, stage_ranks=range(16), microbatches=32)
+    # Stage 0 and stage 15 may be empty: 126 - 14 spare layers on 16 stages, C(112 + 15, 15) cuts.
+    assert number_below(bounds, NEVER) == comb(127, 15)
+    others, listed = least_of_others(space), space.cuts_of(1, "loop")
+    assert all(cut in listed for cut in cuts_below(bounds, others))
+    assert number_below(bounds, others) <= len(listed) < number_below(bounds, others + 1)
 
 
 def test_a_rule_that_leaves_out_the_best_cut_bounds_nothing_beyond_it() -> None:

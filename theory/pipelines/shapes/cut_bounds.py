@@ -8,24 +8,24 @@ at any time later, and ``before`` has forwards alone. So with m microbatches, s 
 
     makespan >= before / s + m work.
 
-Where each rank has one stage, a stage that shows a bound shows it with more layers too: ``below``
-goes through all cuts without one that does. Where ranks have more stages, the greatest of them is
-not below the mean of their work. A stage that takes time and holds more than its rank's capacity
-has no schedule (``rank_claims.NoRoom``).
+Where each rank has one stage, a stage that shows a bound shows it with more layers too: ``ways``
+counts all cuts without one that does, once for each stage and layer, not for each cut. Where ranks
+have more stages, the greatest of them is not below the mean of their work. A stage that takes time
+and holds more than its rank's capacity has no schedule (``rank_claims.NoRoom``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import takewhile
+from itertools import accumulate
 
-from bubbleproof.theory.pipelines.shapes.layer_cuts import PARTS, Cut, Layers
+from bubbleproof.theory.pipelines.shapes.layer_cuts import PARTS, Layers
 
 FORWARD, BACKWARD, INPUT, WEIGHT, ACTIVATION, _, STATIC = range(len(PARTS))
 NEVER = (1 << 53) - 1  # ticks: a bound that no schedule meets, and the largest of a JSON file
-DEEPEST = 256  # stages of which cuts are gone through
+DEEPEST = 256  # stages of which cuts are counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,39 +39,41 @@ class CutBounds:
     is_split: bool = False
     capacity: Sequence[int | None] = ()
 
-    def below(self, bound: int) -> Iterator[Cut]:
-        """The cuts that do not show the bound; an empty one where it is not known which."""
-        rows, least = self.layers.sums(), self.layers.least(len(self.stage_ranks))
-        path = [row[FORWARD] + (0 if self.is_split else row[BACKWARD]) for row in rows]
-        late = [row[INPUT] + row[WEIGHT] if self.is_split else 0 for row in rows]
-        work = [sum(ticks) for ticks in zip(path, late, strict=True)]
-        held = [row[ACTIVATION] + row[STATIC] for row in rows]
-        last, number, m = len(least) - 1, self.layers.number, self.microbatches
-        if (ranks := len(set(self.stage_ranks))) <= last or last > DEEPEST:
-            yield from [()] * (m * work[-1] <= (bound - 1) * ranks)
-            return
+    @property
+    def is_counted(self) -> bool:
+        """Whether each rank has one stage, and there are not too many of them."""
+        return len(set(self.stage_ranks)) == len(self.stage_ranks) <= DEEPEST
 
-        def shows(stage: int, begin: int, end: int) -> bool:
-            room = self.capacity[self.stage_ranks[stage]] if self.capacity else None
-            is_full = (
-                room is not None and held[end] - held[begin] > room and path[end] > path[begin]
-            )
-            return is_full or path[begin] // self.slices + m * (work[end] - work[begin]) >= bound
+    def mean(self) -> int:
+        """What the rank with the most work takes at least, whatever the cut."""
+        return -(-self.microbatches * self._times()[1][-1] // len(set(self.stage_ranks)))
 
-        @cache
-        def behind(stage: int, first: int) -> tuple[int, ...]:
-            """Where the stage may end that begins at this layer, so that some cut goes on."""
-            ends = range(first + least[stage], 1 + number - sum(least[stage + 1 :]))
-            begin, is_last = 1 + first if stage else 0, stage == last
-            fits = takewhile(
-                lambda end: not shows(stage, begin, 1 + end + is_last),
-                ends[-1:] if is_last else ends,
-            )
-            return tuple(end for end in fits if is_last or behind(stage + 1, end))
+    def ways(self, bound: int) -> tuple[list[list[range]], list[list[int]]]:
+        """By stage and first layer where it may end without the bound, and in how many ways the
+        layers from there on are cut: the sum over these ends of how many go on.
 
-        def cuts(stage: int, first: int) -> Iterator[Cut]:
-            for end in behind(stage, first):
-                rests = [()] if stage == last else cuts(stage + 1, end)
-                yield from ((end - first, *rest) for rest in rests)
+        Precondition: ``is_counted``.
+        """
+        least, number = self.layers.least(len(self.stage_ranks)), self.layers.number
+        (path, work), last, m = self._times(), len(self.stage_ranks) - 1, self.microbatches
+        held = [row[ACTIVATION] + row[STATIC] for row in self.layers.sums()]
+        ends, found = list[list[range]](), [[0] * number + [1]]
+        for stage in range(last, -1, -1):
+            few, rows = least[stage], []
+            own = self.capacity[self.stage_ranks[stage]] if self.capacity else None
+            room = NEVER if own is None else own
+            for first, begin in enumerate(range(1, number + 2) if stage else [0]):  # of ``sums``
+                timely = bisect_left(work, work[begin] - (path[begin] // self.slices - bound) // m)
+                roomy = bisect_right(held, held[begin] + room), bisect_right(path, path[begin])
+                behind = min(number + 1, min(timely, max(roomy)) - 1 - (stage == last))
+                rows.append(range(first + few, max(first + few, behind)))
+            before = [0, *accumulate(found[0])]
+            ends.insert(0, rows)
+            found.insert(0, [before[row.stop] - before[row.start] for row in rows])
+        return ends, found
 
-        yield from cuts(0, 0)
+    def _times(self) -> tuple[list[int], list[int]]:
+        """Ticks before each of ``sums``: of what a rank there waits for, and of all work."""
+        rows, late = self.layers.sums(), (INPUT, WEIGHT) if self.is_split else (BACKWARD,)
+        work = [row[FORWARD] + sum(row[at] for at in late) for row in rows]
+        return [row[FORWARD] for row in rows] if self.is_split else work, work

@@ -2,7 +2,8 @@
 
 ``even`` is the cut whose stages have as many layers each, where there is one. ``balanced`` are two:
 the one whose heaviest rank takes least time, of those the one whose next takes least, and so on;
-and the one of which that is true of time and of what the rank waits for. ``any`` are all cuts: so
+and the one of which that is true of time and of what the rank waits for; of unlike layers the
+heaviest is exact, and the next as light as moves of one layer make it. ``any`` are all cuts: so
 many are looked at of those that ranks show least of, and what all others take at least is known
 (``verify.candidates.other_cuts``). Beside them stands ``spread``: every cut whose stages have so
 many layers more or less than the even share.
@@ -13,14 +14,13 @@ many layers more or less than the even share.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import accumulate, islice, pairwise, permutations, product
-from math import comb
-from operator import ge
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import chain, islice, pairwise, permutations
 
-from bubbleproof.theory.pipelines.shapes.cut_bounds import NEVER, CutBounds
+from bubbleproof.theory.pipelines.shapes.cut_bounds import ACTIVATION, NEVER, STATIC, CutBounds
 from bubbleproof.theory.pipelines.shapes.layer_cuts import COUNTLESS, Cut, Layers
 
 EVEN, BALANCED, ANY_CUT = "even", "balanced", "any"
@@ -59,9 +59,9 @@ class NamedCuts:
             return tuple(spread_cuts(layers=number, stages=stages, spread=self.spread))
         found = [even_cut(layers=number, stages=stages)] if EVEN in self.kinds else []
         if BALANCED in self.kinds or self.is_any:
-            found += balanced_cuts(layers, stage_ranks, microbatches)
+            found += balanced_cuts(layers, stage_ranks, microbatches, room)
         if self.is_any:
-            found += shortest_cuts(layers, stage_ranks, microbatches, room)
+            found += shortest_cuts(layers, tuple(stage_ranks), microbatches, room)
         return tuple(dict.fromkeys(cut for cut in found if cut))
 
 
@@ -79,38 +79,52 @@ def even_cut(*, layers: int, stages: int) -> Cut:
     return (each,) * stages if each and not left else ()
 
 
+@lru_cache(maxsize=256)
 def shortest_cuts(
-    layers: Layers, stage_ranks: Sequence[int], microbatches: int, room: int | None
+    layers: Layers, stage_ranks: tuple[int, ...], microbatches: int, room: int | None
 ) -> list[Cut]:
     """So many cuts as are looked at, of those whose bounds are least (``cut_bounds``), least first.
 
     All, where there are few. Where ranks have several stages, those that are one move of a layer
-    away from a balanced cut.
+    away from a balanced cut; none of very many stages.
     """
-    least, stages = layers.least(len(stage_ranks)), len(stage_ranks)
-    spare = layers.number - sum(least)
-    if spare < 0:
-        return []
-    if comb(spare + stages - 1, stages - 1) <= MOST_CUTS:
-        left = [layers.number - sum(least[g + 1 :]) for g in range(stages)]
-        ends = [(0, end) for end in left[:-1]] + [(layers.number, layers.number)]
-        found = list(cuts_along(ends, least, lambda _, __: layers.number))
-    elif len(set(stage_ranks)) < stages:
+    stages = len(stage_ranks)
+    bounds = CutBounds(
+        layers=layers,
+        stage_ranks=stage_ranks,
+        microbatches=microbatches,
+        capacity=() if room is None else (room,) * (1 + max(stage_ranks)),
+    )
+    every = replace(bounds, stage_ranks=range(stages), capacity=())
+    found: list[Cut] = []
+    if every.is_counted and _number_below(every, NEVER) <= MOST_CUTS:
+        found = list(cuts_below(every, NEVER))
+    elif bounds.is_counted:
+        most = bisect_right(range(NEVER), MOST_CUTS, key=lambda most: _number_below(bounds, most))
+        below = chain(cuts_below(bounds, most - 1), cuts_below(bounds, most))  # the first are few
+        found = list(dict.fromkeys(islice(below, 2 * MOST_CUTS)))
+    elif every.is_counted:
         found = _beside(layers, balanced_cuts(layers, stage_ranks, microbatches))
-    else:
-        bounds = CutBounds(
-            layers=layers,
-            stage_ranks=stage_ranks,
-            microbatches=microbatches,
-            capacity=() if room is None else (room,) * stages,
-        )
-
-        def are_many(bound: int) -> bool:
-            return len(list(islice(bounds.below(bound), 1 + MOST_CUTS))) > MOST_CUTS
-
-        most = bisect_left(range(NEVER), True, key=are_many)
-        found = list(islice(bounds.below(most), MOST_CUTS))
     return sorted(found, key=lambda cut: _shown(layers, cut, stage_ranks, microbatches))[:MOST_CUTS]
+
+
+def cuts_below(bounds: CutBounds, bound: int) -> Iterator[Cut]:
+    """The cuts that do not show the bound. Precondition: ``bounds.is_counted``."""
+    ends, ways = bounds.ways(bound)
+
+    def cuts(stage: int, first: int) -> Iterator[Cut]:
+        if stage == len(ends):
+            yield ()
+            return
+        for end in ends[stage][first]:
+            if ways[stage + 1][end]:
+                yield from ((end - first, *rest) for rest in cuts(stage + 1, end))
+
+    yield from cuts(0, 0)
+
+
+def _number_below(bounds: CutBounds, bound: int) -> int:
+    return bounds.ways(bound)[1][0][0]
 
 
 def _beside(layers: Layers, balanced: Sequence[Cut]) -> list[Cut]:
@@ -125,30 +139,85 @@ def _beside(layers: Layers, balanced: Sequence[Cut]) -> list[Cut]:
 
 
 def _shown(
-    layers: Layers, cut: Cut, stage_ranks: Sequence[int], microbatches: int
+    layers: Layers,
+    cut: Cut,
+    stage_ranks: Sequence[int],
+    microbatches: int,
+    slices: int = 1,
 ) -> tuple[int, ...]:
     """What each rank shows that the cut takes (``cut_bounds``), the most first."""
     ticks, marks = [_ticks(row) for row in layers.sums()], layers.marks(cut)
     found: dict[int, int] = {}
     for rank, (begin, end) in zip(stage_ranks, pairwise(marks), strict=True):
         work = microbatches * (ticks[end] - ticks[begin])
-        found[rank] = found.get(rank, ticks[begin]) + work
+        found[rank] = found.get(rank, ticks[begin] // slices) + work
     return tuple(sorted(found.values(), reverse=True))
 
 
-def balanced_cuts(layers: Layers, stage_ranks: Sequence[int], microbatches: int) -> list[Cut]:
+def balanced_cuts(
+    layers: Layers, stage_ranks: Sequence[int], microbatches: int, room: int | None = None
+) -> list[Cut]:
     """The balanced cut, and that of ``microbatches`` on ranks that wait for the stages before.
 
     A rank computes nothing before its first stage's first forward, nor after its last backward:
     with m microbatches it is done no earlier than if each took 1 / m of that more. None where there
-    are too few layers.
+    are too few layers. Of unlike layers no stage holds more than the ``room``, where that may be.
     """
     plain = balanced_cut(layers, stage_ranks)
     if not plain:
         return []
+    if len(layers.runs) > 1:
+        waiting = CutBounds(layers=layers, stage_ranks=stage_ranks, microbatches=microbatches)
+        return [_lightest(each, plain, room) for each in (replace(waiting, slices=NEVER), waiting)]
     ticks, marks = [_ticks(row) for row in layers.sums()], layers.marks(plain)
     first = {rank: ticks[marks[stage_ranks.index(rank)]] for rank in set(stage_ranks)}
     return [plain, balanced_cut(layers, stage_ranks, first, microbatches)]
+
+
+def _furthest(bounds: CutBounds, bound: int, room: int) -> Cut:
+    """Each stage as long as it shows no bound and holds no more than the room; empty where layers
+    are left. No cut has fewer left: one that begins later and ends there shows and holds no more.
+    """
+    layers, rows = bounds.layers, bounds.layers.sums()
+    ticks, held = [_ticks(row) for row in rows], [row[ACTIVATION] + row[STATIC] for row in rows]
+    least, found = layers.least(len(bounds.stage_ranks)), [0]
+    for stage, few in enumerate(least):
+        begin, rest = found[-1] + (stage > 0), least[stage + 1 :]
+        most = -((ticks[begin] // bounds.slices - bound) // bounds.microbatches)  # rounded up
+        timely = bisect_left(ticks, ticks[begin] + most)
+        end = min(timely, bisect_right(held, held[begin] + room)) - 2 - (not rest)
+        found.append(min(end, layers.number - sum(rest)))
+        if found[-1] < found[-2] + few:
+            return ()
+    cut = tuple(end - begin for begin, end in pairwise(found))
+    return cut if found[-1] == layers.number else ()
+
+
+def _lightest(bounds: CutBounds, alike: Cut, room: int | None) -> Cut:
+    """The cut whose stage that shows most shows least, after all moves of a layer to a stage beside
+    that make the ranks lighter."""
+    layers, stages, least = bounds.layers, range(len(alike)), bounds.layers.least(len(alike))
+    if room is not None and not _furthest(bounds, NEVER, room):
+        return _lightest(bounds, alike, None)
+    rooms = NEVER if room is None else room
+    bound = bisect_left(range(NEVER), True, key=lambda most: bool(_furthest(bounds, most, rooms)))
+    cut, is_moving = _furthest(bounds, bound, rooms), True
+
+    def shown(cut: Cut) -> tuple[int, ...]:
+        return _shown(layers, cut, bounds.stage_ranks, bounds.microbatches, bounds.slices)
+
+    def is_full(cut: Cut) -> bool:
+        held = (part.activation + part.static for part in layers.stages(cut))
+        return room is not None and max(held) > room
+
+    best = shown(cut)
+    while is_moving:
+        is_moving = False
+        for of, to in [*pairwise(stages), *pairwise(reversed(stages))]:
+            moved = tuple(count + (g == to) - (g == of) for g, count in enumerate(cut))
+            if cut[of] > least[of] and shown(moved) < best and not is_full(moved):
+                cut, best, is_moving = moved, shown(moved), True
+    return cut
 
 
 def balanced_cut(
@@ -162,9 +231,7 @@ def balanced_cut(
 
     Of layers alike, giving each to the rank (and there, to the stage) that then has the least is
     exact: no cut has a rank with more layers, and less on the heaviest. Of ranks alike the last
-    takes it: it keeps fewer microbatches. Others are dealt out as if they were alike, each stage
-    then ends behind the layer that is nearest to its share of all ticks, and layers move to a stage
-    beside as long as that makes the ranks lighter.
+    takes it: it keeps fewer microbatches. Others are dealt out as if they were alike.
 
     Parameters
     ----------
@@ -204,52 +271,7 @@ def balanced_cut(
         cut[stage] += 1
         loads[stage] += more
         of_rank[rank] += microbatches * more
-    if len(layers.runs) == 1:
-        return tuple(cut)
-    return _moved(layers, _nearest(layers, cut), stage_ranks, waits or {}, microbatches)
-
-
-def _nearest(layers: Layers, shares: Sequence[int]) -> list[int]:
-    """Where stages begin and end: nearest to where so many layers of the mean would."""
-    least, number = layers.least(len(shares)), layers.number
-    ticks = [number * _ticks(row) for row in layers.sums()[1:-1]]
-    each, left, found = (ticks[-1] - ticks[0]) // number, sum(least), [0]
-    for share, few in zip(accumulate(shares), least, strict=True):
-        left -= few
-        ends, wanted = range(found[-1] + few, number - left + 1), ticks[0] + share * each
-        end = bisect_left(ends, wanted, key=lambda layer: ticks[layer])
-        near = ends[max(0, end - 1) : end + 1]
-        found.append(min(near, key=lambda layer: abs(ticks[layer] - wanted)))
-    return found
-
-
-def _moved(
-    layers: Layers,
-    ends: list[int],
-    stage_ranks: Sequence[int],
-    waits: Mapping[int, int],
-    microbatches: int,
-) -> Cut:
-    """The cut after all moves of one layer to a stage beside that make the ranks lighter."""
-    least, ticks = layers.least(len(stage_ranks)), [_ticks(row) for row in layers.sums()]
-
-    def loads(marks: Sequence[int]) -> list[int]:
-        found = dict.fromkeys(stage_ranks, 0) | dict(waits)
-        places = [0, *(1 + mark for mark in marks[1:-1]), len(ticks) - 1]
-        for rank, (begin, end) in zip(stage_ranks, pairwise(places), strict=True):
-            found[rank] += microbatches * (ticks[end] - ticks[begin])
-        return sorted(found.values(), reverse=True)
-
-    best, is_moving = loads(ends), True
-    while is_moving:
-        is_moving = False
-        for mark, step in product(range(1, len(stage_ranks)), (-1, 1)):
-            moved = [*ends[:mark], ends[mark] + step, *ends[mark + 1 :]]
-            sizes = [end - begin for begin, end in pairwise(moved[mark - 1 : mark + 2])]
-            fits = all(map(ge, sizes, least[mark - 1 : mark + 1]))
-            if fits and (found := loads(moved)) < best:
-                ends, best, is_moving = moved, found, True
-    return tuple(end - begin for begin, end in pairwise(ends))
+    return tuple(cut)
 
 
 def _ticks(sums: Sequence[int]) -> int:

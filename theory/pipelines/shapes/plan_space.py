@@ -172,11 +172,11 @@ class PlanSpace:
         """
         if self.layers is None:
             return (None,)
-        ranks, m = self._ranks_of(chunks, placement), self.pipeline.num_microbatches
+        ranks, m = self.ranks_of(chunks, placement), self.pipeline.num_microbatches
         room = None if self.allowed else self.pipeline.least_capacity
         return self.layers.rule.cuts(self.layers, ranks, m, room) or ((),)
 
-    def _ranks_of(self, chunks: int, placement: Placement) -> tuple[int, ...]:
+    def ranks_of(self, chunks: int, placement: Placement) -> tuple[int, ...]:
         """The rank of each stage; of a placement that is none of this shape, each its own."""
         ranks = self.pipeline.num_ranks
         if placement == BIDIRECTIONAL:  # each stage on two ranks, each rank of two stages
