@@ -40,7 +40,13 @@ class CutBounds:
     capacity: Sequence[int | None] = ()
 
     def below(self, bound: int) -> Iterator[Cut]:
-        """The cuts that do not show the bound; an empty one where it is not known which."""
+        """The cuts that do not show the bound; an empty one where it is not known which.
+
+        Parameters
+        ----------
+        bound
+            Ticks; only cuts that do not show a step of so many are told.
+        """
         rows, least = self.layers.sums(), self.layers.least(len(self.stage_ranks))
         path = [row[FORWARD] + (0 if self.is_split else row[BACKWARD]) for row in rows]
         late = [row[INPUT] + row[WEIGHT] if self.is_split else 0 for row in rows]

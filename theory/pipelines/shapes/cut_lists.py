@@ -40,7 +40,13 @@ class NamedCuts:
         return self.spread is not None or self.kinds != (EVEN,)
 
     def number(self, layers: Layers, stages: int) -> int:
-        """How many cuts there are at most, without making them."""
+        """How many cuts there are at most, without making them.
+
+        Parameters
+        ----------
+        stages
+            Those of the whole pipeline.
+        """
         if self.spread is None:
             return len(self.kinds) + MOST_CUTS * self.is_any
         return num_cuts(layers=layers.number, stages=stages, spread=self.spread) or 1
@@ -53,7 +59,17 @@ class NamedCuts:
     def cuts(
         self, layers: Layers, stage_ranks: Sequence[int], microbatches: int, room: int | None = None
     ) -> tuple[Cut, ...]:
-        """Those of stages on these ranks of so much memory; none where there is none."""
+        """Those of stages on these ranks of so much memory; none where there is none.
+
+        Parameters
+        ----------
+        stage_ranks
+            The rank of each stage.
+        microbatches
+            Those of one step.
+        room
+            Memory units of each rank; None: without limit.
+        """
         number, stages = layers.number, len(stage_ranks)
         if self.spread is not None:
             return tuple(spread_cuts(layers=number, stages=stages, spread=self.spread))
@@ -86,6 +102,15 @@ def shortest_cuts(
 
     All, where there are few. Where ranks have several stages, those that are one move of a layer
     away from a balanced cut.
+
+    Parameters
+    ----------
+    stage_ranks
+        The rank of each stage.
+    microbatches
+        Those of one step.
+    room
+        Memory units of each rank; None: without limit.
     """
     least, stages = layers.least(len(stage_ranks)), len(stage_ranks)
     spare = layers.number - sum(least)
@@ -142,6 +167,13 @@ def balanced_cuts(layers: Layers, stage_ranks: Sequence[int], microbatches: int)
     A rank computes nothing before its first stage's first forward, nor after its last backward:
     with m microbatches it is done no earlier than if each took 1 / m of that more. None where there
     are too few layers.
+
+    Parameters
+    ----------
+    stage_ranks
+        The rank of each stage.
+    microbatches
+        Those of one step.
     """
     plain = balanced_cut(layers, stage_ranks)
     if not plain:
@@ -172,6 +204,8 @@ def balanced_cut(
         The rank of each stage.
     waits
         Ticks that each rank waits beside ``microbatches`` passes.
+    microbatches
+        Passes of a step, beside which ``waits`` are.
 
     Returns
     -------
