@@ -32,7 +32,8 @@ from bubbleproof.costs.times.constants import NAMES, starts
 from bubbleproof.costs.times.critical_paths import Path
 from bubbleproof.costs.times.fitted_constants import CONSTANTS
 from bubbleproof.costs.times.job_rows import JobRow
-from bubbleproof.costs.times.software import Software, software
+from bubbleproof.costs.times.profiles import software
+from bubbleproof.costs.times.software import Software
 from bubbleproof.costs.times.work import Floats
 
 SPREAD_OF_ROWS = 0.05  # s: beyond it an error counts less and less

@@ -31,8 +31,9 @@ from bubbleproof.costs.configurations.config_file import (
 from bubbleproof.costs.times.card_files import cards
 from bubbleproof.costs.times.cards import Card
 from bubbleproof.costs.times.constants import starts
-from bubbleproof.costs.times.software import ALSO, SOFTWARE, Software
-from bubbleproof.costs.times.software import software as known_software
+from bubbleproof.costs.times.profiles import ALSO, SOFTWARE
+from bubbleproof.costs.times.profiles import software as known_software
+from bubbleproof.costs.times.software import Software
 from bubbleproof.formats.clusters.hardware_toml import known_hardware, read_hardware
 from bubbleproof.formats.clusters.model_toml import model_of, read_model
 from bubbleproof.formats.clusters.open_choices import (
@@ -73,6 +74,7 @@ OF_COSTS = (
     "framework",
 )  # keys of [plan] that no problem file has there
 OPEN_SOFTWARE = "megatron-core-overlapped"  # of a cluster that tells none, where all is open
+LISTED_SOFTWARE = "megatron-core"  # where the file lists what is tried
 MOST_SHARES = 64  # so many microseconds are little of what a layer takes
 
 
@@ -218,7 +220,7 @@ def cluster_file_of_text(text: str, *, name: str, framework: str | None = None) 
     model, sequence = model_of(layout.model)
     is_open = "plan" not in layout.model_fields_set or layout.plan.framework is not None
     is_named = layout.cluster.framework in {name for each in FRAMEWORKS for name in each.names}
-    cluster = cluster_of(layout.cluster, OPEN_SOFTWARE if is_open else None)
+    cluster = cluster_of(layout.cluster, OPEN_SOFTWARE if is_open else LISTED_SOFTWARE)
     if layout.solve.objective != "makespan":
         expected = "'makespan', which a plan is made for"
         raise UnusableInput("solve.objective", expected, quoted(layout.solve.objective))
@@ -238,7 +240,7 @@ def cluster_file_of_text(text: str, *, name: str, framework: str | None = None) 
         with values_at("plan.framework"):
             told = layout.plan.framework or layout.cluster.framework
             if not is_named and layout.plan.framework is None:
-                told = framework_of_costs(cluster.framework)
+                told = framework_of_costs(layout.cluster.framework or OPEN_SOFTWARE)
             opened = open_choices(layout.plan, framework or str(told), model, is_open=is_open)
             if framework is None and (is_named or layout.plan.framework is not None):
                 runs = opened.runs
@@ -266,14 +268,14 @@ def cluster_file_of_text(text: str, *, name: str, framework: str | None = None) 
     )
 
 
-def cluster_of(layout: ClusterLayout, software: str | None = None) -> Cluster:
+def cluster_of(layout: ClusterLayout, software: str) -> Cluster:
     """The cluster of a table, with this software where the table tells none.
 
     Raises ``UnusableInput`` for numbers that are none.
     """
     with values_at("cluster"):
         runs_on = _framework(layout.framework or software)
-        runs = known_software(runs_on.get("framework", "megatron-core"))
+        runs = known_software(runs_on)
         kind, constants = _card(layout, runs)
         if layout.products == "fp8" and "fp8" not in kind.tflops:
             has = f"bf16 (a {kind.name} multiplies no numbers of eight bits)"
@@ -282,20 +284,20 @@ def cluster_of(layout: ClusterLayout, software: str | None = None) -> Cluster:
             card=kind,
             cards=layout.cards,
             constants=constants,
-            **_told(layout, "reserve", "hidden", "products"),
-            **runs_on,
+            runs=runs.computing_in(layout.products or "bf16"),
+            **_told(layout, "reserve", "hidden"),
         )
         efficiency = layout.efficiency
         return found if efficiency is None else with_efficiency(found, float(efficiency))
 
 
-def _framework(told: str | None) -> dict[str, Any]:
-    """The constants of the software, which a framework's name stands for too.
+def _framework(told: str) -> str:
+    """The name of the software, which a framework's name stands for too.
 
     Raises ``UnusableInput`` for a name that is none, and for a framework that is not counted.
     """
-    if told is None or told in {*SOFTWARE, *ALSO}:
-        return {} if told is None else {"framework": told}
+    if told in {*SOFTWARE, *ALSO}:
+        return told
     counted = {name: each.costs for each in FRAMEWORKS for name in each.names}
     if told not in counted:
         known = list(dict.fromkeys([*SOFTWARE, *(name for name in counted if counted[name])]))
@@ -304,7 +306,7 @@ def _framework(told: str | None) -> dict[str, Any]:
     if not counted[told]:
         expected = f"software whose times are known, and {told!r} in plan.framework"
         raise UnusableInput("cluster.framework", expected, quoted(told))
-    return {"framework": counted[told]}
+    return counted[told]
 
 
 def with_efficiency(cluster: Cluster, efficiency: float) -> Cluster:
