@@ -16,6 +16,7 @@ from benchmarks.headlines import Headline
 from bubbleproof.costs import Deployment, known_model
 from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.cluster_times import ClusterTimes, cluster_times
+from bubbleproof.costs.times.profiles import software
 from bubbleproof.formats.clusters.hardware_toml import known_hardware
 from bubbleproof.papers.mepipe.mepipe_svpp import reduction
 from bubbleproof.theory.families import member
@@ -72,7 +73,9 @@ def _slots(name: str, batch: int) -> int:
 
 def _times(name: str) -> tuple[ClusterTimes, Deployment]:
     known = known_hardware("rtx-4090", "card")
-    cluster = Cluster(card=known.card, cards=GPUS, constants=known.constants)
+    cluster = Cluster(
+        card=known.card, cards=GPUS, constants=known.constants, runs=software("megatron-core")
+    )
     context = CONTEXT if name == "1f1b" else 1
     at = Deployment(
         sequence=SEQUENCE,

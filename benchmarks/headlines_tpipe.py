@@ -19,6 +19,7 @@ from benchmarks.tpipe_page import depth_numbers, memory_numbers
 from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.cluster_times import ClusterTimes, cluster_times
 from bubbleproof.costs.deployment import Deployment
+from bubbleproof.costs.times.profiles import software
 from bubbleproof.formats.clusters.hardware_toml import known_hardware
 from bubbleproof.papers.tpipe.tpipe_memory import DEPLOYMENT, MICROBATCHES, RANKS, model_of
 from bubbleproof.solvers.shortening.known_orders import improved
@@ -78,7 +79,12 @@ def v_min_over_trecomp(*, is_improved: bool = False) -> Fraction:
 def _times(at: Deployment) -> ClusterTimes:
     """On the calibrated A100."""
     known = known_hardware("a100-80gb", "card")
-    cluster = Cluster(card=known.card, cards=RANKS * at.tensor, constants=known.constants)
+    cluster = Cluster(
+        card=known.card,
+        cards=RANKS * at.tensor,
+        constants=known.constants,
+        runs=software("megatron-core"),
+    )
     return cluster_times(model_of(LAYERS), at, cluster)
 
 

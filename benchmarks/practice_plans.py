@@ -119,7 +119,11 @@ class PlannedCase:
     def mfu(self, iteration: int) -> str:
         """By both conventions, in percent."""
         cluster = self.file.training.cluster
-        rate = cluster.card.tflops["fp8"] if cluster.products == "fp8" else cluster.card.half_tflops
+        rate = (
+            cluster.card.tflops["fp8"]
+            if cluster.runs.products == "fp8"
+            else cluster.card.half_tflops
+        )
         both = (
             teraflops(self.file.training, iteration, half=half) / rate for half in (False, True)
         )

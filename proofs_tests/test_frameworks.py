@@ -8,7 +8,7 @@ import pytest
 
 from bubbleproof.costs.known_models import known_model
 from bubbleproof.costs.layer_extras import layer_extras
-from bubbleproof.costs.times.software import software
+from bubbleproof.costs.times.profiles import software
 from bubbleproof.frameworks import FRAMEWORKS, framework_named
 from bubbleproof.hand_over.targets_list import WRITERS, require_target
 from bubbleproof.verify import Semantics

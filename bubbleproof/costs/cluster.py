@@ -9,13 +9,12 @@ then along the replicas, then along the stages (Megatron-LM's order); a node has
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.times.cards import Card
-from bubbleproof.costs.times.constants import require_constants, starts
-from bubbleproof.costs.times.software import Software, software
+from bubbleproof.costs.times.software import Software
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,20 +24,17 @@ class Cluster:
     ``hidden`` is the share of the replicas' collectives that runs beside computation, where there
     is as much of that (``cluster_times``); 0: the computation waits for each. None: what the
     constants ``exposed_gradient`` and ``exposed_shard`` leave, where the software overlaps them,
-    else 0. ``hides_experts`` as in ``times.software``.
+    else 0. ``runs`` is the software.
 
-    ``products`` are those of the software's linears: "bf16", or "fp8".
     Raises ``ValueError`` for numbers that are none.
     """
 
     card: Card
     cards: int
-    constants: Mapping[str, float] = field(default_factory=dict)
+    constants: Mapping[str, float]
+    runs: Software
     reserve: int = 2 << 30
-    framework: str = "megatron-core"
     hidden: float | None = None
-    products: str = "bf16"
-    hides_experts: bool = False
 
     def __post_init__(self) -> None:
         if self.cards < 1:
@@ -54,21 +50,11 @@ class Cluster:
                 f"cluster hidden must be 0 to 1, the share of collectives beside computation, got "
                 f"{self.hidden}; use such as 0.5"
             )
-        software(self.framework).computing_in(self.products)
-        if not self.constants:
-            object.__setattr__(self, "constants", starts(self.card, self.runs))
-        require_constants(dict(self.constants))
 
     @property
     def memory(self) -> int:
         """Bytes of one card."""
         return self.card.memory_bytes
-
-    @property
-    def runs(self) -> Software:
-        """The software."""
-        runs = software(self.framework).computing_in(self.products)
-        return replace(runs, hides_experts=self.hides_experts)
 
     @property
     def hides(self) -> float:

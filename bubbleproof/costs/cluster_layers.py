@@ -23,13 +23,14 @@ from functools import lru_cache, partial
 from math import ceil
 
 from bubbleproof.costs.cluster import Cluster
-from bubbleproof.costs.cluster_times import Passes, cluster_times, sent_bytes
+from bubbleproof.costs.cluster_times import cluster_times, sent_bytes
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.operations import Number
 from bubbleproof.costs.saved_bytes import embedding_saved, head_saved, layer_saved
 from bubbleproof.costs.state import state_bytes
-from bubbleproof.costs.times.allocated import StageBytes, allocated
-from bubbleproof.costs.times.software import software
+from bubbleproof.costs.times.allocated import StageBytes, allocated, gathered_weights
+from bubbleproof.costs.times.replicas import Passes
+from bubbleproof.costs.times.software import Software
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.costs.weights import (
     Weights,
@@ -101,7 +102,7 @@ def cluster_layers(
         embedding=part(times.embedding, embedding_saved(model, at), embedding_weights(model, at)),
         head=part(
             times.head,
-            _head_bytes(model, once, cluster.framework),
+            _head_bytes(model, once, cluster.runs),
             head_weights(model, at, is_copied=not is_alone),
         ),
         rule=rule,
@@ -130,7 +131,9 @@ def _cuts(layers: Layers, stages: int, microbatches: int, room: int) -> tuple[Cu
     return found
 
 
-def _part(times: Passes, saved: Number, weights: Weights, at: Deployment, shares: int) -> LayerPart:
+def _part(
+    times: Passes[float], saved: Number, weights: Weights, at: Deployment, shares: int
+) -> LayerPart:
     passes = times.forward, times.input_backward, times.weight_backward
     forward, back, late = (_ticks(each, shares) for each in passes)
     return LayerPart(
@@ -151,32 +154,28 @@ def _bytes(number: Number, shares: int) -> int:
     return ceil(Fraction(number) / shares) * shares
 
 
-def _head_bytes(model: Transformer, once: Deployment, framework: str) -> Number:
+def _head_bytes(model: Transformer, once: Deployment, runs: Software) -> Number:
     """What the head holds of a microbatch: of the loss's moment what no block needs anyway."""
     tokens = Fraction(once.micro_batch * once.sequence, once.context)
     kept = head_saved(model, once) - LOGIT * tokens * words(model, once)
-    first, last = _ends(model, once, framework)
+    first, last = _ends(model, once, runs)
     return max(Fraction(kept), Fraction(last.moment - first.moment))
 
 
 def _workspace(model: Transformer, at: Deployment, cluster: Cluster) -> int:
     """Bytes that a card needs now and then beside state and kept activations."""
     once = at.of_microbatch
-    first, _ = _ends(model, once, cluster.framework)
+    first, _ = _ends(model, once, cluster.runs)
     found = first.software + first.moment
     if at.scope != "none":
         found += max(
             ceil(layer_saved(kind, once, "none") - layer_saved(kind, once))
             for kind, _ in model.layer_runs
         )
-    if at.zero == 3:
-        layer = max(layer_weights(kind, at).total for kind, _ in model.layer_runs)
-        ends = embedding_weights(model, at).total, head_weights(model, at, is_copied=True).total
-        found += ceil(at.bytes_of.weight * (layer + max(layer, *ends)))
-    return found
+    return found + ceil(gathered_weights(model, at))
 
 
 @lru_cache(maxsize=1024)
-def _ends(model: Transformer, once: Deployment, framework: str) -> tuple[StageBytes, ...]:
+def _ends(model: Transformer, once: Deployment, runs: Software) -> tuple[StageBytes, ...]:
     """A stage without the head, and one with it."""
-    return allocated(model, once.with_changes(pipeline=2), software(framework), 1)
+    return allocated(model, once.with_changes(pipeline=2), runs, 1)

@@ -18,7 +18,7 @@ from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.operations import Number
 from bubbleproof.costs.saved_bytes import message_bytes
 from bubbleproof.costs.times.kernels import KernelTimes, kernel_times, message
-from bubbleproof.costs.times.replicas import passes, replicas
+from bubbleproof.costs.times.replicas import Passes, passes, replicas
 from bubbleproof.costs.times.work import Floats, is_scattered, work
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.costs.weights import Weights, embedding_weights, head_weights, layer_weights
@@ -26,34 +26,13 @@ from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passes:
-    """One microbatch: forward, backward for the input, and for the weights; ``step`` at its end.
-
-    ``optimizer`` is the part of ``step`` without replicas' collectives; ``exchange`` are those at
-    the step's end by themselves, nothing of them hidden: half for gathering, half for reducing.
-    """
-
-    forward: float
-    input_backward: float
-    weight_backward: float
-    step: float
-    optimizer: float
-    exchange: float
-
-    @property
-    def backward(self) -> float:
-        """Both halves."""
-        return self.input_backward + self.weight_backward
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterTimes:
     """Each run of layers alike, what the ends have beside, a message between stages, what a step
     has beside."""
 
-    layers: tuple[tuple[Passes, int], ...]
-    embedding: Passes
-    head: Passes
+    layers: tuple[tuple[Passes[float], int], ...]
+    embedding: Passes[float]
+    head: Passes[float]
     message: float
     beside: float
 
@@ -105,7 +84,7 @@ def cluster_times(model: Transformer, at: Deployment, cluster: Cluster) -> Clust
     slow = cluster.constants["factor"]
     sent = message(float(sent_bytes(model, at, cluster)), cluster.runs.overlaps, cluster.constants)
 
-    def shared(times: tuple[Floats, Floats, Floats], weights: Weights) -> Passes:
+    def shared(times: tuple[Floats, Floats, Floats], weights: Weights) -> Passes[float]:
         of = replicas(weights, at, cluster.runs, cluster.card.cards_per_node)
         if cluster.hidden is None:
             found = passes(*times, of, cluster.constants)

@@ -53,6 +53,11 @@ def seen(model: Transformer, sequence: int) -> Number:
 
     Of a window the band |i - j| < w of that square, s^2 - (s - w)(s - w + 1) pairs; of chunks the
     squares of c tokens and of the rest. Both over s.
+
+    Parameters
+    ----------
+    sequence
+        Tokens of a sequence.
     """
     s, window, chunk = sequence, model.window, model.chunk
     if 0 < window < s:

@@ -29,7 +29,23 @@ def mamba(
     bias: bool = False,
     norms: bool = False,
 ) -> tuple[LayerOperation, ...]:
-    """Mamba: step sizes of ``rank`` numbers; ``norms`` over those, B and C (Jamba)."""
+    """Mamba: step sizes of ``rank`` numbers; ``norms`` over those, B and C (Jamba).
+
+    Parameters
+    ----------
+    hidden, inner
+        Numbers of a token outside the block and in it.
+    state
+        Numbers kept of each inner one.
+    kernel
+        Tokens that the convolution sees.
+    rank
+        Numbers that step sizes are made from.
+    kernel_bias, bias
+        Whether the convolution, and the linears in and out, have biases.
+    norms
+        Whether step sizes, B and C are normed.
+    """
     normed = _operation("state norms", vectors=rank + 2 * state, kept=rank + 2 * state)
     return (
         _linear("state in", hidden, 2 * inner, bias=bias),
@@ -58,7 +74,23 @@ def mamba_2(
     bias: bool = False,
     norm: bool = True,
 ) -> tuple[LayerOperation, ...]:
-    """Mamba-2: ``heads`` with one step size each, B and C shared by ``groups`` of them."""
+    """Mamba-2: ``heads`` with one step size each, B and C shared by ``groups`` of them.
+
+    Parameters
+    ----------
+    hidden, inner
+        Numbers of a token outside the block and in it.
+    state
+        Numbers kept of each inner one.
+    kernel
+        Tokens that the convolution sees.
+    heads, groups
+        Those of step sizes; those that share B and C.
+    kernel_bias, bias
+        Whether the convolution, and the linears in and out, have biases.
+    norm
+        Whether the gated output is normed.
+    """
     channels = inner + 2 * groups * state
     return (
         _linear("state in", hidden, inner + channels + heads, bias=bias),
@@ -73,7 +105,19 @@ def mamba_2(
 def delta_net(
     hidden: int, *, key_heads: int, key_width: int, value_heads: int, value_width: int, kernel: int
 ) -> tuple[LayerOperation, ...]:
-    """Gated delta net: a gate and a rate for each head of values, and a gated norm."""
+    """Gated delta net: a gate and a rate for each head of values, and a gated norm.
+
+    Parameters
+    ----------
+    hidden
+        Numbers of a token outside the block.
+    key_heads, value_heads
+        Heads of keys, as many of queries; heads of values.
+    key_width, value_width
+        Numbers of a head.
+    kernel
+        Tokens that the convolution sees.
+    """
     keys, values = key_heads * key_width, value_heads * value_width
     channels = 2 * keys + values
     return (

@@ -209,7 +209,15 @@ class Transformer:
         return (*found, (self, others)) if others else found
 
     def between(self, before: int, layers: int) -> tuple[tuple[Transformer, int], ...]:
-        """A stage's layers in the same way: so many, behind so many others."""
+        """A stage's layers in the same way: so many, behind so many others.
+
+        Parameters
+        ----------
+        before
+            Layers in stages before.
+        layers
+            Layers of the stage.
+        """
         found, first = [], 0
         for kind, count in self.layer_runs:
             here = min(before + layers, first + count) - max(before, first)

@@ -22,7 +22,7 @@ def utilisation(training: TrainingJob, iteration: int) -> float:
         What the step takes, in microseconds.
     """
     cluster = training.cluster
-    rate = cluster.card.tflops["fp8"] if cluster.products == "fp8" else cluster.card.half_tflops
+    rate = cluster.card.tflops["fp8"] if cluster.runs.is_eighth else cluster.card.half_tflops
     return teraflops(training, iteration) / rate
 
 

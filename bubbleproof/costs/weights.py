@@ -36,7 +36,15 @@ class Weights:
 
 
 def layers_weights(model: Transformer, at: Deployment, layers: int, before: int = 0) -> Weights:
-    """The weights of a stage's layers on a device: so many, ``before`` of them in other stages."""
+    """The weights of a stage's layers on a device: so many, ``before`` of them in other stages.
+
+    Parameters
+    ----------
+    layers
+        How many the stage has.
+    before
+        How many the stages before it have.
+    """
     kinds = model.between(before, layers)
     return sum((layer_weights(kind, at) * count for kind, count in kinds), Weights())
 

@@ -163,8 +163,8 @@ def _losses(planned: PlannedModel) -> list[str]:
     if at.scope == "attention":
         told = cost_of(planned, scope="none")
         losses.append(f"recompute attention: torchtitan recomputes a layer or nothing ({told})")
-    if planned.job is not None and planned.job.cluster.products != "bf16":
-        losses.append(f"products in {planned.job.cluster.products} are not written: bf16")
+    if planned.job is not None and planned.job.cluster.runs.products != "bf16":
+        losses.append(f"products in {planned.job.cluster.runs.products} are not written: bf16")
     return losses + kept_gradients(planned)
 
 

@@ -81,6 +81,11 @@ def combination_rows(
 
     All, or the first of them (``most``), and how many others there are for each reason, numbers
     aside; of those that do not fit the nearest to it is the example.
+
+    Parameters
+    ----------
+    most
+        Rows that are shown; None: all.
     """
     rows = sorted(found.rows, key=_place)
     shown = [_row(file, row) for row in rows[:most]]
@@ -328,7 +333,13 @@ def _changes(own: OwnRun, found: ClusterPlan) -> list[str]:
 
 
 def restriction_facts(of: AnyRestriction, best: int) -> list[Fact]:
-    """What it costs that the plan is for one framework; ``best`` is the plan's iteration."""
+    """What it costs that the plan is for one framework; ``best`` is the plan's iteration.
+
+    Parameters
+    ----------
+    best
+        Microseconds.
+    """
     if of is None:
         return []
     if isinstance(of, UnknownRestriction):
@@ -353,7 +364,13 @@ def restriction_facts(of: AnyRestriction, best: int) -> list[Fact]:
 
 
 def restriction_cost(of: Restriction, best: int) -> str:
-    """The cost that was found, and the most that it may be."""
+    """The cost that was found, and the most that it may be.
+
+    Parameters
+    ----------
+    best
+        Microseconds of the plan's iteration.
+    """
 
     def less(other: int) -> str:
         return f"{100 * (best - other) / best:.2g} %"

@@ -102,7 +102,13 @@ def difference(one: Parts, best: Parts) -> str:
 
 
 def more(value: int, best: int) -> str:
-    """How much longer than the best, in per cent."""
+    """How much longer than the best, in per cent.
+
+    Parameters
+    ----------
+    value, best
+        Durations in one unit, above 0.
+    """
     if value == best:
         return "as long"
     percent = 100 * (value - best) / best
@@ -110,19 +116,39 @@ def more(value: int, best: int) -> str:
 
 
 def digits(number: float) -> str:
-    """Three digits, or a whole number."""
+    """Three digits, or a whole number.
+
+    Parameters
+    ----------
+    number
+        0 or more.
+    """
     return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
 
 
 def amount_of(load: int, capacity: int | None, unit: str) -> str:
-    """A load, and of what, in one unit."""
+    """A load, and of what, in one unit.
+
+    Parameters
+    ----------
+    load, capacity
+        In ``unit``; None: without limit.
+    unit
+        The problem's memory unit.
+    """
     scale = Scale.of(unit, load if capacity is None else capacity)
     numbers = [digits(each / scale.divisor) for each in (load, capacity) if each is not None]
     return f"{' of '.join(numbers)} {scale.name}"
 
 
 def fullest(peaks: Sequence[int], problem: Problem) -> str:
-    """The load of the rank that comes nearest to its capacity, or holds the most."""
+    """The load of the rank that comes nearest to its capacity, or holds the most.
+
+    Parameters
+    ----------
+    peaks
+        The greatest load of each rank, in the problem's memory unit.
+    """
     stores = problem.stores[: len(peaks)]
 
     def share(rank: int) -> float:

@@ -42,7 +42,13 @@ def ranked(file: ProblemFile, found: AnyPlan, timed: Timed) -> tuple[CandidateRe
 def candidate_rows(
     file: ProblemFile, found: AnyPlan, timed: Timed, most: int | None = MOST_SHOWN
 ) -> list[tuple[str, ...]]:
-    """The table's rows, ranked: all, or the first of them (``most``)."""
+    """The table's rows, ranked: all, or the first of them (``most``).
+
+    Parameters
+    ----------
+    most
+        Rows that are shown; None: all.
+    """
     shown = ranked(file, found, timed)[:most]
     rows = [_row(file, found, one, timed) for one in shown]
     if len(shown) < len(found.judged):
@@ -96,7 +102,13 @@ def plan_facts(file: ProblemFile, found: AnyPlan, timed: Timed) -> list[Fact]:
 
 
 def took(seconds: float) -> Fact:
-    """How long it was looked for."""
+    """How long it was looked for.
+
+    Parameters
+    ----------
+    seconds
+        How long.
+    """
     told = f"{seconds:.2f} s"
     return Fact(key="seconds", label="time", value=round(seconds, 3), told=told)
 
@@ -107,7 +119,13 @@ def keyed(**values: object) -> Iterator[Fact]:
 
 
 def labelled(told: Mapping[str, str]) -> Iterator[Fact]:
-    """Facts that people alone are told."""
+    """Facts that people alone are told.
+
+    Parameters
+    ----------
+    told
+        What is told, by its label.
+    """
     return (Fact(label=label, value=value) for label, value in told.items())
 
 
@@ -149,7 +167,17 @@ def value_of(found: AnyPlan) -> int | None:
 
 
 def bound_text(value: int, lower_bound: int, unit: str, bounded: str) -> str:
-    """The bound, what it is of, and how far the plan is above it."""
+    """The bound, what it is of, and how far the plan is above it.
+
+    Parameters
+    ----------
+    value, lower_bound
+        Ticks of the plan, and of the bound.
+    unit
+        That of a tick, for people.
+    bounded
+        What the bound is of.
+    """
     above, bound = value - lower_bound, f"{ticks(lower_bound, unit)} ({bounded})"
     if not above or not lower_bound:
         return bound

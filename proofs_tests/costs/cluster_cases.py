@@ -9,6 +9,7 @@ from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.combinations import AnyCount, Lists, TrainingJob, combinations, counted
 from bubbleproof.costs.times.cards import Card
 from bubbleproof.costs.times.constants import starts
+from bubbleproof.costs.times.profiles import software
 from bubbleproof.theory.pipelines.shapes.cut_lists import NamedCuts
 
 MODEL = transformer("llama", layers=4, hidden=256, heads=4, feed_forward=512, vocabulary=1000)
@@ -25,7 +26,7 @@ CARD = Card(
 )
 # The host is never waited for, so that times are those of the card.
 QUICK = {**starts(CARD), "launch": 1e-6}
-CARDS = Cluster(card=CARD, cards=4, constants=QUICK, reserve=0, framework="megatron-core")
+CARDS = Cluster(card=CARD, cards=4, constants=QUICK, reserve=0, runs=software("megatron-core"))
 TRAINING = TrainingJob(
     rule=NamedCuts(),
     model=MODEL,

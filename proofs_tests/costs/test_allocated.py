@@ -11,7 +11,7 @@ import pytest
 from bubbleproof.costs import Deployment, known_model, layer_saved
 from bubbleproof.costs.times.allocated import allocated, in_flight_passes
 from bubbleproof.costs.times.job_rows import rows_of
-from bubbleproof.costs.times.software import software
+from bubbleproof.costs.times.profiles import software
 from bubbleproof.theory.families import family
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline

@@ -11,7 +11,7 @@ from bubbleproof.costs.times.calibration import Calibration, uncalibrated
 from bubbleproof.costs.times.card_files import FOLDER, card, card_of, cards
 from bubbleproof.costs.times.constants import NAMES, require_constants, starts
 from bubbleproof.costs.times.fitted_constants import CONSTANTS
-from bubbleproof.costs.times.software import software
+from bubbleproof.costs.times.profiles import software
 from bubbleproof.formats.clusters.hardware_toml import FORMER, hardware_text, read_hardware
 from bubbleproof.formats.errors import UnusableInput
 

@@ -11,9 +11,11 @@ import pytest
 from bubbleproof.costs import Deployment, known_model, layer_saved
 from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.cluster_layers import cluster_layers
-from bubbleproof.costs.cluster_times import Passes, cluster_times
+from bubbleproof.costs.cluster_times import cluster_times
 from bubbleproof.costs.times.allocated import allocated
 from bubbleproof.costs.times.iteration import iteration_plan
+from bubbleproof.costs.times.profiles import software
+from bubbleproof.costs.times.replicas import Passes
 from bubbleproof.formats.clusters.cluster_toml import read_cluster_file, with_efficiency
 from bubbleproof.theory.families import family
 from bubbleproof.theory.model.measures import measure
@@ -32,7 +34,7 @@ KEPT = 256 * (2 * (2 * 256 + 3 * 256 + 256 + 256 + 4 * 512 + 256) + 4 * (2 + 4))
 SLOW = 1 + CARDS.constants["straggler"]  # four cards are two nodes
 
 
-def layer_of(at: Deployment, cluster: Cluster = CARDS) -> Passes:
+def layer_of(at: Deployment, cluster: Cluster = CARDS) -> Passes[float]:
     """A layer of the small model."""
     return cluster_times(MODEL, at, cluster).layers[0][0]
 
@@ -139,7 +141,7 @@ def test_a_message_is_whole_where_each_card_holds_it_and_nothing_scatters_it(
     """256 tokens of 256 numbers of 2 bytes, by the cards of a tensor group of 2 or by each."""
     at = ONE.with_changes(tensor=2, data=1, pipeline=2, sequence_parallel=is_sequence_parallel)
     card = replace(CARDS.card, cards_per_node=per_node)
-    cluster = CARDS.with_changes(framework=framework, card=card)
+    cluster = CARDS.with_changes(runs=software(framework), card=card)
     found = cluster_times(MODEL, at, cluster).message
     sent = 256 * 256 * 2 / share
     took = 0.9 * (sent / (CARDS.constants["message"] * 1e6) + 0.060)  # of software without overlap

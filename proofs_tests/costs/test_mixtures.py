@@ -28,8 +28,8 @@ from bubbleproof.costs.times.card_files import card
 from bubbleproof.costs.times.constants import starts
 from bubbleproof.costs.times.iteration import iteration_plan
 from bubbleproof.costs.times.kernels import kernel_times, slower
+from bubbleproof.costs.times.profiles import software
 from bubbleproof.costs.times.replicas import replicas
-from bubbleproof.costs.times.software import software
 from bubbleproof.costs.times.work import operand_bytes, work
 from bubbleproof.costs.weights import layer_weights
 
@@ -194,8 +194,7 @@ def test_gradients_of_experts_are_reduced_among_fewer() -> None:
 
 def test_stages_take_the_times_of_their_layers() -> None:
     constants, at = starts(card("b200"), CORE), AT.with_changes(pipeline=2, data=4, expert=4)
-    cluster = Cluster(card=card("b200"), cards=8)
-    assert cluster.constants == constants
+    cluster = Cluster(card=card("b200"), cards=8, constants=constants, runs=CORE)
     plan = iteration_plan(MODEL, at, cluster, microbatches=4)
     mixed, dense = (
         kernel_times(work(kind, at, CORE, 8), constants) for kind in (MODEL, MODEL.dense)

@@ -17,7 +17,7 @@ from bubbleproof.costs.times.constants import NAMES, PUBLISHED, starts
 from bubbleproof.costs.times.estimation import estimated_ms
 from bubbleproof.costs.times.job_rows import JobRow, model_tflops, rows_of
 from bubbleproof.costs.times.kernels import left
-from bubbleproof.costs.times.software import software
+from bubbleproof.costs.times.profiles import software
 from bubbleproof.costs.times.work import work
 from proofs_tests.costs.measured_cases import B200
 

@@ -15,8 +15,8 @@ from bubbleproof.costs.times.constants import NAMES, starts
 from bubbleproof.costs.times.fitted_constants import CONSTANTS
 from bubbleproof.costs.times.iteration import iteration_plan
 from bubbleproof.costs.times.kernels import KernelTimes, gather, kernel_times
+from bubbleproof.costs.times.profiles import software
 from bubbleproof.costs.times.replicas import replicas
-from bubbleproof.costs.times.software import software
 from bubbleproof.costs.times.work import work
 from bubbleproof.costs.weights import layer_weights
 
@@ -48,7 +48,7 @@ def passes(model: Transformer, where: Deployment, constants: dict[str, float]) -
 def on(constants: dict[str, float], cut: Deployment, framework: str = "megatron-2021") -> Cluster:
     """The cards of a cut, eight in a node."""
     return Cluster(
-        card=card("a100-80gb"), cards=cut.devices, constants=constants, framework=framework
+        card=card("a100-80gb"), cards=cut.devices, constants=constants, runs=software(framework)
     )
 
 

@@ -81,7 +81,7 @@ def test_a_table_without_a_framework_is_what_it_lists() -> None:
     assert file.opened is None
     assert file.lists.context == (1,)
     assert deployed_space(file, one_of(file, pipeline=2)).chunks == (1,)
-    assert file.training.cluster.framework == "megatron-core"
+    assert file.training.cluster.runs.name == "megatron-core"
 
 
 @pytest.mark.parametrize("plan", ["", '[plan]\nframework = "any"\nbackward = ["split"]'])
@@ -112,7 +112,7 @@ def test_a_cluster_that_names_a_framework_opens_nothing_and_plans_for_it() -> No
     file = read("[plan]\nzero = [1, 3]\nchunks = [1, 2]", named)
     assert file.opened is not None
     assert file.opened.framework == "megatron-core-0.19"
-    assert file.training.cluster.framework == "megatron-core"
+    assert file.training.cluster.runs.name == "megatron-core"
     assert file.orders == ("1f1b", "interleaved G")
     assert file.lists.context == (1,)
     assert {one.combination.zero for one in all_counted(file)} == {1}
@@ -138,7 +138,7 @@ def test_a_cluster_that_names_no_software_has_that_of_its_cards_rows(tmp_path: P
 
     def usual(cluster: str) -> str:
         text = numbers.sub(cluster, SMALL) + "[plan]\nchunks = [1]"
-        return cluster_file_of_text(text, name="small").training.cluster.framework
+        return cluster_file_of_text(text, name="small").training.cluster.runs.name
 
     assert usual('card = "H100"') == "megatron-core-overlapped"
     assert usual('card = "a100-80gb"') == "megatron-core"

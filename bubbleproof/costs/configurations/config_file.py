@@ -42,7 +42,13 @@ class ConfiguredModel:
 
 
 def is_configuration(text: str) -> bool:
-    """Whether a model is named as a configuration."""
+    """Whether a model is named as a configuration.
+
+    Parameters
+    ----------
+    text
+        What was given as a model.
+    """
     return text.startswith(PREFIX)
 
 
@@ -51,6 +57,8 @@ def read_configuration(text: str, *, with_library: bool | None = None) -> Config
 
     Parameters
     ----------
+    text
+        ``hf:`` and the path of the file or of its folder.
     with_library
         Whether transformers reads the file; None: where it is installed and knows the type.
 

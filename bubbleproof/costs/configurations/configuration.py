@@ -42,19 +42,49 @@ class Configuration:
     used: dict[str, object] = field(default_factory=dict)
 
     def has(self, name: str) -> bool:
-        """Whether the key is there and is not null."""
+        """Whether the key is there and is not null.
+
+        Parameters
+        ----------
+        name
+            The key.
+        """
         return self._find(name)[1] not in (_NONE, None)
 
     def size(self, name: str, default: int | None = None) -> int:
-        """A whole number, 1 or more."""
+        """A whole number, 1 or more.
+
+        Parameters
+        ----------
+        name
+            The key.
+        default
+            What it is where the key is not there; None: it must be there.
+        """
         return self._whole(name, default, least=1)
 
     def number(self, name: str, default: int | None = 0) -> int:
-        """A whole number, 0 or more; null is the default."""
+        """A whole number, 0 or more; null is the default.
+
+        Parameters
+        ----------
+        name
+            The key.
+        default
+            What it is where the key is not there; None: it must be there.
+        """
         return self._whole(name, default, least=0)
 
     def ratio(self, name: str, default: float) -> float:
-        """A number above 0."""
+        """A number above 0.
+
+        Parameters
+        ----------
+        name
+            The key.
+        default
+            What it is where the key is not there.
+        """
         key, value = self._find(name)
         if value in (_NONE, None):
             return default
@@ -64,7 +94,15 @@ class Configuration:
         return float(value)
 
     def flag(self, name: str, default: bool = False) -> bool:
-        """true or false."""
+        """true or false.
+
+        Parameters
+        ----------
+        name
+            The key.
+        default
+            What it is where the key is not there.
+        """
         key, value = self._find(name)
         if value in (_NONE, None):
             return default
@@ -74,7 +112,15 @@ class Configuration:
         return value
 
     def word(self, name: str, default: str = "") -> str:
-        """A text."""
+        """A text.
+
+        Parameters
+        ----------
+        name
+            The key.
+        default
+            What it is where the key is not there.
+        """
         key, value = self._find(name)
         if value in (_NONE, None):
             return default
@@ -84,12 +130,30 @@ class Configuration:
         return value
 
     def words(self, name: str, count: int) -> tuple[str, ...]:
-        """A text for each of so many layers; none where the key is not there."""
+        """A text for each of so many layers; none where the key is not there.
+
+        Parameters
+        ----------
+        name
+            The key.
+        count
+            Layers.
+        """
         found = self.each(name, count, str, "texts")
         return tuple(map(str, found))
 
     def each(self, name: str, count: int, kind: type, kinds: str) -> tuple[Any, ...]:
-        """A value for each of so many layers; none where the key is not there."""
+        """A value for each of so many layers; none where the key is not there.
+
+        Parameters
+        ----------
+        name
+            The key.
+        count
+            Layers.
+        kinds
+            What the values are, in a refusal.
+        """
         key, value = self._find(name)
         if value in (_NONE, None):
             return ()
@@ -101,7 +165,13 @@ class Configuration:
         return tuple(value)
 
     def numbers(self, name: str) -> tuple[int, ...]:
-        """A list of whole numbers; none where the key is not there."""
+        """A list of whole numbers; none where the key is not there.
+
+        Parameters
+        ----------
+        name
+            The key.
+        """
         key, value = self._find(name)
         if value in (_NONE, None):
             return ()
@@ -115,7 +185,13 @@ class Configuration:
         self.used.update((name, self.values[name]) for name in names if name in self.values)
 
     def table(self, name: str) -> Configuration | None:
-        """A configuration within this one."""
+        """A configuration within this one.
+
+        Parameters
+        ----------
+        name
+            The key.
+        """
         key, value = self._find(name)
         if value in (_NONE, None):
             return None
@@ -125,7 +201,15 @@ class Configuration:
         return Configuration(path=self.path, values=value, within=f"{self.within}{key}.")
 
     def wrong(self, key: str, expected: str, value: object) -> ValueError:
-        """What refuses a value."""
+        """What refuses a value.
+
+        Parameters
+        ----------
+        key
+            The key, within this configuration.
+        expected
+            What the value must be.
+        """
         shown = repr(value) if isinstance(value, str | int | float | bool) else str(value)
         repair = ""
         if (

@@ -31,6 +31,13 @@ def decoder(keys: Configuration, kind: str, name: str = "") -> tuple[Transformer
     """The model of these keys, and its longest sequence.
 
     Raises ``ValueError`` with the file, the key and what is expected.
+
+    Parameters
+    ----------
+    kind
+        The model type, a key of ``DECODERS``.
+    name
+        That of the model.
     """
     traits = DECODERS[kind](keys)
     special = {key: traits.pop(key) for key in list(traits) if key.startswith("_")}

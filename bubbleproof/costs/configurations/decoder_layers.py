@@ -22,7 +22,13 @@ Rule = Callable[[Configuration, int], Sequence[str]]
 
 
 def alike(kind: str) -> Rule:
-    """All layers are of the kind."""
+    """All layers are of the kind.
+
+    Parameters
+    ----------
+    kind
+        The name of a kind of layer, as in ``layer_types``.
+    """
     return lambda _keys, layers: [kind] * layers
 
 
@@ -30,7 +36,17 @@ all_full, all_sliding = alike("full_attention"), alike("sliding_attention")
 
 
 def every(nth: int, key: str = "", kind: str = "sliding_attention") -> Rule:
-    """Every nth layer sees all, as the key says or by default; the others are of the kind."""
+    """Every nth layer sees all, as the key says or by default; the others are of the kind.
+
+    Parameters
+    ----------
+    nth
+        The step where no key says another.
+    key
+        The key of the step; empty: none.
+    kind
+        The name of the others, as in ``layer_types``.
+    """
 
     def rule(keys: Configuration, layers: int) -> Sequence[str]:
         step = keys.size(key, nth) if key else nth
@@ -40,7 +56,13 @@ def every(nth: int, key: str = "", kind: str = "sliding_attention") -> Rule:
 
 
 def lettered(keys: Configuration, layers: int) -> Sequence[str]:
-    """As EXAONE 4 says it: L and G, or every so many layers."""
+    """As EXAONE 4 says it: L and G, or every so many layers.
+
+    Parameters
+    ----------
+    layers
+        How many the model has.
+    """
     pattern = keys.values.get("sliding_window_pattern")
     if isinstance(pattern, str) and pattern and set(pattern) <= set("LG"):
         keys.used["sliding_window_pattern"] = pattern
@@ -52,7 +74,13 @@ def lettered(keys: Configuration, layers: int) -> Sequence[str]:
 
 
 def after_some(keys: Configuration, layers: int) -> Sequence[str]:
-    """Qwen: windows only where ``use_sliding_window`` says so, from ``max_window_layers`` on."""
+    """Qwen: windows only where ``use_sliding_window`` says so, from ``max_window_layers`` on.
+
+    Parameters
+    ----------
+    layers
+        How many the model has.
+    """
     if not keys.flag("use_sliding_window"):
         keys.skip("sliding_window", "max_window_layers")
         return all_full(keys, layers)
@@ -61,7 +89,13 @@ def after_some(keys: Configuration, layers: int) -> Sequence[str]:
 
 
 def without_rope(keys: Configuration, layers: int) -> Sequence[str]:
-    """Llama 4: layers with rotary positions see their chunk, those without see all."""
+    """Llama 4: layers with rotary positions see their chunk, those without see all.
+
+    Parameters
+    ----------
+    layers
+        How many the model has.
+    """
     rope = (
         keys.each("no_rope_layers", layers, int, "0 and 1")
         if keys.values.get("no_rope_layers")
@@ -73,19 +107,37 @@ def without_rope(keys: Configuration, layers: int) -> Sequence[str]:
 
 
 def by_period(keys: Configuration, layers: int) -> Sequence[str]:
-    """Jamba: attention once in a period, Mamba else."""
+    """Jamba: attention once in a period, Mamba else.
+
+    Parameters
+    ----------
+    layers
+        How many the model has.
+    """
     period, offset = keys.size("attn_layer_period", 8), keys.number("attn_layer_offset", 4)
     return ["full_attention" if n % period == offset else "mamba" for n in range(layers)]
 
 
 def by_indices(keys: Configuration, layers: int) -> Sequence[str]:
-    """Bamba: attention in the layers of ``attn_layer_indices``, Mamba-2 else."""
+    """Bamba: attention in the layers of ``attn_layer_indices``, Mamba-2 else.
+
+    Parameters
+    ----------
+    layers
+        How many the model has.
+    """
     attention = keys.numbers("attn_layer_indices")
     return ["full_attention" if n in attention else "mamba" for n in range(layers)]
 
 
 def layer_types(keys: Configuration, layers: int, rule: Rule) -> tuple[str, ...]:
-    """A name for each layer."""
+    """A name for each layer.
+
+    Parameters
+    ----------
+    layers
+        How many the model has.
+    """
     for name in ("layer_types", "layers_block_type", "block_types"):
         if found := keys.words(name, layers):
             return found
@@ -98,7 +150,13 @@ def layer_types(keys: Configuration, layers: int, rule: Rule) -> tuple[str, ...]
 
 
 def attention_of(keys: Configuration, kind: str, mixer: Callable[[], object]) -> Fields:
-    """The fields of a layer whose name this is. Raises ``ValueError`` for another name."""
+    """The fields of a layer whose name this is. Raises ``ValueError`` for another name.
+
+    Parameters
+    ----------
+    kind
+        The name, as in ``layer_types``.
+    """
     if kind in FULL:
         return {}
     if kind in SLIDING:
@@ -112,7 +170,13 @@ def attention_of(keys: Configuration, kind: str, mixer: Callable[[], object]) ->
 
 
 def mamba_1_of(keys: Configuration, prefix: str = "mamba_") -> tuple[LayerOperation, ...]:
-    """Jamba's."""
+    """Jamba's.
+
+    Parameters
+    ----------
+    prefix
+        What the names of its keys begin with.
+    """
     hidden = keys.size("hidden_size")
     inner = keys.size(f"{prefix}expand", 2) * hidden
     rank = keys.values.get(f"{prefix}dt_rank", "auto")
@@ -190,7 +254,13 @@ def delta_net_of(keys: Configuration) -> tuple[LayerOperation, ...]:
 
 
 def mixture_layers(keys: Configuration, layers: int) -> list[bool]:
-    """Which layers have experts, by whichever rule the file has; all where it has none."""
+    """Which layers have experts, by whichever rule the file has; all where it has none.
+
+    Parameters
+    ----------
+    layers
+        How many the model has.
+    """
     if kinds := keys.words("mlp_layer_types", layers):
         return [each in ("sparse", "moe") for each in kinds]
     if keys.values.get("moe_layers") is not None:  # the layers themselves

@@ -16,7 +16,13 @@ Made = Callable[[Configuration, int], Tower]
 
 
 def siglip(keys: Configuration, hidden: int) -> Tower:
-    """Gemma 3's: patches of an image of one size, learned positions; a linear and a norm behind."""
+    """Gemma 3's: patches of an image of one size, learned positions; a linear and a norm behind.
+
+    Parameters
+    ----------
+    hidden
+        Numbers of a token in the decoder: what the projection makes.
+    """
     width, patch = keys.size("hidden_size", 1152), keys.size("patch_size", 14)
     patches = (keys.size("image_size", 896) // patch) ** 2
     layers = Transformer(
@@ -35,7 +41,13 @@ def siglip(keys: Configuration, hidden: int) -> Tower:
 
 
 def qwen_2(keys: Configuration, hidden: int) -> Tower:
-    """Qwen2-VL's: layer norms, a plain block; a norm and two linears over merged patches."""
+    """Qwen2-VL's: layer norms, a plain block; a norm and two linears over merged patches.
+
+    Parameters
+    ----------
+    hidden
+        Numbers of a token in the decoder: what the projection makes.
+    """
     width = keys.size("embed_dim", 1280)
     ratio = keys.size("mlp_ratio", 4)
     layers = Transformer(
@@ -52,7 +64,13 @@ def qwen_2(keys: Configuration, hidden: int) -> Tower:
 
 
 def qwen_2_5(keys: Configuration, hidden: int) -> Tower:
-    """Qwen2.5-VL's: RMS norms, a gated block; attention in windows but for some layers."""
+    """Qwen2.5-VL's: RMS norms, a gated block; attention in windows but for some layers.
+
+    Parameters
+    ----------
+    hidden
+        Numbers of a token in the decoder: what the projection makes.
+    """
     width, count = keys.size("hidden_size", 1280), keys.size("depth", 32)
     window = keys.size("window_size", 112) // keys.size("patch_size", 14)
     full = keys.numbers("fullatt_block_indexes") or (7, 15, 23, 31)

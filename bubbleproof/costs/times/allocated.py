@@ -101,7 +101,7 @@ def allocated(
         whole = [layer_saved(kind, at, "none") for kind, _ in kinds]
         again = max(whole, default=0) if at.scope == "full" else 0
         blocks = [Fraction(0), *(_block(kind, at) for kind, _ in kinds)]
-        blocks = [each + _gathered(model, at) for each in blocks]
+        blocks = [each + gathered_weights(model, at) for each in blocks]
         found.append(
             StageBytes(
                 state=state_bytes(weights, at),
@@ -145,7 +145,7 @@ def usual_cut(layers: int, stages: int) -> Cut:
     return tuple(found)
 
 
-def _gathered(model: Transformer, at: Deployment) -> Number:
+def gathered_weights(model: Transformer, at: Deployment) -> Number:
     """Bytes of weights that ZeRO 3 has gathered: those of two layers, or of one and an end."""
     if at.zero < HIGHEST_ZERO:
         return 0
@@ -195,9 +195,8 @@ def _tokens(at: Deployment) -> Fraction:
 
 
 def _block(model: Transformer, at: Deployment) -> Number:
-    gates = 1 if model.gated else 0
     copies = 2 * model.hidden if model.experts else 0
-    each = (1 + gates) * model.feed_forward + copies
+    each = (1 + model.gated) * model.feed_forward + copies
     return HALF * _tokens(at) * model.active * each / at.tensor
 
 

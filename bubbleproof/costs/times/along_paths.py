@@ -22,7 +22,7 @@ from bubbleproof.costs.times.constants import NAMES, starts
 from bubbleproof.costs.times.critical_paths import Path, graph, longest_path
 from bubbleproof.costs.times.job_rows import JobRow
 from bubbleproof.costs.times.kernels import Constants, kernel_times, message
-from bubbleproof.costs.times.replicas import PassColumns, Replicas, passes, replicas
+from bubbleproof.costs.times.replicas import Passes, Replicas, passes, replicas
 from bubbleproof.costs.times.software import Software
 from bubbleproof.costs.times.work import Floats, MicrobatchWork, is_scattered, work
 from bubbleproof.costs.weights import embedding_weights, head_weights, layer_weights
@@ -114,9 +114,9 @@ def _stacked(parts: Sequence[Columns]) -> Columns:
 class _Times:
     """Passes of kinds and of ends, what a stage waits for a message, and the fixed time."""
 
-    layer: PassColumns
-    embedding: PassColumns
-    head: PassColumns
+    layer: Passes[Floats]
+    embedding: Passes[Floats]
+    head: Passes[Floats]
     message: Floats
     fixed: Floats
 

@@ -32,7 +32,8 @@ from bubbleproof.costs.times.constants import NAMES, starts
 from bubbleproof.costs.times.critical_paths import Path
 from bubbleproof.costs.times.fitted_constants import CONSTANTS
 from bubbleproof.costs.times.job_rows import JobRow
-from bubbleproof.costs.times.software import Software, software
+from bubbleproof.costs.times.profiles import software
+from bubbleproof.costs.times.software import Software
 from bubbleproof.costs.times.work import Floats
 
 SPREAD_OF_ROWS = 0.05  # s: beyond it an error counts less and less
@@ -253,31 +254,61 @@ class Fit:
         self.precision = np.array([spread[name] ** -2 for name in names])
 
     def factors(self, logs: Floats) -> dict[str, Floats]:
-        """The factor of each constant on each row; of several sets of logarithms, [set, row]."""
+        """The factor of each constant on each row; of several sets of logarithms, [set, row].
+
+        Parameters
+        ----------
+        logs
+            The logarithm of each constant's factor, in the order of ``names``.
+        """
         found = {name: np.ones((*logs.shape[:-1], len(self.measured))) for name in NAMES}
         for number, name in enumerate(self.names):
             found[name] = found[name] * np.exp(logs[..., [number]] * self.where[number])
         return found
 
     def errors(self, logs: Floats, along: Sequence[Path] | None = None) -> Floats:
-        """Logarithms of estimated over measured time, along the longest paths or given ones."""
+        """Logarithms of estimated over measured time, along the longest paths or given ones.
+
+        Parameters
+        ----------
+        logs
+            The logarithm of each constant's factor, in the order of ``names``.
+        """
         along = along or paths(self.of, self.factors(logs))
         return np.asarray(np.log(predicted(self.of, along, self.factors(logs)) / self.measured))
 
     def cost(self, logs: Floats, along: Sequence[Path] | None = None) -> float:
-        """What is minimised."""
+        """What is minimised.
+
+        Parameters
+        ----------
+        logs
+            The logarithm of each constant's factor, in the order of ``names``.
+        """
         s, errors = SPREAD_OF_ROWS, self.errors(logs, along)
         rows = self.evidence @ (s**2 * np.log1p((errors / s) ** 2))
         return float(rows + self.precision @ logs**2)
 
     def slopes(self, logs: Floats, along: Sequence[Path]) -> tuple[Floats, Floats]:
-        """Errors, and their derivatives by each logarithm, [constant, row]."""
+        """Errors, and their derivatives by each logarithm, [constant, row].
+
+        Parameters
+        ----------
+        logs
+            The logarithm of each constant's factor, in the order of ``names``.
+        """
         sets = np.vstack([logs, logs + NUDGE * np.eye(len(logs))])
         errors = self.errors(sets, along)
         return errors[0], (errors[1:] - errors[0]) / NUDGE
 
     def run(self, logs: Floats, known: Sequence[Path] | None = None) -> tuple[Floats, float]:
-        """The logarithms at the end of a search from there, and the cost; on ``known`` paths."""
+        """The logarithms at the end of a search from there, and the cost; on ``known`` paths.
+
+        Parameters
+        ----------
+        logs
+            Where the search starts: a logarithm of each factor, in the order of ``names``.
+        """
         damping, before = 1e-3, float("inf")
         for _ in range(MOST_STEPS):
             along = known or paths(self.of, self.factors(logs))

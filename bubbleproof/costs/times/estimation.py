@@ -79,9 +79,7 @@ def row_cluster(row: JobRow, by: Calibration) -> Cluster:
         card=card,
         cards=row.gpus,
         constants=by.constants_of(card, row.runs),
-        framework=row.runs.name,
-        products=row.runs.products,
-        hides_experts=row.runs.hides_experts,
+        runs=row.runs,
         reserve=0,
     )
 

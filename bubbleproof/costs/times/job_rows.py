@@ -14,7 +14,7 @@ published one, or ``hidden`` and ``heads`` of a GPT; ``layers``; ``sequence`` in
   ``scope``, where they are not the software's;
 - ``hides_experts``: whether what experts are sent runs beside another microbatch (false);
 - ``products``: "bf16" (without), or "fp8": what a layer's linears are computed in;
-- ``software``: without, that on whose rows the card was fitted (``software.USUAL``), else
+- ``software``: without, that on whose rows the card was fitted (``profiles.USUAL``), else
   megatron-core for a named model and megatron-2021 for a GPT;
 - ``card``, the name of one, and numbers of it that are others than its data sheet's: ``CARD``.
 
@@ -47,7 +47,8 @@ from bubbleproof.costs.operations import layer_operations
 from bubbleproof.costs.times.allocated import usual_cut
 from bubbleproof.costs.times.card_files import card
 from bubbleproof.costs.times.cards import Card
-from bubbleproof.costs.times.software import Software, software, usual
+from bubbleproof.costs.times.profiles import software, usual
+from bubbleproof.costs.times.software import Software
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from math import log2
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -30,6 +31,8 @@ from bubbleproof.costs.times.kernels import GIGA, US, Constants, left
 from bubbleproof.costs.times.software import Software
 from bubbleproof.costs.times.work import ELEMENT, Floats
 from bubbleproof.costs.weights import Weights
+
+Time = TypeVar("Time", float, Floats)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,18 +59,23 @@ class Replicas:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PassColumns:
-    """``cluster_times.Passes`` as numbers or columns, in milliseconds."""
+class Passes(Generic[Time]):
+    """One microbatch: forward, backward for the input, and for the weights; ``step`` at its end.
 
-    forward: Floats
-    input_backward: Floats
-    weight_backward: Floats
-    step: Floats
-    optimizer: Floats
-    exchange: Floats
+    Milliseconds, as numbers or columns of many. ``optimizer`` is the part of ``step`` without
+    replicas' collectives; ``exchange`` are those at the step's end by themselves, nothing of them
+    hidden: half for gathering, half for reducing.
+    """
+
+    forward: Time
+    input_backward: Time
+    weight_backward: Time
+    step: Time
+    optimizer: Time
+    exchange: Time
 
     @property
-    def backward(self) -> Floats:
+    def backward(self) -> Time:
         """Both halves."""
         return self.input_backward + self.weight_backward
 
@@ -81,8 +89,7 @@ def replicas(weights: Weights, at: Deployment, runs: Software, cards_per_node: i
     cards_per_node
         Cards that share a node's links.
     """
-    zero = at.zero
-    shared = at.sharers
+    zero, shared = at.zero, at.sharers
     end_reduced = 0 if zero > 1 else runs.reduced
     moved = {
         "gather": (ELEMENT if zero == 3 else 0, True),
@@ -119,8 +126,7 @@ def _moved(
 ) -> tuple[float, float]:
     """Of these weights, one byte each, what a card moves in its node, and a node to others, among
     groups of so many replicas. Cards are numbered along the tensor group, then the replicas."""
-    inside = out = 0.0
-    stride = stride or at.tensor
+    inside, out, stride = 0.0, 0.0, stride or at.tensor
     experts = min(float(group), float(at.expert_replicas))
     apart = at.replicas * at.tensor / float(at.expert_replicas) if at.expert_replicas else 1.0
     for number, n, step in (
@@ -139,7 +145,7 @@ def _moved(
 
 def passes(
     forward: Floats, backward: Floats, weight_backward: Floats, of: Replicas, c: Constants
-) -> PassColumns:
+) -> Passes[Floats]:
     """A part's passes with what replicas exchange in each and at the end.
 
     Parameters
@@ -166,7 +172,7 @@ def passes(
     at_the_end = left(end_reduce, backward, of.overlaps, c, "exposed_gradient")
     at_the_end = at_the_end + left(end_gather, forward, of.overlaps, c, "exposed_gradient")
     optimizer = np.asarray(of.optimizer / (c["memory"] * GIGA))
-    return PassColumns(
+    return Passes(
         forward=slow * (forward + waited(gathered, forward)),
         input_backward=slow * (early + again),
         weight_backward=slow * (late + waited(reduced, late)),

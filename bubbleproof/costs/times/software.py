@@ -27,15 +27,11 @@ Engine).
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
-from typing import Any
 
 PADDED = 128
 PRODUCTS = ("bf16", "fp8")
-PROFILES = Path(__file__).parent.parent / "software.toml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,60 +120,3 @@ class Software:
         """
         gathered = {0: self.reduced, 3: 0}.get(zero, self.gathered)
         return gathered + (0 if zero > 1 else self.reduced)
-
-
-def _profiles() -> dict[str, Software]:
-    """The software of the file, by name; one that is ``like`` another has what that has."""
-    found: dict[str, Software] = {}
-    for name, row in tomllib.loads(PROFILES.read_text(encoding="utf-8")).items():
-        own: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}
-        own["constants"] = tuple(row.get("constants", {}).items())
-        own |= {"causal": Fraction(own["causal"])} if "causal" in own else {}
-        like = found.get(own.get("like", ""))
-        found[name] = replace(like, name=name, **own) if like else Software(name=name, **own)
-    return found
-
-
-SOFTWARE = _profiles()
-ALSO = {
-    "megatron-2025": "megatron-core-overlapped",
-    "llm-foundry": "torch",
-    "fsdp": "torch",
-    "deepspeed": "megatron-deepspeed",
-}
-
-
-# That on whose rows a card was fitted.
-USUAL = dict.fromkeys(("h100", "h200", "h800", "h20", "gb200", "gb300"), "megatron-core-overlapped")
-
-
-def usual(card: str, is_named: bool) -> str:
-    """The name of the software of a row that tells none.
-
-    Parameters
-    ----------
-    card
-        The name of the card; none: nobody tells it.
-    is_named
-        Whether its model is a published one.
-    """
-    return USUAL.get(card, "megatron-core") if is_named else "megatron-2021"
-
-
-def software(name: str) -> Software:
-    """The software of a name.
-
-    Parameters
-    ----------
-    name
-        A key of ``SOFTWARE``, or of ``ALSO``.
-
-    Raises
-    ------
-    ValueError
-        With those that there are.
-    """
-    found = SOFTWARE.get(ALSO.get(name, name))
-    if found is None:
-        raise ValueError(f"software must be one of {', '.join(SOFTWARE)}, got {name[:40]!r}")
-    return found

@@ -281,15 +281,13 @@ def _attention(model: Transformer, at: Deployment, runs: Software) -> dict[str, 
             forward += causal * slower / rate * float(found.forward)
             back += causal * slower / rate * float(found.input_backward)
     scores = tokens * at.sequence * model.heads / at.tensor
-    softmax = (0.0, 0.0)
-    if not has_softmax(model, at):
-        softmax = SOFTMAX[0] * scores, SOFTMAX[1] * scores
+    apart = 0.0 if has_softmax(model, at) else scores
     return {
         "attention": forward,
         "attention_back": back * (BACKWARD if fused else 1),
         "scores": 0.0 if fused else ELEMENT * scores * slower,
-        "softmax": softmax[0],
-        "softmax_back": softmax[1],
+        "softmax": SOFTMAX[0] * apart,
+        "softmax_back": SOFTMAX[1] * apart,
     }
 
 
@@ -331,5 +329,4 @@ def is_scattered(at: Deployment, runs: Software, cards_per_node: int) -> bool:
     cards_per_node
         Cards that share a node's links.
     """
-    leaves = at.tensor * at.replicas * at.pipeline > cards_per_node
-    return runs.scatters or leaves
+    return runs.scatters or at.tensor * at.replicas * at.pipeline > cards_per_node

@@ -31,8 +31,9 @@ from bubbleproof.costs.configurations.config_file import (
 from bubbleproof.costs.times.card_files import cards
 from bubbleproof.costs.times.cards import Card
 from bubbleproof.costs.times.constants import starts
-from bubbleproof.costs.times.software import ALSO, SOFTWARE, Software, usual
-from bubbleproof.costs.times.software import software as known_software
+from bubbleproof.costs.times.profiles import ALSO, SOFTWARE, usual
+from bubbleproof.costs.times.profiles import software as known_software
+from bubbleproof.costs.times.software import Software
 from bubbleproof.formats.clusters.hardware_toml import known_hardware, read_hardware
 from bubbleproof.formats.clusters.model_toml import model_of, read_model
 from bubbleproof.formats.clusters.open_choices import (
@@ -73,6 +74,7 @@ OF_COSTS = (
     "framework",
 )  # keys of [plan] that no problem file has there
 OPEN_SOFTWARE = "megatron-core-overlapped"  # of a cluster that tells none, where all is open
+LISTED_SOFTWARE = "megatron-core"  # where the file lists what is tried
 MOST_SHARES = 64  # so many microseconds are little of what a layer takes
 
 
@@ -239,7 +241,7 @@ def cluster_file_of_text(text: str, *, name: str, framework: str | None = None) 
         with values_at("plan.framework"):
             told = layout.plan.framework or layout.cluster.framework
             if not is_named and layout.plan.framework is None:
-                told = framework_of_costs(cluster.framework)
+                told = framework_of_costs(layout.cluster.framework or OPEN_SOFTWARE)
             opened = open_choices(layout.plan, framework or str(told), model, is_open=is_open)
             if framework is None and (is_named or layout.plan.framework is not None):
                 runs = opened.runs
@@ -267,14 +269,13 @@ def cluster_file_of_text(text: str, *, name: str, framework: str | None = None) 
     )
 
 
-def cluster_of(layout: ClusterLayout, software: str | None = None) -> Cluster:
+def cluster_of(layout: ClusterLayout, software: str | None) -> Cluster:
     """The cluster of a table, with this software where the table tells none.
 
     Raises ``UnusableInput`` for numbers that are none.
     """
     with values_at("cluster"):
-        framework = _software(layout.framework or software or _usual(layout))
-        runs = known_software(framework)
+        runs = known_software(_software(layout.framework or software or _usual(layout)))
         kind, constants = _card(layout, runs)
         if layout.products == "fp8" and "fp8" not in kind.tflops:
             has = f"bf16 (a {kind.name} multiplies no numbers of eight bits)"
@@ -283,8 +284,8 @@ def cluster_of(layout: ClusterLayout, software: str | None = None) -> Cluster:
             card=kind,
             cards=layout.cards,
             constants=constants,
-            framework=framework,
-            **_told(layout, "reserve", "hidden", "products"),
+            runs=runs.computing_in(layout.products or "bf16"),
+            **_told(layout, "reserve", "hidden"),
         )
         efficiency = layout.efficiency
         return found if efficiency is None else with_efficiency(found, float(efficiency))

@@ -30,7 +30,7 @@ from bubbleproof.costs.times.cards import Card
 from bubbleproof.costs.times.constants import require_constants, starts
 from bubbleproof.costs.times.fitted_constants import CONSTANTS
 from bubbleproof.costs.times.job_rows import JobRow, rows_of
-from bubbleproof.costs.times.software import software
+from bubbleproof.costs.times.profiles import software
 from bubbleproof.formats.errors import UnusableInput, about, quoted, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
 from bubbleproof.formats.printable import on_one_line

@@ -80,7 +80,7 @@ class OwnConfiguration:
         if "exposed_gradient" in self.waits:
             cluster = cluster.with_changes(hidden=0.0)
         if self.products:
-            cluster = cluster.with_changes(products=self.products)
+            cluster = cluster.with_changes(runs=cluster.runs.computing_in(self.products))
         return replace(job, cluster=cluster)
 
 

@@ -40,7 +40,13 @@ class NamedCuts:
         return self.spread is not None or self.kinds != (EVEN,)
 
     def number(self, layers: Layers, stages: int) -> int:
-        """How many cuts there are at most, without making them."""
+        """How many cuts there are at most, without making them.
+
+        Parameters
+        ----------
+        stages
+            Those of the whole pipeline.
+        """
         if self.spread is None:
             return len(self.kinds) + MOST_CUTS * self.is_any
         return num_cuts(layers=layers.number, stages=stages, spread=self.spread) or 1
@@ -53,7 +59,17 @@ class NamedCuts:
     def cuts(
         self, layers: Layers, stage_ranks: Sequence[int], microbatches: int, room: int | None = None
     ) -> tuple[Cut, ...]:
-        """Those of stages on these ranks of so much memory; none where there is none."""
+        """Those of stages on these ranks of so much memory; none where there is none.
+
+        Parameters
+        ----------
+        stage_ranks
+            The rank of each stage.
+        microbatches
+            Those of one step.
+        room
+            Memory units of each rank; None: without limit.
+        """
         number, stages = layers.number, len(stage_ranks)
         if self.spread is not None:
             return tuple(spread_cuts(layers=number, stages=stages, spread=self.spread))
@@ -87,6 +103,15 @@ def shortest_cuts(
 
     All, where there are few. Where ranks have several stages, those that are one move of a layer
     away from a balanced cut; none of very many stages.
+
+    Parameters
+    ----------
+    stage_ranks
+        The rank of each stage.
+    microbatches
+        Those of one step.
+    room
+        Memory units of each rank; None: without limit.
     """
     stages = len(stage_ranks)
     bounds = CutBounds(
@@ -162,6 +187,15 @@ def balanced_cuts(
     A rank computes nothing before its first stage's first forward, nor after its last backward:
     with m microbatches it is done no earlier than if each took 1 / m of that more. None where there
     are too few layers. Of unlike layers no stage holds more than the ``room``, where that may be.
+
+    Parameters
+    ----------
+    stage_ranks
+        The rank of each stage.
+    microbatches
+        Those of one step.
+    room
+        Memory units of each rank; None: without limit.
     """
     plain = balanced_cut(layers, stage_ranks)
     if not plain:
@@ -239,6 +273,8 @@ def balanced_cut(
         The rank of each stage.
     waits
         Ticks that each rank waits beside ``microbatches`` passes.
+    microbatches
+        Passes of a step, beside which ``waits`` are.
 
     Returns
     -------

@@ -56,12 +56,28 @@ class CutRule(Protocol):
     def is_any(self) -> bool: ...
 
     def number(self, layers: Layers, stages: int) -> int:
-        """How many cuts there are at most, without making them."""
+        """How many cuts there are at most, without making them.
+
+        Parameters
+        ----------
+        stages
+            Those of the whole pipeline.
+        """
 
     def cuts(
         self, layers: Layers, stage_ranks: Sequence[int], microbatches: int, room: int | None = None
     ) -> tuple[Cut, ...]:
-        """Those of stages on these ranks of so much memory; none where there is none."""
+        """Those of stages on these ranks of so much memory; none where there is none.
+
+        Parameters
+        ----------
+        stage_ranks
+            The rank of each stage.
+        microbatches
+            Those of one step.
+        room
+            Memory units of each rank; None: without limit.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,14 +98,26 @@ class Layers:
         return sum(number for _, number in self.runs)
 
     def least(self, stages: int) -> Cut:
-        """The least that each stage has: a layer, or none beside an embedding or a head."""
+        """The least that each stage has: a layer, or none beside an embedding or a head.
+
+        Parameters
+        ----------
+        stages
+            Those of the whole pipeline, 1 or more.
+        """
         found = [1] * stages
         found[0] -= self.embedding != NOTHING
         found[-1] -= self.head != NOTHING and stages > 1
         return tuple(found)
 
     def has(self, cut: Cut, stages: int) -> bool:
-        """Whether it cuts all the layers into so many stages."""
+        """Whether it cuts all the layers into so many stages.
+
+        Parameters
+        ----------
+        stages
+            Those of the whole pipeline, 1 or more.
+        """
         return len(cut) == stages and min(cut) >= 0 and sum(cut) == self.number
 
     def sums(self) -> Sequence[tuple[int, ...]]:
