@@ -24,7 +24,8 @@ megatron-core
     ``megatron/training/arguments.py``: the distributed optimizer shares optimizer state alone
     (ZeRO 1); ``megatron/core/pipeline_parallel/schedules.py``: 1F1B of one chunk, and interleaved
     1F1B of several with groups of any legal size (``theory.families.interleaved``); layers are cut
-    by the layout string.
+    by the layout string. Layers with experts and without stand in any order, by a list; all of
+    either sort are alike (``--moe-layer-freq``).
     ``p2p_communication.py``: ``batch_isend_irecv``, or without ``batch_p2p_comm`` one after
     another in an order and on groups by the parity of ranks.
 deepspeed
@@ -45,6 +46,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 from bubbleproof.theory.near_names import did_you_mean
 from bubbleproof.theory.pipelines.programs.pytorch_runtime import Version
@@ -63,9 +65,10 @@ class Framework:
     many as ranks, or more. ``expert_within``: the degrees of whose product the expert degree is a
     divisor, where it has such a rule beside that of our costs (experts lie over ``data``).
     ``precisions`` are those of ``costs.accounting`` that it has, where not all; of ``lacks`` each
-    names fields of a model, the values that it runs, and what others would be; of ``extras``, the
-    operations of a layer beside those of all models, it has these alone, each with weights of one
-    head, where any are told. ``waves`` are the
+    names fields of a model, the values that it runs, and what others would be, of every kind of its
+    layers; these differ in ``kinds`` alone, where any are told. Of ``extras``, the operations of a
+    layer beside those of all models, it has these alone, each with weights of one head, where any
+    are told. ``waves`` are the
     chunks of a wave, where not any; ``cuts`` the kinds of cuts, where not all; ``sharded_zero``
     the levels of context ranks. ``ties``: a head may read the weights of an embedding on another
     rank. ``fills``: there are as many microbatches as ranks, or more. ``lone_chunks``: one rank may
@@ -100,6 +103,7 @@ class Framework:
     precisions: tuple[str, ...] = ()
     lacks: tuple[tuple[tuple[str, ...], tuple[tuple[object, ...], ...], str], ...] = ()
     extras: tuple[str, ...] | None = None
+    kinds: tuple[str, ...] = ()
     only_named: bool = False
 
     @property
@@ -114,6 +118,8 @@ class Framework:
 
     def model_refused(self, model: object) -> str:
         """Why it has no such model (``costs.transformer``); empty where it has."""
+        if self.kinds and getattr(model, "runs", ()):
+            return self._kinds_refused(model)
         for names, runs, what in self.lacks:
             if tuple(_field(model, name) for name in names) not in runs:
                 return f"{self.name} has no model with {what}; use torch"
@@ -126,6 +132,21 @@ class Framework:
             known = ", ".join(f"{module} {flavor}" for module, _, flavor in NAMED_MODELS.values())
             return f"{self.name} has models by name alone, such as {known}; use torchtitan-0.3"
         return ""
+
+    def _kinds_refused(self, model: Any) -> str:
+        """Why it has no model of several kinds of layers: by the kind that it lacks."""
+        for run, (kind, _) in zip(model.runs, model.layer_runs, strict=True):
+            if why := self.model_refused(kind):
+                return f"{why} (its layers {run.kind!r})"
+            other = next((name for name, _ in run.changes if name not in self.kinds), "")
+            if other:
+                return (
+                    f"{self.name} has no layers that differ in {other}, as {run.kind!r}; use torch"
+                )
+        kinds = {kind for kind, _ in model.layer_runs}
+        if len(kinds) > len({bool(kind.experts) for kind in kinds}):
+            return f"{self.name} has no layers of several mixtures or several widths; use torch"
+        return self.model_refused(model.with_changes(runs=()))
 
     def precision_refused(self, precision: str) -> str:
         """Why it has no such precision; empty where it has."""
@@ -296,7 +317,7 @@ FRAMEWORKS = (
             (("norms",), ((2,),), "another number of norms in a layer than 2"),
             (("norm",), (("layer",), ("rms",)), "norms that lack a part"),
             (("window", "chunk"), ((0, 0),), "attention to a part of the sequence"),
-            (("mixer", "runs"), ((None, ()),), "layers of unlike kinds"),
+            (("mixer",), ((None,),), "layers without attention"),
             (("tower",), ((None,),), "a tower in front"),
             (
                 ("attention_biases", "feed_forward_bias"),
@@ -305,6 +326,7 @@ FRAMEWORKS = (
             ),
         ),
         extras=("query norm", "key norm"),
+        kinds=("experts", "experts_per_token", "feed_forward", "shared_feed_forward"),
     ),
     Framework(
         product="deepspeed",

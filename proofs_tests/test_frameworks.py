@@ -9,6 +9,7 @@ import pytest
 from bubbleproof.costs.known_models import known_model
 from bubbleproof.costs.layer_extras import layer_extras
 from bubbleproof.costs.times.profiles import software
+from bubbleproof.costs.transformer import LayerRun
 from bubbleproof.frameworks import FRAMEWORKS, framework_named
 from bubbleproof.hand_over.targets_list import WRITERS, require_target
 from bubbleproof.verify import Semantics
@@ -72,3 +73,24 @@ def test_models_that_a_framework_would_build_otherwise_are_refused() -> None:
     assert titan.model_refused(normed) == ""
     gated = replace(model, extras=layer_extras(shape, sinks=True))
     assert "gates, sinks or biases" in titan.model_refused(gated)
+
+
+def test_megatron_refuses_kinds_of_layers_by_name() -> None:
+    """Layers with experts beside such without are its own; windows, mixers and two widths not."""
+    megatron, plain = framework_named("megatron-core", "--to"), known_model("mixtral-8x7b").model
+
+    def refused(**changes: object) -> str:
+        kind = LayerRun(count=31, kind="others", changes=tuple(changes.items()))
+        return megatron.model_refused(replace(plain, runs=(LayerRun(count=1, kind="plain"), kind)))
+
+    dense = {"experts": 0, "experts_per_token": 0}
+    assert refused(**dense, feed_forward=28672) == ""
+    assert refused(window=4096).endswith("a part of the sequence; use torch (its layers 'others')")
+    assert "layers without attention" in refused(mixer=())
+    assert refused(gated=False).endswith("no layers that differ in gated, as 'others'; use torch")
+    assert "several mixtures or several widths" in refused(feed_forward=4096)
+    for name in ("torchtitan", "automodel"):
+        told = framework_named(name, "--to").model_refused(
+            replace(plain, runs=(LayerRun(count=32, kind="plain"),))
+        )
+        assert "layers of several kinds" in told

@@ -94,11 +94,14 @@ def cluster_layers(
     cluster.require(at)
     times, once = cluster_times(model, at, cluster), at.of_microbatch
     is_alone, part = at.pipeline == 1, partial(_part, at=at, shares=shares)
+    runs = model.layer_runs
+    each = {kind: layer for (kind, _), (layer, _) in zip(runs, times.layers, strict=True)}
+    parts = {
+        kind: part(layer, layer_saved(kind, once), layer_weights(kind, at))
+        for kind, layer in each.items()
+    }
     layers = Layers(
-        runs=tuple(
-            (part(layer, layer_saved(kind, once), layer_weights(kind, at)), number)
-            for (kind, number), (layer, _) in zip(model.layer_runs, times.layers, strict=True)
-        ),
+        runs=tuple((parts[kind], number) for kind, number in runs),
         embedding=part(times.embedding, embedding_saved(model, at), embedding_weights(model, at)),
         head=part(
             times.head,
@@ -170,7 +173,7 @@ def _workspace(model: Transformer, at: Deployment, cluster: Cluster) -> int:
     if at.scope != "none":
         found += max(
             ceil(layer_saved(kind, once, "none") - layer_saved(kind, once))
-            for kind, _ in model.layer_runs
+            for kind in dict(model.layer_runs)
         )
     return found + ceil(gathered_weights(model, at))
 

@@ -77,8 +77,9 @@ class ClusterTimes:
 
 def cluster_times(model: Transformer, at: Deployment, cluster: Cluster) -> ClusterTimes:
     """The times of a deployment on a cluster."""
-    kernels = {kind: _kernels(kind, at, cluster) for kind, _ in model.layer_runs}
-    ends = kernels[model.layer_runs[-1][0]]
+    runs = model.layer_runs
+    kernels = {kind: _kernels(kind, at, cluster) for kind in dict(runs)}
+    ends = kernels[runs[-1][0]]
     embedding, head = ends.embedding_each_way, ends.head_each_pass
     copied = head_weights(model, at, is_copied=at.pipeline > 1)
     slow = cluster.constants["factor"]
@@ -94,11 +95,9 @@ def cluster_times(model: Transformer, at: Deployment, cluster: Cluster) -> Clust
             found = passes(*times, is_told, {**cluster.constants, **exposed})
         return Passes(**{field.name: float(getattr(found, field.name)) for field in fields(Passes)})
 
+    each = {kind: shared(_layer(kernels[kind]), layer_weights(kind, at)) for kind in kernels}
     return ClusterTimes(
-        layers=tuple(
-            (shared(_layer(kernels[kind]), layer_weights(kind, at)), number)
-            for kind, number in model.layer_runs
-        ),
+        layers=tuple((each[kind], number) for kind, number in runs),
         embedding=shared((embedding, embedding, embedding), embedding_weights(model, at)),
         head=shared((head, 2 * head, head), copied),
         message=slow * float(sent) if at.pipeline > 1 else 0.0,

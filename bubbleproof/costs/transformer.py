@@ -202,7 +202,8 @@ class Transformer:
         """All layers from the first on: as models of one kind of layer, with how many of it."""
         if self.runs:
             plain = self.with_changes(runs=(), tower=None)
-            made = {run.changes: plain.with_changes(**dict(run.changes)) for run in self.runs}
+            kinds = dict.fromkeys(run.changes for run in self.runs)
+            made = {changes: plain.with_changes(**dict(changes)) for changes in kinds}
             return tuple((made[run.changes], run.count) for run in self.runs)
         dense, others = self.dense_layers, self.layers - self.dense_layers
         found = ((self.dense, dense),) if dense else ()

@@ -27,7 +27,7 @@ FUSED_LOSS = ["--cross-entropy-loss-fusion", "--cross-entropy-fusion-impl native
 
 def written_arguments(planned: PlannedModel) -> list[str]:
     """The lines of model, experts, numbers, recomputation and overlaps; not of the pipeline."""
-    experts = _of_experts(planned) if planned.model.experts else []
+    experts = _of_experts(planned) if _sorts(planned.model)[True] else []
     return [
         *_of_degrees(planned),
         *_of_model(planned),
@@ -54,12 +54,19 @@ def exchanges_heads(planned: PlannedModel) -> bool:
     return at.context > 1 and not any(number % at.context for number in heads)
 
 
+def _sorts(model: Transformer) -> dict[bool, Transformer | None]:
+    """The layers without experts, and those with: there is one kind of each at most."""
+    found: dict[bool, Transformer | None] = {False: None, True: None}
+    return found | {bool(kind.experts): kind for kind, _ in model.layer_runs}
+
+
 def _of_model(planned: PlannedModel) -> list[str]:
     model, at = planned.model, planned.deployment
+    block = _sorts(model)[False] or model
     lines = [
         f"--num-layers {model.layers}",
         f"--hidden-size {model.hidden}",
-        f"--ffn-hidden-size {model.dense_feed_forward or model.feed_forward}",
+        f"--ffn-hidden-size {block.feed_forward}",
         f"--num-attention-heads {model.heads}",
         f"--seq-length {at.sequence}",
         f"--max-position-embeddings {model.positions or at.sequence}",
@@ -102,7 +109,8 @@ def _of_attention(model: Transformer) -> list[str]:
 
 def _of_experts(planned: PlannedModel) -> list[str]:
     """Experts are cut by the tensor group over replicas, and whole over more cards than those."""
-    model, at, dense = planned.model, planned.deployment, planned.model.dense_layers
+    at, sorts = planned.deployment, _sorts(planned.model)
+    model = sorts[True] or planned.model
     lines = [
         f"--num-experts {model.experts}",
         f"--moe-router-topk {model.experts_per_token}",
@@ -114,7 +122,8 @@ def _of_experts(planned: PlannedModel) -> list[str]:
     ]
     shared = f"--moe-shared-expert-intermediate-size {model.shared_feed_forward}"
     lines += [shared] * bool(model.shared_feed_forward)
-    return lines + [f"--moe-layer-freq ([0]*{dense}+[1]*{model.layers - dense})"] * bool(dense)
+    order = "+".join(f"[{int(bool(k.experts))}]*{n}" for k, n in planned.model.layer_runs)
+    return lines + [f"--moe-layer-freq ({order})"] * (sorts[False] is not None)
 
 
 def _of_step(planned: PlannedModel) -> list[str]:

@@ -154,3 +154,23 @@ def test_no_plan_for_megatron_is_refused_by_hand_over(
 def _written(folder: Path, text: str) -> Path:
     (folder / "job.toml").write_text(text)
     return folder / "job.toml"
+
+
+MIXED = (
+    'experts = 8\nexperts_per_token = 2\npattern = ["first (moe block)*1 moe"]\n'
+    "kinds.moe = {}\n"
+    "kinds.first = { experts = 0, experts_per_token = 0, feed_forward = 256 }\n"
+    "kinds.block = { experts = 0, experts_per_token = 0, feed_forward = 256 }\n[cluster]"
+)
+
+
+def test_layers_with_and_without_experts_are_a_list(tmp_path: Path) -> None:
+    """Of four layers the first and third have no experts, and a block of 256 numbers."""
+    text = SMALL.replace('"llama"', '"mixture"').replace("128 MiB", "1 GiB")
+    text = text.replace("[cluster]", MIXED)
+    files = planned(f"{text}[plan]\nframework = 'megatron-core'\nchunks = [1]\n{ONE}", tmp_path)
+    lines = files.files[ARGUMENTS].splitlines()
+    assert "--moe-layer-freq ([0]*1+[1]*1+[0]*1+[1]*1)" in lines
+    assert "--ffn-hidden-size 256" in lines
+    assert "--num-experts 8" in lines
+    assert "--pipeline-model-parallel-layout Et|t|t|tL" in lines

@@ -177,7 +177,7 @@ def placeholders(kinds: Sequence[tuple[Transformer, int]], at: Deployment) -> Nu
     """Bytes of one gradient of 16 bits for each shape of the layers' linears on a card; of experts
     one stands for all. A router adds to its gradient as other software does."""
     sizes: set[tuple[Number, Fraction]] = set()
-    for model, _ in kinds:
+    for model in dict(kinds):
         outer: dict[tuple[str, ...], Fraction] = {}
         inner: dict[tuple[str, ...], Number] = {}
         for operation in layer_operations(model):

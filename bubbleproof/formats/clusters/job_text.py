@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from bubbleproof.costs import Transformer
 from bubbleproof.costs.configurations.config_file import is_configuration
+from bubbleproof.costs.layer_operation import LayerOperation
+from bubbleproof.costs.transformer import Tower
 from bubbleproof.formats.layouts.cluster_layout import ClusterLayout
 
 
@@ -45,16 +48,47 @@ def _named(model: str) -> dict[str, object]:
 
 
 def _shape(model: Transformer) -> dict[str, object]:
-    """The fields that are not as a model has them anyway."""
-    told = {each.name: getattr(model, each.name) for each in fields(model)}
+    """The fields that are not as a model has them anyway; its layers by pattern and kinds."""
+    found = {"family": "general", **_written(_changed(model, ("runs", "tower")))}
+    kinds = dict.fromkeys(run.changes for run in model.runs)
+    names = {changes: f"kind-{number}" for number, changes in enumerate(kinds)}
+    if model.runs:
+        found["pattern"] = [" ".join(f"{names[run.changes]}*{run.count}" for run in model.runs)]
+        found["kinds"] = {name: _written(dict(changes)) for changes, name in names.items()}
+    if model.tower is not None:
+        rest = _changed(model.tower, ("layers",))
+        found["tower"] = {"layers": _shape(model.tower.layers), **rest}
+    return found
+
+
+def _changed(thing: Transformer | Tower | LayerOperation, but: tuple[str, ...]) -> dict[str, Any]:
+    """The fields whose values are not those that they have where nothing is told."""
+    told = {each.name: getattr(thing, each.name) for each in fields(thing) if each.name not in but}
     return {
-        "family": "general",
-        **{f.name: told[f.name] for f in fields(model) if told[f.name] != f.default},
+        each.name: told[each.name]
+        for each in fields(thing)
+        if each.name in told and told[each.name] != each.default
     }
+
+
+def _written(told: dict[str, Any]) -> dict[str, object]:
+    """Fields of a shape as a file has them."""
+    found: dict[str, object] = dict(told)
+    if "extras" in told:
+        found["extras"] = [_changed(each, ()) for each in told["extras"]]
+    if "mixer" in told:
+        mixer = told["mixer"]
+        listed = [_changed(each, ()) for each in mixer or ()]
+        found["mixer"] = "attention" if mixer is None else listed or "none"
+    return found
 
 
 def _told(value: object) -> str:
     """A value in TOML."""
     if isinstance(value, Fraction):
         return str(value.numerator) if value.denominator == 1 else f'"{value}"'
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{key} = {_told(each)}' for key, each in value.items())} }}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_told, value))}]"
     return json.dumps(value)

@@ -29,7 +29,8 @@
 
 The keys are the fields of ``costs.transformer.Transformer`` and the features of
 ``costs.layer_extras``; what is not told of a kind is as in the model. ``state`` has the sizes of
-the mixer (``costs.state_space``).
+the mixer (``costs.state_space``). ``extras``, and ``mixer`` in another form, are operations as
+``costs.layer_operation`` has them.
 """
 
 from __future__ import annotations
@@ -43,11 +44,12 @@ from pydantic import ConfigDict, Field, create_model
 from bubbleproof.costs import FAMILIES, Transformer, known_model, transformer
 from bubbleproof.costs.configurations.config_file import ConfiguredModel, read_configuration
 from bubbleproof.costs.layer_extras import layer_extras
+from bubbleproof.costs.layer_operation import LayerOperation
 from bubbleproof.costs.state_space import delta_net, mamba, mamba_2
-from bubbleproof.costs.transformer import LayerRun
+from bubbleproof.costs.transformer import LayerRun, Tower
 from bubbleproof.formats.errors import UnusableInput, about, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
-from bubbleproof.formats.layouts.derived_layout import form_of
+from bubbleproof.formats.layouts.derived_layout import form_of, layout_of
 from bubbleproof.formats.plans.layer_pattern import repeated
 from bubbleproof.formats.toml_text import parse_toml
 from bubbleproof.formats.validation import Count, Layout, validate
@@ -87,8 +89,14 @@ class FeaturesLayout(Layout):
     output_gate: bool | None = None
     shared_gate: bool | None = None
     router_bias: bool | None = None
-    mixer: Literal["mamba", "mamba-2", "delta-net", "none"] | None = None
-    """What takes the attention's place."""
+    extras: list[layout_of(LayerOperation)] | None = None  # type: ignore[valid-type]  # made here
+    """Operations that the layers have more, in place of the features above."""
+    mixer: (
+        Literal["mamba", "mamba-2", "delta-net", "none", "attention"]
+        | list[layout_of(LayerOperation)]  # type: ignore[valid-type]  # made here
+        | None
+    ) = None
+    """What takes the attention's place, by name or as operations; "attention": nothing does."""
     state: dict[str, Count | bool] | None = None
     """Its sizes."""
 
@@ -107,11 +115,24 @@ class ModelLayout(_MODEL):  # type: ignore[misc,valid-type]  # made from Transfo
     """Its layers, of kinds."""
     kinds: dict[str, KindLayout] | None = None
     """What the layers of each kind have other than the model."""
+    tower: TowerLayout | None = None
+    """Layers in front."""
+
+
+class TowerLayout(Layout):
+    """Layers in front of a model; see ``costs.transformer``."""
+
+    layers: ModelLayout
+    """Their shape."""
+    weights: Count | Literal[0] = 0
+    """Those before and behind the layers."""
+    tokens: Count | Literal[0] = 0
+    """Tokens of a sample in them."""
 
 
 def model_of(layout: ModelLayout) -> tuple[Transformer, int]:
     """The model of a table, and the tokens of a sample. Raises ``UnusableInput``."""
-    told = layout.model_dump(exclude_none=True)
+    told = layout.model_dump(exclude_none=True, exclude={"tower"})
     pattern, kinds = told.pop("pattern", None), told.pop("kinds", {})
     features = {key: told.pop(key) for key in FeaturesLayout.model_fields if key in told}
     model, sequence = _plain(told)
@@ -121,6 +142,10 @@ def model_of(layout: ModelLayout) -> tuple[Transformer, int]:
             raise ValueError("kinds need pattern, which tells how many there are of each")
         if pattern is not None:
             model = model.with_changes(runs=tuple(_runs(model, pattern, kinds, features)))
+    if (given := layout.tower) is not None:
+        layers, _ = model_of(given.layers)
+        tower = Tower(layers=layers, weights=given.weights, tokens=given.tokens)
+        model = model.with_changes(tower=tower)
     return model, sequence
 
 
@@ -148,17 +173,26 @@ def _with_features(model: Transformer, features: dict[str, Any], where: str) -> 
     """The model with what is told of its layers."""
     told = dict(features)
     name, sizes = told.pop("mixer", None), told.pop("state", {})
-    if sizes and not (name and MIXERS[name]):
+    extras = told.pop("extras", None)
+    if extras is not None and told:
+        raise ValueError(f"{where}extras stand in place of {', '.join(told)}; tell one of them")
+    if sizes and not (isinstance(name, str) and MIXERS.get(name)):
         raise ValueError(f"{where}state is of a mixer; tell mixer = one of {', '.join(MIXERS)}")
     changes: dict[str, Any] = {}
-    if name is not None:
+    if isinstance(name, list):
+        changes["mixer"] = tuple(LayerOperation(**each) for each in name)
+    elif name == "attention":
+        changes["mixer"] = None
+    elif name is not None:
         make = MIXERS[name]
         try:
             changes["mixer"] = make(model.hidden, **sizes) if make else ()
         except TypeError as error:  # a size that it has not, or that is missing
             why = str(error).partition("() ")[2]
             raise ValueError(f"{where}state of {name}: {why}") from None
-    if told:
+    if extras is not None:
+        changes["extras"] = tuple(LayerOperation(**each) for each in extras)
+    elif told:
         shape = {"hidden": model.hidden, "heads": model.heads, "kv_heads": model.kv_heads}
         shape |= {"width": model.head_width + model.rope_width, "experts": model.experts}
         changes["extras"] = layer_extras(shape, **told)
