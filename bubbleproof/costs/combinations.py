@@ -1,11 +1,11 @@
 """The deployments that a plan goes through: how a model is cut over the cards of a cluster.
 
 A *combination* is (tensor, data, pipeline, micro-batch, ZeRO level, recompute scope), and context
-parallelism where the lists have it. It is one pipeline problem of ``pipeline`` ranks and samples /
-(data x micro-batch) microbatches, whose numbers ``costs`` computes. One that a number forbids is
-told with that number; one of which a single microbatch does not fit has no schedule at all (a rank
-holds the same layers in one chunk or in more, but for where the embedding and the head stand, which
-only adds to a rank).
+parallelism and the precision where the lists have them. It is one pipeline problem of ``pipeline``
+ranks and samples / (data x micro-batch) microbatches, whose numbers ``costs`` computes. One that a
+number forbids is told with that number; one of which a single microbatch does not fit has no
+schedule at all (a rank holds the same layers in one chunk or in more, but for where the embedding
+and the head stand, which only adds to a rank).
 """
 
 from __future__ import annotations
@@ -22,11 +22,15 @@ from bubbleproof.costs.transformer import Transformer
 from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut, CutRule, Layers
 
 MOST_COMBINATIONS = 20_000
+PRECISION = "precision"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Combination:
-    """Parallel sizes, the samples of a microbatch, the ZeRO level, the recompute scope."""
+    """Parallel sizes, the samples of a microbatch, the ZeRO level, the recompute scope.
+
+    ``precision`` is told where several are tried; else it is the job's.
+    """
 
     tensor: int
     data: int
@@ -36,12 +40,13 @@ class Combination:
     scope: str
     context: int = 1
     expert: int = 1
+    precision: str = ""
 
     def __str__(self) -> str:
         sizes = f"t={self.tensor} d={self.data} p={self.pipeline} b={self.micro_batch}"
         sizes += f" c={self.context}" if self.context > 1 else ""
         sizes += f" e={self.expert}" if self.expert > 1 else ""
-        return f"{sizes} zero={self.zero} {self.scope}"
+        return f"{sizes} zero={self.zero} {self.scope} {self.precision}".rstrip()
 
     def experts_counted(self, experts: int = 0) -> int:
         """The expert degree of as many weights on a card, cut by tensor groups.
@@ -61,7 +66,8 @@ class Combination:
 
     def to_json(self) -> dict[str, object]:
         """Its keys, by name."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        names = [field.name for field in fields(self)]
+        return {name: getattr(self, name) for name in names if self.precision or name != PRECISION}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +99,7 @@ class Lists:
     scope: tuple[str, ...] = ("none", "attention", "full")
     context: tuple[int, ...] = (1,)
     expert: tuple[int, ...] = (1,)
+    precision: tuple[str, ...] = ("",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +142,7 @@ def combinations(training: TrainingJob, lists: Lists) -> tuple[Combination, ...]
             f"use such as {_nearest(training.cluster.cards, tensor, pipeline, lists)}"
         )
     cuts = [(shape, zero) for shape in shapes for zero in _levels(shape, lists)]
-    others = lists.micro_batch, lists.scope, lists.expert
+    others = lists.micro_batch, lists.scope, lists.expert, lists.precision
     number = len(cuts) * prod(map(len, others))
     if number > MOST_COMBINATIONS:
         raise ValueError(
@@ -144,9 +151,17 @@ def combinations(training: TrainingJob, lists: Lists) -> tuple[Combination, ...]
         )
     return tuple(
         Combination(
-            tensor=t, data=d, pipeline=p, micro_batch=b, zero=zero, scope=scope, context=c, expert=e
+            tensor=t,
+            data=d,
+            pipeline=p,
+            micro_batch=b,
+            zero=zero,
+            scope=scope,
+            context=c,
+            expert=e,
+            precision=precision,
         )
-        for ((t, d, p, c), zero), b, scope, e in product(cuts, *others)
+        for ((t, d, p, c), zero), b, scope, e, precision in product(cuts, *others)
     )
 
 

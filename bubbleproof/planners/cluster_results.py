@@ -27,6 +27,7 @@ from bubbleproof.planners.configuration_words import (
     shape_parts,
 )
 from bubbleproof.planners.deployment_times import DeploymentTimes
+from bubbleproof.planners.fitting_changes import FittingChange
 from bubbleproof.planners.jitter import Timed
 from bubbleproof.planners.memory_parts import MemoryParts, memory_parts
 from bubbleproof.planners.outcome import Outcome
@@ -183,6 +184,19 @@ def no_room(nearest: NearestDeployment) -> str:
     """What would fit: the memory of a card, and the deployment."""
     memory = Scale.of("bytes", nearest.memory).amount(nearest.memory)
     return f"{memory} or more, as {in_words(deployment_parts(nearest.combination))}"
+
+
+def fits_text(fits: Sequence[FittingChange]) -> str:
+    """The changes that fit, each with its iteration."""
+    return " · ".join(f"{one.change} ({time(one.iteration, UNIT)})" for one in fits)
+
+
+def fit_facts(fits: Sequence[FittingChange]) -> list[Fact]:
+    """The same as a fact."""
+    if not fits:
+        return []
+    value = [one.to_json() for one in fits]
+    return [Fact(key="fits", label="fits as", told=fits_text(fits), value=value)]
 
 
 def memory_of(file: ClusterFile, found: ClusterPlan) -> str:

@@ -41,6 +41,7 @@ from dataclasses import replace
 
 from bubbleproof.costs.cluster_layers import ClusterLayers
 from bubbleproof.costs.combinations import Combination, CombinationCosts
+from bubbleproof.costs.order_estimates import OrderEstimate
 from bubbleproof.planners.candidate_standing import CandidateStanding
 from bubbleproof.planners.cluster_planned import (
     ANY_ORDER,
@@ -99,6 +100,7 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
         super().__init__(options, budget, executor)
         self.space_of, self.is_lazy, self.known = space_of, is_lazy, known or {}
         uncounted = sum(isinstance(one, UncountedCombination) for one in counted)
+        self.precisions = list(dict.fromkeys(one.combination.precision for one in counted))
         self.is_counted = not uncounted
         number = f"{len(counted) - uncounted:,} of {len(counted):,} deployments"
         self.bounded = bounded if self.is_counted else f"{bounded} that were estimated ({number})"
@@ -122,8 +124,13 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
 
     @property
     def best(self) -> DeploymentStanding | None:
-        found = [(place_of(one.best), one) for one in self.standings if one.best is not None]
+        found = [(self._place(one, one.best), one) for one in self.standings if one.best]
         return min(found, key=lambda pair: pair[0], default=(None, None))[1]
+
+    def _place(self, one: DeploymentStanding, known: KnownSchedule) -> tuple[int, int, int]:
+        """The shorter is better, of equals that of the precision that is listed first."""
+        value, memory = place_of(known)
+        return value, self.precisions.index(one.counted.combination.precision), memory
 
     @property
     def best_value(self) -> int | None:
@@ -175,7 +182,7 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
             return None
 
     def _look_first(self) -> None:
-        waiting = sorted(self.open_ones, key=lambda one: one.estimate)
+        waiting = sorted(self.open_ones, key=self._hope)
         again: list[DeploymentStanding] = []
         is_bounded = False
         while waiting:
@@ -198,6 +205,11 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
                 again += [] if one.is_seen else [one]
             if not waiting:
                 waiting, again = again, []
+
+    def _hope(self, one: DeploymentStanding) -> tuple[bool, int, int, OrderEstimate]:
+        """Of estimates that are as long that of the precision that is listed first."""
+        estimate, precision = one.estimate, one.counted.combination.precision
+        return estimate.is_large, estimate.iteration, self.precisions.index(precision), estimate
 
     def _bound(self, most: int) -> None:
         """Make the candidates of all that may be below ``most``, the least bound first."""

@@ -65,6 +65,7 @@ from bubbleproof.planners.cluster_results import (
     cluster_facts,
     combination_rows,
     corners_of,
+    fit_facts,
     memory_of,
     own_facts,
     restriction_facts,
@@ -74,6 +75,7 @@ from bubbleproof.planners.cluster_results import (
 )
 from bubbleproof.planners.counting import AnyListed, UncountedCombination, counted_within
 from bubbleproof.planners.deployment_times import DeploymentTimes, deployment_times
+from bubbleproof.planners.fitting_changes import changes_that_fit
 from bubbleproof.planners.jitter import Timed, timed_candidates
 from bubbleproof.planners.outcome import Outcome
 from bubbleproof.planners.own_run import NotLegalRun, OwnRun, own_run
@@ -181,9 +183,11 @@ class ClusterQuestion:
         )
         if isinstance(found, NoClusterPlan):
             _refuse_illegal(self.path, file, counts, found)
+            fits = changes_that_fit(file, found, options, self._rest(options))
             found = replace(found, seconds=perf_counter() - self.began)
-            lines = cluster_lines(file, found, yours=yours)
-            stated = [*cluster_facts(file, found), *own_facts(file, yours, found)]
+            lines = cluster_lines(file, found, yours=yours, fits=fits)
+            beside = [*own_facts(file, yours, found), *fit_facts(fits)]
+            stated = [*cluster_facts(file, found), *beside]
             return _answer(file, found, lines, stated)
         found, shown = self._joined(counts, found, options)
         deployed = deployed_file(file, found.winner)
@@ -210,14 +214,17 @@ class ClusterQuestion:
 
     def _left(self, options: PlanOptions) -> float:
         """Seconds that an analysis beside the plan may take."""
-        left = SEARCHED * options.time_limit - (perf_counter() - self.began)
-        return max(0.0, min(SHARE * options.time_limit, left))
+        return max(0.0, min(SHARE * options.time_limit, self._rest(options)))
+
+    def _rest(self, options: PlanOptions) -> float:
+        """Seconds until what is found has to be told."""
+        return SEARCHED * options.time_limit - (perf_counter() - self.began)
 
     def _yours(self) -> AnyOwn:
         """One's own configuration, or why it is none. Raises ``ValueError`` for other words."""
         if self.yours is None:
             return None
-        own = own_of(self.yours, self.file.training)
+        own = self.file.precise(own_of(self.yours, self.file.training))
         try:
             return own_run(self.file, own)
         except NotLegalRun as why:

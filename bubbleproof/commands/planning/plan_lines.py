@@ -25,6 +25,7 @@ from bubbleproof.planners.cluster_results import (
     UNIT,
     AnyClusterPlan,
     AnyOwn,
+    fits_text,
     memory_of,
     no_room,
     own_text,
@@ -42,6 +43,7 @@ from bubbleproof.planners.configuration_words import (
     shape_text,
 )
 from bubbleproof.planners.deployment_times import DeploymentTimes
+from bubbleproof.planners.fitting_changes import FittingChange
 from bubbleproof.planners.jitter import AnyPlan, Timed
 from bubbleproof.planners.outcome import Ground, Outcome
 from bubbleproof.planners.plan_results import noise_text
@@ -60,6 +62,7 @@ def cluster_lines(
     times: Sequence[DeploymentTimes] = (),
     yours: AnyOwn = None,
     beside: Iterable[Fact] = (),
+    fits: Sequence[FittingChange] = (),
 ) -> list[str]:
     """What is said of deployments."""
     counts = _counts(row.status for row in found.rows)
@@ -68,7 +71,9 @@ def cluster_lines(
         nearest = [] if found.status is not Status.INFEASIBLE else found.nearest[:1]
         repair = [f"use cards of {no_room(one)}" for one in nearest]
         why = found.statement.partition(": ")[2]
-        return [f"{NONE[found.status]}  {'; '.join([why, *repair])}", *own, counts]
+        told = [f"{NONE[found.status]}  {'; '.join([why, *repair])}"]
+        told += [f"fits     {fits_text(fits)}"] if fits else []
+        return [*told, *own, counts]
     shares = [] if not times else [f"time     {time_text(times[0])}"]
     return [
         f"{_verdict(found.status, found.plan.verdict)}  {deployment_text(found)}",
