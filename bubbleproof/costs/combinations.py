@@ -22,7 +22,7 @@ from bubbleproof.costs.transformer import Transformer
 from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut, CutRule, Layers
 
 MOST_COMBINATIONS = 20_000
-PRECISION = "precision"
+OTHERS = ("micro_batch", "scope", "expert", "precision")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -66,8 +66,9 @@ class Combination:
 
     def to_json(self) -> dict[str, object]:
         """Its keys, by name."""
-        names = [field.name for field in fields(self)]
-        return {name: getattr(self, name) for name in names if self.precision or name != PRECISION}
+        return {
+            each.name: told for each in fields(self) if (told := getattr(self, each.name)) != ""
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,27 +143,16 @@ def combinations(training: TrainingJob, lists: Lists) -> tuple[Combination, ...]
             f"use such as {_nearest(training.cluster.cards, tensor, pipeline, lists)}"
         )
     cuts = [(shape, zero) for shape in shapes for zero in _levels(shape, lists)]
-    others = lists.micro_batch, lists.scope, lists.expert, lists.precision
+    others = [getattr(lists, name) for name in OTHERS]
     number = len(cuts) * prod(map(len, others))
     if number > MOST_COMBINATIONS:
         raise ValueError(
             f"a plan goes through at most {MOST_COMBINATIONS} combinations, these are {number}; "
             "list fewer values"
         )
-    return tuple(
-        Combination(
-            tensor=t,
-            data=d,
-            pipeline=p,
-            micro_batch=b,
-            zero=zero,
-            scope=scope,
-            context=c,
-            expert=e,
-            precision=precision,
-        )
-        for ((t, d, p, c), zero), b, scope, e, precision in product(cuts, *others)
-    )
+    names = ("tensor", "data", "pipeline", "context", "zero", *OTHERS)
+    every = ((*shape, zero, *rest) for (shape, zero), *rest in product(cuts, *others))
+    return tuple(Combination(**dict(zip(names, each, strict=True))) for each in every)
 
 
 def _levels(shape: tuple[int, int, int, int], lists: Lists) -> tuple[int, ...]:

@@ -41,7 +41,6 @@ from dataclasses import replace
 
 from bubbleproof.costs.cluster_layers import ClusterLayers
 from bubbleproof.costs.combinations import Combination, CombinationCosts
-from bubbleproof.costs.order_estimates import OrderEstimate
 from bubbleproof.planners.candidate_standing import CandidateStanding
 from bubbleproof.planners.cluster_planned import (
     ANY_ORDER,
@@ -124,13 +123,10 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
 
     @property
     def best(self) -> DeploymentStanding | None:
-        found = [(self._place(one, one.best), one) for one in self.standings if one.best]
+        found = [
+            (self._placed(one, *place_of(one.best)), one) for one in self.standings if one.best
+        ]
         return min(found, key=lambda pair: pair[0], default=(None, None))[1]
-
-    def _place(self, one: DeploymentStanding, known: KnownSchedule) -> tuple[int, int, int]:
-        """The shorter is better, of equals that of the precision that is listed first."""
-        value, memory = place_of(known)
-        return value, self.precisions.index(one.counted.combination.precision), memory
 
     @property
     def best_value(self) -> int | None:
@@ -182,7 +178,13 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
             return None
 
     def _look_first(self) -> None:
-        waiting = sorted(self.open_ones, key=self._hope)
+        waiting = sorted(
+            self.open_ones,
+            key=lambda one: (
+                one.estimate.is_large,
+                self._placed(one, one.estimate.iteration, one.estimate.needed),
+            ),
+        )
         again: list[DeploymentStanding] = []
         is_bounded = False
         while waiting:
@@ -206,10 +208,9 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
             if not waiting:
                 waiting, again = again, []
 
-    def _hope(self, one: DeploymentStanding) -> tuple[bool, int, int, OrderEstimate]:
-        """Of estimates that are as long that of the precision that is listed first."""
-        estimate, precision = one.estimate, one.counted.combination.precision
-        return estimate.is_large, estimate.iteration, self.precisions.index(precision), estimate
+    def _placed(self, one: DeploymentStanding, ticks: int, memory: int) -> tuple[int, int, int]:
+        """The shorter is better, of equals that of the precision that is listed first."""
+        return ticks, self.precisions.index(one.counted.combination.precision), memory
 
     def _bound(self, most: int) -> None:
         """Make the candidates of all that may be below ``most``, the least bound first."""

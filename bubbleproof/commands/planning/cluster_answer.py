@@ -42,12 +42,14 @@ from bubbleproof.commands.planning.plan_report import plan_report
 from bubbleproof.costs.combinations import AnyCount, legal
 from bubbleproof.facts import Fact
 from bubbleproof.facts import rows as rows_of
+from bubbleproof.formats.clusters.changed_cluster import changed_file
 from bubbleproof.formats.clusters.cluster_toml import (
     ClusterFile,
     read_cluster_file,
 )
 from bubbleproof.formats.clusters.deployed_content import deployed_file, deployed_text, deployments
 from bubbleproof.formats.clusters.deployed_space import deployed_space
+from bubbleproof.formats.clusters.own_configuration import OwnConfiguration
 from bubbleproof.formats.clusters.own_files import own_of
 from bubbleproof.formats.errors import about
 from bubbleproof.formats.plans.bundle_json import write_deployment_bundles
@@ -65,6 +67,7 @@ from bubbleproof.planners.cluster_results import (
     cluster_facts,
     combination_rows,
     corners_of,
+    days_facts,
     fit_facts,
     memory_of,
     own_facts,
@@ -82,6 +85,7 @@ from bubbleproof.planners.own_run import NotLegalRun, OwnRun, own_run
 from bubbleproof.planners.own_savings import savings
 from bubbleproof.planners.planning import SEARCHED, plan_cluster
 from bubbleproof.planners.restriction import SHARE, AnyRestriction, restriction_of
+from bubbleproof.planners.what_ifs import COUNTED, changed_plans
 from bubbleproof.report.html import paragraph, section
 from bubbleproof.report.html import table as table_of
 from bubbleproof.report.page import ReportPage
@@ -94,7 +98,6 @@ EXPLAINED = (
     "FLOPs, the attention's square whole and nothing recomputed counted, of what the cards' dense "
     "rate would do. TP, PP, DP, CP, EP: tensor, pipeline, data, context and expert parallelism."
 )
-COUNTED = 0.3  # of the time, at most, until all deployments have their numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -124,6 +127,8 @@ class ClusterQuestion:
     file: ClusterFile
     paper: str | None = None
     yours: str | None = None
+    tokens: float | None = None
+    what_if: tuple[str, ...] = ()
     is_whole: bool = True
     is_proved: bool = True
     began: float = field(default_factory=begun)
@@ -135,10 +140,14 @@ class ClusterQuestion:
         paper: str | None = None,
         yours: str | None = None,
         *,
+        tokens: float | None = None,
+        what_if: Sequence[str] = (),
         is_whole: bool = True,
         is_proved: bool = True,
     ) -> ClusterQuestion:
-        """Raises ``ValueError`` for an unknown paper."""
+        """Raises ``ValueError`` for an unknown paper, and for no tokens."""
+        if tokens is not None and not 0 < tokens < inf:
+            raise ValueError(f"--tokens must be above 0, got {tokens:g}; use such as 15e12")
         if paper is not None:
             paper_planners().require_paper(paper)
         file = read_cluster_file(path)
@@ -147,6 +156,8 @@ class ClusterQuestion:
             file=file,
             paper=paper,
             yours=yours,
+            tokens=tokens,
+            what_if=tuple(what_if),
             is_whole=is_whole,
             is_proved=is_proved,
         )
@@ -162,7 +173,25 @@ class ClusterQuestion:
         return self.file.memory
 
     def answer(self, options: PlanOptions, executor: Executor | None = None) -> PlanAnswer:
-        """Plan it. Raises ``ValueError`` where a number forbids every deployment."""
+        """Plan it, and it with each change of the cluster, all within the options.
+
+        Raises ``ValueError`` where a number forbids every deployment.
+        """
+        changed = [(change, changed_file(self.file, change)) for change in self.what_if]
+        number = 1 + len(changed)
+        work = None if options.work is None else options.work / number
+        part = replace(options, time_limit=options.time_limit / number, work=work)
+        answer = self._plain_answer(part, executor)
+        if not changed:
+            return answer
+        plans = changed_plans(changed, part, executor)
+        told = [one.text(answer.found) for one in plans]
+        value = [one.to_json() for one in plans]
+        fact = Fact(key="what_if", label="what if", told="; ".join(told), value=value)
+        lines = [*answer.lines[:-1], *(f"what if  {each}" for each in told), answer.lines[-1]]
+        return replace(answer, lines=lines, stated=[*answer.stated, fact])
+
+    def _plain_answer(self, options: PlanOptions, executor: Executor | None) -> PlanAnswer:
         yours = self._yours()
         own = yours if isinstance(yours, OwnRun) else None
         file = self.file if own is None else own.beside(self.file)
@@ -210,7 +239,7 @@ class ClusterQuestion:
             yours=yours,
             restriction=restriction,
         )
-        return _found_answer(told, counts)
+        return _found_answer(told, counts, self.tokens)
 
     def _left(self, options: PlanOptions) -> float:
         """Seconds that an analysis beside the plan may take."""
@@ -224,7 +253,7 @@ class ClusterQuestion:
         """One's own configuration, or why it is none. Raises ``ValueError`` for other words."""
         if self.yours is None:
             return None
-        own = self.file.precise(own_of(self.yours, self.file.training))
+        own = _precise(self.file, own_of(self.yours, self.file.training))
         try:
             return own_run(self.file, own)
         except NotLegalRun as why:
@@ -238,6 +267,14 @@ class ClusterQuestion:
             return found, None
         beside = paper_planners().beside_deployments
         return beside(self.paper, self.file, _with_numbers(counts), found, options)
+
+
+def _precise(file: ClusterFile, own: OwnConfiguration) -> OwnConfiguration:
+    """With its precision told, where it is not that of all deployments."""
+    usual = file.training.deployment.precision
+    told = own.combination.precision or usual
+    precision = told if file.lists.precision[0] or told != usual else ""
+    return replace(own, combination=replace(own.combination, precision=precision))
 
 
 def _with_numbers(counts: Sequence[AnyListed]) -> list[AnyCount]:
@@ -260,7 +297,9 @@ def _answer(
     )
 
 
-def _found_answer(of: _Told, counts: Sequence[AnyListed]) -> PlanAnswer:
+def _found_answer(
+    of: _Told, counts: Sequence[AnyListed], tokens: float | None = None
+) -> PlanAnswer:
     beside = [] if of.shown is None else of.shown.facts(of.found.plan, of.found.value, UNIT)
     stated = [
         *cluster_facts(of.file, of.found),
@@ -268,9 +307,10 @@ def _found_answer(of: _Told, counts: Sequence[AnyListed]) -> PlanAnswer:
         Fact(key="times", value=times_to_json(of.times)),
         *restriction_facts(of.restriction, of.found.value),
         *own_facts(of.file, of.yours, of.found),
+        *days_facts(of.file, of.found, tokens),
         *beside,
     ]
-    lines = cluster_lines(of.file, of.found, of.times, of.yours, beside)
+    lines = cluster_lines(of.file, of.found, of.times, of.yours, beside, tokens=tokens)
     answer = _answer(of.file, of.found, lines, stated, why_tables(of))
     answer = replace(answer, proofs=(partial(_write_proofs, of=of, counts=counts),))
     report = partial(_report, of, answer.rows)

@@ -25,6 +25,7 @@ from bubbleproof.planners.cluster_results import (
     UNIT,
     AnyClusterPlan,
     AnyOwn,
+    days_text,
     fits_text,
     memory_of,
     no_room,
@@ -63,6 +64,7 @@ def cluster_lines(
     yours: AnyOwn = None,
     beside: Iterable[Fact] = (),
     fits: Sequence[FittingChange] = (),
+    tokens: float | None = None,
 ) -> list[str]:
     """What is said of deployments."""
     counts = _counts(row.status for row in found.rows)
@@ -77,7 +79,7 @@ def cluster_lines(
     shares = [] if not times else [f"time     {time_text(times[0])}"]
     return [
         f"{_verdict(found.status, found.plan.verdict)}  {deployment_text(found)}",
-        iteration_text(file, found),
+        " · ".join([iteration_text(file, found), *days_text(file, found, tokens)]),
         f"memory   {memory_of(file, found)}",
         _bound(
             found.value,

@@ -140,12 +140,6 @@ class ClusterFile:
         told, shapes = self.plan, self.shapes_of(one)
         return told if shapes is self.shapes else {**told, **shapes_told(shapes)}
 
-    def precise(self, own: OwnConfiguration) -> OwnConfiguration:
-        """A configuration with its precision, where that is not that of all deployments."""
-        usual = self.training.deployment.precision
-        told = own.combination.precision or usual
-        return own.with_precision(told if self.lists.precision[0] or told != usual else "")
-
     def with_own(self, own: OwnConfiguration) -> ClusterFile:
         """With a configuration to try beside what the file lists.
 
@@ -211,15 +205,18 @@ def read_cluster_file(path: FilePath) -> ClusterFile:
         return cluster_file_of_text(read_text(path, limit=MEBIBYTE), name=Path(path).stem)
 
 
-def cluster_file_of_text(text: str, *, name: str, framework: str | None = None) -> ClusterFile:
+def cluster_file_of_text(
+    text: str, *, name: str, framework: str | None = None, **changed: object
+) -> ClusterFile:
     """What such a file of this text says; ``name`` is for one that states none.
 
-    A ``framework`` takes the place of the one that an open file plans for.
+    A ``framework`` takes the place of the one that an open file plans for, ``changed`` tables
+    that of its own.
 
     Raises ``UnusableInput`` as ``read_cluster_file`` does.
     """
     units = MeasuredUnits("s", "bytes")
-    layout = validate_measured(ClusterFileLayout, parse_toml(text), units)
+    layout = validate_measured(ClusterFileLayout, {**parse_toml(text), **changed}, units)
     model, sequence = model_of(layout.model)
     is_open = "plan" not in layout.model_fields_set or layout.plan.framework is not None
     is_named = layout.cluster.framework in {name for each in FRAMEWORKS for name in each.names}

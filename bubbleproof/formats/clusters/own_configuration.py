@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bubbleproof.costs.accounting import PRECISIONS
 from bubbleproof.costs.combinations import Combination, TrainingJob
@@ -66,10 +66,6 @@ class OwnConfiguration:
         chunks: list[object] = [self.chunks]
         return {"chunks": chunks, "placements": [LOOP], "backward": [WHOLE], "slices": [1]}
 
-    def with_precision(self, precision: str) -> OwnConfiguration:
-        """The same of this precision."""
-        return replace(self, combination=replace(self.combination, precision=precision))
-
     def among(self, shapes: ClusterPlanLayout) -> ClusterPlanLayout:
         """The shapes with its own, where they lack it."""
         update = {}
@@ -98,16 +94,16 @@ def own_configuration(text: str, cards: int) -> OwnConfiguration:
     for key in ("chunks", "expert", "micro_batch"):
         if sizes.get(key, 1) == 0:
             raise ValueError(f"--yours takes {key} of 1 or more, got {told[key]}; leave it out")
-    own = sized_configuration(sizes, cards, scope=told.get("scope", "none"))
-    return own.with_precision(told.get("precision", ""))
+    names = {"scope": "none", "precision": ""} | {key: told[key] for key in NAMES if key in told}
+    return sized_configuration(sizes, cards, **names)
 
 
-def sized_configuration(sizes: Mapping[str, int], cards: int, *, scope: str) -> OwnConfiguration:
-    """That of these sizes; the replicas are what the others leave of the cards.
+def sized_configuration(sizes: Mapping[str, int], cards: int, **names: Any) -> OwnConfiguration:
+    """That of these sizes, a scope and a precision; the replicas are what they leave of the cards.
 
     Raises ``ValueError`` for sizes that are not those of the cards.
     """
-    told = {key: sizes.get(key, 1) for key in SIZES if key != "chunks"}
+    told: dict[str, Any] = {key: sizes.get(key, 1) for key in SIZES if key != "chunks"}
     each = told["tensor"] * told["pipeline"] * told["context"]
     data = sizes.get("data", cards // each if each else 0)
     if each * data != cards or not data:
@@ -115,7 +111,7 @@ def sized_configuration(sizes: Mapping[str, int], cards: int, *, scope: str) -> 
             f"--yours must use the {cards} cards, got tensor x context x pipeline x data = "
             f"{each} x {data}; use sizes that divide them"
         )
-    at = Combination(**{**told, "data": data}, scope=scope, precision="")
+    at = Combination(**told, data=data, **names)
     return OwnConfiguration(combination=at, chunks=sizes.get("chunks", 1))
 
 
