@@ -80,5 +80,6 @@ def layers_table(rows: Sequence[JobRow], by: Calibration) -> str:
 
 
 def _estimated(row: JobRow, by: Calibration) -> float:
-    times = kernel_times(work(row.model, row.at, row.runs, by.card.cards_per_node), by.constants)
+    constants = by.constants_of(by.card, row.runs)
+    times = kernel_times(work(row.model, row.at, row.runs, by.card.cards_per_node), constants)
     return float(times.forward + times.backward)

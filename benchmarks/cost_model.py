@@ -23,7 +23,7 @@ from bubbleproof.costs.times.estimation import estimated_ms, estimates
 from bubbleproof.costs.times.job_rows import JobRow
 from bubbleproof.formats.clusters.hardware_toml import read_rows
 
-CARDS = {"megatron-deepspeed": "a100-80gb", "megatron-core": "b200"}
+CARDS = {"megatron-2021": "a100-80gb", "megatron-core": "b200"}
 PICTURE = "cost-model.png"
 
 

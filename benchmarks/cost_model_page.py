@@ -60,7 +60,7 @@ READING = """
   neighbours tell, these shapes make nearly all of the regret: they are the best alternative of
   their jobs, and no estimate says so.
 - **A100, one node, tensor 8, micro-batch 1.** Two heads are on a card there, and Megatron's kernel
-  of the softmax asks for four (`costs/times/exchanges.py`): the host launches five operations
+  of the softmax asks for four (`costs/times/work.py`): the host launches five operations
   instead. What is left is low by as much as a group of 8 waits longer than one of 2 or 4.
 - **A100, 39.1 B (hidden 8192), tensor 2.** Six rows took 1.2 to 1.6 times the estimate, and some of
   tensor 4 up to 1.25 times, where those of tensor 1 and 8 did not. The excess grows neither with

@@ -74,7 +74,7 @@ What the model said *first* of the 1 T to 22 B: 3.5 % mean error, 6.5 % at most,
 changed for them. Of BPipe's rows: 12.8 % and 31.3 %. They fell into three kinds: of some our
 estimates were 17 to 23 % low, of five 15 to 31 %, of all others 2 % low to 5 % high. The first are
 those whose heads on a card, times the micro-batch, are no multiple of four: there Megatron-LM has
-no kernel for the softmax (`costs/times/exchanges.py`). Counted, with no constant of its own, they
+no kernel for the softmax (`costs/times/work.py`). Counted, with no constant of its own, they
 are 1 to 5 % high as the others. The five are each of a cut's largest micro-batch; of such ones
 BPipe's authors say that PyTorch's allocator gave memory back and asked for it again. That is no
 term of the model. The median says what it does without them.

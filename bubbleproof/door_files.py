@@ -144,7 +144,8 @@ def estimate(rows: FilePath, hardware: FilePath) -> list[Estimate]:
     from bubbleproof.formats.clusters.hardware_toml import read_hardware, read_rows
 
     by = read_hardware(path_text(hardware, asker="estimate"))
-    return estimates(read_rows(path_text(rows, asker="estimate"), measured=False), by)
+    told = read_rows(path_text(rows, asker="estimate"), measured=False, on=by.card.name)
+    return estimates(told, by)
 
 
 @door_function

@@ -24,7 +24,8 @@ class Cluster:
 
     ``hidden`` is the share of the replicas' collectives that runs beside computation, where there
     is as much of that (``cluster_times``); 0: the computation waits for each. None: what the
-    constant ``exposed_gradient`` leaves, where the software overlaps them, else 0.
+    constants ``exposed_gradient`` and ``exposed_shard`` leave, where the software overlaps them,
+    else 0. ``hides_experts`` as in ``times.software``.
 
     ``products`` are those of the software's linears: "bf16", or "fp8".
     Raises ``ValueError`` for numbers that are none.
@@ -37,6 +38,7 @@ class Cluster:
     framework: str = "megatron-core"
     hidden: float | None = None
     products: str = "bf16"
+    hides_experts: bool = False
 
     def __post_init__(self) -> None:
         if self.cards < 1:
@@ -54,7 +56,7 @@ class Cluster:
             )
         software(self.framework).computing_in(self.products)
         if not self.constants:
-            object.__setattr__(self, "constants", starts(self.card))
+            object.__setattr__(self, "constants", starts(self.card, self.runs))
         require_constants(dict(self.constants))
 
     @property
@@ -65,11 +67,12 @@ class Cluster:
     @property
     def runs(self) -> Software:
         """The software."""
-        return software(self.framework).computing_in(self.products)
+        runs = software(self.framework).computing_in(self.products)
+        return replace(runs, hides_experts=self.hides_experts)
 
     @property
     def hides(self) -> float:
-        """The share of the replicas' collectives that runs beside computation."""
+        """The share of the replicas' collectives at a step's end that runs beside computation."""
         overlaps = 1 - min(1.0, self.constants["exposed_gradient"]) if self.runs.overlaps else 0.0
         return overlaps if self.hidden is None else self.hidden
 

@@ -4,13 +4,15 @@ tensor t: linears and heads over t devices; with ``sequence_parallel`` what is b
 along the sequence over the same devices. context c: the sequence of a sample over c devices, all of
 the model on each. expert e: the experts of a layer over e of the data-parallel devices. pipeline p:
 layers in p stages. data d: replicas. ``zero`` 0 to 3: what replicas (d c devices that hold the same
-weights) share among them: nothing; optimizer state; gradients as well; weights as well.
+weights) share among them: nothing; optimizer state; gradients as well; weights as well. Among
+``shard`` of them each (HSDP), 0: all.
 A microbatch is ``micro_batch`` samples of ``sequence`` tokens.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import gcd
 from typing import Any
 
@@ -18,6 +20,7 @@ from bubbleproof.costs.accounting import ACCOUNTINGS, PRECISIONS, Accounting, Pr
 from bubbleproof.costs.transformer import Transformer
 
 SCOPES = ("none", "attention", "full")
+OPERATIONS = ("norm+act", "op")  # scopes by operation, of which memory is counted as attention's
 COUNTS = ("tensor", "pipeline", "data", "context", "expert", "micro_batch", "sequence")
 HIGHEST_ZERO = 3
 LARGEST = 1 << 24  # of any count; sequences of so many tokens are not trained on
@@ -36,6 +39,8 @@ class Deployment:
     data: int = 1
     context: int = 1
     expert: int = 1
+    expert_tensor: int = 0
+    shard: int = 0
     sequence_parallel: bool = True
     zero: int = 0
     micro_batch: int = 1
@@ -52,7 +57,7 @@ class Deployment:
                 raise ValueError(f"{name} must be at most {LARGEST}, got {getattr(self, name)}")
         if not 0 <= self.zero <= HIGHEST_ZERO:
             raise ValueError(f"zero must be 0 to {HIGHEST_ZERO}, got {self.zero}")
-        _one_of("scope", self.scope, SCOPES)
+        _one_of("scope", self.scope, (*SCOPES, *OPERATIONS))
         _one_of("accounting", self.accounting, ACCOUNTINGS)
         if not self.precision:
             object.__setattr__(self, "precision", ACCOUNTINGS[self.accounting].precision)
@@ -74,6 +79,21 @@ class Deployment:
         return self.tensor * self.context * self.pipeline * self.data
 
     @property
+    def expert_cut(self) -> int:
+        """Devices over which each expert is cut."""
+        return self.expert_tensor or (1 if self.replicas % self.expert else self.tensor)
+
+    @property
+    def expert_replicas(self) -> Fraction:
+        """The devices that hold the same experts' weights."""
+        return Fraction(self.replicas * self.tensor, self.expert * self.expert_cut)
+
+    @property
+    def sharers(self) -> int:
+        """The devices that share what the ZeRO level shares."""
+        return self.shard or self.replicas
+
+    @property
     def replicas(self) -> int:
         """The devices that hold the same dense weights."""
         return self.data * self.context
@@ -81,7 +101,8 @@ class Deployment:
     @property
     def of_microbatch(self) -> Deployment:
         """What a microbatch sees of it within a layer: one stage, no replicas, nothing shared."""
-        return self.with_changes(pipeline=1, data=1, zero=0)
+        cut = self.expert_cut if self.expert > 1 else 0
+        return self.with_changes(pipeline=1, data=1, zero=0, expert_tensor=cut, shard=0)
 
     def with_changes(self, **changes: Any) -> Deployment:
         """The same but for some fields."""
@@ -103,7 +124,10 @@ class Deployment:
             if not experts:
                 raise ValueError(f"expert must be 1 for a model without experts, got {self.expert}")
             _divides("expert", self.expert, "experts", gcd(*experts))
-            _divides("expert", self.expert, "data", self.data)
+            spread = self.replicas * self.tensor // self.expert_cut
+            _divides("expert", self.expert, "data x context x tensor", spread)
+        if self.shard:
+            _divides("shard", self.shard, "data x context", self.replicas)
         _divides("context", self.context, "sequence", self.sequence)
         if 0 < model.positions < self.sequence:
             raise ValueError(

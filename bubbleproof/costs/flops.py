@@ -74,7 +74,8 @@ def operation_flops(operation: LayerOperation, model: Transformer, at: Deploymen
     if operation.weights is None:
         return Flops()
     inner, outer = operation.weights
-    product = 2 * tokens * operation.passes * inner * outer * share(operation, model, at)
+    part = Fraction(1, at.tensor) if operation.copies > 1 else share(operation, model, at)
+    product = 2 * tokens * operation.passes * inner * outer * part
     again = product if at.scope == "full" else 0
     return Flops() + Flops(
         forward=product, input_backward=product, weight_backward=product, again=again

@@ -47,9 +47,10 @@ def bytes_per_parameter(precision: Precision, *, zero: int, replicas: Number) ->
 
 def state_bytes(weights: Weights, at: Deployment) -> int:
     """Bytes of state of these weights on one device."""
-    dense = bytes_per_parameter(at.bytes_of, zero=at.zero, replicas=at.replicas)
-    sharers = Fraction(at.replicas, at.expert)
-    experts = bytes_per_parameter(at.bytes_of, zero=at.zero, replicas=sharers)
+    dense = bytes_per_parameter(at.bytes_of, zero=at.zero, replicas=at.sharers)
+    experts = bytes_per_parameter(
+        at.bytes_of, zero=at.zero, replicas=at.expert_replicas / (at.replicas // at.sharers)
+    )
     return ceil(weights.dense * dense + weights.experts * experts)
 
 

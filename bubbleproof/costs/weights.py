@@ -43,12 +43,12 @@ def layers_weights(model: Transformer, at: Deployment, layers: int, before: int 
 
 def layer_weights(model: Transformer, at: Deployment) -> Weights:
     """The weights of one layer on a device."""
-    return _layer_weights(model, at.tensor, at.expert)
+    return _layer_weights(model, at.tensor, at.expert, at.expert_cut)
 
 
 @lru_cache(maxsize=1024)
-def _layer_weights(model: Transformer, tensor: int, expert: int) -> Weights:
-    at = Deployment(tensor=tensor, expert=expert)
+def _layer_weights(model: Transformer, tensor: int, expert: int, cut: int) -> Weights:
+    at = Deployment(tensor=tensor, expert=expert, expert_tensor=cut)
     found = Weights()
     for operation in layer_operations(model):
         number = _of_device(operation, model, at)
@@ -98,6 +98,8 @@ def share(operation: LayerOperation, model: Transformer, at: Deployment) -> Frac
     """The part of a linear that a device holds, and computes."""
     if not operation.split_weights:
         return Fraction(1)
+    if operation.copies > 1:
+        return Fraction(1, at.expert_cut)
     if operation.name in ("key", "value"):
         return max(Fraction(1, at.tensor), Fraction(1, model.kv_heads))
     return Fraction(1, at.tensor)

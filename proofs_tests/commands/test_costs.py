@@ -116,7 +116,10 @@ def test_a_deployment_is_written_as_a_problem(command: Run, cluster: Path, tmp_p
             "pipeline must divide layers 32, got 64; use pipeline = 32",
         ),
         (("llama-2-7b", "zero=4"), "zero must be 0 to 3, got 4"),
-        (("llama-2-7b", "scope=some"), "scope must be one of none, attention, full, got 'some'"),
+        (
+            ("llama-2-7b", "scope=some"),
+            "scope must be one of none, attention, full, norm+act, op, got 'some'",
+        ),
         (("llama-2-7b", "precision="), "precision must be a name, got nothing"),
         (("llama-2-7b", "tensor=\u0664"), "tensor must be a whole number"),
         # GPT-3 has 2048 learned positions; rotary ones end nowhere.

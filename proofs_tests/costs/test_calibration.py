@@ -16,6 +16,7 @@ from bubbleproof.costs.times.calibration import (
     uncalibrated,
 )
 from bubbleproof.costs.times.card_files import card
+from bubbleproof.costs.times.constants import starts
 from bubbleproof.costs.times.cross_validation import (
     HeldOutEstimate,
     cross_validated,
@@ -54,7 +55,14 @@ def made_by(rows: list[JobRow], by: Calibration) -> list[JobRow]:
 def truth() -> Calibration:
     """Constants off the data sheet."""
     begun = uncalibrated(CARD)
-    changes = {"matmul": 0.8, "memory": 1.15, "launch": 1.7, "group": 0.7, "kernels": 1.8}
+    changes = {
+        "matmul": 0.8,
+        "attention": 0.8,
+        "memory": 1.15,
+        "launch": 1.7,
+        "group": 0.7,
+        "kernels": 1.8,
+    }
     values = {name: changes.get(name, 1.0) * value for name, value in begun.constants.items()}
     return replace(begun, constants=values)
 
@@ -67,9 +75,10 @@ def found(truth: Calibration) -> Calibration:
 
 def test_known_constants_are_found_again(truth: Calibration, found: Calibration) -> None:
     rows = made_by(made_rows(), truth)
+    truly = truth.constants_of(CARD, rows[0].runs)
     # Not memory: rows say as well that there are more passes over it. Few rows show the kernels.
     for name, near in (("matmul", 0.05), ("launch", 0.05), ("group", 0.15), ("kernels", 0.2)):
-        assert found.constants[name] == pytest.approx(truth.constants[name], rel=near), name
+        assert found.constants[name] == pytest.approx(truly[name], rel=near), name
     errors = [
         HeldOutEstimate(row=row, fold="", estimated=time)
         for row, time in zip(rows, estimated_ms(rows, found), strict=True)
@@ -81,7 +90,7 @@ def test_known_constants_are_found_again(truth: Calibration, found: Calibration)
 def test_what_rows_say_nothing_of_stays_at_the_data_sheet(found: Calibration) -> None:
     for name in ("network_group", "network_gradient"):  # no row leaves its node
         assert name not in found.fitted
-        assert found.constants[name] == uncalibrated(CARD).constants[name]
+        assert found.constants[name] == starts(CARD, made_rows()[0].runs)[name]
 
 
 def test_the_scope_that_rows_do_not_tell_is_found(truth: Calibration) -> None:
@@ -141,8 +150,9 @@ def test_times_do_not_tell_two_sizes_of_memory_apart_and_rows_do() -> None:
     assert num_fitting(rows, small) < num_fitting(rows, large) == len(rows)
     assert calibrate(rows).card.name == "a100-80gb"
     # Rows that have room on both are those of the nearest.
-    either = [*rows[:6], *rows[7:9], rows[0]]  # as many as constants are fitted
-    assert num_fitting(either, small) == len(either)
+    fitting = [row for row in rows if num_fitting([row], small)]
+    either = 2 * fitting  # as many as constants are fitted
+    assert len(fitting) < len(rows) <= len(either)
     assert calibrate(either).card == cards_by_distance(either)[0]
 
 

@@ -7,18 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.costs.times.calibration import uncalibrated
+from bubbleproof.costs.times.calibration import Calibration, uncalibrated
 from bubbleproof.costs.times.card_files import FOLDER, card, card_of, cards
 from bubbleproof.costs.times.constants import NAMES, require_constants, starts
 from bubbleproof.costs.times.fitted_constants import CONSTANTS
-from bubbleproof.formats.clusters.hardware_toml import LATER, hardware_text, read_hardware
+from bubbleproof.costs.times.software import software
+from bubbleproof.formats.clusters.hardware_toml import FORMER, hardware_text, read_hardware
 from bubbleproof.formats.errors import UnusableInput
 
 # Dense 16-bit TFLOP/s, GiB, and GB/s of memory, read from the data sheets again for this test.
 SHEETS = {
     "v100": (125, 32, 900), "a10": (125, 24, 600), "a100-40gb": (312, 40, 1555),
     "a100-80gb": (312, 80, 2039), "h100": (989.4, 80, 3350), "h200": (989.4, 141, 4800),
-    "b200": (2250, 180, 7700), "rtx-4090": (165.2, 24, 1008),
+    "b200": (2250, 180, 7700), "rtx-4090": (165.2, 24, 1008), "rtx-3090": (71, 24, 936),
+    "gb200": (2450, 186, 8000), "gb300": (2500, 279, 8000), "h800": (989.4, 80, 3350),
+    "h20": (148, 96, 4000), "l40s": (362.05, 48, 864), "mi300x": (1307.4, 192, 5300),
 }  # fmt: skip
 
 
@@ -27,7 +30,7 @@ def test_the_cards_are_those_of_the_data_sheets() -> None:
     assert found == SHEETS
     assert card("A100-80GB").memory_bytes == 80 * 2**30
     for name in cards():
-        assert (FOLDER / f"{name}.toml").read_text().startswith("# NVIDIA")  # its source
+        assert (FOLDER / f"{name}.toml").read_text().startswith(("# NVIDIA", "# AMD"))  # its source
 
 
 def test_an_unknown_card_has_nearest_names() -> None:
@@ -49,7 +52,7 @@ def test_a_card_of_wrong_numbers_is_refused(tmp_path: Path) -> None:
 
 
 def test_constants_have_a_meaning_a_unit_and_a_number() -> None:
-    assert len(CONSTANTS) <= 30
+    assert len(CONSTANTS) <= 36
     assert tuple(each.name for each in CONSTANTS) == NAMES
     for each in cards().values():
         require_constants(starts(each))
@@ -65,17 +68,33 @@ def test_hardware_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert replace(again, constants=begun.constants) == begun
 
 
-def test_a_file_from_before_a_constant_is_read_with_its_start(tmp_path: Path) -> None:
+def test_a_file_of_another_version_is_read_with_the_starts_of_what_it_lacks(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "hardware.toml"
     lines = hardware_text(uncalibrated(card("h200")), "").splitlines()
-    old = [line for line in lines if not line.startswith(LATER)]
-    path.write_text("\n".join(old), "utf-8")
-    assert len(lines) - len(old) == len(LATER)
+    old = [line for line in lines if not line.startswith(("fp8", "exposed_tensor"))]
+    assert len(lines) - len(old) == 2
+    former = [f"{name} = {{ value = 100.0 }}" for name in FORMER]
+    path.write_text("\n".join([*old, *former]), "utf-8")
     found = read_hardware(path).constants
     assert found == pytest.approx(starts(card("h200")), rel=1e-3)  # a file has four digits
-    path.write_text("\n".join(line for line in old if not line.startswith("odd")), "utf-8")
-    with pytest.raises(UnusableInput, match="the constant odd is missing"):
+    path.write_text("\n".join([*old, "odds = { value = 1.0 }"]), "utf-8")
+    with pytest.raises(UnusableInput, match="no constant 'odds'; the nearest are odd"):
         read_hardware(path)
+
+
+def test_constants_of_one_software_are_not_those_of_another() -> None:
+    """Fitted ones are as far from their start on other cards; other software has its own starts."""
+    begun, runs = card("h100"), software("megatron-core-overlapped")
+    fitted = starts(begun, runs) | {"memory": 2 * starts(begun, runs)["memory"]}
+    by = Calibration(card=begun, constants=fitted, fitted=("memory",), software=(runs.name,))
+    assert by.constants_of(begun, runs) == pytest.approx(fitted)
+    other = card("h200")
+    twice = 2 * starts(other, runs)["memory"]
+    assert by.constants_of(other, runs)["memory"] == pytest.approx(twice)
+    core = software("megatron-core")
+    assert by.constants_of(begun, core) == starts(begun, core)
 
 
 def test_a_card_without_measured_rows_is_its_data_sheet() -> None:

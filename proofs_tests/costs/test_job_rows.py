@@ -19,7 +19,7 @@ def test_a_row_of_a_gpt() -> None:
     assert (row.at.tensor, row.at.data, row.at.pipeline, row.at.scope) == (2, 2, 2, "none")
     assert row.microbatches == 4  # 32 / (2 x 4)
     assert row.measured == 219.7
-    assert row.runs.name == "megatron-deepspeed"
+    assert row.runs.name == "megatron-2021"
     assert row.recomputing("full").at.scope == "full"
 
 
@@ -67,6 +67,40 @@ def test_a_measured_column_is_not_looked_at_unless_asked_for(poison: str) -> Non
         rows_of(f"{HEAD}\n{poisoned}", measured=True)
 
 
+def test_names_and_numbers_as_others_publish_them() -> None:
+    """128 x 8192 tokens in 14,110 tokens/s of each of 8 cards: 9,289 ms. 8 cards without model
+    parallelism are 8 replicas."""
+    head = "card,precision,model,layers,gpus,gbs,mbs,seq,tp,pp,zero,software,tok,network_gbs"
+    text = f"{head}\nh100,fp8,llama-3-8b,32,8,128,1,8192,1,1,3,megatron-2025,14110,25"
+    (row,) = rows_of(text, measured=True)
+    assert (row.at.data, row.at.zero, row.runs.products) == (8, 3, "fp8")
+    assert row.runs.name == "megatron-core-overlapped"
+    assert row.measured == pytest.approx(128 * 8192 / 14110 / 8 * 1e3)
+    assert row.card is not None
+    assert (row.card.network_gbs, row.card.link_gbs) == (25, 450)
+
+
+def test_layers_that_do_not_divide_are_cut_with_the_ends_as_layers() -> None:
+    """405B's 126 on 8 x 8 stages; 61 on 8 with fewer on the last; or as the row tells."""
+    head = "model,layers,global_batch,micro_batch,sequence,tensor,pipeline,chunks,gpus,cut"
+    row = "llama-3-405b,126,8,1,1024,8,8,8,64,"
+    assert rows_of(f"{head}\n{row}", measured=False)[0].cut == (1, *(2,) * 62, 1)
+    row = "deepseek-v3,61,8,1,1024,1,8,1,8,"
+    assert rows_of(f"{head}\n{row}", measured=False)[0].cut == (7, 8, 8, 8, 8, 8, 8, 6)
+    told = "6+8+8+8+8+8+8+7"
+    assert rows_of(f"{head}\n{row}{told}", measured=False)[0].cut == (6, 8, 8, 8, 8, 8, 8, 7)
+
+
+def test_one_bad_row_is_refused_and_the_others_are_read() -> None:
+    refused: list[str] = []
+    text = f"{HEAD}\n{LINE}\n{LINE.replace('8,32', '8,33')}\n{LINE}"
+    assert [row.number for row in rows_of(text, measured=False, refused=refused)] == [1, 3]
+    assert len(refused) == 1
+    assert refused[0].startswith("row 2: global_batch must be a multiple")
+    with pytest.raises(ValueError, match="row 2"):
+        rows_of(text, measured=False)
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -78,13 +112,18 @@ def test_a_measured_column_is_not_looked_at_unless_asked_for(poison: str) -> Non
         (f"{HEAD}\n{LINE}".replace("8,32,4", "8,32,x"), "row 1: micro_batch must be a whole"),
         (f"{HEAD}\n{LINE}".replace("8,32,4", "8,33,4"), "use 32"),
         (f"{HEAD}\n{LINE}".replace("8,32,4", "4,32,4"), "are 8 cards, gpus says 4"),
-        (f"{HEAD}\n{LINE}".replace(",24,1024,2", ",25,1024,2"), "row 1: pipeline must divide"),
+        (f"{HEAD}\n{LINE}".replace(",24,1024,2,2,2", ",2,1024,1,1,8"), "at most layers . 2 = 4"),
         (B200.replace("llama3-70b", "lama-3-70"), "row 1: no model 'lama-3-70'; the nearest are"),
         (f"{HEAD},software\n{LINE},jax", "row 1: software must be one of megatron"),
         (f"{HEAD},scope\n{LINE},most", "row 1: scope must be one of none, attention, full"),
-        (f"{HEAD},zero\n{LINE},2", "row 1: zero must be one of 0, 1, got '2'"),
+        (f"{HEAD},zero\n{LINE},4", "row 1: zero must be one of 0, 1, 2, 3, got '4'"),
         (f"{HEAD},sequence_parallel\n{LINE},yes", "sequence_parallel must be true or false"),
-        (f"{HEAD},chunks\n{LINE},5", "row 1: pipeline x chunks must divide layers 24, got 2 x 5"),
+        (f"{HEAD},chunks\n{LINE},15", "row 1: pipeline x chunks must be at most layers . 2 = 26"),
+        (f"{HEAD},cut\n{LINE},12+11", r"row 1: cut must be 2 numbers .* 24 together, got 12.11"),
+        (f"{HEAD},shard\n{LINE},3", "row 1: shard must divide data x context 2, got 3"),
+        (f"{HEAD},card\n{LINE},h1000", "row 1: no card 'h1000'"),
+        (f"{HEAD},seconds\n{LINE},0.4", "row 1: seconds must agree with iteration_ms within 20 %"),
+        (f"{HEAD},tok\n{LINE},9e9", "row 1: tokens_per_second must agree with iteration_ms"),
         (f"{HEAD},chunks\n{LINE},0", "row 1: chunks must be a whole number above 0"),
         (f"{HEAD},chunks\n{LINE},2".replace("2,2,2,219", "4,2,1,219"), "chunks must be 1 where"),
         (f"{HEAD},context\n{LINE},2", "data 2 x pipeline 2 x context 2 are 16 cards"),

@@ -22,14 +22,15 @@ from bubbleproof.costs import (
     model_costs,
     transformer,
 )
+from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.times.allocated import allocated, placeholders
 from bubbleproof.costs.times.card_files import card
 from bubbleproof.costs.times.constants import starts
 from bubbleproof.costs.times.iteration import iteration_plan
-from bubbleproof.costs.times.kernels import grouped, kernel_times
+from bubbleproof.costs.times.kernels import kernel_times, slower
+from bubbleproof.costs.times.replicas import replicas
 from bubbleproof.costs.times.software import software
-from bubbleproof.costs.times.step_work import step
-from bubbleproof.costs.times.work import smallest_side, work
+from bubbleproof.costs.times.work import operand_bytes, work
 from bubbleproof.costs.weights import layer_weights
 
 CORE = software("megatron-core")
@@ -105,65 +106,97 @@ def test_one_placeholder_stands_for_each_shape() -> None:
 
 
 def test_an_experts_product_has_the_rows_that_its_ranks_send() -> None:
-    up = next(each for each in layer_operations(MODEL) if each.name == "up")
-    few = MODEL.with_changes(feed_forward=10**6)
-    assert smallest_side(up, few, AT) == T * 8 * 6 / 160
-    assert smallest_side(up, few, AT.with_changes(expert=1)) == T * 6 / 160
+    """Up and gate of 20 experts are one product each, of T 8 x 6 / 160 rows; of the router T."""
+    operations = {each.name: each for each in layer_operations(MODEL)}
+    rows = T * 8 * 6 / 160
+    moved = 20 * 2 * (rows * H + H * 2 * 1536 + rows * 2 * 1536)
+    assert operand_bytes(operations["up"], MODEL, AT) == moved
+    alone = AT.with_changes(expert=1)
+    moved = 160 * 2 * (rows / 8 * H + H * 2 * 1536 + rows / 8 * 2 * 1536)
+    assert operand_bytes(operations["up"], MODEL, alone) == moved
+    assert operand_bytes(operations["router"], MODEL, AT) == 2 * (T * H + H * 160 + T * 160)
+
+
+def test_more_expert_ranks_than_replicas_hold_experts_whole() -> None:
+    """With 2 tensor ranks and 4 replicas experts are cut in two over 4 ranks, and whole over 8:
+    as many weights on a card, of two replicas' cards; as many FLOPs; half the stream is sent."""
+    over = AT.with_changes(tensor=2, data=4, expert=8)
+    cut = AT.with_changes(tensor=2, data=4, expert=4)
+    over.require(MODEL)
+    assert (cut.expert_cut, over.expert_cut) == (2, 1)
+    assert layer_weights(MODEL, over).experts == layer_weights(MODEL, cut).experts == 20 * EXPERT
+    assert over.expert_replicas == cut.expert_replicas == 1
+    assert layer_flops(MODEL, over) == layer_flops(MODEL, cut)
+    both = [work(MODEL, each, CORE, 8) for each in (over, cut)]
+    assert float(both[0].sent) == T / 2 * 6 * H * 2 * 7 / 8
+    assert float(both[1].sent) == T * 6 * H * 2 * 3 / 4
+    with pytest.raises(ValueError, match="expert must divide data x context x tensor 8, got 16"):
+        over.with_changes(expert=16).require(MODEL)
 
 
 def test_a_pass_copies_sorts_and_turns() -> None:
-    """Seven passes over six copies of a token, and queries, keys and values read and written."""
+    """Thirteen passes over six copies of a token, a third of them in the forward, and queries, keys
+    and values read and written. Between nodes of 2 cards a token goes to each of 4 nodes once."""
     found = work(MODEL, AT, CORE, 8)
-    assert found.copied == T * 2 * (7 * 6 * H + 2 * A * (QK + QK + V))
-    assert found.exchanged == T * 2 * 2 * 6 * H * 7 / 8
-    assert found.doublings == 3 * 3  # copies, their weights, outputs; log2 8
-    assert work(MODEL.dense, AT, CORE, 8).copied == T * 2 * 2 * A * (QK + QK + V)
-    assert float(found.expert_weights) == 20 * EXPERT * 2
-    assert float(found.expert_gradients) == 20 * EXPERT * (4 + 4)
+    turned = T * 2 * 2 * A * (QK + QK + V)
+    assert float(found.copied) == pytest.approx(13 / 3 * T * 2 * 6 * H + turned)
+    assert found.sent == T * 2 * 6 * H * 7 / 8
+    assert found.sent_out == 0
+    assert found.sent_steps == 3
+    assert work(MODEL.dense, AT, CORE, 8).copied == turned
+    apart = work(MODEL, AT, CORE, 2)
+    assert apart.sent == T * 2 * 6 * H / 2
+    assert apart.sent_out == T * 2 * 4 * H * 3 / 4
+    hidden = replace(CORE, hides_experts=True)
+    assert work(MODEL, AT, hidden, 2).sent_out == apart.sent_out / 2
 
 
-def test_experts_products_and_bytes_overlap_in_part() -> None:
-    """Alone each takes its time; a and b alike take 2^(2/3) of one, less than both in turn."""
-    constants = starts(card("b200"))
-    once = replace(
-        work(MODEL, AT, CORE, 8),
-        expert=np.asarray(constants["matmul"] * 1e9),
-        expert_thin=np.asarray(0.0),
+def test_the_host_of_a_mixture_is_slow_and_never_far_ahead() -> None:
+    """7 ms, and 0.18 for each of 20 experts on a card, x 1.3 in 8 bits; (a^2.5 + b^2.5)^(1/2.5)."""
+    found = work(MODEL, AT, CORE, 8)
+    assert float(found.host) == pytest.approx((7 + 0.18 * 20) / 7)
+    assert float(work(MODEL, AT, CORE.computing_in("fp8"), 8).host) == pytest.approx(
+        1.3 * (7 + 0.18 * 20) / 7
     )
-    alike = np.asarray(constants["memory"] * 1e6)
-    assert grouped(once, np.asarray(0.0), constants) == pytest.approx(0.0)
-    assert grouped(once, alike, constants) == pytest.approx(2 ** (2 / 3) - 1)
-    idle = replace(once, expert=np.asarray(0.0))
-    assert grouped(idle, alike, constants) == pytest.approx(1.0)
+    assert float(work(MODEL.dense, AT, CORE, 8).host) == 1
+    ten = np.asarray(10.0)
+    assert slower(ten, ten, found) == pytest.approx(10 * 2**0.4)
+    assert slower(ten, ten, work(MODEL.dense, AT, CORE, 8)) == pytest.approx(10 * 2**0.125)
 
 
-def test_a_model_without_experts_is_of_one_piece() -> None:
-    """Llama: 2 norms, q, k, v, attention, output, up, gate, silu, product, down. DeepSeek-V2: down,
-    norm and up of queries, and of keys and values, for q, k, v; router, choice, permute, sort,
-    unsort, unpermute; a shared block of five more: 12 + 3 + 6 + 5."""
-    llama = known_model("llama-3-8b").model
-    assert float(work(llama, Deployment(accounting="engine"), CORE, 8).pieces) == 1
-    assert float(work(MODEL, AT, CORE, 8).pieces) == pytest.approx(26 / 12)
+def test_each_constant_of_a_mixture_is_felt() -> None:
+    c = starts(card("b200"))
+    many = work(MODEL, AT, software("megatron-core").computing_in("fp8"), 2)
+    before = kernel_times(many, c)
+    for name in ("grouped", "fp8", "exchange"):
+        assert kernel_times(many, c | {name: 2 * c[name]}).backward < before.backward, name
+    for name in ("dispatch", "exposed_expert"):
+        assert kernel_times(many, c | {name: 2 * c[name]}).backward > before.backward, name
+    blocks = work(MODEL, AT, replace(CORE, blocks=True), 2)
+    plain = kernel_times(work(MODEL, AT, CORE, 2), c)
+    found = kernel_times(blocks, c)
+    both = found.forward + found.backward - plain.forward - plain.backward
+    assert both == pytest.approx(c["blocking"])
 
 
 def test_gradients_of_experts_are_reduced_among_fewer() -> None:
-    """Over 8 replicas with expert 4: dense weights 7/8 of 6 bytes, those of experts 1/2; each card
+    """Over 8 replicas with expert 4: dense weights 7/8 of 4 bytes, those of experts 1/2; each card
     16 bytes of every weight, and 46 of its share."""
     at = AT.with_changes(expert=4)
-    weights = layer_weights(MODEL, at) * 3 + layer_weights(MODEL.dense, at)
-    found = step(MODEL, at, CORE, 8, is_first=True, is_last=True)
-    ends = 2 * 102400 * H + H
-    dense, experts = float(weights.dense + ends), float(weights.experts)
-    assert float(found.moved) == pytest.approx(6 * (7 / 8 * dense + 1 / 2 * experts))
+    weights = layer_weights(MODEL, at)
+    found = replicas(weights, at, CORE, 8)
+    dense, experts = float(weights.dense), float(weights.experts)
+    assert float(found.in_end_reduce) == pytest.approx(4 * (7 / 8 * dense + 1 / 2 * experts))
+    assert float(found.in_end_gather) == pytest.approx(2 * (7 / 8 * dense + 1 / 2 * experts))
     wanted = (16 + 46 / 8) * dense + (16 + 46 / 2) * experts
     assert float(found.optimizer) == pytest.approx(wanted)
 
 
 def test_stages_take_the_times_of_their_layers() -> None:
-    constants, at = starts(card("b200")), AT.with_changes(pipeline=2, data=4, expert=4)
-    plan = iteration_plan(
-        MODEL, at, microbatches=4, runs=CORE, constants=constants, cards_per_node=8
-    )
+    constants, at = starts(card("b200"), CORE), AT.with_changes(pipeline=2, data=4, expert=4)
+    cluster = Cluster(card=card("b200"), cards=8)
+    assert cluster.constants == constants
+    plan = iteration_plan(MODEL, at, cluster, microbatches=4)
     mixed, dense = (
         kernel_times(work(kind, at, CORE, 8), constants) for kind in (MODEL, MODEL.dense)
     )

@@ -124,7 +124,10 @@ def test_a_cluster_that_names_a_framework_opens_nothing_and_plans_for_it() -> No
     [
         ("megatron-core-0.18", r"did you mean 'megatron-core-0\.19'"),
         ("megatron-cor", "did you mean 'megatron-core'"),
-        ("torchtitan", "software whose times are known, and 'torchtitan' in plan.framework"),
+        (
+            "torchtitan-0.3",
+            "software whose times are known, and 'torchtitan-0.3' in plan.framework",
+        ),
     ],
 )
 def test_software_of_an_unknown_name_is_refused_with_the_nearest(name: str, words: str) -> None:

@@ -24,15 +24,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 
-from bubbleproof.costs.deployment import Deployment
+from bubbleproof.costs.deployment import HIGHEST_ZERO, Deployment
 from bubbleproof.costs.operations import Number, layer_operations
 from bubbleproof.costs.saved_bytes import embedding_saved, head_saved, layer_saved
-from bubbleproof.costs.state import stage_weights, state_bytes
+from bubbleproof.costs.state import state_bytes
 from bubbleproof.costs.times.software import Software
 from bubbleproof.costs.times.work import joined
 from bubbleproof.costs.transformer import Transformer
-from bubbleproof.costs.weights import share, words
+from bubbleproof.costs.weights import (
+    Weights,
+    embedding_weights,
+    head_weights,
+    layer_weights,
+    share,
+    words,
+)
+from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut
 
 HALF, FULL = 2, 4  # bytes of a number
 
@@ -53,7 +62,12 @@ class StageBytes:
 
 
 def allocated(
-    model: Transformer, at: Deployment, runs: Software, microbatches: int, chunks: int = 1
+    model: Transformer,
+    at: Deployment,
+    runs: Software,
+    microbatches: int,
+    chunks: int = 1,
+    cut: Cut = (),
 ) -> tuple[StageBytes, ...]:
     """Each rank at its fullest.
 
@@ -69,20 +83,25 @@ def allocated(
     tuple[StageBytes, ...]
         Bytes, one entry for each of the ``at.pipeline`` ranks.
     """
-    layers = model.layers // at.pipeline
+    cut = cut or usual_cut(model.layers, at.pipeline * chunks)
+    before = [0, *accumulate(cut)]
     found = []
     for stage in range(at.pipeline):
         is_first, is_last = stage == 0, stage == at.pipeline - 1
-        ends = {"is_first": is_first, "is_last": is_last}
-        weights = stage_weights(model, at, layers=layers, before=stage * layers, **ends)
+        own = [model.between(before[n], cut[n]) for n in range(stage, len(cut), at.pipeline)]
+        kinds = tuple(kind for each in own for kind in each)
+        weights = sum((layer_weights(kind, at) * count for kind, count in kinds), Weights())
+        weights += embedding_weights(model, at) if is_first else Weights()
+        weights += head_weights(model, at, is_copied=not is_first) if is_last else Weights()
         in_flight = in_flight_passes(at.pipeline, stage, microbatches, chunks)
-        kinds = model.between(stage * layers, layers)
         each = Fraction(sum(count * layer_saved(kind, at) for kind, count in kinds), chunks)
         saved = in_flight * each
         if is_first and not runs.sequence_parallel:
             saved += min(in_flight, microbatches) * embedding_saved(model, at)
-        again = max(layer_saved(kind, at, "none") for kind, _ in kinds) if at.scope == "full" else 0
-        blocks = [_block(kind, at) for kind, _ in kinds]
+        whole = [layer_saved(kind, at, "none") for kind, _ in kinds]
+        again = max(whole, default=0) if at.scope == "full" else 0
+        blocks = [Fraction(0), *(_block(kind, at) for kind, _ in kinds)]
+        blocks = [each + _gathered(model, at) for each in blocks]
         found.append(
             StageBytes(
                 state=state_bytes(weights, at),
@@ -92,6 +111,47 @@ def allocated(
             )
         )
     return tuple(found)
+
+
+def usual_cut(layers: int, stages: int) -> Cut:
+    """Layers of each stage: as many on each where that is possible, else with the embedding and
+    the head counted as a layer each, and fewer on the last stages.
+
+    Parameters
+    ----------
+    layers, stages
+        How many there are; at most two stages more than layers.
+
+    Raises
+    ------
+    ValueError
+        For more stages.
+
+    Examples
+    --------
+    >>> usual_cut(126, 8), usual_cut(6, 4)
+    ((15, 16, 16, 16, 16, 16, 16, 15), (1, 2, 2, 1))
+    """
+    if layers % stages == 0:
+        return (layers // stages,) * stages
+    each, more = divmod(layers + 2, stages)
+    found = [each + (stage < more) for stage in range(stages)]
+    found[0] -= 1
+    found[-1] -= 1
+    if found[-1] < 0:
+        raise ValueError(
+            f"pipeline x chunks must be at most layers + 2 = {layers + 2}, got {stages}"
+        )
+    return tuple(found)
+
+
+def _gathered(model: Transformer, at: Deployment) -> Number:
+    """Bytes of weights that ZeRO 3 has gathered: those of two layers, or of one and an end."""
+    if at.zero < HIGHEST_ZERO:
+        return 0
+    layer = max(layer_weights(kind, at).total for kind, _ in model.layer_runs)
+    ends = embedding_weights(model, at).total, head_weights(model, at, is_copied=True).total
+    return at.bytes_of.weight * (layer + max(layer, *ends))
 
 
 def in_flight_passes(ranks: int, rank: int, microbatches: int, chunks: int = 1) -> int:

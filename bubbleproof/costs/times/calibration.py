@@ -19,19 +19,20 @@ do not tell two cards apart that differ in memory.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 
 from bubbleproof.costs.times.allocated import allocated
-from bubbleproof.costs.times.along_paths import JobColumns, paths, predicted, prepared
+from bubbleproof.costs.times.along_paths import JobColumns, Start, paths, predicted, prepared
 from bubbleproof.costs.times.card_files import cards
 from bubbleproof.costs.times.cards import Card
 from bubbleproof.costs.times.constants import NAMES, starts
 from bubbleproof.costs.times.critical_paths import Path
 from bubbleproof.costs.times.fitted_constants import CONSTANTS
 from bubbleproof.costs.times.job_rows import JobRow
+from bubbleproof.costs.times.software import Software, software
 from bubbleproof.costs.times.work import Floats
 
 SPREAD_OF_ROWS = 0.05  # s: beyond it an error counts less and less
@@ -41,6 +42,8 @@ LEAST = 0.15
 FEW_ROWS = 60  # so many rows say as much together as fewer do
 ROWS_PER_CONSTANT = 5  # below it only the constants marked ``few`` are fitted
 NUDGE = 1e-4
+NODE = 8
+HELD = ("factor",)  # what rows of one card and software do not tell apart from its rates
 MOST_STEPS = 60
 ENOUGH = 1e-4  # of the cost: a step that gains less is the last
 MOST_DAMPING = 1e8
@@ -56,14 +59,33 @@ class Calibration:
     rows: int = 0
     scope_one_node: str = "none"
     scope_many_nodes: str = "none"
+    software: tuple[str, ...] = ()
+
+    def constants_of(self, card: Card, runs: Software) -> dict[str, float]:
+        """The constants of a card under software: of that whose rows were fitted as far from where
+        the fit starts as ``constants`` are, of other software where it starts.
+
+        Parameters
+        ----------
+        card
+            The card that ran.
+        runs
+            What ran on it.
+        """
+        begun = starts(card, runs)
+        if self.software and runs.name not in self.software:
+            return begun
+        reference = starts(self.card, software(self.software[0]) if self.software else None)
+        return {name: begun[name] * self.constants[name] / reference[name] for name in NAMES}
 
     def taken(self, rows: Sequence[JobRow]) -> list[JobRow]:
         """The rows with the scope of their kind, where they tell none and their software may have
         run so."""
         found = []
         for row in rows:
-            require_products(row, self.card)
-            within = row.gpus <= self.card.cards_per_node
+            card = row.card or self.card
+            require_products(row, card)
+            within = row.gpus <= card.cards_per_node
             scope = self.scope_one_node if within else self.scope_many_nodes
             known = scope in row.runs.scopes
             found.append(row.recomputing(scope if known else row.runs.scopes[0]))
@@ -100,7 +122,7 @@ def calibrate(rows: Sequence[JobRow], card: Card | None = None) -> Calibration:
 def num_fitting(rows: Sequence[JobRow], by: Calibration) -> int:
     """How many rows have room on the card, recomputing as the calibration takes them."""
     held = (
-        allocated(row.model, row.at, row.runs, row.microbatches, row.chunks)
+        allocated(row.model, row.at, row.runs, row.microbatches, row.chunks, row.cut)
         for row in by.taken(rows)
     )
     return sum(max(each.total for each in stages) <= by.card.memory_bytes for stages in held)
@@ -124,12 +146,14 @@ def calibrated(
     """
     best: tuple[float, Calibration] | None = None
     for one, many in scopes:
+        names = tuple(dict.fromkeys(row.runs.name for row in rows))
         begun = Calibration(
             card=card,
-            constants=starts(card),
+            constants=starts(card, software(names[0])),
             rows=len(rows),
             scope_one_node=one,
             scope_many_nodes=many,
+            software=names,
         )
         cost, found = _fit(rows, begun, near)
         if best is None or cost < best[0]:
@@ -144,11 +168,13 @@ def cards_by_distance(rows: Sequence[JobRow]) -> list[Card]:
 
     def distance(card: Card) -> float:
         begun = uncalibrated(card)
-        fit = _Fit(rows, begun, NAMES)
-        return fit.cost(fit.start)
+        fit = Fit(rows, begun, NAMES)
+        return fit.cost(np.zeros(len(NAMES)))
 
     asked = {row.runs.products for row in rows}
     able = [card for card in cards().values() if asked <= {*card.tflops, "bf16"}]
+    most = max(row.gpus for row in rows)  # a rack's card is not guessed from a part of a rack
+    able = [card for card in able if card.cards_per_node <= max(NODE, most)]
     return sorted(able, key=lambda card: (distance(card), card.name))
 
 
@@ -179,84 +205,82 @@ def _fit(
             f"rows must be at least as many as constants to fit ({len(names)}), got {len(rows)}; "
             f"give {len(names) - len(rows)} more"
         )
-    fit = _Fit(rows, begun, names)
-    logs, cost = fit.run(fit.logs((near or begun).constants))
-    constants = {name: round(value, 6) for name, value in fit.constants(logs).items()}
-    return cost, Calibration(
-        card=begun.card,
-        constants=constants,
-        fitted=names,
-        rows=begun.rows,
-        scope_one_node=begun.scope_one_node,
-        scope_many_nodes=begun.scope_many_nodes,
-    )
+    fit = Fit(rows, begun, names)
+    told = (near or begun).constants
+    logs, cost = fit.run(np.array([np.log(told[name] / begun.constants[name]) for name in names]))
+    factors = dict(zip(names, np.exp(logs).tolist(), strict=True))
+    found = {
+        name: round(value * factors.get(name, 1.0), 6) for name, value in begun.constants.items()
+    }
+    return cost, replace(begun, constants=found, fitted=names)
 
 
 def _told(rows: Sequence[JobRow], begun: Calibration) -> tuple[str, ...]:
     """The constants that some row depends on; where rows are few, those that are fitted then."""
-    fit = _Fit(rows, begun, NAMES)
-    along = paths(fit.of, begun.constants)
-    depends = np.abs(fit.slopes(fit.start, along)[1]).max(axis=1) > NUDGE
+    fit = Fit(rows, begun, NAMES)
+    start = np.zeros(len(NAMES))
+    along = paths(fit.of, fit.factors(start))
+    depends = np.abs(fit.slopes(start, along)[1]).max(axis=1) > NUDGE
     models = len({row.model.name for row in rows})
     told = [
         each
         for each, is_told in zip(CONSTANTS, depends, strict=True)
-        if is_told and models >= each.models
+        if is_told and models >= each.models and each.name not in HELD
     ]
     if len(rows) < ROWS_PER_CONSTANT * len(told):
         told = [each for each in told if each.few]
     return tuple(each.name for each in told)
 
 
-class _Fit:
-    """One fit: rows, where it starts, and the names of what it changes."""
+class Fit:
+    """One fit: rows, and what it changes: constants, each by a factor on where the fit of each row
+    starts. Its logarithm is sought. ``where``: 1 for the rows that a factor is of, [name, row]."""
 
-    def __init__(self, rows: Sequence[JobRow], begun: Calibration, names: Sequence[str]) -> None:
-        self.of: JobColumns = prepared(begun.taken(rows), begun.card.cards_per_node)
+    def __init__(
+        self,
+        rows: Sequence[JobRow],
+        begun: Calibration,
+        names: Sequence[str],
+        where: Floats | None = None,
+        begin: Start = starts,
+    ) -> None:
+        self.of: JobColumns = prepared(begun.taken(rows), begun.card, begin)
         self.measured = np.array([row.measured_ms for row in rows])
         self.evidence = evidence(rows)
-        self.begun, self.names = begun, tuple(names)
-        self.start = self.logs(begun.constants)
+        self.names = tuple(names)
+        self.where = np.ones((len(names), len(rows))) if where is None else where
         spread = {each.name: each.spread for each in CONSTANTS}
         self.precision = np.array([spread[name] ** -2 for name in names])
 
-    def logs(self, constants: Mapping[str, float]) -> Floats:
-        """The logarithms of what is fitted."""
-        return np.log([constants[name] for name in self.names])
-
-    def constants(self, logs: Floats) -> dict[str, float]:
-        """All constants, those that are fitted from their logarithms."""
-        changed = dict(zip(self.names, np.exp(logs).tolist(), strict=True))
-        return {name: changed.get(name, self.begun.constants[name]) for name in NAMES}
+    def factors(self, logs: Floats) -> dict[str, Floats]:
+        """The factor of each constant on each row; of several sets of logarithms, [set, row]."""
+        found = {name: np.ones((*logs.shape[:-1], len(self.measured))) for name in NAMES}
+        for number, name in enumerate(self.names):
+            found[name] = found[name] * np.exp(logs[..., [number]] * self.where[number])
+        return found
 
     def errors(self, logs: Floats, along: Sequence[Path] | None = None) -> Floats:
         """Logarithms of estimated over measured time, along the longest paths or given ones."""
-        constants = self.constants(logs)
-        along = along or paths(self.of, constants)
-        columns = {name: np.array([[value]]) for name, value in constants.items()}
-        return np.asarray(np.log(predicted(self.of, along, columns)[0] / self.measured))
+        along = along or paths(self.of, self.factors(logs))
+        return np.asarray(np.log(predicted(self.of, along, self.factors(logs)) / self.measured))
 
     def cost(self, logs: Floats, along: Sequence[Path] | None = None) -> float:
         """What is minimised."""
         s, errors = SPREAD_OF_ROWS, self.errors(logs, along)
         rows = self.evidence @ (s**2 * np.log1p((errors / s) ** 2))
-        return float(rows + self.precision @ (logs - self.start) ** 2)
+        return float(rows + self.precision @ logs**2)
 
     def slopes(self, logs: Floats, along: Sequence[Path]) -> tuple[Floats, Floats]:
         """Errors, and their derivatives by each logarithm, [constant, row]."""
-        constants = self.constants(logs)
-        sets = np.tile([constants[name] for name in NAMES], (len(self.names) + 1, 1))
-        for number, name in enumerate(self.names):
-            sets[number + 1, NAMES.index(name)] *= np.exp(NUDGE)
-        columns = {name: sets[:, [number]] for number, name in enumerate(NAMES)}
-        errors = np.log(predicted(self.of, along, columns) / self.measured)
+        sets = np.vstack([logs, logs + NUDGE * np.eye(len(logs))])
+        errors = self.errors(sets, along)
         return errors[0], (errors[1:] - errors[0]) / NUDGE
 
-    def run(self, logs: Floats) -> tuple[Floats, float]:
-        """The logarithms at the end of a search from there, and the cost."""
+    def run(self, logs: Floats, known: Sequence[Path] | None = None) -> tuple[Floats, float]:
+        """The logarithms at the end of a search from there, and the cost; on ``known`` paths."""
         damping, before = 1e-3, float("inf")
         for _ in range(MOST_STEPS):
-            along = paths(self.of, self.constants(logs))
+            along = known or paths(self.of, self.factors(logs))
             cost = self.cost(logs, along)
             if before - cost < ENOUGH * cost:
                 break
@@ -264,14 +288,14 @@ class _Fit:
             errors, slopes = self.slopes(logs, along)
             bend = self.evidence / (1 + (errors / SPREAD_OF_ROWS) ** 2)
             square = (slopes * bend) @ slopes.T + np.diag(self.precision)
-            down = (slopes * bend) @ errors + self.precision * (logs - self.start)
+            down = (slopes * bend) @ errors + self.precision * logs
             while damping < MOST_DAMPING:
                 step = np.linalg.solve(square + damping * np.diag(np.diag(square)), -down)
                 if self.cost(logs + step, along) < cost:
                     logs, damping = logs + step, damping / 8
                     break
                 damping *= 4
-        return logs, self.cost(logs)
+        return logs, self.cost(logs, known)
 
 
 def evidence(rows: Sequence[JobRow]) -> Floats:

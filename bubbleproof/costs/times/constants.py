@@ -1,15 +1,24 @@
 """The constants of the model of times: which there are, and where a fit of each starts.
 
-A fit starts from the data sheet of the card; where nothing was measured the start is what holds.
-What each constant means, and how far a fit may go, is told in ``fitted_constants``.
+A start follows from the card's data sheet and the software's profile (``software``), near a source
+of its own, and from a few factors that were fitted once to published rows, of all of them or of a
+card or a software: ``calibrated/published.csv``, as ``benchmarks/published_times.py`` writes it.
+What each constant means, and how far a fit of one's own rows may go, is told in
+``fitted_constants``.
 """
 
 from __future__ import annotations
 
+import csv
 import difflib
 from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
 
 from bubbleproof.costs.times.cards import Card
+from bubbleproof.costs.times.software import Software
+
+PUBLISHED = Path(__file__).parent.parent / "calibrated" / "published.csv"
 
 
 def _of_ring(part: float) -> Callable[[Card], float]:
@@ -20,44 +29,67 @@ def _is(value: float) -> Callable[[Card], float]:
     return lambda _: value
 
 
-# Of the rates' ratio on the data sheet: H100 reaches 1290 TFLOP/s in products of 8192 x 8192 x 8192
-# (Azure ND H100 v5 benchmark results, cuBLASLt), ``reached`` of 989 are 692: 1.86 of 2.
-FP8 = 0.93
-
-# A card of A100's kind was driven by slower software: what the host needs is told by the rows.
 STARTS: dict[str, Callable[[Card], float]] = {
     "matmul": lambda card: card.reached * card.half_tflops,
-    "half_side": _is(100.0),
-    "memory": lambda card: 0.7 * card.memory_gbs,
-    "kernels": _is(0.5),
-    "launch": _is(2.0),
-    "wait": _is(0.4),
-    "group": lambda card: 0.67 * card.link_gbs,
-    "group_2": _of_ring(0.6),
-    "group_4": _of_ring(0.75),
-    "collective": _is(45.0),
+    "fp8": lambda card: max(1.0, card.tflops.get("fp8", 0.0) / card.half_tflops),
+    "grouped": _is(0.87),
+    "operands": _is(0.72),
+    "attention": lambda card: 0.57 * card.reached * card.half_tflops,
+    "memory": lambda card: 0.72 * card.memory_gbs,
+    "stream": _is(34.0),
+    "scores": _is(20.0),
+    "logits": _is(23.0),
+    "kernels": _is(0.05),
+    "launch": _is(1.2),
+    "dispatch": _is(7.0),
+    "blocking": _is(5.0),
+    "wait": _is(0.05),
+    "group": lambda card: 0.77 * card.link_gbs,
+    "group_2": _of_ring(0.8),
+    "group_4": _of_ring(0.9),
+    "collective": _is(38.0),
     "network_group": lambda card: 0.9 * card.network_gbs,
-    "message": lambda card: card.network_gbs / 8,
-    "gradient": lambda card: 0.67 * card.link_gbs,
-    "network_gradient": lambda card: 0.9 * card.network_gbs,
+    "message": lambda card: 0.3 * card.network_gbs / card.cards_per_node,
+    "gradient": lambda card: 0.8 * card.link_gbs,
+    "network_gradient": lambda card: 0.8 * card.network_gbs,
+    "card_network": lambda card: 0.8 * card.network_gbs / card.cards_per_node,
+    "exchange": lambda card: 1.0 * card.network_gbs / card.cards_per_node,
     "odd": _is(0.4),
-    "scores": _is(14.0),
-    "stream": _is(30.0),
-    "logits": _is(20.0),
-    "head": _is(2.0),
-    "iteration": _is(1.0),
-    "attention": _is(1.0),
-    "fp8": lambda card: round(max(1.0, FP8 * card.tflops.get("fp8", 0.0) / card.half_tflops), 4),
-    "exposed_tensor": _is(0.4),
-    "exposed_context": _is(0.4),
-    "exposed_gradient": _is(0.4),
+    "head": _is(0.5),
+    "iteration": _is(80.0),
+    "exposed_tensor": _is(0.31),
+    "exposed_context": _is(0.17),
+    "exposed_gradient": _is(0.3),
+    "exposed_shard": _is(0.14),
+    "exposed_expert": _is(0.63),
+    "exposed_message": _is(0.28),
+    "factor": _is(1.0),
+    "straggler": _is(0.005),
 }
 NAMES = tuple(STARTS)
 
 
-def starts(card: Card) -> dict[str, float]:
-    """Every constant where its fit starts."""
-    return {name: start(card) for name, start in STARTS.items()}
+def starts(card: Card, runs: Software | None = None) -> dict[str, float]:
+    """Every constant where its fit starts, of a card and of the software that runs on it."""
+    found = sheet_starts(card, runs)
+    of = ("all", card.name.partition("-")[0], "" if runs is None else runs.name)
+    for name, whose, factor in _published():
+        found[name] *= factor if whose in of else 1.0
+    return found
+
+
+def sheet_starts(card: Card, runs: Software | None = None) -> dict[str, float]:
+    """The same before anything was fitted."""
+    of_software = {} if runs is None else dict(runs.constants)
+    return {name: start(card) * of_software.get(name, 1.0) for name, start in STARTS.items()}
+
+
+@lru_cache(maxsize=1)
+def _published() -> tuple[tuple[str, str, float], ...]:
+    """Constants, what they are of, and the factors that were fitted."""
+    with PUBLISHED.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    return tuple((row["constant"], row["of"], float(row["factor"])) for row in rows)
 
 
 def require_constants(values: Mapping[str, float]) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bubbleproof.theory.families import family
 from bubbleproof.theory.model.actions import Kind
@@ -23,17 +24,13 @@ from bubbleproof.theory.pipelines.programs.acyclic import acyclic_order
 from bubbleproof.theory.pipelines.timing import waiting_edges
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Path:
-    """How often a longest path has each thing: forwards and backwards in all, those of the first
-    and of the last stage, messages, and the rank at whose step it ends."""
+    """How often a longest path has each thing: forwards and backwards of each stage, messages, and
+    the rank at whose step it ends."""
 
-    forwards: int
-    backwards: int
-    first_forwards: int
-    first_backwards: int
-    last_forwards: int
-    last_backwards: int
+    forwards: NDArray[np.float64]
+    backwards: NDArray[np.float64]
     messages: int
     ends_at: int
 
@@ -133,12 +130,8 @@ def _path(of: TaskGraph, came: Sequence[tuple[int, bool]], task: int) -> Path:
         messages += came[task][1]
         task = came[task][0]
     return Path(
-        forwards=int(counts[0].sum()),
-        backwards=int(counts[1].sum()),
-        first_forwards=int(counts[0, 0]),
-        first_backwards=int(counts[1, 0]),
-        last_forwards=int(counts[0, -1]),
-        last_backwards=int(counts[1, -1]),
+        forwards=counts[0].astype(np.float64),
+        backwards=counts[1].astype(np.float64),
         messages=messages,
         ends_at=ends_at,
     )

@@ -1,31 +1,31 @@
 """An iteration: the makespan of 1F1B with estimated times, and what follows the last backward.
 
 The pipeline has ``chunks`` stages for each of ``at.pipeline`` ranks, with the times of their layers
-(and of the embedding, and the head) and messages that occupy a link for their bytes and arrive
-``latency`` later. Its program is the family ``1f1b``, of more chunks than one ``interleaved``; its
-timing is left-shifted (``theory``). A rank reduces its gradients and updates its weights when its
-last backward has ended; the iteration ends with the last rank to do so, and takes a constant more.
+(and of the embedding, and the head) and messages that arrive ``latency`` later. Its program is the
+family ``1f1b``, of more chunks than one ``interleaved``; its timing is left-shifted (``theory``). A
+rank reduces its gradients and updates its weights when its last backward has ended; the iteration
+ends with the last rank to do so, and takes a constant more.
 
-Ticks are nanoseconds. With one stage the microbatches of a replica run one after another.
+Ticks are nanoseconds. With one stage the microbatches of a replica run one after another. What a
+layer takes is that of ``cluster_times``, of which plans are made too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
+from bubbleproof.costs.cluster import Cluster
+from bubbleproof.costs.cluster_times import cluster_times
 from bubbleproof.costs.deployment import Deployment
-from bubbleproof.costs.times.kernels import KernelTimes, kernel_times
-from bubbleproof.costs.times.software import Software
-from bubbleproof.costs.times.step_work import Step, step, step_times
-from bubbleproof.costs.times.work import Floats, work
+from bubbleproof.costs.times.allocated import usual_cut
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.theory.families import Family, family
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut
 
 NS_PER_MS = 1_000_000
 
@@ -49,6 +49,10 @@ class IterationPlan:
 
     def milliseconds(self) -> float:
         """The whole iteration."""
+        if self.pipeline.num_ranks == 1:  # one microbatch after another
+            once = sum(self.pipeline.ticks.forward[:, 0]) + sum(self.pipeline.ticks.backward[:, 0])
+            whole = self.pipeline.num_microbatches * int(once) + self.step_ns[0] + self.beside_ns
+            return whole / NS_PER_MS
         problem = self.pipeline.problem()
         schedule = self._family.schedule(self.pipeline, problem)
         rank = schedule.program.actions.stage % self.pipeline.num_ranks
@@ -64,12 +68,11 @@ class IterationPlan:
 def iteration_plan(
     model: Transformer,
     at: Deployment,
+    cluster: Cluster,
     *,
     microbatches: int,
-    runs: Software,
-    constants: Mapping[str, float],
-    cards_per_node: int,
     chunks: int = 1,
+    cut: Cut = (),
 ) -> IterationPlan:
     """What an iteration of ``microbatches`` a replica takes.
 
@@ -77,94 +80,42 @@ def iteration_plan(
     ----------
     microbatches
         Those of one replica.
-    constants
-        A value for each of the model's constants, by name.
-    cards_per_node
-        Cards that share a node's links.
     chunks
-        Stages of a rank; the layers divide by ``at.pipeline * chunks``.
+        Stages of a rank.
+    cut
+        Layers of each stage, ``at.pipeline * chunks`` of them; without, ``usual_cut``.
     """
-    once = work(model, at, runs, cards_per_node)
-    times = kernel_times(once, constants)
-    steps = steps_of(model, at, runs, cards_per_node)
-    stages = at.pipeline * chunks
-    layers = model.layers // stages
-    kinds = [
-        [
-            (kernel_times(work(kind, at, runs, cards_per_node), constants), count)
-            for kind, count in model.between(stage * layers, layers)
-        ]
-        for stage in range(stages)
-    ]
-    forward, backward = stage_times(times, kinds)
-    beside = model.layers // at.pipeline * (times.forward + times.backward)
-    steps_ms = [float(step_times(each, constants, beside)) for each in steps]
-    rate = constants["message"]  # GB/s: bytes a nanosecond
+    ranks, stages = at.pipeline, at.pipeline * chunks
+    cut = cut or usual_cut(model.layers, stages)
+    times = cluster_times(model, at, cluster)
+    forward, backward = (times.stages(cut, name) for name in ("forward", "backward"))
+    steps = times.stages(cut, "step")
+    by_rank = [sum(steps[rank::ranks]) for rank in range(ranks)]
     pipeline = Pipeline(
-        num_ranks=at.pipeline,
+        num_ranks=ranks,
         num_chunks=chunks,
         num_microbatches=microbatches,
         forward=tuple(_ns(value) for value in forward),
         backward=tuple(_ns(value) for value in backward),
-        message=round(float(once.message)),
-        latency=_ns(times.latency),
-        bandwidth=Fraction(rate).limit_denominator(10**6),
-        duplex="full",
+        latency=_ns(times.message),
         unit="ns",
         memory_unit="B",
     )
     return IterationPlan(
         pipeline=pipeline,
-        step_ns=tuple(_ns(value) for value in steps_ms),
-        beside_ns=_ns(constants["iteration"]),
+        step_ns=tuple(_ns(value) for value in by_rank),
+        beside_ns=_ns(times.beside),
         stages=tuple(
             {
-                "layers": float(model.layers // at.pipeline),
-                "forward_ms": float(sum(forward[rank :: at.pipeline])),
-                "backward_ms": float(sum(backward[rank :: at.pipeline])),
-                "step_ms": steps_ms[rank],
+                "layers": float(sum(cut[rank::ranks])),
+                "forward_ms": float(sum(forward[rank::ranks])),
+                "backward_ms": float(sum(backward[rank::ranks])),
+                "step_ms": by_rank[rank],
             }
-            for rank in range(at.pipeline)
+            for rank in range(ranks)
         ),
     )
 
 
-def stage_times(
-    ends: KernelTimes, kinds: Sequence[Sequence[tuple[KernelTimes, int]]]
-) -> tuple[list[Floats], list[Floats]]:
-    """Forward and backward of each stage, one microbatch: its layers, each kind with how many of
-    it there are, and what the ends have more.
-    """
-    forward = [np.asarray(sum(n * times.forward for times, n in own)) for own in kinds]
-    backward = [np.asarray(sum(n * times.backward for times, n in own)) for own in kinds]
-    forward[0] = forward[0] + ends.embedding_each_way
-    backward[0] = backward[0] + ends.embedding_each_way
-    forward[-1] = forward[-1] + ends.head_each_pass
-    backward[-1] = backward[-1] + 2 * ends.head_each_pass
-    return forward, backward
-
-
-def ends_of(stages: int) -> list[dict[str, bool]]:
-    """Whether a stage is the first, and the last.
-
-    Parameters
-    ----------
-    stages
-        How many stages there are.
-    """
-    return [{"is_first": stage == 0, "is_last": stage == stages - 1} for stage in range(stages)]
-
-
-def steps_of(model: Transformer, at: Deployment, runs: Software, cards_per_node: int) -> list[Step]:
-    """The step of each stage.
-
-    Parameters
-    ----------
-    cards_per_node
-        Cards that share a node's links.
-    """
-    return [step(model, at, runs, cards_per_node, **ends) for ends in ends_of(at.pipeline)]
-
-
-def _ns(milliseconds: float | Floats) -> int:
-    return max(1, round(float(milliseconds) * NS_PER_MS))
+def _ns(milliseconds: float) -> int:
+    return max(1, round(milliseconds * NS_PER_MS))

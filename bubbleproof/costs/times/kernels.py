@@ -1,34 +1,36 @@
 """Milliseconds of each pass, from what it computes and moves (``work``) and the constants.
 
-A fused attention's products run at ``attention`` of others' rate. What products in 8 bits read is
-cast first (``work.cast_bytes``). They run ``fp8`` times as fast as in 16; what small ones lose
-(``half_side``) they lose in the same time.
+A card runs a pass's kernels one after another. With R the rate of large products and B the memory
+traffic that kernels reach:
 
-Where software overlaps them, of all-reduces of t ms beside products of p ms there is left
+products
+    F / R + ``operands`` passes over their operands / B; in 8 bits F / (``fp8`` R), and casts;
+    experts' at ``grouped`` R.
+attention
+    at ``attention``; a plain one makes ``scores`` passes over its scores, forward and backward.
+elements
+    ``stream`` passes over the stream, and those inside blocks, forward and backward, / B.
+collectives
+    of a tensor group: ``collective`` for each doubling of it and (t - 1) / t of the bytes at
+    ``group`` (that of nodes at ``network_group``); of experts at ``gradient`` inside a node, at
+    ``exchange`` (of a node) between nodes; of a ring of keys and values the same.
+fixed
+    ``kernels`` for the time between them.
 
-    t - min((1 - exposed) t, p)
+Where software overlaps them, of a collective of t ms beside p ms there is left to wait for
 
-to wait for: ``exposed_tensor`` of them, of what context parallelism sends ``exposed_context``.
-Nothing is hidden beyond the products that it can run beside.
+    t - min((1 - exposed) t, p).
 
-A card runs a pass's kernels one after another: matrix products at the rate ``matmul``, each slowed
-by 1 + half_side / (its smallest side), memory traffic at ``memory``, all-reduces, and a time that
-does not depend on the tensors (``kernels``). Meanwhile the host launches them, which takes
-``launch``. A pass takes as long as the slower of the two:
+Meanwhile the host launches kernels, which takes ``launch``, of a mixture ``dispatch``. A pass takes
+as long as the slower of the two, (card^k + host^k)^(1/k): k is 8 without experts, 2.5 with, since
+a dispatch waits for the host once a layer. Where launches block, ``blocking`` comes on top.
 
-    t = (card^k + host^k)^(1/k),   k = 8: the maximum, smooth where both are alike.
+A third of elements, kernels and launches are the forward's; as much each of I and W, elements all
+in I. A full backward B is I and W as one pass. What is recomputed (``work.AGAIN``) is in I and B.
 
-A third of kernels and launches are the forward's, and as much each of I and W; a third of the
-traffic is the forward's and the rest I's. A full backward B is I and W as one pass. Where a layer
-is recomputed whole, B has one more forward before it.
-
-An all-reduce in a tensor group of t cards takes log2(t) ``collective`` and 2 (t - 1) / t of its
-bytes at the rate of such a group; the group that spans nodes goes at the network's. What is sent
-all to all moves as gradients do.
-
-Cards of a group wait for each other, since their hosts are not equally fast: ``wait`` for a layer,
-half of it in the forward and half in I, in a pass never more than its launches. A card that lags
-behind its host notices less: of a wait, min(1, host / card) is felt.
+Cards of a tensor group wait for each other, since their hosts are not equally fast: ``wait`` for a
+layer, half of it in the forward and half in I, in a pass never more than its launches. A card that
+lags behind its host notices less: of a wait, min(1, host / card) is felt.
 
 Every function takes constants as numbers, or as arrays that numpy combines with columns of work.
 """
@@ -43,13 +45,10 @@ import numpy as np
 from bubbleproof.costs.times.work import Floats, MicrobatchWork
 
 Constants = Mapping[str, float] | Mapping[str, Floats]
-SHARPNESS = 8
-OVERLAP = 1.5
+SHARP, SOFT = 8.0, 2.5
 ENDS = 10  # passes over the stream at the embedding, and at the head
 THIRD = 1 / 3
-PER_MS = {"TFLOP/s": 1e9, "GB/s": 1e6}  # FLOPs and bytes a millisecond
-US = 1e-3
-ALL_REDUCES = 2  # of a layer's forward, and of its backward
+TERA, GIGA, US = 1e9, 1e6, 1e-3  # FLOPs and bytes a millisecond; milliseconds
 AT_EMBEDDING = 0.2  # of ``head``
 
 
@@ -67,7 +66,6 @@ class KernelTimes:
     embedding: Floats
     head: Floats
     message: Floats
-    latency: Floats
 
     @property
     def embedding_each_way(self) -> Floats:
@@ -82,56 +80,77 @@ class KernelTimes:
 
 def kernel_times(work: MicrobatchWork, c: Constants) -> KernelTimes:
     """How long each pass takes; see the module's text."""
-    forward = _forward_card(work, c)
-    traffic = (work.scores * c["scores"] + work.stream * c["stream"]) / bytes_in_ms(c["memory"])
-    kernels = c["kernels"] * THIRD * work.pieces
-    launch = np.asarray(c["launch"] * THIRD * work.launches)
-    reduces = (ALL_REDUCES + work.gathers / 2) * all_reduce(work, c)
+    host = _host(work, c)
     wait = np.where(work.tensor > 1, c["wait"] / 2, 0.0)
-    products = _matmul(work.input_backward, work.input_thin, c, work.fp8_input)
-    products = products + _fused(work.fused_back, c)
-    inputs = products + 2 * THIRD * traffic + kernels + left(reduces, products, work.overlaps, c)
-    inputs = inputs + exchange(work, c, products) + grouped(work, work.expert_weights, c)
-    inputs = inputs + (work.softmax_back + work.cast_back) / bytes_in_ms(c["memory"])
-    weights = _matmul(work.weight_backward, work.weight_thin, c, work.fp8_weight) + kernels
-    weights = weights + grouped(work, work.expert_gradients, c)
-    once = together(forward, launch, wait)
-    again = once * work.again_all + _partly_again(work, c)
+    blocking = work.blocks * c["blocking"] * THIRD
+    products, attention, elements = _products(work, c), _attention(work, c), _elements(work, c)
+    kernels = c["kernels"] * THIRD
+    sent = _sent(work, c)
+    copied = (work.copied + work.cast) / (c["memory"] * GIGA)
+    collectives = left(work.gathers * gather(work, c), products, work.overlaps, c, "exposed_tensor")
+    scores = (work.scores * c["scores"] * THIRD + work.softmax) / (c["memory"] * GIGA)
+    ring = _ring(work, c, attention)
+    forward_card = products + attention + scores + elements + kernels + collectives + ring + sent
+    forward_card = forward_card + copied
+    back = left(work.gathers_back * gather(work, c), products, work.overlaps, c, "exposed_tensor")
+    inner = work.attention_back / (c["attention"] * TERA)
+    moved = work.scores * c["scores"] * 2 * THIRD + work.softmax_back + work.cast_back
+    inputs = products + inner + (moved + 2 * work.copied) / (c["memory"] * GIGA)
+    inputs = inputs + 2 * elements + kernels + back + _ring(work, c, inner, 2) + sent
+    weights = products + kernels
+    once = together(forward_card, host, wait, work)
+    again = work.again_products * products + work.again_attention * (attention + scores)
+    again = again + work.again_elements * elements
+    again = np.where(work.again_all > 0, once + blocking, again)
     return KernelTimes(
-        forward=once,
-        backward=together(inputs + weights, 2 * launch, wait) + again,
-        input_backward=together(inputs, launch, wait) + again,
-        weight_backward=slower(weights, launch),
+        forward=once + blocking,
+        backward=together(inputs + weights, 2 * host, wait, work) + again + 2 * blocking,
+        input_backward=together(inputs, host, wait, work) + again + blocking,
+        weight_backward=slower(weights, host, work) + blocking,
         embedding=_embedding(work, c),
         head=_head(work, c),
-        message=np.asarray(work.message / bytes_in_ms(c["message"])),
-        latency=np.asarray(c["collective"] * US),
+        message=message(work.message, work.overlaps, c),
     )
 
 
-def slower(card: Floats, host: Floats) -> Floats:
-    """The greater of the two, smoothly: never less than either, at most a tenth above both.
+def message(sent: float | Floats, overlaps: float | Floats, c: Constants) -> Floats:
+    """Milliseconds that a stage waits for a message of so many bytes to the next.
+
+    Parameters
+    ----------
+    sent
+        Bytes of one card.
+    overlaps
+        Above 0 where the software overlaps messages.
+    """
+    felt = np.where(np.asarray(overlaps) > 0, c["exposed_message"], 0.9)
+    return np.asarray(felt * (sent / (c["message"] * GIGA) + 60 * US))
+
+
+def slower(card: Floats, host: Floats, work: MicrobatchWork) -> Floats:
+    """The greater of the two, smoothly: never less than either.
 
     Parameters
     ----------
     card, host
         Durations in one unit, above 0, of shapes that broadcast.
     """
+    power = np.where(work.mixed > 0, SOFT, SHARP)
     most, least = np.maximum(card, host), np.minimum(card, host)
-    return np.asarray(most * (1 + (least / most) ** SHARPNESS) ** (1 / SHARPNESS))
+    return np.asarray(most * (1 + (least / most) ** power) ** (1 / power))
 
 
-def all_reduce(work: MicrobatchWork, c: Constants) -> Floats:
-    """Of one all-reduce of the stream in the tensor group; 0 where there is none."""
+def gather(work: MicrobatchWork, c: Constants) -> Floats:
+    """One gather or scatter of the stream in the tensor group; 0 where there is none."""
     t = work.tensor
     part = np.where(t <= 1, 1.0, np.where(t <= 2, c["group_2"], 1.0))
     part = np.where((t > 2) & (t <= 4), c["group_4"], part)
     rate = np.where(work.spans_nodes > 0, c["network_group"], c["group"] * part)
-    moved = 2 * (t - 1) / t * work.hidden
-    return np.asarray(np.log2(t) * c["collective"] * US + moved / bytes_in_ms(rate))
+    moved = (t - 1) / t * work.hidden
+    return np.asarray(np.log2(t) * c["collective"] * US + moved / (rate * GIGA))
 
 
-def together(card: Floats, host: Floats, wait: Floats) -> Floats:
+def together(card: Floats, host: Floats, wait: Floats, work: MicrobatchWork) -> Floats:
     """A pass of a card that waits for others of its group as far as it keeps up with its host.
 
     Parameters
@@ -140,71 +159,11 @@ def together(card: Floats, host: Floats, wait: Floats) -> Floats:
         Durations in one unit, of shapes that broadcast: of the card's own work, of the host that
         launches it, and of what the card waits for.
     """
-    return slower(card + np.minimum(wait, host) * np.minimum(1.0, host / card), host)
-
-
-def _forward_card(work: MicrobatchWork, c: Constants) -> Floats:
-    traffic = (work.scores * c["scores"] + work.stream * c["stream"]) / bytes_in_ms(c["memory"])
-    products = _matmul(work.forward, work.forward_thin, c, work.fp8_forward)
-    products = products + _fused(work.fused, c)
-    return np.asarray(
-        products
-        + THIRD * (traffic + c["kernels"] * work.pieces)
-        + left(ALL_REDUCES * all_reduce(work, c), products, work.overlaps, c)
-        + exchange(work, c, products)
-        + grouped(work, work.expert_weights, c)
-        + (work.softmax + work.cast) / bytes_in_ms(c["memory"])
-    )
-
-
-def grouped(work: MicrobatchWork, moved: Floats, c: Constants) -> Floats:
-    """How much longer experts' products take for moving so many bytes of weights or gradients.
-
-    Products of few rows overlap only part of that with their arithmetic. (a^r + b^r)^(1/r), r 1.5,
-    is 4 to 11 % below what was measured on B200 of 512 to 1232 rows that add to 32 bits (SimuMax,
-    configs/system/b200_bf16_ceperm.json); the greater of both would be 30 to 40 % below.
-
-    Parameters
-    ----------
-    moved
-        Bytes of weights or gradients that the products move.
-
-    Returns
-    -------
-    Floats
-        Milliseconds.
-    """
-    products = _matmul(work.expert, work.expert_thin, c)
-    bytes_ = moved / bytes_in_ms(c["memory"])
-    return np.asarray((products**OVERLAP + bytes_**OVERLAP) ** (1 / OVERLAP) - products)
-
-
-def exchange(work: MicrobatchWork, c: Constants, beside: Floats) -> Floats:
-    """Of what a pass of a layer copies and sends all to all.
-
-    Parameters
-    ----------
-    beside
-        Milliseconds of what runs beside it.
-
-    Returns
-    -------
-    Floats
-        Milliseconds that it adds to the pass.
-    """
-    sent = work.exchanged / bytes_in_ms(c["gradient"])
-    sent = sent + work.exchanged_out / bytes_in_ms(c["network_gradient"])
-    sent = sent + work.doublings * c["collective"] * US
-    waited = left(sent, beside, work.overlaps_exchange, c, "exposed_context")
-    return np.asarray(waited + work.copied / bytes_in_ms(c["memory"]))
+    return slower(card + np.minimum(wait, host) * np.minimum(1.0, host / card), host, work)
 
 
 def left(
-    collective: Floats,
-    beside: Floats,
-    overlaps: Floats,
-    c: Constants,
-    share: str = "exposed_tensor",
+    collective: Floats, beside: Floats, overlaps: float | Floats, c: Constants, share: str
 ) -> Floats:
     """What of a collective is waited for; at most as much is hidden as runs beside it.
 
@@ -224,45 +183,50 @@ def left(
     Floats
         Milliseconds that are waited for.
     """
-    hidden = np.where(overlaps > 0, 1 - np.minimum(c[share], 1.0), 0.0)
+    hidden = np.where(np.asarray(overlaps) > 0, 1 - np.minimum(c[share], 1.0), 0.0)
     return np.asarray(collective - np.minimum(hidden * collective, beside))
 
 
-def _partly_again(work: MicrobatchWork, c: Constants) -> Floats:
-    """The attention, where that alone is recomputed."""
-    traffic = THIRD * work.scores_again * c["scores"] + work.softmax_again
-    traffic = traffic / bytes_in_ms(c["memory"])
-    return np.asarray(_matmul(work.again, work.again_thin, c) + traffic)
+def _host(work: MicrobatchWork, c: Constants) -> Floats:
+    return np.asarray(THIRD * work.host * np.where(work.mixed > 0, c["dispatch"], c["launch"]))
+
+
+def _products(work: MicrobatchWork, c: Constants) -> Floats:
+    bits = work.half + work.eighth / c["fp8"]
+    grouped = (work.expert_half + work.expert_eighth / c["fp8"]) / c["grouped"]
+    operands = c["operands"] * (work.operands + work.expert_operands)
+    return np.asarray((bits + grouped) / (c["matmul"] * TERA) + operands / (c["memory"] * GIGA))
+
+
+def _attention(work: MicrobatchWork, c: Constants) -> Floats:
+    return np.asarray(work.attention / (c["attention"] * TERA))
+
+
+def _elements(work: MicrobatchWork, c: Constants) -> Floats:
+    return np.asarray(THIRD * (c["stream"] * work.stream + work.inner) / (c["memory"] * GIGA))
+
+
+def _ring(work: MicrobatchWork, c: Constants, attention: Floats, times: float = 1) -> Floats:
+    sent = work.ring / (c["gradient"] * GIGA) + work.ring_out / (c["card_network"] * GIGA)
+    sent = times * sent + work.ring_steps * c["collective"] * US
+    return left(sent, attention, 1.0, c, "exposed_context")
+
+
+def _sent(work: MicrobatchWork, c: Constants) -> Floats:
+    """Copies of tokens there and back, in one pass."""
+    sent = work.sent / (c["gradient"] * GIGA) + work.sent_out / (c["exchange"] * GIGA)
+    sent = 2 * (sent + work.sent_steps * c["collective"] * US)
+    return np.asarray(c["exposed_expert"] * sent)
 
 
 def _embedding(work: MicrobatchWork, c: Constants) -> Floats:
-    moved = ENDS * work.hidden / bytes_in_ms(c["memory"])
-    return np.asarray(moved + AT_EMBEDDING * c["head"] + all_reduce(work, c))
+    moved = ENDS * work.hidden / (c["memory"] * GIGA)
+    return np.asarray(moved + AT_EMBEDDING * c["head"] + 2 * gather(work, c))
 
 
 def _head(work: MicrobatchWork, c: Constants) -> Floats:
     rate = np.where(work.is_odd > 0, c["odd"], 1.0)
-    products = 3 * _matmul(work.head, work.head_thin, c) / rate
-    moved = (work.logits * c["logits"] + ENDS * work.hidden) / bytes_in_ms(c["memory"])
-    return np.asarray(products + moved + 2 * all_reduce(work, c) + c["head"])
-
-
-def _fused(flops: Floats, c: Constants) -> Floats:
-    """How much longer a fused attention takes than other products of as many FLOPs."""
-    return np.asarray(flops * (1 / c["attention"] - 1) / (c["matmul"] * PER_MS["TFLOP/s"]))
-
-
-def _matmul(flops: Floats, thin: Floats, c: Constants, in_fp8: float | Floats = 0.0) -> Floats:
-    saved = in_fp8 * (1 - 1 / c["fp8"])
-    return np.asarray((flops - saved + c["half_side"] * thin) / (c["matmul"] * PER_MS["TFLOP/s"]))
-
-
-def bytes_in_ms(rate: float | Floats) -> float | Floats:
-    """Bytes in a millisecond.
-
-    Parameters
-    ----------
-    rate
-        GB/s.
-    """
-    return rate * PER_MS["GB/s"]
+    memory = c["memory"] * GIGA
+    products = work.head / (c["matmul"] * TERA) + c["operands"] * work.head_operands / memory
+    moved = (work.logits * c["logits"] + ENDS * work.hidden) / memory
+    return np.asarray(3 * products / rate + moved + 4 * gather(work, c) + c["head"])

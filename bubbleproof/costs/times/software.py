@@ -15,18 +15,26 @@ reads, kept once for each shape of weights. ``workspace`` are bytes that its lib
 products hold. ``fused_loss``: the gradient of the logits takes their place in 16 bits; without, the
 loss copies them to 32. ``scopes``: how rows that do not tell their recompute scope may have run;
 ``assumed``: on one node and on many, where no row is of that kind. ``overlaps``: collectives run
-beside computation, as far as the constants ``exposed_...`` tell. ``products``: what the products of
-a layer's linears, forward and both gradients, are computed in: "bf16", or "fp8" (the attention, the
-head and all between stay in 16 bits, as in Transformer Engine).
+beside computation, as far as the constants ``exposed_...`` tell; ``prefetches``: weights that are
+gathered for each pass alone. ``blocks``: each launch waits for the card (CUDA_LAUNCH_BLOCKING).
+``hides_experts``: what experts are sent runs beside another microbatch's pass (1F1B with all-to-all
+overlap). ``constants``: what it takes over the starts of ``times.constants``, by name.
+``products``: what the products of a layer's linears, forward and both gradients, are computed in:
+"bf16", or "fp8" (the attention, the head and all between stay in 16 bits, as in Transformer
+Engine).
 """
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 PADDED = 128
 PRODUCTS = ("bf16", "fp8")
+PROFILES = Path(__file__).parent.parent / "software.toml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +60,16 @@ class Software:
     scopes: tuple[str, ...]
     assumed: tuple[str, str]
     overlaps: bool = False
+    prefetches: bool = False
+    blocks: bool = False
+    hides_experts: bool = False
+    constants: tuple[tuple[str, float], ...] = ()
     products: str = "bf16"
+
+    @property
+    def is_eighth(self) -> bool:
+        """Whether a layer's linears are computed in 8 bits."""
+        return self.products == "fp8"
 
     def words(self, vocabulary: int, tensor: int) -> int:
         """Rows of the vocabulary on one tensor rank.
@@ -90,7 +107,7 @@ class Software:
             raise ValueError(
                 f"products must be one of {', '.join(PRODUCTS)}, got {products[:40]!r}"
             )
-        if products == "fp8" and self.accounting != "engine":
+        if products == "fp8" and self.accounting == "megatron":
             raise ValueError(f"products fp8 need Transformer Engine, {self.name} runs without it")
         return replace(self, products=products)
 
@@ -107,58 +124,42 @@ class Software:
         return gathered + (0 if zero > 1 else self.reduced)
 
 
-SOFTWARE = {
-    each.name: each
-    for each in (
-        Software(
-            name="megatron-deepspeed",
-            source="vTrain (MICRO 2024): 16-bit gradients, attention of plain products",
-            accounting="megatron",
-            precision="bf16-gradients",
-            zero=0,
-            sequence_parallel=False,
-            causal=Fraction(1),
-            pads=False,
-            reduced=2,
-            gathered=2,
-            gradients=0,
-            optimizer=30,
-            scatters=False,
-            placeholders=False,
-            workspace=0,
-            fused_loss=False,
-            scopes=("none", "full"),
-            assumed=("none", "full"),  # what the fit to the published rows finds
-        ),
-        Software(
-            name="megatron-core",
-            source="Megatron-LM with Transformer Engine: ZeRO-1, flash attention, fused loss",
-            accounting="engine",
-            precision="bf16",
-            zero=1,
-            sequence_parallel=True,
-            causal=Fraction(1, 2),
-            pads=True,
-            reduced=4,
-            gathered=2,
-            gradients=16,
-            optimizer=46,
-            scatters=True,
-            placeholders=True,
-            workspace=2 * 32 * 2**20,  # PyTorch's cuBLAS and the engine's
-            fused_loss=True,
-            scopes=("none",),
-            assumed=("none", "none"),
-        ),
-    )
+def _profiles() -> dict[str, Software]:
+    """The software of the file, by name; one that is ``like`` another has what that has."""
+    found: dict[str, Software] = {}
+    for name, row in tomllib.loads(PROFILES.read_text(encoding="utf-8")).items():
+        own: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}
+        own["constants"] = tuple(row.get("constants", {}).items())
+        own |= {"causal": Fraction(own["causal"])} if "causal" in own else {}
+        like = found.get(own.pop("like", ""))
+        found[name] = replace(like, name=name, **own) if like else Software(name=name, **own)
+    return found
+
+
+SOFTWARE = _profiles()
+ALSO = {
+    "megatron-2025": "megatron-core-overlapped",
+    "llm-foundry": "torch",
+    "fsdp": "torch",
+    "deepspeed": "megatron-deepspeed",
 }
 
-SOFTWARE["megatron-core-overlapped"] = replace(
-    SOFTWARE["megatron-core"],
-    name="megatron-core-overlapped",
-    source="the same; tensor, context, gradient and weight exchanges overlap as in NeMo",
-    overlaps=True,
-)
+
+# That on whose rows a card was fitted.
+USUAL = dict.fromkeys(("h100", "h200", "h800", "h20", "gb200", "gb300"), "megatron-core-overlapped")
+
+
+def usual(card: str, is_named: bool) -> str:
+    """The name of the software of a row that tells none.
+
+    Parameters
+    ----------
+    card
+        The name of the card; none: nobody tells it.
+    is_named
+        Whether its model is a published one.
+    """
+    return USUAL.get(card, "megatron-core") if is_named else "megatron-2021"
 
 
 def software(name: str) -> Software:
@@ -167,13 +168,14 @@ def software(name: str) -> Software:
     Parameters
     ----------
     name
-        A key of ``SOFTWARE``.
+        A key of ``SOFTWARE``, or of ``ALSO``.
 
     Raises
     ------
     ValueError
         With those that there are.
     """
-    if name not in SOFTWARE:
+    found = SOFTWARE.get(ALSO.get(name, name))
+    if found is None:
         raise ValueError(f"software must be one of {', '.join(SOFTWARE)}, got {name[:40]!r}")
-    return SOFTWARE[name]
+    return found

@@ -31,7 +31,8 @@ from bubbleproof.costs.configurations.config_file import (
 from bubbleproof.costs.times.card_files import cards
 from bubbleproof.costs.times.cards import Card
 from bubbleproof.costs.times.constants import starts
-from bubbleproof.costs.times.software import SOFTWARE
+from bubbleproof.costs.times.software import ALSO, SOFTWARE, Software
+from bubbleproof.costs.times.software import software as known_software
 from bubbleproof.formats.clusters.hardware_toml import known_hardware, read_hardware
 from bubbleproof.formats.clusters.model_toml import model_of, read_model
 from bubbleproof.formats.clusters.open_choices import (
@@ -279,7 +280,9 @@ def cluster_of(layout: ClusterLayout, software: str | None = None) -> Cluster:
     Raises ``UnusableInput`` for numbers that are none.
     """
     with values_at("cluster"):
-        kind, constants = _card(layout)
+        runs_on = _framework(layout.framework or software)
+        runs = known_software(runs_on.get("framework", "megatron-core"))
+        kind, constants = _card(layout, runs)
         if layout.products == "fp8" and "fp8" not in kind.tflops:
             has = f"bf16 (a {kind.name} multiplies no numbers of eight bits)"
             raise UnusableInput("cluster.products", has, "'fp8'")
@@ -288,7 +291,7 @@ def cluster_of(layout: ClusterLayout, software: str | None = None) -> Cluster:
             cards=layout.cards,
             constants=constants,
             **_told(layout, "reserve", "hidden", "products"),
-            **_framework(layout.framework or software),
+            **runs_on,
         )
         efficiency = layout.efficiency
         return found if efficiency is None else with_efficiency(found, float(efficiency))
@@ -299,7 +302,7 @@ def _framework(told: str | None) -> dict[str, Any]:
 
     Raises ``UnusableInput`` for a name that is none, and for a framework that is not counted.
     """
-    if told is None or told in SOFTWARE:
+    if told is None or told in {*SOFTWARE, *ALSO}:
         return {} if told is None else {"framework": told}
     counted = {name: each.costs for each in FRAMEWORKS for name in each.names}
     if told not in counted:
@@ -313,16 +316,20 @@ def _framework(told: str | None) -> dict[str, Any]:
 
 
 def with_efficiency(cluster: Cluster, efficiency: float) -> Cluster:
-    """The cluster with large matrix products at this share of the card's dense 16-bit rate."""
+    """The cluster with large matrix products at this share of the card's dense 16-bit rate,
+    and its attention faster or slower by as much."""
     if not 0 < efficiency <= 1:
         raise ValueError(
             f"cluster efficiency must be above 0 and at most 1, got {efficiency}; use such as 0.5"
         )
     reached = efficiency * cluster.card.half_tflops
-    return cluster.with_changes(constants={**cluster.constants, "matmul": reached})
+    told = dict(cluster.constants)
+    more = reached / told["matmul"]
+    told |= {"matmul": reached, "attention": more * told["attention"]}
+    return cluster.with_changes(constants=told)
 
 
-def _card(layout: ClusterLayout) -> tuple[Card, dict[str, float]]:
+def _card(layout: ClusterLayout, runs: Software) -> tuple[Card, dict[str, float]]:
     """The card and its constants: a known one, with what is told of it, or one told whole.
 
     Constants that follow from what is told begin anew; the others stay as they were fitted.
@@ -339,7 +346,7 @@ def _card(layout: ClusterLayout) -> tuple[Card, dict[str, float]]:
         found = Card(
             name="own", title="own", **{"cards_per_node": 8, "reached": REACHED, **_all(own)}
         )
-        return found, starts(found)
+        return found, starts(found, runs)
     if layout.card is not None and layout.hardware is not None:
         raise UnusableInput("cluster.card", "nothing beside hardware", repr(layout.card))
     if layout.card is not None:
@@ -347,9 +354,9 @@ def _card(layout: ClusterLayout) -> tuple[Card, dict[str, float]]:
     else:
         known = read_hardware(layout.hardware or "", "cluster.hardware")
     found = replace(known.card, **own)
-    begun, before = starts(found), starts(known.card)
+    begun, before = starts(found, runs), starts(known.card, runs)
     anew = {name: value for name, value in begun.items() if value != before[name]}
-    return found, {**known.constants, **anew}
+    return found, {**known.constants_of(known.card, runs), **anew}
 
 
 def _all(own: Mapping[str, Any]) -> Mapping[str, Any]:

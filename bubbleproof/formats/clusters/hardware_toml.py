@@ -6,18 +6,19 @@
     rows = 532                   # measured iterations that the constants were fitted to
     scope_one_node = "none"      # what rows of one node and of many recompute, where they do not
     scope_many_nodes = "full"    # tell it
+    software = ["megatron-2021"] # what ran; other software keeps the constants that it starts with
 
     [constants]
     matmul = { value = 257.1, unit = "TFLOP/s", fitted = true, meaning = "rate of ..." }
 
-Every constant of ``costs.times.constants`` is there, but those that are younger than the file.
-Where a file is taken, the name of a card serves too: its constants are those that come with the
+Constants that are younger than the file, or older than this version, are passed over. Where a file
+is taken, the name of a card serves too: its constants are those that come with the
 package, or its data sheet's alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -26,9 +27,10 @@ from pydantic import ConfigDict, Field
 from bubbleproof.costs.times.calibration import Calibration, uncalibrated
 from bubbleproof.costs.times.card_files import FOLDER, card, nearest_cards
 from bubbleproof.costs.times.cards import Card
-from bubbleproof.costs.times.constants import STARTS, require_constants
+from bubbleproof.costs.times.constants import require_constants, starts
 from bubbleproof.costs.times.fitted_constants import CONSTANTS
 from bubbleproof.costs.times.job_rows import JobRow, rows_of
+from bubbleproof.costs.times.software import software
 from bubbleproof.formats.errors import UnusableInput, about, quoted, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
 from bubbleproof.formats.printable import on_one_line
@@ -37,8 +39,8 @@ from bubbleproof.formats.validation import Layout, Natural, validate
 
 CALIBRATED = FOLDER.parent / "calibrated"
 Scope = Literal["none", "attention", "full"]
-# A file that was calibrated before there were these was fitted to rows that need none of them.
-LATER = ("attention", "fp8", "exposed_tensor", "exposed_context", "exposed_gradient")
+# Constants of earlier versions, of which there are none in this one.
+FORMER = ("half_side",)
 
 
 class ConstantLayout(Layout):
@@ -64,6 +66,8 @@ class HardwareLayout(Layout):
     """Measured iterations that the constants were fitted to."""
     scope_one_node: Scope = "none"
     scope_many_nodes: Scope = "none"
+    software: list[str] = Field(default_factory=list)
+    """What ran; none: any."""
     constants: dict[str, ConstantLayout]
 
 
@@ -78,9 +82,12 @@ def read_hardware(path: FilePath, key: str = "hardware") -> Calibration:
     with about(path):
         content = parse_toml(read_text(path, limit=MEBIBYTE))
         layout = validate(HardwareLayout, content)
-        values = {name: constant.value for name, constant in layout.constants.items()}
         found = known_card(layout.card, "card")
-        values = _with_later(found, values)
+        with values_at("software"):
+            names = tuple(software(name).name for name in layout.software)
+        begun = starts(found, software(names[0]) if names else None)
+        own = {name: constant.value for name, constant in layout.constants.items()}
+        values = begun | {name: value for name, value in own.items() if name not in FORMER}
         with values_at("constants"):
             require_constants(values)
     return Calibration(
@@ -90,12 +97,8 @@ def read_hardware(path: FilePath, key: str = "hardware") -> Calibration:
         rows=layout.rows,
         scope_one_node=layout.scope_one_node,
         scope_many_nodes=layout.scope_many_nodes,
+        software=names,
     )
-
-
-def _with_later(card: Card, values: Mapping[str, float]) -> dict[str, float]:
-    """The constants of a file, those that it is too old to have where their fit starts."""
-    return {name: STARTS[name](card) for name in LATER} | dict(values)
 
 
 def known_hardware(name: str, key: str) -> Calibration:
@@ -125,6 +128,7 @@ def hardware_text(found: Calibration, note: str) -> str:
         f"rows = {found.rows}",
         f'scope_one_node = "{found.scope_one_node}"',
         f'scope_many_nodes = "{found.scope_many_nodes}"',
+        f"software = {json.dumps(found.software)}",
         "",
         "[constants]",
     ]
@@ -144,13 +148,16 @@ def hardware_path(path: str) -> Path:
     return Path(path)
 
 
-def read_rows(path: FilePath, *, measured: bool) -> list[JobRow]:
+def read_rows(
+    path: FilePath, *, measured: bool, on: str = "", refused: list[str] | None = None
+) -> list[JobRow]:
     """The rows of a file; their measured column is looked at only where that is asked for.
 
-    Raises ``ValueError`` with one line that names the file and the row.
+    ``on`` and ``refused`` as in ``rows_of``. Raises ``ValueError`` with one line that
+    names the file and the row.
     """
     text = read_text(path, limit=16 * MEBIBYTE)
     try:
-        return rows_of(text, measured=measured)
+        return rows_of(text, measured=measured, on=on, refused=refused)
     except ValueError as error:
         raise ValueError(f"{path}: {on_one_line(str(error))}") from None  # a cell may have lines

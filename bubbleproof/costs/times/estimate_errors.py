@@ -1,0 +1,126 @@
+"""How far an estimate may be off: the errors of published rows that no constant had seen.
+
+Each row of ``calibrated/left_out.csv`` was estimated by constants that were fitted without its
+source (``benchmarks/published_times.py``). Of an estimate those rows are asked that are nearest to
+it in card, software, kind of model and size; its band is what nine of ten of them keep, never less
+than ``LEAST``, since two releases of one software differ by as much. An estimate of what no row
+had (a card, a software, a mixture on it, ten times the cards) says so, and its band is at least
+``UNSEEN``: by leaving whole cards out, what a data sheet alone is worth.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import log2
+from pathlib import Path
+
+import numpy as np
+
+from bubbleproof.costs.times.cards import Card
+from bubbleproof.costs.times.software import Software
+from bubbleproof.costs.transformer import Transformer
+
+FILE = Path(__file__).parent.parent / "calibrated" / "left_out.csv"
+LEAST, UNSEEN = 0.05, 0.25
+ENOUGH = 8  # rows that a band is taken from
+PART = 0.9  # of these rows within it
+APART = {"card": 4.0, "software": 4.0, "kind": 6.0, "products": 1.0}  # doublings of size
+FAR = 3.3  # doublings of cards beyond any row's
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EstimateError:
+    """The band of an estimate: nine of ten lie within ``band`` of it, either way. ``rows`` it is
+    taken from; ``beyond`` tells what of the estimate no row had, in words; none: nothing."""
+
+    band: float
+    rows: int
+    beyond: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> str:
+        """In one line."""
+        found = f"within {100 * self.band:.0f} % (nine of ten of {self.rows} rows left out)"
+        return found + (f"; not measured: {', '.join(self.beyond)}" if self.beyond else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LeftOut:
+    card: str
+    software: str
+    kind: str
+    products: str
+    cards: int
+    parameters: float
+    error: float
+
+
+def error_of(model: Transformer, card: Card, runs: Software, cards: int) -> EstimateError:
+    """The band of an estimate.
+
+    Parameters
+    ----------
+    model
+        What is trained.
+    card, cards
+        On what, and how many.
+    runs
+        The software.
+    """
+    rows = _left_out()
+    asked = _LeftOut(
+        card=card.name.partition("-")[0],
+        software=runs.name,
+        kind="mixture" if any(kind.experts for kind, _ in model.layer_runs) else "dense",
+        products=runs.products,
+        cards=cards,
+        parameters=12.0 * model.layers * model.hidden**2,
+        error=0.0,
+    )
+    near = sorted(rows, key=lambda row: _apart(asked, row))[:ENOUGH]
+    band = max(LEAST, float(np.quantile([abs(row.error) for row in near], PART)))
+    beyond = _beyond(asked, rows)
+    return EstimateError(
+        band=round(max(band, UNSEEN) if beyond else band, 3), rows=len(near), beyond=beyond
+    )
+
+
+def _apart(one: _LeftOut, other: _LeftOut) -> float:
+    """How unlike two rows are, in doublings of size."""
+    names = float(sum(more for n, more in APART.items() if getattr(one, n) != getattr(other, n)))
+    sizes = abs(log2(one.cards / other.cards)) / 2 + abs(log2(one.parameters / other.parameters))
+    return names + sizes
+
+
+def _beyond(asked: _LeftOut, rows: Sequence[_LeftOut]) -> tuple[str, ...]:
+    found = []
+    for name in ("card", "software"):
+        value = getattr(asked, name)
+        if all(getattr(row, name) != value for row in rows):
+            found.append(f"{name} {value}")
+    of_kind = [row for row in rows if row.kind == asked.kind]
+    if not found and all(row.card != asked.card for row in of_kind):
+        found.append(f"a {asked.kind} model on {asked.card}")
+    if log2(asked.cards / max(row.cards for row in rows)) > FAR:
+        found.append(f"so many cards as {asked.cards}")
+    return tuple(found)
+
+
+@lru_cache(maxsize=1)
+def _left_out() -> tuple[_LeftOut, ...]:
+    with FILE.open(newline="", encoding="utf-8") as file:
+        return tuple(
+            _LeftOut(
+                card=row["card"],
+                software=row["software"],
+                kind=row["kind"],
+                products=row["products"],
+                cards=int(row["cards"]),
+                parameters=float(row["parameters"]),
+                error=float(row["error"]),
+            )
+            for row in csv.DictReader(file)
+        )
