@@ -11,7 +11,7 @@ and the head stand, which only adds to a rank).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from itertools import product
 from math import prod
 
@@ -66,9 +66,7 @@ class Combination:
 
     def to_json(self) -> dict[str, object]:
         """Its keys, by name."""
-        return {
-            each.name: told for each in fields(self) if (told := getattr(self, each.name)) != ""
-        }
+        return {name: value for name, value in asdict(self).items() if value != ""}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -268,4 +268,4 @@ def test_a_published_run_fits_with_its_gradients_of_sixteen_bits(
     found = json.loads(command("plan", problem, "--json").out)
     assert found["winner"]["precision"] == "bf16-gradients"
     assert found["verified"]
-    assert {one["status"] for one in found["candidates"]} == {"FEASIBLE", "INFEASIBLE"}
+    assert found["candidates"][0]["status"] == "FEASIBLE"
