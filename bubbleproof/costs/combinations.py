@@ -1,17 +1,17 @@
 """The deployments that a plan goes through: how a model is cut over the cards of a cluster.
 
 A *combination* is (tensor, data, pipeline, micro-batch, ZeRO level, recompute scope), and context
-parallelism where the lists have it. It is one pipeline problem of ``pipeline`` ranks and samples /
-(data x micro-batch) microbatches, whose numbers ``costs`` computes. One that a number forbids is
-told with that number; one of which a single microbatch does not fit has no schedule at all (a rank
-holds the same layers in one chunk or in more, but for where the embedding and the head stand, which
-only adds to a rank).
+parallelism and the precision where the lists have them. It is one pipeline problem of ``pipeline``
+ranks and samples / (data x micro-batch) microbatches, whose numbers ``costs`` computes. One that a
+number forbids is told with that number; one of which a single microbatch does not fit has no
+schedule at all (a rank holds the same layers in one chunk or in more, but for where the embedding
+and the head stand, which only adds to a rank).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from itertools import product
 from math import prod
 
@@ -22,11 +22,15 @@ from bubbleproof.costs.transformer import Transformer
 from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut, CutRule, Layers
 
 MOST_COMBINATIONS = 20_000
+OTHERS = ("micro_batch", "scope", "expert", "precision")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Combination:
-    """Parallel sizes, the samples of a microbatch, the ZeRO level, the recompute scope."""
+    """Parallel sizes, the samples of a microbatch, the ZeRO level, the recompute scope.
+
+    ``precision`` is told where several are tried; else it is the job's.
+    """
 
     tensor: int
     data: int
@@ -36,12 +40,13 @@ class Combination:
     scope: str
     context: int = 1
     expert: int = 1
+    precision: str = ""
 
     def __str__(self) -> str:
         sizes = f"t={self.tensor} d={self.data} p={self.pipeline} b={self.micro_batch}"
         sizes += f" c={self.context}" if self.context > 1 else ""
         sizes += f" e={self.expert}" if self.expert > 1 else ""
-        return f"{sizes} zero={self.zero} {self.scope}"
+        return f"{sizes} zero={self.zero} {self.scope} {self.precision}".rstrip()
 
     def experts_counted(self, experts: int = 0) -> int:
         """The expert degree of as many weights on a card, cut by tensor groups.
@@ -61,7 +66,7 @@ class Combination:
 
     def to_json(self) -> dict[str, object]:
         """Its keys, by name."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in asdict(self).items() if value != ""}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +98,7 @@ class Lists:
     scope: tuple[str, ...] = ("none", "attention", "full")
     context: tuple[int, ...] = (1,)
     expert: tuple[int, ...] = (1,)
+    precision: tuple[str, ...] = ("",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,19 +141,16 @@ def combinations(training: TrainingJob, lists: Lists) -> tuple[Combination, ...]
             f"use such as {_nearest(training.cluster.cards, tensor, pipeline, lists)}"
         )
     cuts = [(shape, zero) for shape in shapes for zero in _levels(shape, lists)]
-    others = lists.micro_batch, lists.scope, lists.expert
+    others = [getattr(lists, name) for name in OTHERS]
     number = len(cuts) * prod(map(len, others))
     if number > MOST_COMBINATIONS:
         raise ValueError(
             f"a plan goes through at most {MOST_COMBINATIONS} combinations, these are {number}; "
             "list fewer values"
         )
-    return tuple(
-        Combination(
-            tensor=t, data=d, pipeline=p, micro_batch=b, zero=zero, scope=scope, context=c, expert=e
-        )
-        for ((t, d, p, c), zero), b, scope, e in product(cuts, *others)
-    )
+    names = ("tensor", "data", "pipeline", "context", "zero", *OTHERS)
+    every = ((*shape, zero, *rest) for (shape, zero), *rest in product(cuts, *others))
+    return tuple(Combination(**dict(zip(names, each, strict=True))) for each in every)
 
 
 def _levels(shape: tuple[int, int, int, int], lists: Lists) -> tuple[int, ...]:

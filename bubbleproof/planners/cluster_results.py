@@ -28,6 +28,7 @@ from bubbleproof.planners.configuration_words import (
     shape_parts,
 )
 from bubbleproof.planners.deployment_times import DeploymentTimes
+from bubbleproof.planners.fitting_changes import FittingChange
 from bubbleproof.planners.jitter import Timed
 from bubbleproof.planners.memory_parts import MemoryParts, memory_parts
 from bubbleproof.planners.outcome import Outcome
@@ -53,6 +54,8 @@ COLUMNS = ("deployment", "iteration", "lower bound", "MFU", "peak", "status", "w
 NUMBERS = re.compile(r"[0-9][0-9.,]*")
 MOST_SHOWN = 12
 UNIT = "us"
+SECONDS = 86_400  # of a day
+TOKENS = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1, ""))
 TIME_COLUMNS = (
     "deployment",
     "iteration (ms)",
@@ -201,6 +204,40 @@ def no_room(nearest: NearestDeployment) -> str:
     """What would fit: the memory of a card, and the deployment."""
     memory = Scale.of("bytes", nearest.memory).amount(nearest.memory)
     return f"{memory} or more, as {in_words(deployment_parts(nearest.combination))}"
+
+
+def days_facts(file: ClusterFile, found: ClusterPlan, tokens: float | None) -> list[Fact]:
+    """How long so many tokens take, where they are asked for."""
+    if tokens is None:
+        return []
+    days = Fact(key="days", label="training", value=round(_days(file, found, tokens), 3))
+    return [Fact(key="tokens", value=tokens), replace(days, told=days_text(file, found, tokens)[0])]
+
+
+def days_text(file: ClusterFile, found: ClusterPlan, tokens: float | None) -> list[str]:
+    """The same in words."""
+    if tokens is None:
+        return []
+    divisor, letter = next((d, name) for d, name in TOKENS if tokens >= d or d == 1)
+    return [f"{digits(_days(file, found, tokens))} days for {tokens / divisor:g}{letter} tokens"]
+
+
+def _days(file: ClusterFile, found: ClusterPlan, tokens: float) -> float:
+    each = file.training.samples * file.training.deployment.sequence
+    return tokens / each * found.value / 1e6 / SECONDS
+
+
+def fits_text(fits: Sequence[FittingChange]) -> str:
+    """The changes that fit, each with its iteration."""
+    return " · ".join(f"{one.change} ({time(one.iteration, UNIT)})" for one in fits)
+
+
+def fit_facts(fits: Sequence[FittingChange]) -> list[Fact]:
+    """The same as a fact."""
+    if not fits:
+        return []
+    value = [one.to_json() for one in fits]
+    return [Fact(key="fits", label="fits as", told=fits_text(fits), value=value)]
 
 
 def memory_of(file: ClusterFile, found: ClusterPlan) -> str:

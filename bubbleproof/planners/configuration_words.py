@@ -28,6 +28,7 @@ from bubbleproof.theory.pipelines.shapes.plan_space import SPLIT, WHOLE, Candida
 
 SIZES = {"tensor": "TP", "pipeline": "PP", "data": "DP", "context": "CP", "expert": "EP"}
 SCOPES = {"none": "no recompute", "attention": "attention recompute", "full": "full recompute"}
+GRADIENTS = {"bf16": "32-bit gradients", "bf16-gradients": "16-bit gradients"}
 OUTCOMES = {
     Outcome.OPTIMAL: "optimal",
     Outcome.FEASIBLE: "feasible",
@@ -47,7 +48,9 @@ def deployment_parts(at: Combination) -> Parts:
         if getattr(at, name) == 1:
             del sizes[name]
     others = {"micro_batch": f"micro-batch {at.micro_batch}", "zero": f"ZeRO-{at.zero}"}
-    return {**sizes, **others, "scope": SCOPES.get(at.scope, f"{at.scope} recompute")}
+    others["scope"] = SCOPES.get(at.scope, f"{at.scope} recompute")
+    precision = GRADIENTS.get(at.precision, at.precision)
+    return {**sizes, **others, **({"precision": precision} if precision else {})}
 
 
 def shape_parts(shape: Candidate) -> Parts:

@@ -99,6 +99,7 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
         super().__init__(options, budget, executor)
         self.space_of, self.is_lazy, self.known = space_of, is_lazy, known or {}
         uncounted = sum(isinstance(one, UncountedCombination) for one in counted)
+        self.precisions = list(dict.fromkeys(one.combination.precision for one in counted))
         self.is_counted = not uncounted
         number = f"{len(counted) - uncounted:,} of {len(counted):,} deployments"
         self.bounded = bounded if self.is_counted else f"{bounded} that were estimated ({number})"
@@ -122,7 +123,9 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
 
     @property
     def best(self) -> DeploymentStanding | None:
-        found = [(place_of(one.best), one) for one in self.standings if one.best is not None]
+        found = [
+            (self._placed(one, *place_of(one.best)), one) for one in self.standings if one.best
+        ]
         return min(found, key=lambda pair: pair[0], default=(None, None))[1]
 
     @property
@@ -175,7 +178,13 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
             return None
 
     def _look_first(self) -> None:
-        waiting = sorted(self.open_ones, key=lambda one: one.estimate)
+        waiting = sorted(
+            self.open_ones,
+            key=lambda one: (
+                one.estimate.is_large,
+                self._placed(one, one.estimate.iteration, one.estimate.needed),
+            ),
+        )
         again: list[DeploymentStanding] = []
         is_bounded = False
         while waiting:
@@ -198,6 +207,10 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
                 again += [] if one.is_seen else [one]
             if not waiting:
                 waiting, again = again, []
+
+    def _placed(self, one: DeploymentStanding, ticks: int, memory: int) -> tuple[int, int, int]:
+        """The shorter is better, of equals that of the precision that is listed first."""
+        return ticks, self.precisions.index(one.counted.combination.precision), memory
 
     def _bound(self, most: int) -> None:
         """Make the candidates of all that may be below ``most``, the least bound first."""

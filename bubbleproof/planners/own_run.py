@@ -35,6 +35,7 @@ from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 from bubbleproof.verify import check
 
 ORDERS = ("1f1b", "interleaved")
+USUAL = "the file's"  # of a key that one of two deployments leaves to the file
 ROOMY = 64  # times the card's memory
 
 
@@ -246,7 +247,8 @@ def changed(own: OwnRun, combination: Combination, candidate: Candidate) -> list
     """What to change for the plan: ``key old -> new``."""
     here = {**own.combination.to_json(), "chunks": own.candidate.chunks}
     there = {**combination.to_json(), "chunks": candidate.chunks}
-    found = [f"{key} {here[key]} -> {there[key]}" for key in here if here[key] != there[key]]
+    pairs = {key: (here.get(key, USUAL), there.get(key, USUAL)) for key in here | there}
+    found = [f"{key} {old} -> {new}" for key, (old, new) in pairs.items() if old != new]
     if own.candidate.layers != candidate.layers:
         cut = "+".join(map(str, candidate.layers or ()))
         found.append(f"layers {cut}" if len(cut) < 40 else "the cut of the layers")

@@ -199,3 +199,73 @@ def test_memory_is_the_reason_where_no_order_fits(command: Run, problem: Path) -
     assert row["reason"].startswith("its orders do not fit: the least needs ")
     problem.write_text(text.replace('"128 MiB"', str(needs)))
     assert command("plan", problem).status == 0
+
+
+def test_what_would_fit_is_named_and_does(command: Run, problem: Path) -> None:
+    """Two bytes less of each parameter's gradient make the room that is missing."""
+    lists = "tensor = [1]\npipeline = [2]\nmicro_batch = [1]\nscope = ['none']\nchunks = [1]\n"
+    lists = f'[plan]\nframework = "megatron-core"\nzero = [1]\nlayers = "even"\n{lists}'
+    text = f"{SMALL}\n{lists}"
+    (one,) = legal(all_counted(cluster_file_of_text(text, name="small")))
+    part = one.numbers.layers.stages(one.numbers.cuts[0])[0]
+    needs = part.static + 2 * part.activation + one.numbers.beside
+    text = text.replace('"128 MiB"', str(needs - 1))
+    problem.write_text(text)
+    said = command("plan", problem).out.splitlines()[1]
+    assert said.startswith("fits     16-bit gradients (")
+    assert "full recompute (" in said
+    fits = json.loads(command("plan", problem, "--json").out)["fits"]
+    assert {one["change"] for one in fits} >= {"16-bit gradients", "full recompute"}
+    for one_fit in fits:
+        told = f'precision = ["{one_fit.get("precision", "bf16")}"]\n'
+        told += "".join(f"{key} = [{one_fit[key]}]\n" for key in ("tensor", "pipeline"))
+        told += f"scope = ['{one_fit['scope']}']\n"
+        head, _, _ = text.partition("tensor = [1]")
+        problem.write_text(f"{head}micro_batch = [1]\nchunks = [1]\n{told}")
+        found = json.loads(command("plan", problem, "--json").out)
+        assert found["value"] <= one_fit["iteration"]
+    problem.write_text(text + 'precision = ["bf16", "bf16-gradients"]\n')
+    found = json.loads(command("plan", problem, "--json").out)
+    assert found["winner"]["precision"] == "bf16-gradients"
+    assert found["candidates"][1]["status"] in ("INFEASIBLE", "BOUNDED")
+
+
+def test_of_precisions_that_are_as_fast_the_first_is_taken(command: Run, problem: Path) -> None:
+    """Where both fit, memory decides nothing; the plan's folder is read with its precision."""
+    names = '["bf16", "bf16-gradients"]'
+    problem.write_text(f'{SMALL}[plan]\nframework = "megatron-core"\nprecision = {names}\n')
+    folder = problem.parent / "plan"
+    answer = command("plan", problem, "-o", folder, "--yours", "pipeline=2")
+    assert "32-bit gradients" in answer.out.splitlines()[0]
+    assert command("verify", folder).status == 0
+    problem.write_text(f'{SMALL}[plan]\nframework = "megatron-core"\nprecision = "bf16"\n')
+    yours = "pipeline=2 precision=bf16-gradients"
+    alone = json.loads(command("plan", problem, "--json", "--yours", yours).out)
+    assert "precision" not in alone["winner"]
+    assert alone["yours"]["precision"] == "bf16-gradients"
+
+
+@pytest.mark.parametrize("told", ['["bf16", "fp7"]', '["bf16", "bf16"]', '["bf16", "bpipe"]'])
+def test_precisions_that_are_none_are_refused(command: Run, problem: Path, told: str) -> None:
+    problem.write_text(f'{SMALL}[plan]\nframework = "megatron-core"\nprecision = {told}\n')
+    answer = command("plan", problem)
+    assert answer.status == 2
+    assert "precision" in answer.err
+
+
+def test_a_published_run_fits_with_its_gradients_of_sixteen_bits(
+    command: Run, problem: Path
+) -> None:
+    """Llama 3 405B on 1,024 H100 as NVIDIA runs it: TP 8, PP 8, CP 2, 8 chunks of each rank."""
+    sizes = {"tensor": 8, "data": 8, "pipeline": 8, "context": 2, "chunks": 8, "zero": 1}
+    lists = "".join(f"{key} = [{size}]\n" for key, size in sizes.items())
+    problem.write_text(
+        '[model]\nname = "llama-3-405b"\n[cluster]\ncard = "h100"\ncards = 1024\n'
+        'products = "fp8"\n[batch]\nsamples = 512\nsequence = 8192\n'
+        f'[plan]\nframework = "megatron-core"\nmicro_batch = [1]\nscope = ["none"]\n{lists}'
+        'precision = ["bf16", "bf16-gradients"]\n'
+    )
+    found = json.loads(command("plan", problem, "--json").out)
+    assert found["winner"]["precision"] == "bf16-gradients"
+    assert found["verified"]
+    assert found["candidates"][0]["status"] == "FEASIBLE"

@@ -148,6 +148,16 @@ class PlanRequest(OptionGroup):
         str | None,
         Option(help='Compare with what you run: a file, or "tensor=4 pipeline=4 chunks=5".'),
     ] = None
+    tokens: Annotated[
+        float | None, Option(help="Say how many days so many tokens take, such as 15e12.")
+    ] = None
+    what_if: Annotated[
+        list[str] | None,
+        Option(
+            "--what-if",
+            help="Plan with a change too: network=0.5x, memory=141GiB, cards=-2 or card=h200.",
+        ),
+    ] = None
     output: Annotated[
         str | None,
         Option("-o", "--output", help="Folder for the plan and its page."),
@@ -212,6 +222,7 @@ EXAMPLES = {
     "plan": (
         "bubbleproof plan plan.toml -o runs/plan --certificate proofs.json",
         "bubbleproof plan cluster.toml --yours 'tensor=4 pipeline=4 chunks=5'",
+        "bubbleproof plan cluster.toml --tokens 15e12 --what-if network=0.5x",
     ),
     "hand-over": (
         "bubbleproof hand-over runs/plan --to torchtitan -o runs/handed",

@@ -42,12 +42,14 @@ from bubbleproof.commands.planning.plan_report import plan_report
 from bubbleproof.costs.combinations import AnyCount, legal
 from bubbleproof.facts import Fact
 from bubbleproof.facts import rows as rows_of
+from bubbleproof.formats.clusters.changed_cluster import changed_file
 from bubbleproof.formats.clusters.cluster_toml import (
     ClusterFile,
     read_cluster_file,
 )
 from bubbleproof.formats.clusters.deployed_content import deployed_file, deployed_text, deployments
 from bubbleproof.formats.clusters.deployed_space import deployed_space
+from bubbleproof.formats.clusters.own_configuration import OwnConfiguration
 from bubbleproof.formats.clusters.own_files import own_of
 from bubbleproof.formats.errors import about
 from bubbleproof.formats.plans.bundle_json import write_deployment_bundles
@@ -65,6 +67,8 @@ from bubbleproof.planners.cluster_results import (
     cluster_facts,
     combination_rows,
     corners_of,
+    days_facts,
+    fit_facts,
     memory_of,
     own_facts,
     restriction_facts,
@@ -74,12 +78,14 @@ from bubbleproof.planners.cluster_results import (
 )
 from bubbleproof.planners.counting import AnyListed, UncountedCombination, counted_within
 from bubbleproof.planners.deployment_times import DeploymentTimes, deployment_times
+from bubbleproof.planners.fitting_changes import changes_that_fit
 from bubbleproof.planners.jitter import Timed, timed_candidates
 from bubbleproof.planners.outcome import Outcome
 from bubbleproof.planners.own_run import NotLegalRun, OwnRun, own_run
 from bubbleproof.planners.own_savings import savings
 from bubbleproof.planners.planning import SEARCHED, plan_cluster
 from bubbleproof.planners.restriction import SHARE, AnyRestriction, restriction_of
+from bubbleproof.planners.what_ifs import COUNTED, changed_plans
 from bubbleproof.report.html import paragraph, section
 from bubbleproof.report.html import table as table_of
 from bubbleproof.report.page import ReportPage
@@ -92,7 +98,6 @@ EXPLAINED = (
     "FLOPs, the attention's square whole and nothing recomputed counted, of what the cards' dense "
     "rate would do. TP, PP, DP, CP, EP: tensor, pipeline, data, context and expert parallelism."
 )
-COUNTED = 0.3  # of the time, at most, until all deployments have their numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -122,6 +127,8 @@ class ClusterQuestion:
     file: ClusterFile
     paper: str | None = None
     yours: str | None = None
+    tokens: float | None = None
+    what_if: tuple[str, ...] = ()
     is_whole: bool = True
     is_proved: bool = True
     began: float = field(default_factory=begun)
@@ -133,10 +140,14 @@ class ClusterQuestion:
         paper: str | None = None,
         yours: str | None = None,
         *,
+        tokens: float | None = None,
+        what_if: Sequence[str] = (),
         is_whole: bool = True,
         is_proved: bool = True,
     ) -> ClusterQuestion:
-        """Raises ``ValueError`` for an unknown paper."""
+        """Raises ``ValueError`` for an unknown paper, and for no tokens."""
+        if tokens is not None and not 0 < tokens < inf:
+            raise ValueError(f"--tokens must be above 0, got {tokens:g}; use such as 15e12")
         if paper is not None:
             paper_planners().require_paper(paper)
         file = read_cluster_file(path)
@@ -145,6 +156,8 @@ class ClusterQuestion:
             file=file,
             paper=paper,
             yours=yours,
+            tokens=tokens,
+            what_if=tuple(what_if),
             is_whole=is_whole,
             is_proved=is_proved,
         )
@@ -160,7 +173,25 @@ class ClusterQuestion:
         return self.file.memory
 
     def answer(self, options: PlanOptions, executor: Executor | None = None) -> PlanAnswer:
-        """Plan it. Raises ``ValueError`` where a number forbids every deployment."""
+        """Plan it, and it with each change of the cluster, all within the options.
+
+        Raises ``ValueError`` where a number forbids every deployment.
+        """
+        changed = [(change, changed_file(self.file, change)) for change in self.what_if]
+        number = 1 + len(changed)
+        work = None if options.work is None else options.work / number
+        part = replace(options, time_limit=options.time_limit / number, work=work)
+        answer = self._plain_answer(part, executor)
+        if not changed:
+            return answer
+        plans = changed_plans(changed, part, executor)
+        told = [one.text(answer.found) for one in plans]
+        value = [one.to_json() for one in plans]
+        fact = Fact(key="what_if", label="what if", told="; ".join(told), value=value)
+        lines = [*answer.lines[:-1], *(f"what if  {each}" for each in told), answer.lines[-1]]
+        return replace(answer, lines=lines, stated=[*answer.stated, fact])
+
+    def _plain_answer(self, options: PlanOptions, executor: Executor | None) -> PlanAnswer:
         yours = self._yours()
         own = yours if isinstance(yours, OwnRun) else None
         file = self.file if own is None else own.beside(self.file)
@@ -181,9 +212,11 @@ class ClusterQuestion:
         )
         if isinstance(found, NoClusterPlan):
             _refuse_illegal(self.path, file, counts, found)
+            fits = changes_that_fit(file, found, options, self._rest(options))
             found = replace(found, seconds=perf_counter() - self.began)
-            lines = cluster_lines(file, found, yours=yours)
-            stated = [*cluster_facts(file, found), *own_facts(file, yours, found)]
+            lines = cluster_lines(file, found, yours=yours, fits=fits)
+            beside = [*own_facts(file, yours, found), *fit_facts(fits)]
+            stated = [*cluster_facts(file, found), *beside]
             return _answer(file, found, lines, stated)
         found, shown = self._joined(counts, found, options)
         deployed = deployed_file(file, found.winner)
@@ -206,18 +239,21 @@ class ClusterQuestion:
             yours=yours,
             restriction=restriction,
         )
-        return _found_answer(told, counts)
+        return _found_answer(told, counts, self.tokens)
 
     def _left(self, options: PlanOptions) -> float:
         """Seconds that an analysis beside the plan may take."""
-        left = SEARCHED * options.time_limit - (perf_counter() - self.began)
-        return max(0.0, min(SHARE * options.time_limit, left))
+        return max(0.0, min(SHARE * options.time_limit, self._rest(options)))
+
+    def _rest(self, options: PlanOptions) -> float:
+        """Seconds until what is found has to be told."""
+        return SEARCHED * options.time_limit - (perf_counter() - self.began)
 
     def _yours(self) -> AnyOwn:
         """One's own configuration, or why it is none. Raises ``ValueError`` for other words."""
         if self.yours is None:
             return None
-        own = own_of(self.yours, self.file.training)
+        own = _precise(self.file, own_of(self.yours, self.file.training))
         try:
             return own_run(self.file, own)
         except NotLegalRun as why:
@@ -231,6 +267,14 @@ class ClusterQuestion:
             return found, None
         beside = paper_planners().beside_deployments
         return beside(self.paper, self.file, _with_numbers(counts), found, options)
+
+
+def _precise(file: ClusterFile, own: OwnConfiguration) -> OwnConfiguration:
+    """With its precision told, where it is not that of all deployments."""
+    usual = file.training.deployment.precision
+    told = own.combination.precision or usual
+    precision = told if file.lists.precision[0] or told != usual else ""
+    return replace(own, combination=replace(own.combination, precision=precision))
 
 
 def _with_numbers(counts: Sequence[AnyListed]) -> list[AnyCount]:
@@ -253,7 +297,9 @@ def _answer(
     )
 
 
-def _found_answer(of: _Told, counts: Sequence[AnyListed]) -> PlanAnswer:
+def _found_answer(
+    of: _Told, counts: Sequence[AnyListed], tokens: float | None = None
+) -> PlanAnswer:
     beside = [] if of.shown is None else of.shown.facts(of.found.plan, of.found.value, UNIT)
     stated = [
         *cluster_facts(of.file, of.found),
@@ -261,9 +307,10 @@ def _found_answer(of: _Told, counts: Sequence[AnyListed]) -> PlanAnswer:
         Fact(key="times", value=times_to_json(of.times)),
         *restriction_facts(of.restriction, of.found.value),
         *own_facts(of.file, of.yours, of.found),
+        *days_facts(of.file, of.found, tokens),
         *beside,
     ]
-    lines = cluster_lines(of.file, of.found, of.times, of.yours, beside)
+    lines = cluster_lines(of.file, of.found, of.times, of.yours, beside, tokens=tokens)
     answer = _answer(of.file, of.found, lines, stated, why_tables(of))
     answer = replace(answer, proofs=(partial(_write_proofs, of=of, counts=counts),))
     report = partial(_report, of, answer.rows)

@@ -56,8 +56,16 @@ def _question(problem: str, request: PlanRequest) -> AskedPlan:
             problem,
             request.paper,
             request.yours,
+            tokens=request.tokens,
+            what_if=request.what_if or (),
             is_whole=is_whole,
             is_proved=request.certificate is not None,
+        )
+    of_cluster = {"--tokens": request.tokens, "--what-if": request.what_if}
+    if told := [name for name, value in of_cluster.items() if value is not None]:
+        raise ValueError(
+            f"{told[0]} is for a model on a cluster, and {problem} tells neither; "
+            "use a file that starts from [model] [cluster] [batch]"
         )
     if request.yours is not None:
         raise ValueError(

@@ -25,7 +25,9 @@ from bubbleproof.planners.cluster_results import (
     UNIT,
     AnyClusterPlan,
     AnyOwn,
+    days_text,
     estimate_error,
+    fits_text,
     memory_of,
     no_room,
     own_text,
@@ -43,6 +45,7 @@ from bubbleproof.planners.configuration_words import (
     shape_text,
 )
 from bubbleproof.planners.deployment_times import DeploymentTimes
+from bubbleproof.planners.fitting_changes import FittingChange
 from bubbleproof.planners.jitter import AnyPlan, Timed
 from bubbleproof.planners.outcome import Ground, Outcome
 from bubbleproof.planners.plan_results import noise_text
@@ -61,6 +64,8 @@ def cluster_lines(
     times: Sequence[DeploymentTimes] = (),
     yours: AnyOwn = None,
     beside: Iterable[Fact] = (),
+    fits: Sequence[FittingChange] = (),
+    tokens: float | None = None,
 ) -> list[str]:
     """What is said of deployments."""
     counts = _counts(row.status for row in found.rows)
@@ -69,11 +74,13 @@ def cluster_lines(
         nearest = [] if found.status is not Status.INFEASIBLE else found.nearest[:1]
         repair = [f"use cards of {no_room(one)}" for one in nearest]
         why = found.statement.partition(": ")[2]
-        return [f"{NONE[found.status]}  {'; '.join([why, *repair])}", *own, counts]
+        told = [f"{NONE[found.status]}  {'; '.join([why, *repair])}"]
+        told += [f"fits     {fits_text(fits)}"] if fits else []
+        return [*told, *own, counts]
     shares = [] if not times else [f"time     {time_text(times[0])}"]
     return [
         f"{_verdict(found.status, found.plan.verdict)}  {deployment_text(found)}",
-        iteration_text(file, found),
+        " · ".join([iteration_text(file, found), *days_text(file, found, tokens)]),
         f"memory   {memory_of(file, found)}",
         _bound(
             found.value,

@@ -208,15 +208,18 @@ def read_cluster_file(path: FilePath) -> ClusterFile:
         return cluster_file_of_text(read_text(path, limit=MEBIBYTE), name=Path(path).stem)
 
 
-def cluster_file_of_text(text: str, *, name: str, framework: str | None = None) -> ClusterFile:
+def cluster_file_of_text(
+    text: str, *, name: str, framework: str | None = None, **changed: object
+) -> ClusterFile:
     """What such a file of this text says; ``name`` is for one that states none.
 
-    A ``framework`` takes the place of the one that an open file plans for.
+    A ``framework`` takes the place of the one that an open file plans for, ``changed`` tables
+    that of its own.
 
     Raises ``UnusableInput`` as ``read_cluster_file`` does.
     """
     units = MeasuredUnits("s", "bytes")
-    layout = validate_measured(ClusterFileLayout, parse_toml(text), units)
+    layout = validate_measured(ClusterFileLayout, {**parse_toml(text), **changed}, units)
     model, sequence = model_of(layout.model)
     is_open = "plan" not in layout.model_fields_set or layout.plan.framework is not None
     is_named = layout.cluster.framework in {name for each in FRAMEWORKS for name in each.names}
@@ -229,12 +232,16 @@ def cluster_file_of_text(text: str, *, name: str, framework: str | None = None) 
         for key in ("chunks", "placements", "slices", "backward", *SIZES):
             if (values := getattr(layout.plan, key)) is not None:
                 require_listed(key, values)
+        precisions = _precisions(layout.plan) or (cluster.runs.precision,)
+        require_listed("precision", precisions)
         shared = Deployment(
             sequence=layout.batch.sequence or sequence,
             sequence_parallel=cluster.runs.sequence_parallel,
             accounting=layout.plan.accounting or cluster.runs.accounting,
-            precision=layout.plan.precision or cluster.runs.precision,
+            precision=precisions[0],
         )
+        for each in precisions:
+            shared.with_changes(precision=each)  # refuses a name that is none
     described(layout.plan.jitter, "plan.jitter")  # refuses numbers that say no spread
     lists, opened = _lists(layout.plan), None
     if is_open or is_named:
@@ -245,7 +252,8 @@ def cluster_file_of_text(text: str, *, name: str, framework: str | None = None) 
             opened = open_choices(layout.plan, framework or str(told), model, is_open=is_open)
             if framework is None and (is_named or layout.plan.framework is not None):
                 runs = opened.runs
-                if why := runs.model_refused(model) or runs.precision_refused(shared.precision):
+                refused = [runs.model_refused(model), *map(runs.precision_refused, precisions)]
+                if why := next(filter(None, refused), ""):
                     raise ValueError(why)
         lists = open_lists(lists, opened, model, cluster.cards, shared.sequence)
     return ClusterFile(
@@ -374,7 +382,15 @@ def _told(layout: ClusterLayout, *names: str) -> dict[str, Any]:
 
 def _lists(layout: ClusterPlanLayout) -> Lists:
     given = {name: getattr(layout, name) for name in SIZES}
+    if len(several := _precisions(layout)) > 1:
+        given["precision"] = several
     return Lists(**{name: tuple(value) for name, value in given.items() if value is not None})
+
+
+def _precisions(layout: ClusterPlanLayout) -> tuple[str, ...]:
+    """Those that are listed; none where the framework's is taken."""
+    told = layout.precision or []
+    return (told,) if isinstance(told, str) else tuple(told)
 
 
 def _shapes(layout: ClusterPlanLayout) -> dict[str, object]:

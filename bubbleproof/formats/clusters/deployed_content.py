@@ -101,6 +101,7 @@ def deployed_text(file: ClusterFile, one: CombinationCosts) -> str:
     shared = f", each sample on {at.context} cards" if at.context > 1 else ""
     over = "cards" if at.data % at.expert else "replicas"
     shared += f", experts over {at.expert} {over}" if at.expert > 1 else ""
+    shared += f", precision {at.precision}" if at.precision else ""
     remarks = (
         f"{model}, {training.samples} samples of {training.deployment.sequence} tokens on "
         f"{training.cluster.cards} cards:",

@@ -100,6 +100,8 @@ class OpenChoices:
             return f"{self.framework} recomputes {' or '.join(runs.scopes)}, not {one.scope}"
         if self.tied and not runs.ties and one.pipeline > 1:
             return f"{self.framework} runs no head tied to another rank's embedding: pipeline = [1]"
+        if one.precision and (why := runs.precision_refused(one.precision)):
+            return why
         over = one.experts_counted() if "expert" in self.listed else one.expert  # none is a double
         if one.data % over:
             nearest = gcd(one.expert, one.data)

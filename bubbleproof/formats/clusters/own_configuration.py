@@ -1,7 +1,8 @@
 """A configuration of one's own: a deployment, chunks per rank, and what a file tells beyond.
 
-As ``key=value`` words its keys are tensor, pipeline, context, expert, chunks, micro_batch, zero and
-scope; what is not said is 1, ZeRO 1 and no recomputation. Its replicas are what the cards leave.
+As ``key=value`` words its keys are tensor, pipeline, context, expert, chunks, micro_batch, zero,
+scope and precision; what is not said is 1, ZeRO 1, no recomputation, and the precision that the
+file has first. Its replicas are what the cards leave.
 ``formats.clusters.own_files`` reads one from what a framework is started with, which may tell an
 order, a cut of the layers, and overlaps that are not switched on.
 
@@ -13,8 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from bubbleproof.costs.accounting import PRECISIONS
 from bubbleproof.costs.combinations import Combination, TrainingJob
 from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut
 from bubbleproof.theory.pipelines.shapes.plan_space import WHOLE
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
 
 SIZES = ("tensor", "pipeline", "context", "expert", "chunks", "micro_batch", "zero")
 SCOPES = ("none", "attention", "full")
-KEYS = (*SIZES, "scope", "data")
+KEYS = (*SIZES, "scope", "data", "precision")
+NAMES = {"scope": SCOPES, "precision": tuple(PRECISIONS)}
 LOOP = "loop"
 
 
@@ -87,19 +90,20 @@ class OwnConfiguration:
 def own_configuration(text: str, cards: int) -> OwnConfiguration:
     """That of these words. Raises ``ValueError`` for a word that is none, and for other cards."""
     told = _told(text)
-    sizes = {key: int(value) for key, value in told.items() if key != "scope"}
+    sizes = {key: int(value) for key, value in told.items() if key not in NAMES}
     for key in ("chunks", "expert", "micro_batch"):
         if sizes.get(key, 1) == 0:
             raise ValueError(f"--yours takes {key} of 1 or more, got {told[key]}; leave it out")
-    return sized_configuration(sizes, cards, scope=told.get("scope", "none"))
+    names = {"scope": "none", "precision": ""} | {key: told[key] for key in NAMES if key in told}
+    return sized_configuration(sizes, cards, **names)
 
 
-def sized_configuration(sizes: Mapping[str, int], cards: int, *, scope: str) -> OwnConfiguration:
-    """That of these sizes; the replicas are what the others leave of the cards.
+def sized_configuration(sizes: Mapping[str, int], cards: int, **names: Any) -> OwnConfiguration:
+    """That of these sizes, a scope and a precision; the replicas are what they leave of the cards.
 
     Raises ``ValueError`` for sizes that are not those of the cards.
     """
-    told = {key: sizes.get(key, 1) for key in SIZES if key != "chunks"}
+    told: dict[str, Any] = {key: sizes.get(key, 1) for key in SIZES if key != "chunks"}
     each = told["tensor"] * told["pipeline"] * told["context"]
     data = sizes.get("data", cards // each if each else 0)
     if each * data != cards or not data:
@@ -107,7 +111,7 @@ def sized_configuration(sizes: Mapping[str, int], cards: int, *, scope: str) -> 
             f"--yours must use the {cards} cards, got tensor x context x pipeline x data = "
             f"{each} x {data}; use sizes that divide them"
         )
-    at = Combination(**told, data=data, scope=scope)
+    at = Combination(**told, data=data, **names)
     return OwnConfiguration(combination=at, chunks=sizes.get("chunks", 1))
 
 
@@ -118,7 +122,7 @@ def _told(text: str) -> Mapping[str, str]:
         key, sign, value = word.partition("=")
         is_known = key in KEYS and bool(sign)
         is_number = value.isascii() and value.isdecimal() and len(value) < 10
-        if not is_known or not (value in SCOPES if key == "scope" else is_number):
+        if not is_known or not (value in NAMES[key] if key in NAMES else is_number):
             keys = ", ".join((*KEYS, "layout"))
             raise ValueError(
                 f"--yours takes key=value with {keys}, or a file, got {word[:40]!r}; use such as "

@@ -131,8 +131,8 @@ class ClusterPlanLayout(PlanLayout):
     """How layers are cut into stages; absent: both are tried."""
     accounting: str | None = None
     """How kept bytes are counted, by name (``costs.accounting``); absent: the framework's."""
-    precision: str | None = None
-    """Bytes of a parameter, by name; absent: the framework's."""
+    precision: str | Annotated[list[str], Field(min_length=1)] | None = None
+    """Bytes of a parameter, by name, or several to try; absent: the framework's."""
     framework: str | None = None
     """What is planned for, by name, or "any": what is not listed is open as far as it runs it."""
 

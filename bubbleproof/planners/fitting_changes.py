@@ -1,0 +1,82 @@
+"""What would make a job fit where nothing does: each change is planned before it is told.
+
+From the deployment that needs the least of a card, one thing is changed at a time: gradients in 16
+bits, a wider recompute scope, twice the tensor or the pipeline ranks over half the replicas. A
+change is told where the framework runs it and a schedule of it fits. What is among the lists was
+tried already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+from bubbleproof.costs.combinations import Combination, CombinationCosts
+from bubbleproof.costs.deployment import SCOPES
+from bubbleproof.formats.clusters.cluster_toml import ClusterFile
+from bubbleproof.formats.clusters.deployed_space import deployed_space
+from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
+from bubbleproof.planners.configuration_words import deployment_parts, difference
+from bubbleproof.planners.planned import PlanOptions
+from bubbleproof.planners.planning import plan_cluster
+from bubbleproof.solvers import Status
+
+SHORT_GRADIENTS = {"bf16": "bf16-gradients"}  # the same precision with gradients of 16 bits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittingChange:
+    """A deployment that fits, in words what it has otherwise, and its iteration in microseconds."""
+
+    combination: Combination
+    change: str
+    iteration: int
+
+    def to_json(self) -> dict[str, object]:
+        """For programs."""
+        return {**self.combination.to_json(), "change": self.change, "iteration": self.iteration}
+
+
+def changes_that_fit(
+    file: ClusterFile, found: NoClusterPlan, options: PlanOptions, seconds: float
+) -> tuple[FittingChange, ...]:
+    """Those that were found to fit, in so many seconds, of a plan that is infeasible.
+
+    Parameters
+    ----------
+    options
+        As of the plan itself.
+    seconds
+        For all of them together.
+    """
+    if found.status is not Status.INFEASIBLE or not found.nearest:
+        return ()
+    at, ends = found.nearest[0].combination, perf_counter() + seconds
+    tried, fit = {row.combination for row in found.rows}, []
+    waiting = [one for one in _changes(file, at) if one not in tried]
+    for number, each in enumerate(waiting):
+        part = (ends - perf_counter()) / (len(waiting) - number)
+        one = file.counted(each)
+        if part <= 0 or not isinstance(one, CombinationCosts) or one.reason:
+            continue
+        limits = replace(options, time_limit=part, orders=file.orders, tell=None)
+        plan = plan_cluster([one], lambda c: deployed_space(file, c), limits)
+        if isinstance(plan, ClusterPlan):
+            change = difference(deployment_parts(each), deployment_parts(at))
+            fit.append(FittingChange(combination=each, change=change, iteration=plan.value))
+    return tuple(fit)
+
+
+def _changes(file: ClusterFile, at: Combination) -> Iterator[Combination]:
+    """One change each, those that the framework runs."""
+    short = SHORT_GRADIENTS.get(at.precision or file.training.deployment.precision, "")
+    every = [replace(at, precision=short)] if short else []
+    every += [replace(at, scope=each) for each in SCOPES[SCOPES.index(at.scope) + 1 :]]
+    if at.data % 2 == 0:
+        for name in ("tensor", "pipeline"):
+            every.append(replace(at, data=at.data // 2, **{name: 2 * getattr(at, name)}))
+    for one in every:
+        is_run = file.opened is None or not file.opened.refused(one)
+        if is_run and one.tensor <= file.training.cluster.card.cards_per_node:
+            yield one
