@@ -29,7 +29,7 @@ def test_every_rule_has_a_line() -> None:
         "memory" + " " * 23 + "VIOLATED 2x  no store exceeds its capacity",
         "communication (buffered)"
         + " " * 5
-        + "holds        messages match in order and nothing waits for itself",
+        + "holds        sends and receives match; no deadlock",
         "claims" + " " * 23 + "undecided    no times",
         "dataflow" + " " * 21 + "inapplicable no step",
         "",
