@@ -47,7 +47,6 @@ SOURCES = (
 )
 PAGES = (
     ("README.md", "the README"),
-    ("docs/guide/ci.md", "tutorial: verification in CI"),
     ("docs/guide/planning.md", "tutorial: an odd cluster, planned"),
     ("docs/own/family.md", "tutorial: a family of one's own (researcher)"),
     ("docs/own/model.md", "tutorial: a model of one's own"),

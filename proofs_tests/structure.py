@@ -40,7 +40,7 @@ CERTIFICATES = (
 # What each sentence of a verdict rests on beyond the model: the modules whose word it is.
 SENTENCES = {
     "the pipeline requires this problem": ("verify.required",),
-    "messages match and nothing waits for itself (rule 6)": ("verify.communication.matching",),
+    "sends and receives match; no deadlock (rule 6)": ("verify.communication.matching",),
     "each gradient sums every contribution once (rule 7)": ("verify.dataflow.dataflow_rule",),
     "optimal for this shape": ("verify.certificates.certificate_rule",),
     "optimal over these choices": ("verify.candidates.plan_rule",),

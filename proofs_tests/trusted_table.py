@@ -1,4 +1,4 @@
-"""The table of ``docs/guide/trusted.md``: how much code each sentence of a verdict rests on.
+"""The table of ``docs/guide/design.md``: how much code each sentence of a verdict rests on.
 
     python -m proofs_tests.trusted_table
 
@@ -21,7 +21,7 @@ from proofs_tests.structure import (
     sentence_rests_on,
 )
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "guide" / "trusted.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "guide" / "design.md"
 BEGIN, END = "<!-- trusted table -->\n", "<!-- end of the table -->\n"
 
 

@@ -35,7 +35,7 @@ class ProofOrigin(Enum):
 
     CERTIFICATE = "certificate checked"
     ARGUMENT = "by the reason given"
-    ENGINE = "by the engine's word, without a certificate"
+    ENGINE = "by the solver's own bound, without a certificate"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ class Rule(Enum):
     DEPENDENCIES = "no task starts before its inputs are there, lags included"
     EXCLUSIVE = "each resource does one task at a time, in the stated order"
     MEMORY = "no store exceeds its capacity"
-    COMMUNICATION = "messages match in order and nothing waits for itself"
+    COMMUNICATION = "sends and receives match; no deadlock"
     DATAFLOW = "each gradient sums every contribution once, each from the right inputs"
     CLAIMS = "claimed numbers equal measured ones"
     CERTIFICATE = "the certificate proves its bound"

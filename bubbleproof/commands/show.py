@@ -85,7 +85,7 @@ def _write_picture(
     else:
         from bubbleproof.report.gantt import draw
 
-        title = given.name if stopped is None else f"{given.name}, until it stands still"
+        title = given.name if stopped is None else f"{given.name}, until it stops"
         draw(
             given.problem,
             drawn,

@@ -36,7 +36,7 @@ def headline(
     schedule that is above it may be optimal still.
     """
     if stopped is not None:
-        return f"Stands still after {ticks(stopped.at, problem.unit)}."
+        return f"Stops after {ticks(stopped.at, problem.unit)}."
     found = measure(problem, schedule)
     parts = [f"{ticks(found.makespan, problem.unit)}, {percent(found.idle_ratio)} idle"]
     if problem.num_tasks <= MOST_TASKS:

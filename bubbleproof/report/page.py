@@ -88,7 +88,7 @@ class ScheduleSection:
         """Makespan and idle ratio, or when everything stands still."""
         unit = self.problem.unit
         if self.stopped is not None:
-            return f"stands still after {ticks(self.stopped.at, unit)}"
+            return f"stops after {ticks(self.stopped.at, unit)}"
         found = measure(self.problem, self.schedule)
         return f"makespan {ticks(found.makespan, unit)}, idle_ratio {ratio(found.idle_ratio)}"
 

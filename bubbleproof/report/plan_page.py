@@ -187,4 +187,4 @@ def bands(points: Sequence[PlanPoint], *, unit: str, explained: str) -> str:
         expected = point.expected or 0
         plot.point(expected, row, f"{point.name}: expected {expected:,.1f}", _POINT)
     legend = key([(_BAND, "5 % to 95 %"), (_FRONT, "nominal"), (_POINT, "expected")])
-    return section("Where durations spread", legend, plot.text, paragraph(explained, css="soft"))
+    return section("With timing noise", legend, plot.text, paragraph(explained, css="soft"))

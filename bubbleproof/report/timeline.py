@@ -179,7 +179,7 @@ class Timeline:
     def facts(self) -> str:
         """Makespan and idle ratio, or when everything stands still."""
         if self.standstill is not None:
-            return f"stands still after {ticks(self.standstill, self.unit)}"
+            return f"stops after {ticks(self.standstill, self.unit)}"
         return (
             f"makespan {ticks(self.measures.makespan, self.unit)}, "
             f"idle_ratio {ratio(self.measures.idle_ratio)}"

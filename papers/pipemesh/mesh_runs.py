@@ -117,7 +117,7 @@ def runs_as_printed(plan: MeshPlan) -> str | None:
     except IndexError:
         return f"q = {queue.size}: Algorithm 1 takes a pass where none is left"
     except UntimedProgram:
-        return f"q = {queue.size}: Algorithm 1's order waits for itself"
+        return f"q = {queue.size}: Algorithm 1's order deadlocks"
     mesh = queue.mesh
     more = step_ticks(problem, schedule) - mesh.passes * (mesh.forward + mesh.backward)
     if more > 0:

@@ -163,7 +163,7 @@ def test_a_deadlock_is_drawn_and_marked(command: Run, tmp_path: Path, ending: st
         text = target.read_text()
         assert all(sentence in text for sentence in WAITS)
         assert "never starts" in text
-        assert "stands still after 2 ticks" in text
+        assert "stops after 2 ticks" in text
         assert "makespan 2 ticks, idle" not in text.replace(",  ", ", ")
 
 

@@ -38,4 +38,4 @@ def test_a_standstill_is_all_that_is_told() -> None:
     stopped = Standstill(
         problem=drawn.problem, schedule=drawn.schedule, at=7, waits=(), absent=absent
     )
-    assert headline(drawn.problem, drawn.schedule, stopped=stopped) == "Stands still after 7 ticks."
+    assert headline(drawn.problem, drawn.schedule, stopped=stopped) == "Stops after 7 ticks."

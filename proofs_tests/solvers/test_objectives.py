@@ -149,7 +149,7 @@ def test_the_word_optimal_is_no_wider_than_the_certificate(objective: Goal) -> N
     assert (found.certificate is None) == (objective == "peak")
     if objective != "peak":  # the same with no certificate
         alone = replace(found, lower_bound=0, certificate=None, engine_bound=found.value)
-        assert alone.statement.startswith(f"{SAID[objective]}, by the engine's word, without a")
+        assert alone.statement.startswith(f"{SAID[objective]}, by the solver's own bound, without ")
         assert "certificate checked" not in alone.statement + repr(alone)
         assert "no schedule is better" not in alone.statement
 
@@ -167,5 +167,5 @@ def test_each_half_of_two_objectives_has_its_own_proof() -> None:
     assert half.proof is ProofOrigin.ENGINE
     assert half.value_proof is ProofOrigin.CERTIFICATE
     assert half.statement.endswith(
-        "least peak of that makespan by the engine's word, without a certificate"
+        "least peak of that makespan by the solver's own bound, without a certificate"
     )

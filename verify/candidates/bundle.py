@@ -116,7 +116,7 @@ def _refusal(found: ShapedPipeline, entry: CandidateBound) -> str | None:
     """Why the entry shows no such bound, or None."""
     if entry.certificate is None:
         is_shown = entry.word or entry.bound <= 0
-        return None if is_shown else "neither a certificate nor an engine's word"
+        return None if is_shown else "neither a certificate nor an uncertified bound"
     if (entry.certificate.objective, entry.certificate.bound) != ("makespan", entry.bound):
         return f"the certificate is not about a makespan of {entry.bound}"
     return candidate_refusal(found.pipeline, found.allowed, entry.certificate)

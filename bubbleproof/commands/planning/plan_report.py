@@ -24,7 +24,7 @@ from bubbleproof.verify import Verdict
 
 EXPLAINED = (
     "bound: no schedule of the candidate, whatever is chosen in it, is shorter; expected and 95 %: "
-    "mean and 95 % quantile of the makespan where durations spread."
+    "mean and 95 % quantile of the makespan with timing noise."
 )
 
 

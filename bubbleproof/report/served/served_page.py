@@ -20,7 +20,7 @@ from bubbleproof.report.viewer.viewer_parts import viewer_script
 from bubbleproof.theory.model.actions import Kind
 
 SCRIPTS = ("fields", "order_rows", "told", "solver", "served")
-_BODY = """<main><h1>A schedule under your hands</h1>
+_BODY = """<main><h1>Schedule editor</h1>
 <p class="headline" id="headline" role="status" aria-live="polite">…</p>
 <form id="controls"><label>schedule <select id="origin"></select></label>
 <span id="fields"></span>

@@ -142,7 +142,7 @@ def test_an_engine_is_believed_by_name(bundle: Bundle) -> None:
     both = check_bundle(SPACE, changed(worded, 1, certificate=None, word="sat"))
     assert {"cpsat", "sat"} <= {*both.believed}
     [why] = refusals(changed(bundle, 0, certificate=None, word=""))
-    assert why.endswith("neither a certificate nor an engine's word")
+    assert why.endswith("neither a certificate nor an uncertified bound")
 
 
 def test_only_accepted_certificates_count_as_proved(bundle: Bundle) -> None:
@@ -157,7 +157,7 @@ def test_a_bound_of_0_needs_no_proof_and_one_of_1_does(bundle: Bundle) -> None:
     believed = check_bundle(SPACE, changed(bundle, 0, certificate=None, word="cpsat", bound=1))
     assert "cpsat" in believed.believed
     [why] = refusals(changed(bundle, 0, certificate=None, word="", bound=1))
-    assert why.endswith("neither a certificate nor an engine's word")
+    assert why.endswith("neither a certificate nor an uncertified bound")
 
 
 TIGHT = replace(SPACE, pipeline=SPACE.pipeline.with_changes(capacity=1), allowed=None)
