@@ -56,7 +56,7 @@ EDGES = {
 
 
 def budget() -> Budget:
-    return Budget(deadline=in_time(), threads=1, work=0.3)
+    return Budget(deadline=in_time(), threads=1, work=0.1)
 
 
 def lined(pipeline: Pipeline) -> Combs:
