@@ -24,6 +24,7 @@ from bubbleproof.solvers.engines.engine import Budget, EngineOutcome
 from bubbleproof.solvers.engines.interruption import run_interruptibly
 from bubbleproof.solvers.gate import bound_from, schedule_from, value_of
 from bubbleproof.solvers.identical import identical
+from bubbleproof.solvers.lists.combs import comb_schedules
 from bubbleproof.solvers.lists.large import LEAST_MICROBATCHES, PREPARED, LargeSearch
 from bubbleproof.solvers.lists.merging import LISTED, listed_programs
 from bubbleproof.solvers.lists.modulo import periodic_schedules
@@ -58,11 +59,12 @@ GLANCING, IMPROVING = 0.1, 0.7  # of the time left, for windows: at once, and ag
 MOST_GLANCED = 1_200  # engine sees the whole problem: so many tasks, where no chunks share a store
 MOST_SEARCHED = 10_000  # tasks: beyond, an engine has not found anything in minutes
 MOST_BOUNDED_FIRST = 10_000  # tasks: beyond, bounds take longer than a first schedule
-MOST_TURNS = 50_000  # tasks: beyond, checking one takes as long as finding many
+MOST_TURNS = 50_000  # tasks: beyond, checking one takes as long as finding many, and bounds longer
 PRICING = 0.15  # of the time left, for prices
 LOOKING = 0.3  # of the time left, for an engine before excerpts are proved about
 EXCERPTING = 0.45  # of the time left, for proofs about excerpts
 LISTING = 0.1  # of the time left, for list scheduling once there is a schedule
+COMBING = 0.2  # of the time left, for long pipelines block by block
 REPEATING = 0.15  # of the time left, for schedules that repeat
 NEAR = Fraction(51, 50)  # times the bound: so near that only windows improve on it
 LENGTHENING = 0.15  # of the time left, for short instances that are lengthened
@@ -100,6 +102,7 @@ class Search(BoundSearch):
         self.order = IndexOrder(self.problem, index_order(asked).groups) if late.any() else None
         self.is_enough, self.is_certifying = is_enough, is_certifying
         self.lists: ModuloLists | None = None
+        self.is_combed = False
 
     def run(self, starts: Iterable[tuple[str, Program]]) -> Result:
         """Search; the starts are programs to begin from, those that do not fit are passed over.
@@ -133,7 +136,8 @@ class Search(BoundSearch):
     def begin(self, starts: Iterable[tuple[str, Program]]) -> Result | None:
         """The methods up to the first engine that ``auto`` calls; or why there is no schedule."""
         if self.problem.num_tasks > MOST_BOUNDED_FIRST:
-            self.take(self._try_repeating)
+            is_long = self.problem.num_tasks > MOST_TURNS
+            self.take(self._try_repeating, *([self._try_combs] if is_long else []))
         if (found := self._contradicted()) is not None:
             return found
         self.take(
@@ -141,6 +145,7 @@ class Search(BoundSearch):
             *(partial(self._try_program, name, program) for name, program in starts),
             self._try_lists,
             self._try_repeating,
+            self._try_combs,
             partial(self._improve, GLANCING),
             self._lengthen,
             self._price,
@@ -292,6 +297,15 @@ class Search(BoundSearch):
             found = self.lists.schedules(is_brief=is_brief, is_over=lambda: self._is_overdue)
             self._try_each("repeating lists", found)
             self.meter.spend(self.lists.work)
+
+    def _try_combs(self) -> None:
+        """Schedules of long pipelines, unless what is known is near its bound."""
+        is_near = self.value is not None and self.value <= self.lower_bound * NEAR
+        is_meant = self.objective == "makespan" and not (is_near or self.is_combed)
+        if self.lists is not None and is_meant:
+            self.is_combed = True
+            found = comb_schedules(self.lists, self.budget(COMBING))
+            self._try_each("combs", found)
 
     @property
     def _shares_stores(self) -> bool:

@@ -23,3 +23,21 @@ class Cycle:
     repeats: Sequence[tuple[int, int, int]]
     held: Sequence[LimitedStore]
     longest: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A few neighbouring ranks that each do the same ``count`` microbatches in every period.
+
+    ``ticks[r]`` are those of F, of B or I, and of W where there is one; ``down[r]`` and ``up[r]``
+    the lags of the link behind rank r. ``below`` are the starts of F and ends of B or I on the rank
+    behind the block, ``count`` of each; None where the pipeline ends. ``is_first``: it begins with
+    rank 0, which holds most, so that the wait for W counts there.
+    """
+
+    ticks: tuple[tuple[int, ...], ...]
+    down: tuple[int, ...]
+    up: tuple[int, ...]
+    count: int
+    below: tuple[tuple[int, ...], tuple[int, ...]] | None
+    is_first: bool

@@ -1,0 +1,162 @@
+"""Combs: schedules of long loops that the checker accepts, near the work of a rank."""
+
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+
+import pytest
+
+from bubbleproof.solvers import SolveOptions
+from bubbleproof.solvers.engines import Budget
+from bubbleproof.solvers.engines.cpsat_block import search
+from bubbleproof.solvers.engines.cycle import Block
+from bubbleproof.solvers.lists import combs
+from bubbleproof.solvers.lists.combs import Combs, comb_schedules, line_of
+from bubbleproof.solvers.lists.modulo_lists import ModuloLists
+from bubbleproof.solvers.search import Search
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from proofs_tests.judged import accepted
+from proofs_tests.patience import in_time
+
+SIZES = {"forward": 2, "backward": 4, "latency": 1, "capacity": 20}
+
+
+def loop(num_ranks: int = 16, num_microbatches: int = 40, **changes: object) -> Pipeline:
+    """F of 2 ticks, B of 4, links of 1, room for 20 activations, but for the changes."""
+    given = {**SIZES, **changes, "num_ranks": num_ranks, "num_microbatches": num_microbatches}
+    return Pipeline(**given)  # type: ignore[arg-type]  # any field may change
+
+
+def chunked(**changes: object) -> Pipeline:
+    return loop(**{"num_chunks": 2, "capacity": 35, **changes})  # type: ignore[arg-type]
+
+
+def split(num_microbatches: int = 40, capacity: int = 14) -> Pipeline:
+    return Pipeline(
+        num_ranks=16,
+        num_microbatches=num_microbatches,
+        split_backward=True,
+        forward=10,
+        input_backward=11,
+        weight_backward=8,
+        latency=1,
+        capacity=capacity,
+    )
+
+
+EDGES = {
+    "instants": loop(forward=0),
+    "one activation": loop(capacity=1),
+    "no capacity": chunked(capacity=None),
+    "uneven": loop(forward=tuple(2 + r % 3 for r in range(16))),
+    "coarse": loop(forward=2 << 40, backward=4 << 40, latency=1 << 40),
+    "long links": chunked(latency=500),
+}
+
+
+def budget() -> Budget:
+    return Budget(deadline=in_time(), threads=1, work=0.1)
+
+
+def lined(pipeline: Pipeline) -> Combs:
+    lists = ModuloLists(pipeline.problem())
+    line = line_of(lists)
+    assert line is not None
+    return Combs(lists, line, budget())
+
+
+@pytest.mark.parametrize("pipeline", [loop(), split(), chunked()])
+def test_lanes_are_a_schedule(pipeline: Pipeline) -> None:
+    found = [accepted(pipeline.problem(), s).makespan for s in lined(pipeline).schedules()]
+    assert found
+    # Every rank works on 40 microbatches, of 6 ticks a chunk or of 29.
+    work = 40 * (29 if pipeline.split_backward else 6 * pipeline.num_chunks)
+    assert work < min(found) < 2 * work
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_at_the_edges_it_is_right_or_finds_nothing(name: str) -> None:
+    problem = EDGES[name].problem()
+    for schedule in comb_schedules(ModuloLists(problem), budget()):
+        accepted(problem, schedule)
+
+
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        chunked(placement="wave"),
+        loop(num_ranks=1),
+        loop(num_ranks=8),
+        loop(num_microbatches=15),  # fewer than ranks
+        loop(latency=(1 << 40) + 1),  # no unit makes the numbers small
+        chunked(forward=(2,) * 16 + (3,) * 16),  # chunks that differ
+        loop(message=2, bandwidth=2),  # links that are resources
+    ],
+)
+def test_it_steps_aside(pipeline: Pipeline) -> None:
+    assert not list(comb_schedules(ModuloLists(pipeline.problem()), budget()))
+
+
+def test_a_tighter_memory_leaves_lanes_empty() -> None:
+    def makespan(capacity: int) -> int:
+        tight = lined(loop(capacity=capacity))
+        pattern = tight.pattern(3, 20)
+        assert pattern is not None
+        start = tight.within_memory(pattern)
+        assert start is not None
+        assert tight.is_within(start)
+        return int(start.max())
+
+    # In this period a microbatch moves on by 10 ticks a rank: 16 * 10 / (20 / 3) = 24 are held.
+    assert makespan(25) < makespan(20) < makespan(16)
+
+
+def test_the_rate_is_that_of_the_period_or_of_the_memory() -> None:
+    ample, tight = (lined(loop(capacity=room)) for room in (40, 4))
+    pattern = ample.pattern(3, 20)
+    assert pattern is not None
+    assert ample.rate(pattern) == Fraction(20, 3)
+    assert tight.rate(pattern) > Fraction(20, 3)
+
+
+def test_a_block_is_the_least_for_its_period() -> None:
+    # Two last ranks, F 2, B 4, links of 1 tick, one microbatch in 20 ticks: rank 0 waits for
+    # F 2, link 1, F 2, B 4, link 1: B starts 10 ticks after F.
+    block = Block(
+        ticks=((2, 4), (2, 4)), down=(1, 0), up=(1, 0), count=1, below=None, is_first=True
+    )
+    found = search(block, 20, budget(), 1.0)
+    assert found is not None
+    assert (found[:, 1] - found[:, 0]).ravel().tolist() == [10, 2]
+    assert search(block, 5, budget(), 1.0) is None  # 6 ticks of work
+
+
+def test_blocks_behind_equal_combs_are_solved_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    solved: list[Block] = []
+
+    def counted(block: Block, ticks: int, given: Budget) -> object:
+        solved.append(block)
+        return search(block, ticks, given, 1.0)
+
+    monkeypatch.setattr(combs, "_solved", counted)
+    assert lined(loop(num_ranks=64, num_microbatches=64)).pattern(1, 6) is not None
+    assert len(solved) < 64 // 4  # ranks of a block
+
+
+def test_nothing_is_sought_once_the_time_is_over() -> None:
+    late = Budget(deadline=time.perf_counter() - 1)
+    assert not list(comb_schedules(ModuloLists(split().problem()), late))
+
+
+def test_a_search_takes_them_once() -> None:
+    told: list[str] = []
+    options = SolveOptions(work=2.0, progress=lambda who, *_: told.append(who))
+    search = Search(split(num_microbatches=100, capacity=13).problem(), options)
+    search.take(search._try_repeating, search._try_combs)
+    assert told.count("combs") >= 1
+    assert search.best is not None
+    assert search.best.origin == "combs"
+    before = list(told)
+    search._try_combs()
+    assert told == before

@@ -1,0 +1,342 @@
+"""Combs: schedules of long pipelines that repeat, a few ranks at a time from the last upwards.
+
+On each rank n forwards and n backwards (and W) repeat every P ticks. What leaves a block of a few
+ranks towards the one above are two *combs*: the starts of its forwards and the ends of its
+backwards, modulo P. So the block above is a small problem of its own (``engines.cpsat_block``), and
+where the combs are those that left an earlier block, the answer is that one's, moved. The work is
+that of a few blocks, whatever the number of ranks and of microbatches.
+
+A *lane* is one forward of the last rank with all that lead to it, or one backward with all that
+follow. Microbatch j of v chunks takes lane v j + o_c down and v j + u_c up for chunk c: the o_c,
+and the u_c, differ modulo v, and each is the first that begins when the chunk before has come
+round.
+Where memory does not allow that, h of m + h microbatches are left out, evenly; the fewest that do
+are found by halving. The schedule is left-shifted, which fills the ramps at its ends: the order on
+each rank remains, and with it what is held.
+
+Periods are compared by ticks per microbatch: v P / n, or what a microbatch takes of a store
+(units times ticks) over the store's room, whichever is more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+
+from bubbleproof.solvers.engines.cycle import Block
+from bubbleproof.solvers.engines.engine import Budget
+from bubbleproof.solvers.lists.modulo_lists import ModuloLists
+from bubbleproof.solvers.starts import schedule_of_starts
+from bubbleproof.theory.model.actions import Ints, Kind
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
+
+LEAST_RANKS = 16  # below, other methods see the pipeline as a whole
+MOST_TASKS = 9  # of a rank in a period, and of a microbatch in a block
+MOST_COUNT = 4  # microbatches of a period
+LONGEST = Fraction(9, 8)  # times the work of a rank
+MOST_TICKS = 10_000  # of a task or lag, in units that divide them all
+WORK = 0.5  # deterministic seconds of CP-SAT for a block
+RIDDEN = 2e-7  # units of work for each task that is put into a lane
+SEARCHING = 0.8  # of the time, for periods; the rest is for lanes
+SEEN = 2  # blocks after which what is held on rank 0 is foreseen
+WORSE = 1  # periods in turn that bring nothing, until those of more microbatches are tried
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Line:
+    """A loop of ranks whose chunks are alike, in units of ``unit`` ticks.
+
+    ``rows[kind, c, r]`` is the task of microbatch 0; ``ticks[r]`` are those of each kind, ``down``
+    and ``up`` the lags of the links behind the ranks, the last one's for chunks that come round.
+    """
+
+    rows: Ints
+    ticks: tuple[tuple[int, ...], ...]
+    down: tuple[int, ...]
+    up: tuple[int, ...]
+    unit: int
+
+    @property
+    def chunks(self) -> int:
+        return int(self.rows.shape[1])
+
+
+def line_of(lists: ModuloLists) -> Line | None:
+    """The loop that a problem is; None for another shape, or fewer microbatches than ranks."""
+    few, kinds = lists.few, _kinds(lists)
+    tasks, ranks = few.num_tasks, few.num_ranks
+    if kinds is None or tasks % (len(kinds) * ranks):
+        return None
+    order = np.lexsort((few.actions.stage, few.actions.kind))
+    rows = order.reshape(len(kinds), -1, ranks)
+    stages = np.arange(rows[0].size).reshape(rows[0].shape)
+    alone = all(lists.resources[t] == [r] for r in range(ranks) for t in rows[:, :, r].flat)
+    ticks = few.duration[rows]
+    if not alone or (few.actions.stage[rows] != stages).any() or (ticks != ticks[:, :1]).any():
+        return None
+    edges = few.edges
+    pairs = zip(edges.before.tolist(), edges.after.tolist(), strict=True)
+    lag_of = dict(zip(pairs, edges.lag.tolist(), strict=True))
+    forward, backward = rows[0].ravel().tolist(), rows[1].ravel().tolist()
+    down = [lag_of.get(pair) for pair in pairwise(forward)]
+    up = [lag_of.get((after, before)) for before, after in pairwise(backward)]
+    lags = [lag for lag in (*down, *up) if lag is not None]
+    unit = math.gcd(*ticks.ravel().tolist(), *lags)
+    numbers = [*ticks.ravel().tolist(), *lags]
+    is_passed = len(lags) == len(down) + len(up)
+    if not is_passed or min(numbers) < 0 or max(numbers) > MOST_TICKS * unit:
+        return None
+    return Line(
+        rows=rows,
+        ticks=tuple(map(tuple, (ticks[:, 0].T // unit).tolist())),
+        down=_by_rank(lags[: len(down)], ranks, unit),
+        up=_by_rank(lags[len(down) :], ranks, unit),
+        unit=unit,
+    )
+
+
+def _kinds(lists: ModuloLists) -> list[int] | None:
+    """F and B, or F, I and W, where there is nothing else and what they hold is known."""
+    if lists.members is None or lists.members.shape[1] < lists.few.num_ranks:
+        return None
+    kinds: list[int] = np.unique(lists.few.actions.kind).tolist()
+    is_meant = kinds in ([Kind.F, Kind.B], [Kind.F, Kind.I, Kind.W])
+    return kinds if is_meant and lists.stays is not None else None
+
+
+def _by_rank(lags: list[int], ranks: int, unit: int) -> tuple[int, ...]:
+    """The longest lag of each rank's link, over chunks; 0 for one that nothing passes."""
+    return tuple(max(lags[rank::ranks], default=0) // unit for rank in range(ranks))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Pattern:
+    """Starts ``[r, kind, k]`` of the n microbatches of a period of ``ticks``."""
+
+    starts: Ints
+    ticks: int
+
+    def at(self, rank: int, kind: int, lane: Ints) -> Ints:
+        """Starts of lanes, numbered on from those of the first period."""
+        return _at(self.starts[rank, kind], lane, self.ticks)
+
+
+class Combs:
+    """The schedules of one problem that ride on combs."""
+
+    def __init__(self, lists: ModuloLists, line: Line, budget: Budget) -> None:
+        assert lists.members is not None
+        assert lists.stays is not None
+        self.problem, self.line, self.budget = lists.problem, line, budget
+        self.searching = budget.part(SEARCHING)
+        self.members, self.stays = lists.members, lists.stays
+        place = np.cumsum(self.problem.actions.microbatch == 0) - 1
+        self.place = place[self.members[:, 0]]
+        self.few_ticks = lists.few.duration
+        self.found: dict[tuple[Block, int], Ints | None] = {}
+
+    def schedules(self) -> Iterator[Schedule]:
+        """That of the best period for each number of microbatches, for the checker to judge."""
+        best: Fraction | None = None
+        for number in range(1, min(MOST_COUNT, MOST_TASKS // len(self.line.rows)) + 1):
+            chosen = self._best(number, best)
+            if chosen is not None:
+                best, pattern = chosen
+                yield from self._told(pattern)
+
+    def _best(self, number: int, best: Fraction | None) -> tuple[Fraction, Pattern] | None:
+        """The best pattern of so many microbatches and its rate, which is less than ``best``."""
+        work, chosen, worse = number * max(map(sum, self.line.ticks)), None, 0
+        for ticks in range(int(LONGEST * work), max(1, work) - 1, -1):
+            if worse > WORSE or not self.searching.seconds:
+                break
+            pattern, worse = self.pattern(number, ticks, best), worse + 1
+            if pattern is not None and (best is None or self.rate(pattern) < best):
+                best, worse = self.rate(pattern), 0
+                chosen = best, pattern
+        return chosen
+
+    def _told(self, pattern: Pattern) -> Iterator[Schedule]:
+        start = self.within_memory(pattern)
+        if start is not None:
+            full = np.empty(self.problem.num_tasks, dtype=np.int64)
+            full[self.members] = start[self.place] * self.line.unit
+            with suppress(UntimedProgram):
+                yield left_shift(self.problem, schedule_of_starts(self.problem, full).program)
+
+    def pattern(self, number: int, ticks: int, best: Fraction | None = None) -> Pattern | None:
+        """So many microbatches in a period of ``ticks``, block by block, if found.
+
+        Parameters
+        ----------
+        number
+            Microbatches of a period, 1 or more.
+        ticks
+            Of a period, at least the work of every rank.
+        best
+            Ticks per microbatch to stay below, as far as can be foreseen; None for any.
+        """
+        line, ranks, lives = self.line, len(self.line.ticks), [0]
+        starts = np.empty((ranks, len(line.rows), number), dtype=np.int64)
+        size = MOST_TASKS // len(line.rows)
+        for last in range(ranks, 0, -size):
+            first = max(0, last - size)
+            found = self._placed(starts[last:], first, last, ticks, number)
+            if found is None:
+                return None
+            starts[first:last] = found
+            lives.append(int((found[0, 1] - found[0, 0]).sum()))
+            if best is not None and len(lives) > SEEN:
+                foreseen = lives[-1] + (lives[-1] - lives[-2]) * Fraction(first, size)
+                if self._held(foreseen / number) >= best:
+                    return None
+        return Pattern(starts=starts, ticks=ticks)
+
+    def _held(self, life: Fraction) -> Fraction:
+        """Ticks per microbatch that memory allows, of such a time from F to B on rank 0."""
+        held = max(
+            (Fraction(int(a.sum()), max(1, room)) for room, _, _, a in self.stays), default=0
+        )
+        return held * life * Fraction(self.line.chunks + 1, 2)
+
+    def _placed(self, behind: Ints, first: int, last: int, ticks: int, number: int) -> Ints | None:
+        """Starts of the ranks from ``first`` to ``last`` - 1, given those behind them."""
+        line, below, moved, turned = self.line, None, 0, 0
+        lanes = np.arange(number)
+        if len(behind):
+            moved = int(behind[0, 0, 0])
+            ends = behind[0, 1] + line.ticks[last][1] - moved
+            # Backwards are counted from the first that ends once the first forward has begun.
+            turned = -number * int(ends[0] // ticks)
+            while _at(ends, lanes[:1] + turned - 1, ticks) >= 0:
+                turned -= 1
+            ends = _at(ends, lanes + turned, ticks)
+            below = tuple((behind[0, 0] - moved).tolist()), tuple(ends.tolist())
+        part = slice(first, last)
+        block = Block(
+            ticks=line.ticks[part],
+            down=line.down[part],
+            up=line.up[part],
+            count=number,
+            below=below,
+            is_first=not first,
+        )
+        if (block, ticks) not in self.found:
+            self.found[block, ticks] = _solved(block, ticks, self.searching)
+        found = self.found[block, ticks]
+        if found is None:
+            return None
+        rows = [
+            [_at(row, lanes - (turned if kind else 0), ticks) for kind, row in enumerate(rank)]
+            for rank in found
+        ]
+        return np.array(rows) + moved
+
+    def starts(self, pattern: Pattern, base: Ints) -> Ints:
+        """Starts ``[task of microbatch 0, j]`` of microbatches in lanes from v ``base[j]`` on."""
+        self.budget.meter.spend(RIDDEN * self.line.rows.size * len(base))
+        rows, chunks = self.line.rows, self.line.chunks
+        start = np.empty((rows.size, len(base)), dtype=np.int64)
+        for chunk, (down, up) in enumerate(self.lanes(pattern)):
+            for kind, rank in np.ndindex(rows.shape[0], rows.shape[2]):
+                lane = chunks * base + (up if kind else down)
+                start[rows[kind, chunk, rank]] = pattern.at(rank, kind, lane)
+        return np.asarray(start - start.min(), dtype=np.int64)
+
+    def lanes(self, pattern: Pattern) -> list[tuple[int, int]]:
+        """The lanes down and up of each chunk of the first microbatch."""
+        chunks, line = self.line.chunks, self.line
+        last, number = len(line.ticks) - 1, pattern.starts.shape[2]
+        each = np.arange(number)
+        ends = pattern.at(last, 0, each) + line.ticks[last][0] + line.down[last]
+        down = _lanes(ends, pattern.starts[0, 0], chunks, 0, pattern.ticks)
+        ends = pattern.at(0, 1, each) + line.ticks[0][1] + line.up[last]
+        up = _lanes(ends, pattern.starts[last, 1], chunks, down[-1], pattern.ticks)
+        return list(zip(down, reversed(up), strict=True))
+
+    def rate(self, pattern: Pattern) -> Fraction:
+        """Ticks per microbatch that its period and the memory allow."""
+        number = pattern.starts.shape[2]
+        start = self.starts(pattern, np.arange(number))
+        rate = Fraction(self.line.chunks * pattern.ticks, number)
+        for room, first, last, amount in self.stays:
+            stay = start[last] + self._ticks(last) - start[first]
+            rate = max(rate, Fraction(int(amount @ stay.sum(axis=1)), number * max(1, room)))
+        return rate
+
+    def within_memory(self, pattern: Pattern) -> Ints | None:
+        """Starts of all microbatches, as few left out between them as memory asks."""
+        index = np.arange(self.members.shape[1])
+        low, high, best = 0, len(index), None
+        while low < high and self.budget.seconds:
+            left_out = (low + high) // 2 if best is not None or low else 0
+            start = self.starts(pattern, index + index * left_out // len(index))
+            if self.is_within(start):
+                high, best = left_out, start
+            else:
+                low = left_out + 1
+        return best
+
+    def is_within(self, start: Ints) -> bool:
+        """Whether no store is ever too full."""
+        for room, first, last, amount in self.stays:
+            ends = start[last] + self._ticks(last)
+            moments = np.concatenate([ends.ravel(), start[first].ravel()])
+            units = np.repeat(amount, start.shape[1])
+            changes = np.concatenate([-units, units])
+            if changes[np.argsort(moments, kind="stable")].cumsum().max(initial=0) > room:
+                return False
+        return True
+
+    def _ticks(self, tasks: Ints) -> Ints:
+        return np.asarray(self.few_ticks[tasks][:, None] // self.line.unit, dtype=np.int64)
+
+
+def _at(row: Ints, lane: Ints, ticks: int) -> Ints:
+    """Starts of lanes, numbered on from those of the first period, which are ``row``."""
+    turns, place = np.divmod(lane, len(row))
+    return np.asarray(row[place] + turns * ticks, dtype=np.int64)
+
+
+def _lanes(ends: Ints, begins: Ints, chunks: int, lane: int, ticks: int) -> list[int]:
+    """A lane for each chunk, from ``lane`` on, of other residues modulo ``chunks``.
+
+    A chunk in lane k has come round at ``ends[k]``; lanes begin at ``begins``.
+    """
+    each = np.arange(len(ends))
+    round_trip = len(ends) * (int((ends - begins).max()) // ticks)
+    while (_at(begins, each + round_trip, ticks) < ends).any():
+        round_trip += 1
+    found = [lane]
+    for _ in range(chunks - 1):
+        lane += round_trip
+        while lane % chunks in {taken % chunks for taken in found}:
+            lane += 1
+        found.append(lane)
+    return found
+
+
+def _solved(block: Block, ticks: int, budget: Budget) -> Ints | None:
+    """Starts by CP-SAT, which is loaded here: most problems need none of it."""
+    from bubbleproof.solvers.engines.cpsat_block import search
+
+    return search(block, ticks, replace(budget, threads=1), WORK)
+
+
+def comb_schedules(lists: ModuloLists, budget: Budget) -> Iterator[Schedule]:
+    """Those of a long loop with at least as many microbatches as ranks; none of another problem.
+
+    Parameters
+    ----------
+    lists
+        The problem, with what its first microbatch is.
+    """
+    if lists.few.num_ranks >= LEAST_RANKS and (line := line_of(lists)) is not None:
+        yield from Combs(lists, line, budget).schedules()
