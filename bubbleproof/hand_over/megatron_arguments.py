@@ -43,15 +43,8 @@ def _of_degrees(planned: PlannedModel) -> list[str]:
         f"--tensor-model-parallel-size {at.tensor}",
         f"--context-parallel-size {at.context}",
     ]
-    lines += ["--cp-comm-type a2a"] * exchanges_heads(planned)
+    lines += ["--cp-comm-type p2p"] * (at.context > 1)  # a ring, as the times count
     return lines + ["--sequence-parallel"] * (at.sequence_parallel and at.tensor > 1)
-
-
-def exchanges_heads(planned: PlannedModel) -> bool:
-    """Whether the heads of a card can be exchanged for tokens, as the times count."""
-    at, model = planned.deployment, planned.model
-    heads = (model.heads // at.tensor, max(1, model.kv_heads // at.tensor))
-    return at.context > 1 and not any(number % at.context for number in heads)
 
 
 def _sorts(model: Transformer) -> dict[bool, Transformer | None]:

@@ -8,11 +8,10 @@ checks read what is written, in a process of their own.
 
 from __future__ import annotations
 
-from bubbleproof.costs.time_parts import time_parts
 from bubbleproof.formats.layout_string import layers_of, layout_of
 from bubbleproof.frameworks import framework_named
 from bubbleproof.hand_over.handed import HandedFiles, HandedSchedule, PlannedModel
-from bubbleproof.hand_over.megatron_arguments import drops, exchanges_heads, written_arguments
+from bubbleproof.hand_over.megatron_arguments import drops, written_arguments
 from bubbleproof.hand_over.own_reader import read_by
 from bubbleproof.theory.families import Family, family
 from bubbleproof.theory.families.interleaved import (
@@ -113,11 +112,6 @@ def _losses(handed: HandedSchedule, planned: PlannedModel) -> list[str]:
             "messages beside computation: of one chunk per rank Megatron waits for each, and the "
             f"plan does not ({_waits(planned, pipeline.num_microbatches)})"
         )
-    if at.context > 1 and not exchanges_heads(planned):
-        lost.append(
-            f"context {at.context} by all-to-all, which the plan counts: a card's heads do not "
-            f"divide by it, so Megatron's ring sends keys and values ({_exchange(handed, planned)})"
-        )
     if model.dropout and not drops(model, at):
         lost.append("dropout is off, as the plan is timed without it (0 ms)")
     if not model.positions:
@@ -134,11 +128,3 @@ def _waits(planned: PlannedModel, microbatches: int) -> str:
         return "at most two messages a microbatch"
     waited = 2 * microbatches * planned.costs.numbers.latency / MILLISECOND
     return f"at most {waited:,.1f} ms a step"
-
-
-def _exchange(handed: HandedSchedule, planned: PlannedModel) -> str:
-    """What the plan counts for exchanges in its place."""
-    if planned.job is None or planned.costs is None:
-        return "not counted"
-    parts = time_parts(planned.job, planned.costs, handed.pipeline, planned.layers, 0)
-    return f"in place of {parts.exchange / MILLISECOND:,.1f} ms a step"

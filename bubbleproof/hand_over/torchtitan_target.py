@@ -114,7 +114,8 @@ def _table(handed: HandedSchedule) -> tuple[dict[str, str], list[str]]:
 def _options(handed: HandedSchedule, head: str) -> dict[str, object]:
     """What is told of parallelism and of the batch, by section and name."""
     planned = handed.planned
-    assert planned is not None
+    if planned is None:
+        raise ValueError("a schedule without a plan has no options")
     at, pipeline = planned.deployment, handed.pipeline
     is_sharded, is_staged = at.zero >= 2, pipeline.num_ranks > 1
     told: dict[str, object] = {

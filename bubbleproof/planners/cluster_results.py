@@ -207,7 +207,13 @@ def no_room(nearest: NearestDeployment) -> str:
 
 
 def days_facts(file: ClusterFile, found: ClusterPlan, tokens: float | None) -> list[Fact]:
-    """How long so many tokens take, where they are asked for."""
+    """How long so many tokens take, where they are asked for.
+
+    Parameters
+    ----------
+    tokens
+        Of the whole training; None where nobody asks.
+    """
     if tokens is None:
         return []
     days = Fact(key="days", label="training", value=round(_days(file, found, tokens), 3))
@@ -215,7 +221,13 @@ def days_facts(file: ClusterFile, found: ClusterPlan, tokens: float | None) -> l
 
 
 def days_text(file: ClusterFile, found: ClusterPlan, tokens: float | None) -> list[str]:
-    """The same in words."""
+    """The same in words.
+
+    Parameters
+    ----------
+    tokens
+        Of the whole training; None where nobody asks.
+    """
     if tokens is None:
         return []
     divisor, letter = next((d, name) for d, name in TOKENS if tokens >= d or d == 1)

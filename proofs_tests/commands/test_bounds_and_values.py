@@ -186,7 +186,7 @@ def problem(tmp_path: Path) -> Path:
 def test_a_shorter_own_run_is_the_plan(command: Run, problem: Path, tmp_path: Path) -> None:
     """The file lists one chunk; what is run has two."""
     text, folder, proofs = problem.read_text(), tmp_path / "out", tmp_path / "proofs.json"
-    problem.write_text(f"{text}backward = ['whole']\n")
+    problem.write_text(f"{text}backward = ['whole']\nlayers = 'even'\n")
     alone = json.loads(command("plan", problem, "--work", 1, "--json").out)
     words = ("plan", problem, "--work", 1, "--yours", YOURS, "-o", folder, "--certificate", proofs)
     found = json.loads(command(*words, "--json").out)

@@ -78,13 +78,13 @@ def test_a_shell_completes_commands_and_families(asked: tuple[str, str], shell: 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("verify", "1f1v"), "got '1f1v' (did you mean '1f1b'?)"),
-        (("show", "gipe", "p=2"), "got 'gipe' (did you mean 'gpipe'?)"),
+        (("verify", "1f1v"), "no schedule '1f1v' (did you mean '1f1b'?)"),
+        (("show", "gipe", "p=2"), "no schedule 'gipe' (did you mean 'gpipe'?)"),
         (("verfy", "1f1b"), "Did you mean 'verify'?"),
         (("verify", "1f1b", "p=2", "m=2", "--comm", "bufered"), "(did you mean 'buffered'?)"),
         (("bench", "--engine", "cpsta"), "(did you mean 'cpsat'?)"),
         (("measure", "1f1b", "p=2", "m=2", "--jso"), "Possible options: --json"),
-        (("verify", "1f1b", "p=2", "microbatches=3"), "got 'microbatches=3'; write m=3"),
+        (("verify", "1f1b", "p=2", "microbatches=3"), "no parameter 'microbatches=3'; write m=3"),
         (("verify", "1f1b", "--p", "2"), "--p; parameters are written without dashes, as p=4"),
         (("diff", "1f1b", "p=2", "m=2", "gpipe"), "go in quotes, as '1f1b p=4 m=8'"),
         (("show", "1f1b", "p=2", "m=2", "--width", "x"), "'--width': expected a number"),

@@ -89,11 +89,6 @@ SAME: dict[tuple[str, str, str], str] = {
     ("theory/model/memory.py", "_by_store_and_time", "delta > 0 -> delta >= 0"): _NOTHING,
     ("theory/model/memory.py", "_by_store_and_time", "delta > 0 -> delta >= 0 (no. 2)"): _NOTHING,
     (
-        "theory/pipelines/programs/lowering.py",
-        "_events",
-        "1 -> 2",
-    ): "any number above 0 marks a start",
-    (
         "verify/communication/evict_load.py",
         "PeerTransfers._in_order",
         "post < self._row_of[forward] -> post <= self._row_of[forward]",

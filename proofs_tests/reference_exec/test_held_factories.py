@@ -40,5 +40,5 @@ def test_a_name_of_another_process_says_what_to_do() -> None:
 
 
 def test_what_is_no_model_is_refused() -> None:
-    with pytest.raises(TypeError, match="or a function that makes a model, got int 3"):
+    with pytest.raises(TypeError, match=r"a function that makes a model, or .*, got int 3"):
         bp.replay(MEMBER, model=3)  # type: ignore[arg-type]  # wrong on purpose

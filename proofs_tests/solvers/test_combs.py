@@ -29,7 +29,7 @@ def loop(num_ranks: int = 16, num_microbatches: int = 40, **changes: object) -> 
 
 
 def chunked(**changes: object) -> Pipeline:
-    return loop(**{"num_chunks": 2, "capacity": 35, **changes})  # type: ignore[arg-type]
+    return loop(**{"num_chunks": 2, "capacity": 35, **changes})  # type: ignore[arg-type]  # any field may change
 
 
 def split(num_microbatches: int = 40, capacity: int = 14) -> Pipeline:

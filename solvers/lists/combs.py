@@ -124,7 +124,15 @@ class Pattern:
     ticks: int
 
     def at(self, rank: int, kind: int, lane: Ints) -> Ints:
-        """Starts of lanes, numbered on from those of the first period."""
+        """Starts of lanes, numbered on from those of the first period.
+
+        Parameters
+        ----------
+        rank, kind
+            Which of ``starts``.
+        lane
+            Numbers of microbatches.
+        """
         return _at(self.starts[rank, kind], lane, self.ticks)
 
 
@@ -132,8 +140,8 @@ class Combs:
     """The schedules of one problem that ride on combs."""
 
     def __init__(self, lists: ModuloLists, line: Line, budget: Budget) -> None:
-        assert lists.members is not None
-        assert lists.stays is not None
+        if lists.members is None or lists.stays is None:
+            raise ValueError("the lists have no microbatches alike")
         self.problem, self.line, self.budget = lists.problem, line, budget
         self.searching = budget.part(SEARCHING)
         self.members, self.stays = lists.members, lists.stays
@@ -240,7 +248,13 @@ class Combs:
         return np.array(rows) + moved
 
     def starts(self, pattern: Pattern, base: Ints) -> Ints:
-        """Starts ``[task of microbatch 0, j]`` of microbatches in lanes from v ``base[j]`` on."""
+        """Starts ``[task of microbatch 0, j]`` of microbatches in lanes from v ``base[j]`` on.
+
+        Parameters
+        ----------
+        base
+            Numbers of lanes, one a microbatch.
+        """
         self.budget.meter.spend(RIDDEN * self.line.rows.size * len(base))
         rows, chunks = self.line.rows, self.line.chunks
         start = np.empty((rows.size, len(base)), dtype=np.int64)
@@ -285,7 +299,13 @@ class Combs:
         return best
 
     def is_within(self, start: Ints) -> bool:
-        """Whether no store is ever too full."""
+        """Whether no store is ever too full.
+
+        Parameters
+        ----------
+        start
+            Ticks, by task and microbatch.
+        """
         for room, first, last, amount in self.stays:
             ends = start[last] + self._ticks(last)
             moments = np.concatenate([ends.ravel(), start[first].ravel()])

@@ -108,7 +108,7 @@ class KindLayout(create_model("_Kind", __base__=FeaturesLayout, **_SHAPE)):  # t
 _MODEL = create_model("_Model", __base__=(NamedModelLayout, FeaturesLayout), **_SHAPE)
 
 
-class ModelLayout(_MODEL):  # type: ignore[misc,valid-type]  # made from Transformer's fields
+class ModelLayout(_MODEL):  # type: ignore[misc, valid-type]  # made from Transformer's fields
     """The shape of a model; see ``costs.transformer``."""
 
     pattern: Annotated[list[str], Field(min_length=1)] | None = None

@@ -74,7 +74,7 @@ WRONG: list[tuple[dict[str, object], str]] = [
 def test_a_wrong_configuration(tmp_path: Path, content: dict[str, object], told: str) -> None:
     path = tmp_path / "config.json"
     path.write_text(json.dumps(content))
-    with pytest.raises(ValueError) as refused:  # noqa: PT011  # its text is compared
+    with pytest.raises(ValueError, match=str(path)) as refused:
         read_configuration(f"hf:{tmp_path}", with_library=False)
     line = str(refused.value)
     assert line.startswith(f"{path}: ")

@@ -53,6 +53,11 @@ class CutBounds:
         layers from there on are cut: the sum over these ends of how many go on.
 
         Precondition: ``is_counted``.
+
+        Parameters
+        ----------
+        bound
+            Ticks that no counted cut shows.
         """
         least, number = self.layers.least(len(self.stage_ranks)), self.layers.number
         (path, work), last, m = self._times(), len(self.stage_ranks) - 1, self.microbatches

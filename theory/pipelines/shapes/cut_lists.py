@@ -134,7 +134,13 @@ def shortest_cuts(
 
 
 def cuts_below(bounds: CutBounds, bound: int) -> Iterator[Cut]:
-    """The cuts that do not show the bound. Precondition: ``bounds.is_counted``."""
+    """The cuts that do not show the bound. Precondition: ``bounds.is_counted``.
+
+    Parameters
+    ----------
+    bound
+        Ticks.
+    """
     ends, ways = bounds.ways(bound)
 
     def cuts(stage: int, first: int) -> Iterator[Cut]:

@@ -177,7 +177,13 @@ class PlanSpace:
         return self.layers.rule.cuts(self.layers, ranks, m, room) or ((),)
 
     def ranks_of(self, chunks: int, placement: Placement) -> tuple[int, ...]:
-        """The rank of each stage; of a placement that is none of this shape, each its own."""
+        """The rank of each stage; of a placement that is none of this shape, each its own.
+
+        Parameters
+        ----------
+        chunks
+            Stages on each rank.
+        """
         ranks = self.pipeline.num_ranks
         if placement == BIDIRECTIONAL:  # each stage on two ranks, each rank of two stages
             return tuple(range(ranks * chunks))
