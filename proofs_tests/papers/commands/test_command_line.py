@@ -41,6 +41,7 @@ changes | claims bpipe.eq1 | --audit
 refused | claims | --quick
 refused | claims | --workers 2
 refused | claims | --scheduler tcp://127.0.0.1:1
+refused | claims --audit --quick | --cluster tcp://127.0.0.1:1
 refused | claims | --limit 3
 refused | claims --audit | --engine z3
 refused | claims bpipe.eq1 | --engine z3
