@@ -45,6 +45,9 @@ MEANT: tuple[str, ...] = (
     "claims --paper pipemesh, tpipe --json: those that are arithmetic on printed numbers went",
     "solve, plan without --json: the answer first, in lines",
     "show of what a line has no room for: drawn to scale",
+    "verify --json: rule 6 says that sends and receives match, and that there is no deadlock",
+    "convert: what is not written, in those words",
+    "costs --json: active parameters; plan, estimate --json: times of named terms, memory by kind",
 )
 _VOLATILE = {"seconds", "versions", "machine", "elapsed", "cores"}
 # with the spaces around: a column is as wide as the seconds in it

@@ -44,7 +44,13 @@ def test_an_unknown_name_or_version_is_told_the_nearest() -> None:
 
 def test_a_framework_counts_with_its_own_constants() -> None:
     told = {each.product: software(each.costs).name for each in FRAMEWORKS if each.costs}
-    assert told == {"megatron-core": "megatron-core", "deepspeed": "megatron-deepspeed"}
+    assert told == {
+        "megatron-core": "megatron-core",
+        "deepspeed": "megatron-deepspeed",
+        "torch": "torch",
+        "torchtitan": "torchtitan",
+        "automodel": "automodel",
+    }
 
 
 def test_torchtitan_lays_experts_over_shards_and_not_over_whole_replicas() -> None:

@@ -111,13 +111,13 @@ def require_problem_file(path: str, *, asker: str) -> None:
 def found_instead(path: str) -> str:
     """What is given in place of a file that is asked for, where it is a folder or a name."""
     where = Path(path)
-    if where.is_dir():
+    if os.path.isdir(where):  # False of a name that is too long, as below
         return "a folder: name the file in it"
     if path.lower() in known_models():
         table = f'[model] name = "{path.lower()}"'
         return f"the name of a model: write {table} with [cluster] and [batch] into a file"
     near = where.with_suffix(endings(Holds.PROBLEM)[0])
-    if not where.suffix and near.is_file():
+    if not where.suffix and os.path.isfile(near):
         return f"no ending (did you mean {str(near)!r}?)"
     return ""
 

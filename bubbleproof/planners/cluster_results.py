@@ -365,7 +365,8 @@ def own_text(file: ClusterFile, own: OwnRun | NotLegalRun, found: AnyClusterPlan
         return f"{told}; {beside}"
     saved = ", ".join(_saved(each) for each in own.savings)
     what = f"change {changes}" + (f"; by itself {saved}" if saved else "")
-    return f"{told}; {beside}; {what if changes or saved else 'it is the plan'}"
+    same = "it is the plan" if own.iteration == found.value else "the plan has another order of it"
+    return f"{told}; {beside}; {what if changes or saved else same}"
 
 
 def _saved(change: Saving) -> str:

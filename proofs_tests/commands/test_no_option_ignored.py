@@ -114,6 +114,8 @@ refused | plan plan.toml --scheduler tcp://127.0.0.1:1 | --workers 3
 changes | plan plan.toml | --certificate c.json
 changes | plan plan.toml | --paper bpipe
 refused | plan plan.toml | --yours tensor=2
+refused | plan plan.toml | --tokens 1e12
+refused | plan plan.toml | --what-if network=2x
 changes | plan plan.toml | -o there
 changes | plan plan.toml | --json
 changes | plan plan.toml | --verbose

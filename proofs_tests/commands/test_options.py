@@ -445,9 +445,9 @@ def test_the_command_line_says_what_is_declared(command: Run, name: str, kind: t
 
 
 def test_what_is_given_goes_before_the_file_and_the_file_before_the_default() -> None:
-    file = SolveLayout(time_limit=30, memory=1 << 30)
+    file = SolveLayout(time_limit=1, memory=1 << 30)
     asked: list[tuple[dict[str, float], float]]
-    asked = [({}, 30), ({"time_limit": 5.0}, 5), ({"work": 2.0}, inf)]
+    asked = [({}, 1), ({"time_limit": 0.5}, 0.5), ({"work": 2.0}, inf)]
     for given, limit in asked:
         found = SolveOptions.asked(given, file)
         assert (found.time_limit, found.memory, found.threads) == (limit, 1 << 30, 2)

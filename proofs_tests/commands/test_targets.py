@@ -30,7 +30,7 @@ OTHERS = {
     **{each: {"name"} for each in ("families", "cards", "models", "frameworks")},
     "repair": {"schedule", "problem", "dialect"},
     "pareto": {"problem", "cluster", "scheduler"},
-    "plan": {"problem", "cluster", "paper", "yours", "memory", "scheduler"},
+    "plan": {"problem", "cluster", "paper", "yours", "what_if", "memory", "scheduler"},
     "bench": {"problems", "engine"},
     "verify": {"schedule", "problem", "comm", "certificate", "dialect", "runtime"},
     "measure": {"family", "parameters"},

@@ -173,4 +173,4 @@ def test_layers_with_and_without_experts_are_a_list(tmp_path: Path) -> None:
     assert "--moe-layer-freq ([0]*1+[1]*1+[0]*1+[1]*1)" in lines
     assert "--ffn-hidden-size 256" in lines
     assert "--num-experts 8" in lines
-    assert "--pipeline-model-parallel-layout Et|t|t|tL" in lines
+    assert "--pipeline-model-parallel-layout Et*2|t|t|L" in lines
