@@ -44,7 +44,7 @@ compared with it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -205,77 +205,53 @@ _LLAMA = (
     (("window", "chunk"), ((0, 0),), "attention in windows or chunks"),
     (("extras",), (((),), (("query norm", "key norm"),)), "gates, sinks or biases of the router"),
 )
+_TORCH = Framework(
+    product="torch",
+    version="2.13",
+    family="torch",
+    waits=_STREAMS,
+    also=("torch",),
+    torch=(2, 13),
+    costs="torch",
+    zero=(0, 2, 3),
+    staged_zero=(0, 2, 3),
+    slices=(1,),
+    ties=False,
+    lone_chunks=True,
+)
+_TITAN = Framework(
+    product="torchtitan",
+    version="0.3",
+    family="torchtitan",
+    waits=(*_STREAMS, "captured"),
+    also=("torchtitan",),
+    costs="torchtitan",
+    zero=(0, 2, 3),
+    staged_zero=(0, 2, 3),
+    sharded_zero=(2, 3),
+    slices=(1,),
+    scopes=("none", "full"),
+    waves=(2,),
+    ties=False,
+    expert_within=("shard", "context", "tensor"),
+    precisions=("bf16", "fp32"),
+    lacks=(
+        *_LLAMA,
+        (("attention_biases",), (("none",),), "biases of attention"),
+        (("feed_forward_bias",), ((False,),), "biases of the feed-forward block"),
+    ),
+)
 FRAMEWORKS = (
-    Framework(
-        product="torch",
-        version="2.13",
-        family="torch",
-        waits=_STREAMS,
-        also=("torch",),
-        torch=(2, 13),
-        costs="torch",
-        zero=(0, 2, 3),
-        staged_zero=(0, 2, 3),
-        slices=(1,),
-        ties=False,
-        lone_chunks=True,
-    ),
-    Framework(
-        product="torch",
-        version="2.15",
-        family="torch",
-        waits=_STREAMS,
-        torch=(2, 15),
-        costs="torch",
-        zero=(0, 2, 3),
-        staged_zero=(0, 2, 3),
-        slices=(1,),
-        ties=False,
-        lone_chunks=True,
-    ),
-    Framework(
-        product="torchtitan",
-        version="0.3",
-        family="torchtitan",
-        waits=(*_STREAMS, "captured"),
-        also=("torchtitan",),
-        costs="torchtitan",
-        zero=(0, 2, 3),
-        staged_zero=(0, 2, 3),
-        sharded_zero=(2, 3),
-        slices=(1,),
-        scopes=("none", "full"),
-        waves=(2,),
-        ties=False,
-        expert_within=("shard", "context", "tensor"),
-        precisions=("bf16", "fp32"),
-        lacks=(
-            *_LLAMA,
-            (("attention_biases",), (("none",),), "biases of attention"),
-            (("feed_forward_bias",), ((False,),), "biases of the feed-forward block"),
-        ),
-    ),
-    Framework(
-        product="torchtitan",
+    _TORCH,
+    replace(_TORCH, version="2.15", also=(), torch=(2, 15)),
+    _TITAN,
+    replace(
+        _TITAN,
         version="0.2",
         family="torchtitan-toml",
         waits=_STREAMS,
-        costs="torchtitan",
-        zero=(0, 2, 3),
-        staged_zero=(0, 2, 3),
-        sharded_zero=(2, 3),
-        slices=(1,),
+        also=(),
         only_named=True,
-        scopes=("none", "full"),
-        waves=(2,),
-        ties=False,
-        expert_within=("shard", "context", "tensor"),
-        precisions=("bf16", "fp32"),
-        lacks=(
-            *_LLAMA,
-            (("attention_biases",), (("none",),), "biases of attention"),
-            (("feed_forward_bias",), ((False,),), "biases of the feed-forward block"),
-        ),
     ),
     Framework(
         product="automodel",

@@ -186,3 +186,21 @@ def test_a_plan_for_torchtitan_shards_what_experts_lie_over() -> None:
     automodel = OpenChoices(framework="automodel", listed=frozenset(), layers=48)
     assert not automodel.takes(one)  # FSDP alone runs pipelines, and shards over replicas
     assert automodel.takes(replace(one, zero=2))
+
+
+@pytest.mark.parametrize(
+    ("framework", "software"),
+    [
+        ("torchtitan", "torchtitan"),
+        ("automodel", "automodel"),
+        ("torch", "torch"),
+        ("megatron-core", "megatron-core-overlapped"),
+        ("any", "megatron-core-overlapped"),
+    ],
+)
+def test_a_plan_for_a_framework_is_timed_as_that_framework(framework: str, software: str) -> None:
+    """What hand-over writes switches on what these times assume, and no other's overlaps."""
+    plan = f"[plan]\nframework = '{framework}'\nzero = [2]\nscope = ['none']\n"
+    if framework == "megatron-core":
+        plan = plan.replace("zero = [2]", "zero = [1]")
+    assert read(plan).training.cluster.runs.name == software

@@ -53,7 +53,7 @@ from bubbleproof.formats.layouts.cluster_layout import (
 from bubbleproof.formats.toml_text import parse_toml
 from bubbleproof.formats.validation import described
 from bubbleproof.formats.values import MeasuredUnits, validate_measured
-from bubbleproof.frameworks import ANY, FRAMEWORKS, framework_of_costs
+from bubbleproof.frameworks import ANY, FRAMEWORKS, framework_choices, framework_of_costs
 from bubbleproof.theory.near_names import did_you_mean
 from bubbleproof.theory.pipelines.shapes.cut_lists import BALANCED, EVEN, NamedCuts
 from bubbleproof.theory.pipelines.shapes.plan_space import require_listed
@@ -224,7 +224,9 @@ def cluster_file_of_text(
     is_open = "plan" not in layout.model_fields_set or layout.plan.framework is not None
     is_named = layout.cluster.framework in {name for each in FRAMEWORKS for name in each.names}
     is_fitted = layout.cluster.hardware is not None
-    cluster = cluster_of(layout.cluster, OPEN_SOFTWARE if is_open and not is_fitted else None)
+    with values_at("plan.framework"):
+        software = _open_software(layout.plan) if is_open and not is_fitted else None
+    cluster = cluster_of(layout.cluster, software)
     if layout.solve.objective != "makespan":
         expected = "'makespan', which a plan is made for"
         raise UnusableInput("solve.objective", expected, quoted(layout.solve.objective))
@@ -275,6 +277,16 @@ def cluster_file_of_text(
         text=text,
         opened=opened,
     )
+
+
+def _open_software(layout: ClusterPlanLayout) -> str:
+    """That of the framework which the plan is for; of Megatron with all that its line switches on.
+
+    Raises ``ValueError`` for a framework that is none.
+    """
+    found = "" if layout.framework is None else framework_choices(layout.framework).costs
+    is_other = found and framework_of_costs(found) != framework_of_costs(OPEN_SOFTWARE)
+    return found if is_other else OPEN_SOFTWARE
 
 
 def cluster_of(layout: ClusterLayout, software: str | None) -> Cluster:
