@@ -82,10 +82,9 @@ SLICED = scope(
     ranks=((2, 3, 4), (2, 3, 4, 6, 8, 16)), v=((1, 2), CHUNKS), s=((1, 2, 4), SLICES),
 )  # fmt: skip
 SLICED_RANKS = domain(
-    "2 <= p <= 5; m <= 2p; s in 1 2 3; every rank r",
-    p=range(2, 6), m="range(1, 2*p + 1)", s=(1, 2, 3), r="range(p)",
-).widened("p in 2 3 5 8 16; m in 1 2 p 2p+1 4p; s in 1 2 3; every rank r",
-          p=(2, 3, 5, 8, 16), m="sorted({1, 2, p, 2*p + 1, 4*p})")  # fmt: skip
+    "2 <= p <= 5; m <= 4p; s in 1 2 3; every rank r",
+    p=range(2, 6), m="range(1, 4*p + 1)", s=(1, 2, 3), r="range(p)",
+).widened("2 <= p <= 16; m <= 4p; s in 1 2 3; every rank r", p=RANKS)  # fmt: skip
 ORDERS = domain(
     "p = 2; m <= 3; v in 2 3; tF and tB in 1 2, every order",
     p=(2,), m=(1, 2, 3), v=(2, 3), tF=(1, 2), tB=(1, 2),
