@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from itertools import product
+from functools import cached_property
+from itertools import pairwise, product
 from math import prod
 
 from bubbleproof.costs.cluster import Cluster
-from bubbleproof.costs.cluster_layers import ClusterLayers, cluster_layers
+from bubbleproof.costs.cluster_layers import ClusterLayers, JobLayers
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut, CutRule, Layers
@@ -69,7 +70,7 @@ class Combination:
         return {name: value for name, value in asdict(self).items() if value != ""}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class TrainingJob:
     """A model to train on a cluster: ``samples`` of a step, each of ``deployment.sequence`` tokens.
 
@@ -84,6 +85,11 @@ class TrainingJob:
     deployment: Deployment
     rule: CutRule
     shares: int = 1
+
+    @cached_property
+    def numbers(self) -> JobLayers:
+        """Makes the numbers of its deployments."""
+        return JobLayers(self.model, self.cluster, self.shares)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,14 +190,7 @@ def counted(training: TrainingJob, combination: Combination) -> AnyCount:
         return ForbiddenCombination(combination=combination, reason=why)
     at = counted_deployment(training, combination)
     try:
-        numbers = cluster_layers(
-            training.model,
-            at,
-            training.cluster,
-            training.rule,
-            training.shares,
-            training.samples // each,
-        )
+        numbers = training.numbers.of(at, training.rule, training.samples // each)
     except ValueError as error:
         return ForbiddenCombination(combination=combination, reason=str(error))
     needed = min(_held(numbers.layers, cut) for cut in numbers.cuts) + numbers.beside
@@ -217,7 +216,7 @@ def legal(counts: Iterable[object]) -> list[CombinationCosts]:
 
 def _held(layers: Layers, cut: Cut) -> int:
     """Bytes of the fullest stage with one microbatch."""
-    return max(part.static + part.activation for part in layers.stages(cut))
+    return max(layers.held[end] - layers.held[begin] for begin, end in pairwise(layers.marks(cut)))
 
 
 def _no_microbatches(samples: int, each: int) -> str:

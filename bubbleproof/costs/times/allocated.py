@@ -84,12 +84,15 @@ def allocated(
         Bytes, one entry for each of the ``at.pipeline`` ranks.
     """
     cut = cut or usual_cut(model.layers, at.pipeline * chunks)
-    before = [0, *accumulate(cut)]
+    before, gathered = [0, *accumulate(cut)], gathered_weights(model, at)
     found = []
     for stage in range(at.pipeline):
         is_first, is_last = stage == 0, stage == at.pipeline - 1
         own = [model.between(before[n], cut[n]) for n in range(stage, len(cut), at.pipeline)]
-        kinds = tuple(kind for each in own for kind in each)
+        counts: dict[Transformer, int] = {}
+        for kind, count in (kind for each in own for kind in each):
+            counts[kind] = counts.get(kind, 0) + count
+        kinds = tuple(counts.items())
         weights = sum((layer_weights(kind, at) * count for kind, count in kinds), Weights())
         weights += embedding_weights(model, at) if is_first else Weights()
         weights += head_weights(model, at, is_copied=not is_first) if is_last else Weights()
@@ -98,10 +101,10 @@ def allocated(
         saved = in_flight * each
         if is_first and not runs.sequence_parallel:
             saved += min(in_flight, microbatches) * embedding_saved(model, at)
-        whole = [layer_saved(kind, at, "none") for kind, _ in kinds]
-        again = max(whole, default=0) if at.scope == "full" else 0
-        blocks = [Fraction(0), *(_block(kind, at) for kind, _ in kinds)]
-        blocks = [each + gathered_weights(model, at) for each in blocks]
+        again: Number = 0
+        if at.scope == "full":
+            again = max((layer_saved(kind, at, "none") for kind, _ in kinds), default=0)
+        blocks = [gathered, *(_block(kind, at) + gathered for kind, _ in kinds)]
         found.append(
             StageBytes(
                 state=state_bytes(weights, at),

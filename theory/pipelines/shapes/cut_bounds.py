@@ -23,7 +23,7 @@ from itertools import accumulate
 
 from bubbleproof.theory.pipelines.shapes.layer_cuts import PARTS, Layers
 
-FORWARD, BACKWARD, INPUT, WEIGHT, ACTIVATION, _, STATIC = range(len(PARTS))
+FORWARD, BACKWARD, INPUT, WEIGHT, *_ = range(len(PARTS))
 NEVER = (1 << 53) - 1  # ticks: a bound that no schedule meets, and the largest of a JSON file
 DEEPEST = 256  # stages of which cuts are counted
 
@@ -61,7 +61,7 @@ class CutBounds:
         """
         least, number = self.layers.least(len(self.stage_ranks)), self.layers.number
         (path, work), last, m = self._times(), len(self.stage_ranks) - 1, self.microbatches
-        held = [row[ACTIVATION] + row[STATIC] for row in self.layers.sums()]
+        held = self.layers.held
         ends, found = list[list[range]](), [[0] * number + [1]]
         for stage in range(last, -1, -1):
             few, rows = least[stage], []
@@ -79,6 +79,6 @@ class CutBounds:
 
     def _times(self) -> tuple[list[int], list[int]]:
         """Ticks before each of ``sums``: of what a rank there waits for, and of all work."""
-        rows, late = self.layers.sums(), (INPUT, WEIGHT) if self.is_split else (BACKWARD,)
+        rows, late = self.layers.sums, (INPUT, WEIGHT) if self.is_split else (BACKWARD,)
         work = [row[FORWARD] + sum(row[at] for at in late) for row in rows]
         return [row[FORWARD] for row in rows] if self.is_split else work, work

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import cached_property
 from itertools import accumulate, pairwise
 from operator import add, attrgetter, sub
 from typing import Protocol
@@ -80,11 +80,11 @@ class CutRule(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Layers:
     """``runs`` of layers alike, each with how many, the embedding before them and the head behind.
 
-    ``rule`` says which cuts are tried.
+    ``rule`` says which cuts are tried. Without slots: sums are kept, since thousands of cuts ask.
     """
 
     runs: Runs
@@ -92,7 +92,7 @@ class Layers:
     embedding: LayerPart = NOTHING
     head: LayerPart = NOTHING
 
-    @property
+    @cached_property
     def number(self) -> int:
         """How many layers there are."""
         return sum(number for _, number in self.runs)
@@ -120,9 +120,25 @@ class Layers:
         """
         return len(cut) == stages and min(cut) >= 0 and sum(cut) == self.number
 
+    @cached_property
     def sums(self) -> Sequence[tuple[int, ...]]:
         """The sums of each of ``PARTS`` before the embedding, each layer, the head, and behind."""
-        return _sums(self)
+        parts = [part for part, number in self.runs for _ in range(number)]
+        rows = map(attrgetter(*PARTS), [self.embedding, *parts, self.head])
+        none = (0,) * len(PARTS)
+        return list(accumulate(rows, lambda sums, row: tuple(map(add, sums, row)), initial=none))
+
+    @cached_property
+    def ticks(self) -> Sequence[int]:
+        """Of ``sums`` those of a forward and a backward."""
+        forward, backward = PARTS.index("forward"), PARTS.index("backward")
+        return [row[forward] + row[backward] for row in self.sums]
+
+    @cached_property
+    def held(self) -> Sequence[int]:
+        """Of ``sums`` the memory units of all weights and of one microbatch."""
+        activation, static = PARTS.index("activation"), PARTS.index("static")
+        return [row[activation] + row[static] for row in self.sums]
 
     def stages(self, cut: Cut) -> list[LayerPart]:
         """What each stage of the cut takes and holds.
@@ -133,7 +149,7 @@ class Layers:
             Ticks and units of memory of all its layers, with the embedding in stage 0 and the head
             in the last one.
         """
-        sums = self.sums()
+        sums = self.sums
         return [
             LayerPart(**dict(zip(PARTS, map(sub, sums[end], sums[begin]), strict=True)))
             for begin, end in pairwise(self.marks(cut))
@@ -142,11 +158,3 @@ class Layers:
     def marks(self, cut: Cut) -> list[int]:
         """Which of ``sums`` each stage of the cut begins with, and the last."""
         return [0, *(1 + end for end in accumulate(cut[:-1])), self.number + 2]
-
-
-@lru_cache(maxsize=256)
-def _sums(layers: Layers) -> list[tuple[int, ...]]:
-    parts = [part for part, number in layers.runs for _ in range(number)]
-    rows = map(attrgetter(*PARTS), [layers.embedding, *parts, layers.head])
-    none = (0,) * len(PARTS)
-    return list(accumulate(rows, lambda sums, row: tuple(map(add, sums, row)), initial=none))
