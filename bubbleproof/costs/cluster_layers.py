@@ -28,9 +28,8 @@ from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.operations import Number
 from bubbleproof.costs.saved_bytes import embedding_saved, head_saved, layer_saved
 from bubbleproof.costs.state import state_bytes
-from bubbleproof.costs.times.allocated import StageBytes, allocated, gathered_weights
+from bubbleproof.costs.times.allocated import gathered_weights, needed_beside, usual_cut
 from bubbleproof.costs.times.replicas import Passes
-from bubbleproof.costs.times.software import Software
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.costs.weights import words
 from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut, CutRule, LayerPart, Layers
@@ -123,9 +122,9 @@ class JobLayers:
         if once not in self._kept:
             layers = [layer_saved(kind, once) for kind in self.times.kinds]
             if once.scope == "none":
-                first, last = _ends(self.model, once, self.cluster.runs)
-                ends = embedding_saved(self.model, once), _head_bytes(self.model, once, first, last)
-                moment = first.software + first.moment
+                software, moment, more = self._beside(once)
+                ends = embedding_saved(self.model, once), _head_bytes(self.model, once, more)
+                moment += software
             else:  # one layer is there in full while it is made again
                 whole = self._microbatch(once.with_changes(scope="none"))
                 (embedding, *saved, head), moment = whole.parts, whole.moment
@@ -134,6 +133,18 @@ class JobLayers:
                 moment += max(ceil(whole_layer - kept) for whole_layer, kept in pairs)
             self._kept[once] = _Kept(parts=[ends[0], *layers, ends[1]], moment=moment)
         return self._kept[once]
+
+    def _beside(self, once: Deployment) -> tuple[int, int, int]:
+        """Bytes that half the layers need for their software and for a moment, and that the other
+        half with the head needs more."""
+        half, runs = usual_cut(self.model.layers, 2)[0], self.cluster.runs
+        first, last = (
+            needed_beside(
+                self.model, self.model.between(before, layers), once, runs, has_head=before > 0
+            )
+            for before, layers in ((0, half), (half, self.model.layers - half))
+        )
+        return *first, last[1] - first[1]
 
     def _part(self, times: Passes[float], saved: Number, static: int) -> LayerPart:
         passes = times.forward, times.input_backward, times.weight_backward
@@ -188,15 +199,14 @@ def _bytes(number: Number, shares: int) -> int:
     return ceil(Fraction(number) / shares) * shares
 
 
-def _head_bytes(
-    model: Transformer, once: Deployment, first: StageBytes, last: StageBytes
-) -> Number:
-    """What the head holds of a microbatch: of the loss's moment what no block needs anyway."""
+def _head_bytes(model: Transformer, once: Deployment, more: int) -> Number:
+    """What the head holds of a microbatch: of the loss's moment what no block needs anyway.
+
+    Parameters
+    ----------
+    more
+        Bytes that the last stage needs for a moment more than the first.
+    """
     tokens = Fraction(once.micro_batch * once.sequence, once.context)
     kept = head_saved(model, once) - LOGIT * tokens * words(model, once)
-    return max(Fraction(kept), Fraction(last.moment - first.moment))
-
-
-def _ends(model: Transformer, once: Deployment, runs: Software) -> tuple[StageBytes, ...]:
-    """A stage without the head, and one with it."""
-    return allocated(model, once.with_changes(pipeline=2), runs, 1)
+    return max(Fraction(kept), Fraction(more))

@@ -11,16 +11,17 @@ and the head stand, which only adds to a rank).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise, product
+from itertools import product
 from math import prod
 
 from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.cluster_layers import ClusterLayers, JobLayers
 from bubbleproof.costs.deployment import Deployment
+from bubbleproof.costs.order_estimates import OrderEstimate, order_estimate
 from bubbleproof.costs.transformer import Transformer
-from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut, CutRule, Layers
+from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut, CutRule, Layers, of_stages
 
 MOST_COMBINATIONS = 20_000
 OTHERS = ("micro_batch", "scope", "expert", "precision")
@@ -67,7 +68,8 @@ class Combination:
 
     def to_json(self) -> dict[str, object]:
         """Its keys, by name."""
-        return {name: value for name, value in asdict(self).items() if value != ""}
+        every = {name: getattr(self, name) for name in self.__slots__}
+        return {name: value for name, value in every.items() if value != ""}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +109,7 @@ class Lists:
     precision: tuple[str, ...] = ("",)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class CombinationCosts:
     """A combination and its numbers.
 
@@ -120,6 +122,11 @@ class CombinationCosts:
     microbatches: int
     needed: int
     reason: str = ""
+
+    @cached_property
+    def estimate(self) -> OrderEstimate:
+        """What the order that is likely to be the best takes and needs."""
+        return order_estimate(self.numbers, microbatches=self.microbatches)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,7 +223,7 @@ def legal(counts: Iterable[object]) -> list[CombinationCosts]:
 
 def _held(layers: Layers, cut: Cut) -> int:
     """Bytes of the fullest stage with one microbatch."""
-    return max(layers.held[end] - layers.held[begin] for begin, end in pairwise(layers.marks(cut)))
+    return max(of_stages(layers.held, layers.marks(cut)))
 
 
 def _no_microbatches(samples: int, each: int) -> str:

@@ -44,6 +44,7 @@ from bubbleproof.costs.weights import (
 from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut
 
 HALF, FULL = 2, 4  # bytes of a number
+Layered = Sequence[tuple[Transformer, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +85,7 @@ def allocated(
         Bytes, one entry for each of the ``at.pipeline`` ranks.
     """
     cut = cut or usual_cut(model.layers, at.pipeline * chunks)
-    before, gathered = [0, *accumulate(cut)], gathered_weights(model, at)
+    before = [0, *accumulate(cut)]
     found = []
     for stage in range(at.pipeline):
         is_first, is_last = stage == 0, stage == at.pipeline - 1
@@ -104,16 +105,34 @@ def allocated(
         again: Number = 0
         if at.scope == "full":
             again = max((layer_saved(kind, at, "none") for kind, _ in kinds), default=0)
-        blocks = [gathered, *(_block(kind, at) + gathered for kind, _ in kinds)]
+        software, moment = needed_beside(model, kinds, at, runs, has_head=is_last)
         found.append(
             StageBytes(
                 state=state_bytes(weights, at),
-                software=int(placeholders(kinds, at) * runs.placeholders) + runs.workspace,
+                software=software,
                 saved=int(saved + again),
-                moment=int(max(*blocks, _head(model, at, runs) if is_last else 0)),
+                moment=moment,
             )
         )
     return tuple(found)
+
+
+def needed_beside(
+    model: Transformer, kinds: Layered, at: Deployment, runs: Software, *, has_head: bool
+) -> tuple[int, int]:
+    """What a stage of these layers holds for its software, and for a moment at its fullest.
+
+    Parameters
+    ----------
+    kinds
+        Models of one kind of layer, with how many of it the stage has.
+    has_head
+        Whether the head is behind them.
+    """
+    blocks = [_block(kind, at) for kind in dict(kinds)]
+    block = max(blocks, default=0) + gathered_weights(model, at)
+    software = int(placeholders(kinds, at) * runs.placeholders) + runs.workspace
+    return software, int(max(block, _head(model, at, runs) if has_head else 0))
 
 
 def usual_cut(layers: int, stages: int) -> Cut:
@@ -176,7 +195,7 @@ def in_flight_passes(ranks: int, rank: int, microbatches: int, chunks: int = 1) 
     return min((chunks - 1) * ranks + 2 * (ranks - rank - 1) + 1, microbatches * chunks)
 
 
-def placeholders(kinds: Sequence[tuple[Transformer, int]], at: Deployment) -> Number:
+def placeholders(kinds: Layered, at: Deployment) -> Number:
     """Bytes of one gradient of 16 bits for each shape of the layers' linears on a card; of experts
     one stands for all. A router adds to its gradient as other software does."""
     sizes: set[tuple[Number, Fraction]] = set()

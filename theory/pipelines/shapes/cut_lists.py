@@ -251,14 +251,14 @@ def _lightest(bounds: CutBounds, room: int | None) -> Cut:
     while (most := 1 + max(_of_stages(bounds, found))) - fewest > 1:
         cut, more = _furthest(bounds, least, (fewest + most) // 2, rooms)
         found, fewest = (cut, fewest) if cut else (found, more)
-    cut, is_moving = list(found), True
+    counts, is_moving = list(found), True
     ranks = _RankLoads(bounds, found)
     while is_moving:
         is_moving = False
         for of, to in [*pairwise(stages), *pairwise(reversed(stages))]:
-            if cut[of] > least[of] and ranks.move(of, to, rooms):
-                cut[of], cut[to], is_moving = cut[of] - 1, cut[to] + 1, True
-    return tuple(cut)
+            if counts[of] > least[of] and ranks.move(of, to, rooms):
+                counts[of], counts[to], is_moving = counts[of] - 1, counts[to] + 1, True
+    return tuple(counts)
 
 
 def _of_stages(bounds: CutBounds, cut: Cut) -> list[int]:

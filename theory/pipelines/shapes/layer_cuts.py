@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from operator import add, attrgetter, sub
 from typing import Protocol
 
@@ -121,24 +121,21 @@ class Layers:
         return len(cut) == stages and min(cut) >= 0 and sum(cut) == self.number
 
     @cached_property
-    def sums(self) -> Sequence[tuple[int, ...]]:
-        """The sums of each of ``PARTS`` before the embedding, each layer, the head, and behind."""
+    def sums(self) -> dict[str, list[int]]:
+        """Of each of ``PARTS``: before the embedding, each layer and the head, and behind."""
         parts = [part for part, number in self.runs for _ in range(number)]
-        rows = map(attrgetter(*PARTS), [self.embedding, *parts, self.head])
-        none = (0,) * len(PARTS)
-        return list(accumulate(rows, lambda sums, row: tuple(map(add, sums, row)), initial=none))
+        every = [self.embedding, *parts, self.head]
+        return {name: [0, *accumulate(map(attrgetter(name), every))] for name in PARTS}
 
     @cached_property
-    def ticks(self) -> Sequence[int]:
-        """Of ``sums`` those of a forward and a backward."""
-        forward, backward = PARTS.index("forward"), PARTS.index("backward")
-        return [row[forward] + row[backward] for row in self.sums]
+    def ticks(self) -> list[int]:
+        """The same of a forward and a backward."""
+        return list(map(add, self.sums["forward"], self.sums["backward"]))
 
     @cached_property
-    def held(self) -> Sequence[int]:
-        """Of ``sums`` the memory units of all weights and of one microbatch."""
-        activation, static = PARTS.index("activation"), PARTS.index("static")
-        return [row[activation] + row[static] for row in self.sums]
+    def held(self) -> list[int]:
+        """The same of the memory units of weights and of one microbatch."""
+        return list(map(add, self.sums["activation"], self.sums["static"]))
 
     def stages(self, cut: Cut) -> list[LayerPart]:
         """What each stage of the cut takes and holds.
@@ -149,12 +146,24 @@ class Layers:
             Ticks and units of memory of all its layers, with the embedding in stage 0 and the head
             in the last one.
         """
-        sums = self.sums
+        marks = self.marks(cut)
+        columns = [of_stages(self.sums[name], marks) for name in PARTS]
         return [
-            LayerPart(**dict(zip(PARTS, map(sub, sums[end], sums[begin]), strict=True)))
-            for begin, end in pairwise(self.marks(cut))
+            LayerPart(**dict(zip(PARTS, row, strict=True))) for row in zip(*columns, strict=True)
         ]
 
     def marks(self, cut: Cut) -> list[int]:
         """Which of ``sums`` each stage of the cut begins with, and the last."""
         return [0, *(1 + end for end in accumulate(cut[:-1])), self.number + 2]
+
+
+def of_stages(sums: Sequence[int], marks: Sequence[int]) -> list[int]:
+    """The part of each stage.
+
+    Parameters
+    ----------
+    sums, marks
+        Of ``Layers``: one of its sums, and a cut's marks in them.
+    """
+    found = [sums[mark] for mark in marks]
+    return list(map(sub, found[1:], found))
