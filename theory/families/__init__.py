@@ -9,6 +9,7 @@ from bubbleproof.theory.families.base import Family, FamilyMember
 from bubbleproof.theory.families.chimera import Chimera
 from bubbleproof.theory.families.dualpipe import DualPipe, DualPipeV
 from bubbleproof.theory.families.evicting.bpipe import BPipe, BPipeInterleaved
+from bubbleproof.theory.families.forward import ForwardOnly
 from bubbleproof.theory.families.gpipe import BreadthFirst, GPipe, TeraPipe
 from bubbleproof.theory.families.hanayo import Hanayo
 from bubbleproof.theory.families.interleaved import InterleavedOneForwardOneBackward
@@ -75,6 +76,7 @@ _FAMILIES: tuple[Family, ...] = (
     TRecompInterleaved(),
     TOffload(),
     PipeMesh(),
+    ForwardOnly(),
 )
 
 
