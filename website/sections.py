@@ -109,7 +109,10 @@ SECTIONS = (
                     "hand-overs",
                 ),
             ),
-            Group("Papers", ("docs/measured/papers/*", "docs/measured/claims.md")),
+            Group(
+                "Papers",
+                ("docs/measured/proofs.md", "docs/measured/papers/*", "docs/measured/claims.md"),
+            ),
             Group("More", ("docs/measured/*",)),
         ),
     ),
