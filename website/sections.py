@@ -120,10 +120,7 @@ SECTIONS = (
         "project",
         "Project",
         "How it is made, and why it is as it is.",
-        (
-            Group("", ("CONTRIBUTING.md", "CHANGELOG.md")),
-            Group("Decisions", ("docs/decisions/*",)),
-        ),
+        (Group("", ("CONTRIBUTING.md", "CHANGELOG.md", "docs/decisions/*")),),
     ),
 )  # fmt: skip
 

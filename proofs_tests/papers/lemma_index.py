@@ -4,9 +4,9 @@
 
 reads the lemmas of ``docs/guide/formal.md`` and their lines ``*Shown by:*``, finds each thing that
 they name (a theorem of Coq that ``proofs/Assumptions.v`` asks about, a theorem of ``bubbleproof
-prove``, a test, a file of code), and writes the table between the marks. Behind a theorem stands in brackets what of
-the lemma it proves. What is not there is an error, so that no reference outlives its target.
-``test_lemma_index.py`` makes the table again.
+prove``, a test, a file of code), and writes the table between the marks. Behind a theorem stands in
+brackets what of the lemma it proves. What is not there is an error, so that no reference outlives
+its target. ``test_lemma_index.py`` makes the table again.
 """
 
 from __future__ import annotations
