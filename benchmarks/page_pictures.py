@@ -27,9 +27,12 @@ from bubbleproof.commands.serving.serve import made_server
 ROOT = Path(__file__).parents[1]
 PAGES = {  # the page's name: the command that writes it, and the page it writes
     "schedule": ("show zb-h1 p=4 m=8 -o schedule.html", "schedule.html"),
-    "run": (f"run {ROOT}/examples/split-backward.toml --backend virtual -o run", "run/report.html"),
-    "plan": (f"plan {ROOT}/examples/plan.toml -o plan", "plan/plan.html"),
-    "trace": (f"trace {ROOT}/examples/trace -o traced", "traced/trace.html"),
+    "run": (
+        f"run {ROOT}/examples/researcher/split-backward.toml --backend virtual -o run",
+        "run/report.html",
+    ),
+    "plan": (f"plan {ROOT}/examples/researcher/plan.toml -o plan", "plan/plan.html"),
+    "trace": (f"trace {ROOT}/examples/ci/trace -o traced", "traced/trace.html"),
     "replay": ("replay 1f1b p=2 m=4 -o replay.html", "replay.html"),
 }
 SERVED = ("1f1b", "p=4", "m=8")
