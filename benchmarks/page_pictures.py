@@ -62,22 +62,22 @@ def main(folder: Path) -> None:
 
 def _served(browser: Browser, look: str, place: int, to: int) -> bytes:
     """What ``serve`` shows after one action was moved by keys."""
-    with _address() as address:
+    with served_address() as address:
         looked_at(browser, address, look, 1500)
-        browser.run(_IDLE)
+        browser.run(IDLE)
         if place != to:
             browser.run(f"served.move(0, {place}, {to})")
-            browser.run(_IDLE)
+            browser.run(IDLE)
         browser.run("new Promise(done => setTimeout(done, 600))")  # the frame draws by itself
         return browser.screenshot()
 
 
-_IDLE = """new Promise(done => (function wait() {
+IDLE = """new Promise(done => (function wait() {
   served.isIdle() ? done() : setTimeout(wait, 10); })())"""
 
 
 @contextmanager
-def _address() -> Iterator[str]:
+def served_address() -> Iterator[str]:
     """The address of a server while the block runs."""
     with made_server(SERVED, 0) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
