@@ -54,7 +54,7 @@ SECTIONS = (
             Group("Solve and plan", _of("guide", "solving planning costs")),
             Group("Run", _of("guide", "replaying models hand-over")),
             Group("Look", _of("guide", "pages")),
-            Group("Your own", ("docs/own/*",)),
+            Group("Your own", ("docs/own/cookbook.md", "docs/own/*")),
             Group("More", ("docs/guide/*",)),
         ),
     ),
