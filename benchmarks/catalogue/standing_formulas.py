@@ -17,7 +17,7 @@ from bubbleproof.papers.registry import claims
 from bubbleproof.theory.families import families
 
 SHOWN = 3  # sizes of a formula
-FORMAL = Path(__file__).parents[2] / "docs" / "guide" / "formal.md"
+FORMAL = Path(__file__).parents[2] / "docs" / "measured" / "proofs.md"
 CLAIMS: dict[str, tuple[str, ...]] = {
     "gpipe": ("field.gpipe.makespan", "field.gpipe.idle-ratio", "field.gpipe.peak"),
     "1f1b": (
