@@ -151,9 +151,7 @@ def work(model: Transformer, at: Deployment, runs: Software, cards_per_node: int
     scattered = is_scattered(at, runs, cards_per_node)
     return MicrobatchWork(
         **_columns(
-            **_products(model, at, runs),
-            **_attention(model, at, runs),
-            **_sent(model, at, runs, cards_per_node),
+            **_of_any_scope(model, at.with_changes(scope="none"), runs, cards_per_node),
             stream=hidden * divided,
             inner=float(inner),
             again_products=again[0],
@@ -174,6 +172,15 @@ def work(model: Transformer, at: Deployment, runs: Software, cards_per_node: int
             overlaps=float(runs.overlaps),
         )
     )
+
+
+@lru_cache(maxsize=1024)
+def _of_any_scope(
+    model: Transformer, at: Deployment, runs: Software, cards_per_node: int
+) -> dict[str, float]:
+    """What is computed and sent whatever is recomputed."""
+    products, attention = _products(model, at, runs), _attention(model, at, runs)
+    return {**products, **attention, **_sent(model, at, runs, cards_per_node)}
 
 
 def _columns(**numbers: float) -> dict[str, Floats]:
