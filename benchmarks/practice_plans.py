@@ -229,11 +229,11 @@ PARTS = ("compute", "tensor", "exchange", "bubble", "gradients", "optimizer")
 FOOTER = """\
 ## What is not here
 
-- Iterations are estimates. On rows of H100 that were left out the model is 3.6 % off, 11 % at most
-  ([times.md](times.md)); a difference between plan and practice below that says little. What it
-  knows of RTX 4090 is the data sheet's.
-- Growth with the cluster (stragglers, failures, congestion) is no term of the model: of 16,384
-  cards practice has 41 % where the same deployment is estimated at more.
+- Iterations are estimates. On rows of H100 that were left out the model is 4.2 % off, of nine in
+  ten at most 10 % ([times.md](times.md)); a difference between plan and practice below that says
+  little. What it knows of RTX 4090 is the data sheet's.
+- Failures and congestion are no terms of the model, stragglers are 0.5 % for a doubling of nodes:
+  of 16,384 cards practice has 41 % where the same deployment is estimated at more.
 - *on a card* has 2 GiB for the driver, libraries and communicators. Fragmentation is not counted:
   plans fill what practice leaves free.
 """
