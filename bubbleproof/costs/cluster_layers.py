@@ -180,5 +180,5 @@ def _workspace(model: Transformer, at: Deployment, cluster: Cluster) -> int:
 
 @lru_cache(maxsize=1024)
 def _ends(model: Transformer, once: Deployment, runs: Software) -> tuple[StageBytes, ...]:
-    """A stage without the head, and one with it."""
-    return allocated(model, once.with_changes(pipeline=2), runs, 1)
+    """A stage of all layers without the head, and one of the head alone."""
+    return allocated(model, once.with_changes(pipeline=2), runs, 1, cut=(model.layers, 0))

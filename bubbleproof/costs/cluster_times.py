@@ -95,10 +95,13 @@ def cluster_times(model: Transformer, at: Deployment, cluster: Cluster) -> Clust
             found = passes(*times, is_told, {**cluster.constants, **exposed})
         return Passes(**{field.name: float(getattr(found, field.name)) for field in fields(Passes)})
 
-    each = {kind: shared(_layer(kernels[kind]), layer_weights(kind, at)) for kind in kernels}
+    each = {kind: shared(_layer(kernels[kind], kind), layer_weights(kind, at)) for kind in kernels}
     return ClusterTimes(
         layers=tuple((each[kind], number) for kind, number in runs),
-        embedding=shared((embedding, embedding, embedding), embedding_weights(model, at)),
+        embedding=shared(
+            (embedding, embedding * (not model.frozen), embedding * (not model.frozen)),
+            embedding_weights(model, at),
+        ),
         head=shared((head, 2 * head, head), copied),
         message=slow * float(sent) if at.pipeline > 1 else 0.0,
         beside=float(cluster.constants["iteration"]),
@@ -106,12 +109,21 @@ def cluster_times(model: Transformer, at: Deployment, cluster: Cluster) -> Clust
 
 
 def _kernels(model: Transformer, at: Deployment, cluster: Cluster) -> KernelTimes:
-    once = work(model, at.of_microbatch, cluster.runs, cluster.card.cards_per_node)
-    return kernel_times(once, cluster.constants)
+    once = at.of_microbatch.seen_by(model)
+    done = work(model, once, cluster.runs, cluster.card.cards_per_node)
+    return kernel_times(done, cluster.constants)
 
 
-def _layer(times: KernelTimes) -> tuple[Floats, Floats, Floats]:
-    return times.forward, times.backward, times.weight_backward
+def _layer(times: KernelTimes, kind: Transformer) -> tuple[Floats, Floats, Floats]:
+    """Forward, backward and what of it is for weights; frozen layers have less of it."""
+    if not kind.frozen:
+        return times.forward, times.backward, times.weight_backward
+    none = 0 * times.backward
+    return (
+        times.forward,
+        none if kind.frozen == "all" else times.backward - times.weight_backward,
+        none,
+    )
 
 
 def sent_bytes(model: Transformer, at: Deployment, cluster: Cluster) -> Number:

@@ -5,8 +5,9 @@ what lies along the sequence 1/t with sequence parallelism and all without. All 
 device's part of the sequence under context parallelism. The attention itself, unless fused, keeps
 its weights after the softmax, a token's a s numbers: with dropout twice, and the mask.
 
-By recompute scope: ``none`` keeps all; ``attention`` what the attention needs, not what it makes of
-it but its output; ``full`` only what a layer starts from.
+What is computed again by recompute scope (``recompute``) is not kept; of the attention its output
+is. Where a layer's linears are computed again, as a whole or some, what it starts from stays. Of
+frozen layers stays nothing, or where a gradient passes through, nothing that only weights need.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ from bubbleproof.costs.operations import (
     layer_operations,
     norm_statistics,
 )
+from bubbleproof.costs.recompute import made_again, words_of
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.costs.weights import share, whole, words
 
 STATISTIC = 4  # bytes
+WHOLE = ("full", "op")  # scopes of a whole layer
 
 
 @lru_cache(maxsize=4096)
@@ -35,31 +38,48 @@ def layer_saved(model: Transformer, at: Deployment, scope: str | None = None) ->
     Parameters
     ----------
     scope
-        ``none``, ``attention`` or ``full``; None for the deployment's own.
+        A scope (``recompute``); None for the deployment's own.
 
     Returns
     -------
     Number
         Bytes of one microbatch on one device.
     """
-    if (scope or at.scope) == "full":
-        return layer_input(model, at)
-    operations = layer_operations(model)
-    kept = sum((operation_saved(o, model, at) for o in operations), Fraction(0))
-    if (scope or at.scope) == "none":
-        kept += sum((scores_saved(o, model, at) for o in operations), Fraction(0))
+    if model.frozen == "all":
+        return 0
+    scope = scope or at.scope
+    again, is_whole = made_again(model, scope), words_of(scope)[0] in WHOLE
+    kept = Fraction(layer_input(model, at) if is_whole else 0)
+    for operation in layer_operations(model):
+        is_again = operation.name in again
+        if not is_again:
+            kept += scores_saved(operation, model, at)
+        if not (is_again and (is_whole or not operation.scores)) and not _is_unused(
+            operation, model
+        ):
+            kept += operation_saved(operation, model, at)
     return whole(kept)
+
+
+def _is_unused(operation: LayerOperation, model: Transformer) -> bool:
+    """Whether only the gradient of weights needs its output, and those are frozen."""
+    name = operation.name
+    return model.frozen != "" and (name in _INPUTS or name in made_again(model, "layernorm"))
+
+
+_INPUTS = ("product", "gelu", "sort")  # what goes into linears alone
 
 
 def layer_input(model: Transformer, at: Deployment) -> Number:
     """What a layer starts from: all that stays of one that is recomputed whole."""
     split: Split = "sequence" if at.rules.split_checkpoint else "none"
+    at = at.seen_by(model)
     return whole(_tokens(at) * at.rules.element * model.hidden * _part(split, at))
 
 
 def operation_saved(operation: LayerOperation, model: Transformer, at: Deployment) -> Fraction:
     """Bytes that stay of an operation's output, but for the attention's weights."""
-    rules = at.rules
+    rules, at = at.rules, at.seen_by(model)
     part = _part(operation.split, at)
     if operation.name in ("key", "value"):
         part = share(operation, model, at)
@@ -79,6 +99,7 @@ def scores_saved(operation: LayerOperation, model: Transformer, at: Deployment) 
     """Bytes that the attention keeps beside its output; a recomputed one computes them again."""
     if not operation.scores:
         return Fraction(0)
+    at = at.seen_by(model)
     rules, heads = at.rules, Fraction(model.heads, at.tensor)
     if rules.fused_attention:
         return _tokens(at) * heads * STATISTIC if rules.statistics else Fraction(0)
