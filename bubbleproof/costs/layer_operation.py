@@ -21,6 +21,7 @@ class LayerOperation:
     no matrix product (PipeMesh Table II), ``products`` those of products without weights (a
     recurrent state's), twice as many backward. ``scores`` marks the attention itself. The
     weights of a ``shared`` one are another's: ``vectors`` alone count, as a copy in another stage.
+    What a ``fused`` one makes is not kept where kernels are fused.
     """
 
     name: str
@@ -39,6 +40,7 @@ class LayerOperation:
     products: Number = 0
     scores: bool = False
     shared: bool = False
+    fused: bool = False
 
     @property
     def parameters(self) -> Number:

@@ -12,6 +12,7 @@ frozen layers stays nothing, or where a gradient passes through, nothing that on
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -54,17 +55,17 @@ def layer_saved(model: Transformer, at: Deployment, scope: str | None = None) ->
         is_again = operation.name in again
         if not is_again:
             kept += scores_saved(operation, model, at)
-        if not (is_again and (is_whole or not operation.scores)) and not _is_unused(
-            operation, model
-        ):
-            kept += operation_saved(operation, model, at)
+        if not is_again or (operation.scores and not is_whole):
+            kept += operation_saved(_of_frozen(operation, model), model, at)
     return whole(kept)
 
 
-def _is_unused(operation: LayerOperation, model: Transformer) -> bool:
-    """Whether only the gradient of weights needs its output, and those are frozen."""
+def _of_frozen(operation: LayerOperation, model: Transformer) -> LayerOperation:
+    """What only the gradient of weights needs is not kept where those are frozen."""
     name = operation.name
-    return model.frozen != "" and (name in _INPUTS or name in made_again(model, "layernorm"))
+    if model.frozen and (name in _INPUTS or name in made_again(model, "layernorm")):
+        return replace(operation, kept=0)
+    return operation
 
 
 _INPUTS = ("product", "gelu", "sort")  # what goes into linears alone
@@ -83,6 +84,8 @@ def operation_saved(operation: LayerOperation, model: Transformer, at: Deploymen
     part = _part(operation.split, at)
     if operation.name in ("key", "value"):
         part = share(operation, model, at)
+    if operation.fused and rules.fused_attention:
+        return Fraction(0)
     if operation.name.endswith("silu") and rules.fused_activation:
         return Fraction(0)
     if operation.name == "down" and operation.copies > 1 and rules.weighed_inside:

@@ -131,6 +131,7 @@ def _extras(layer: Fields, told: Fields) -> tuple[LayerOperation, ...]:
         "kv_heads": layer.get("kv_heads") or heads,
         "width": layer.get("head_width") or layer["hidden"] // heads,
         "experts": layer.get("experts", 0),
+        "statistics": 1 if layer["norm"] == "rms" else 2,
     }
     of_attention = {key: told[key] for key in EXTRAS[:3] if key in told and attends}
     of_experts = {key: told[key] for key in EXTRAS[3:] if key in told and layer.get("experts")}

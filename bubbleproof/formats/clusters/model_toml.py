@@ -50,8 +50,9 @@ from pydantic import ConfigDict, Field, create_model
 from bubbleproof.costs import FAMILIES, Transformer, known_model, transformer
 from bubbleproof.costs.configurations.config_file import ConfiguredModel, read_configuration
 from bubbleproof.costs.further_layers import with_frozen, with_modules, with_patches
-from bubbleproof.costs.layer_extras import layer_extras
+from bubbleproof.costs.layer_extras import QueryNorm, layer_extras
 from bubbleproof.costs.layer_operation import LayerOperation
+from bubbleproof.costs.operations import norm_statistics
 from bubbleproof.costs.state_space import delta_net, mamba, mamba_2
 from bubbleproof.costs.transformer import LayerRun
 from bubbleproof.formats.errors import UnusableInput, about, values_at
@@ -91,7 +92,7 @@ _SHAPE: dict[str, Any] = {
 class FeaturesLayout(Layout):
     """What the layers of a model, or those of a kind, have more; see ``costs.layer_extras``."""
 
-    qk_norm: Literal["none", "plain", "head", "whole"] | None = None
+    qk_norm: QueryNorm | None = None
     sinks: bool | None = None
     output_gate: bool | None = None
     shared_gate: bool | None = None
@@ -198,6 +199,7 @@ def _with_features(model: Transformer, features: dict[str, Any], where: str) -> 
     elif told:
         shape = {"hidden": model.hidden, "heads": model.heads, "kv_heads": model.kv_heads}
         shape |= {"width": model.head_width + model.rope_width, "experts": model.experts}
+        shape["statistics"] = norm_statistics(model)
         changes["extras"] = layer_extras(shape, **told)
     return model.with_changes(**changes) if changes else model
 
