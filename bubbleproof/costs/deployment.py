@@ -108,6 +108,11 @@ class Deployment:
         """What layers of the kind see of it: those of a tower have tokens of their own."""
         return self.with_changes(sequence=kind.tokens) if kind.tokens else self
 
+    @property
+    def of_weights(self) -> Deployment:
+        """What the weights see of it and their state: the same for any microbatch and scope."""
+        return self.with_changes(micro_batch=1, scope="none")
+
     def with_changes(self, **changes: Any) -> Deployment:
         """The same but for some fields."""
         return replace(self, **changes)

@@ -68,7 +68,13 @@ def words_of(scope: str) -> tuple[str, ...]:
 @lru_cache(maxsize=1024)
 def made_again(model: Transformer, scope: str) -> frozenset[str]:
     """The operations of a layer that are computed again, by name; of the attention itself what it
-    makes stays all the same, but under ``full``."""
+    makes stays all the same, but under ``full``.
+
+    Parameters
+    ----------
+    scope
+        As ``words_of`` takes it.
+    """
     operations = [each for each in layer_operations(model) if not each.shared]
     words = words_of(scope)
     if words == ("full",):
