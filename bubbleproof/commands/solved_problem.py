@@ -100,9 +100,8 @@ class SolvedProblem(Answer):
             yield "makespan", time(measured.makespan, source.problem.unit)
         yield "idle", f"{percent(measured.idle_ratio)}{known and f'   {known}'}"
         yield "memory", memory_text(source.problem, measured)
-        if source.pipeline is not None and source.choices is None:
-            if (price := memory_price(source.pipeline)) is not None:
-                yield "limit", str(price)
+        if source.choices is None and (price := memory_price(source.pipeline)) is not None:
+            yield "limit", str(price)
         if source.choices is not None and source.choices.chosen:
             first = source.choices.chosen[:MOST_CAUSES]
             more = len(source.choices.chosen) - len(first)

@@ -85,9 +85,11 @@ class MemoryPrice:
         return told + f"with {every} more on each the bound is {saved[-1]} lower"
 
 
-def memory_price(pipeline: Pipeline) -> MemoryPrice | None:
+def memory_price(pipeline: Pipeline | None) -> MemoryPrice | None:
     """What the pipeline's limit costs; None where it costs nothing, or no theorem is about it."""
-    if pipeline.num_chunks > 1 or pipeline.num_slices > 1 or pipeline.choices.added:
+    if pipeline is None or pipeline.choices.added:
+        return None
+    if pipeline.num_chunks > 1 or pipeline.num_slices > 1:
         return None
     if pipeline.split_backward is not False or pipeline.placement != "loop":
         return None

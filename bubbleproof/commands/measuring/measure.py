@@ -100,9 +100,9 @@ class MeasuredAnswer(Answer):
         loads = each_load(measured.peak_activations, problem.memory_unit, MOST_RANKS)
         yield "idle", each_time(measured.idle_ticks, problem.unit, MOST_RANKS)
         yield "memory", f"{loads} above the base"
-        if self.given.pipeline is not None and self.given.allowed is None:
-            if (price := memory_price(self.given.pipeline)) is not None:
-                yield "limit", str(price)
+        pipeline = None if self.given.allowed else self.given.pipeline
+        if (price := memory_price(pipeline)) is not None:
+            yield "limit", str(price)
         if "note" in self.named:
             yield "note", str(self.named["note"])
 
