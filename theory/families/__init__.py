@@ -23,6 +23,7 @@ from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.families.printed import printed
 from bubbleproof.theory.families.recomputed_1f1b import RecomputedOneForwardOneBackward
 from bubbleproof.theory.families.registration import register, registered
+from bubbleproof.theory.families.seq1f1b import SeqOneForwardOneBackward
 from bubbleproof.theory.families.svpp import SVPP, SVPPWeights
 from bubbleproof.theory.families.toffload import TOffload
 from bubbleproof.theory.families.tpipe import TPipe
@@ -56,6 +57,7 @@ _FAMILIES: tuple[Family, ...] = (
     InterleavedOneForwardOneBackward(),
     BreadthFirst(),
     TeraPipe(),
+    SeqOneForwardOneBackward(),
     Hanayo(),
     ZeroBubbleH1(),
     ZeroBubbleH2(),
