@@ -5,7 +5,8 @@ of each, the shapes of ``[plan]``. The folder holds the winner's problem file (`
 the kind that ``profile`` writes, for ``plan``, ``solve`` and ``replay``), ``plan.json``,
 ``schedule.json``, the page and the schedule as a PyTorch table (``schedule.csv``). ``--yours``
 names a configuration of one's own, in words or by a file (``formats.clusters.own_files``): the
-search begins with it, or the answer says why it is no candidate. The proofs are of
+search begins with it, or the answer says why it is no candidate; twice, both stand side by side.
+Ranges of cards, samples and tokens have a plan of each job, in a table. The proofs are of
 all deployments, of each what bounds it or why it has no schedule; ``verify DIR --certificate FILE``
 derives the deployments anew.
 
@@ -20,7 +21,7 @@ iterations.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -28,9 +29,15 @@ from functools import partial
 from math import inf
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from bubbleproof.commands.interrupts import begun
 from bubbleproof.commands.output import say
+from bubbleproof.commands.planning.job_answers import (
+    jobs_answer,
+    pair_answer,
+    sheet_answer,
+)
 from bubbleproof.commands.planning.other_plans import OtherChoice, paper_planners
 from bubbleproof.commands.planning.plan_answer import PlanAnswer, PlanTable
 from bubbleproof.commands.planning.plan_lines import (
@@ -42,20 +49,24 @@ from bubbleproof.commands.planning.plan_report import plan_report
 from bubbleproof.costs.combinations import AnyCount, legal
 from bubbleproof.facts import Fact
 from bubbleproof.facts import rows as rows_of
-from bubbleproof.formats.clusters.changed_cluster import changed_file
+from bubbleproof.formats.clusters.changed_cluster import (
+    Several,
+    changed_file,
+    jobs_of,
+    with_hardware,
+)
 from bubbleproof.formats.clusters.cluster_toml import (
     ClusterFile,
     read_cluster_file,
 )
 from bubbleproof.formats.clusters.deployed_content import deployed_file, deployed_text, deployments
 from bubbleproof.formats.clusters.deployed_space import deployed_space
-from bubbleproof.formats.clusters.own_configuration import OwnConfiguration
-from bubbleproof.formats.clusters.own_files import own_of
 from bubbleproof.formats.errors import about
 from bubbleproof.formats.plans.bundle_json import write_deployment_bundles
 from bubbleproof.formats.plans.plan_folder import planned_file, write_plan_folder
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners import PlanOptions
+from bubbleproof.planners.assumption_sheet import assumption_sheet
 from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
 from bubbleproof.planners.cluster_results import (
     COLUMNS,
@@ -76,22 +87,30 @@ from bubbleproof.planners.cluster_results import (
     times_to_json,
     winner_facts,
 )
-from bubbleproof.planners.counting import AnyListed, UncountedCombination, counted_within
+from bubbleproof.planners.counting import AnyListed, UncountedCombination
 from bubbleproof.planners.deployment_times import DeploymentTimes, deployment_times
 from bubbleproof.planners.fitting_changes import changes_that_fit
 from bubbleproof.planners.jitter import Timed, timed_candidates
 from bubbleproof.planners.outcome import Outcome
-from bubbleproof.planners.own_run import NotLegalRun, OwnRun, own_run
+from bubbleproof.planners.own_run import OwnRun
 from bubbleproof.planners.own_savings import savings
-from bubbleproof.planners.planning import SEARCHED, plan_cluster
+from bubbleproof.planners.planning import SEARCHED
 from bubbleproof.planners.restriction import SHARE, AnyRestriction, restriction_of
-from bubbleproof.planners.what_ifs import COUNTED, changed_plans
+from bubbleproof.planners.side_by_side import own_asked, side_by_side
+from bubbleproof.planners.what_ifs import (
+    best_of,
+    changed_plans,
+    counted_job,
+    planned_jobs,
+    what_if_fact,
+)
 from bubbleproof.report.html import paragraph, section
 from bubbleproof.report.html import table as table_of
 from bubbleproof.report.page import ReportPage
 from bubbleproof.report.plan_page import deployment_corners, ranked_table
 from bubbleproof.theory.pipelines.shapes.nearest_shape import nearest_change
 
+MOST_OWN = 2
 EXPLAINED = (
     "iteration: the pipeline's makespan and the step's end; bound: no order of the deployment's "
     "pipelines that were open, layers cut as the answer says, has a shorter one; MFU: the model's "
@@ -116,21 +135,25 @@ class _Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ClusterQuestion:
-    """A model on a cluster, and the paper's choice and one's own configuration to show beside.
+    """A model on a cluster, and what is asked beside the plan: a paper's choice, configurations of
+    one's own, changes of the job, and ranges of it in the plan's place.
 
-    ``is_whole``: timing noise and the cost of the framework are looked at too, in what is left of
-    the time since the command ``began``. ``is_proved``: all deployments are counted, however many
-    there are, since the proofs are of all.
+    Of two configurations nothing is searched: they stand side by side. ``is_whole``: timing noise
+    and the cost of the framework are looked at too, in what is left of the time since the command
+    ``began``. ``is_proved``: all deployments are counted, however many there are, since the proofs
+    are of all. ``is_sheet``: what the times rest on is told, and nothing is searched.
     """
 
     path: str
     file: ClusterFile
     paper: str | None = None
-    yours: str | None = None
+    yours: tuple[str, ...] = ()
     tokens: float | None = None
     what_if: tuple[str, ...] = ()
+    ranges: Mapping[str, Several | None] = field(default_factory=dict)
     is_whole: bool = True
     is_proved: bool = True
+    is_sheet: bool = False
     began: float = field(default_factory=begun)
 
     @classmethod
@@ -138,29 +161,24 @@ class ClusterQuestion:
         cls,
         path: str,
         paper: str | None = None,
-        yours: str | None = None,
+        yours: Sequence[str] = (),
         *,
         tokens: float | None = None,
-        what_if: Sequence[str] = (),
-        is_whole: bool = True,
-        is_proved: bool = True,
+        hardware: str | None = None,
+        **asked: Any,
     ) -> ClusterQuestion:
-        """Raises ``ValueError`` for an unknown paper, and for no tokens."""
+        """Raises ``ValueError`` for an unknown paper, for hardware of another card, and for no
+        tokens."""
         if tokens is not None and not 0 < tokens < inf:
             raise ValueError(f"--tokens must be above 0, got {tokens:g}; use such as 15e12")
+        if len(yours) > MOST_OWN:
+            raise ValueError(f"--yours may stand once or twice, got {len(yours)} of them")
         if paper is not None:
             paper_planners().require_paper(paper)
         file = read_cluster_file(path)
-        return cls(
-            path=path,
-            file=file,
-            paper=paper,
-            yours=yours,
-            tokens=tokens,
-            what_if=tuple(what_if),
-            is_whole=is_whole,
-            is_proved=is_proved,
-        )
+        file = file if hardware is None else with_hardware(file, hardware)
+        told = tuple(yours)
+        return cls(path=path, file=file, paper=paper, yours=told, tokens=tokens, **asked)
 
     @property
     def time_limit(self) -> int | None:
@@ -177,38 +195,42 @@ class ClusterQuestion:
 
         Raises ``ValueError`` where a number forbids every deployment.
         """
+        if self.is_sheet:
+            return sheet_answer(assumption_sheet(self.file))
+        if jobs := jobs_of(self.ranges):
+            if len(jobs) > 1:
+                return jobs_answer(planned_jobs(self.file, self.ranges, options, executor))
+            one = replace(self, file=changed_file(self.file, jobs[0], "plan with"), ranges={})
+            return one.answer(options, executor)
+        if len(self.yours) > 1:
+            return pair_answer(side_by_side(self.file, *self.yours))
         changed = [(change, changed_file(self.file, change)) for change in self.what_if]
-        number = 1 + len(changed)
-        work = None if options.work is None else options.work / number
-        part = replace(options, time_limit=options.time_limit / number, work=work)
+        part = options.times(1 / (1 + len(changed)))
         answer = self._plain_answer(part, executor)
         if not changed:
             return answer
-        plans = changed_plans(changed, part, executor)
-        told = [one.text(answer.found) for one in plans]
-        value = [one.to_json() for one in plans]
-        fact = Fact(key="what_if", label="what if", told="; ".join(told), value=value)
-        lines = [*answer.lines[:-1], *(f"what if  {each}" for each in told), answer.lines[-1]]
-        return replace(answer, lines=lines, stated=[*answer.stated, fact])
+        left = options.after(perf_counter() - self.began).time_limit
+        rest = replace(part.times(len(changed)), time_limit=left)
+        plans = changed_plans(changed, rest, executor)
+        lines = [f"what if  {one.text(answer.found)}" for one in plans]
+        lines = [*answer.lines[:-1], *lines, answer.lines[-1]]
+        return replace(
+            answer, lines=lines, stated=[*answer.stated, what_if_fact(plans, answer.found)]
+        )
 
     def _plain_answer(self, options: PlanOptions, executor: Executor | None) -> PlanAnswer:
-        yours = self._yours()
+        yours = own_asked(self.file, next(iter(self.yours), None))
         own = yours if isinstance(yours, OwnRun) else None
         file = self.file if own is None else own.beside(self.file)
         with about(self.path):
-            is_limited = options.work is None and not self.is_proved
-            counts = counted_within(
-                file, COUNTED * options.time_limit if is_limited else inf, options.tell
-            )
+            counts = counted_job(file, options, is_proved=self.is_proved)
         pace = (perf_counter() - self.began) / len(counts)
-        found = plan_cluster(
+        found = best_of(
+            file,
             counts,
-            lambda c: deployed_space(file, c),
-            replace(options.after(perf_counter() - self.began), orders=file.orders),
-            executor=executor,
-            is_lazy=file.is_open,
+            options.after(perf_counter() - self.began),
+            executor,
             known=None if own is None else own.begins,
-            bounded=file.bounded,
         )
         if isinstance(found, NoClusterPlan):
             _refuse_illegal(self.path, file, counts, found)
@@ -249,16 +271,6 @@ class ClusterQuestion:
         """Seconds until what is found has to be told."""
         return SEARCHED * options.time_limit - (perf_counter() - self.began)
 
-    def _yours(self) -> AnyOwn:
-        """One's own configuration, or why it is none. Raises ``ValueError`` for other words."""
-        if self.yours is None:
-            return None
-        own = _precise(self.file, own_of(self.yours, self.file.training))
-        try:
-            return own_run(self.file, own)
-        except NotLegalRun as why:
-            return why
-
     def _joined(
         self, counts: Sequence[AnyListed], found: ClusterPlan, options: PlanOptions
     ) -> tuple[ClusterPlan, OtherChoice | None]:
@@ -267,14 +279,6 @@ class ClusterQuestion:
             return found, None
         beside = paper_planners().beside_deployments
         return beside(self.paper, self.file, _with_numbers(counts), found, options)
-
-
-def _precise(file: ClusterFile, own: OwnConfiguration) -> OwnConfiguration:
-    """With its precision told, where it is not that of all deployments."""
-    usual = file.training.deployment.precision
-    told = own.combination.precision or usual
-    precision = told if file.lists.precision[0] or told != usual else ""
-    return replace(own, combination=replace(own.combination, precision=precision))
 
 
 def _with_numbers(counts: Sequence[AnyListed]) -> list[AnyCount]:

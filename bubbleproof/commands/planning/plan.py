@@ -23,6 +23,7 @@ from bubbleproof.commands.output import print_json, say
 from bubbleproof.commands.planning.cluster_answer import ClusterQuestion
 from bubbleproof.commands.planning.plan_answer import AskedPlan, FoundAnswer, PlanAnswer
 from bubbleproof.commands.planning.problem_answer import ProblemQuestion
+from bubbleproof.formats.clusters.changed_cluster import jobs_of
 from bubbleproof.formats.clusters.cluster_toml import is_cluster_file
 from bubbleproof.formats.inputs import require_problem_file
 from bubbleproof.parallel import open_executor
@@ -49,27 +50,37 @@ def run_plan(problem: str, request: PlanRequest) -> int:
 def _question(problem: str, request: PlanRequest) -> AskedPlan:
     """What the file asks. Raises ``ValueError`` for one that is none, or that has no such words."""
     require_problem_file(problem, asker="plan")
+    ranges, yours = request.ranges.told, request.yours or ()
     if is_cluster_file(problem):
+        if request.assumptions or len(yours) > 1 or len(jobs_of(ranges)) > 1:
+            what = "--assumptions, without a plan"
+            if not request.assumptions:
+                what = "two of --yours, without a plan" if len(yours) > 1 else "several jobs"
+            request.leave_out(what, "certificate", "paper", "output", "what_if", "tokens")
+        if request.assumptions:
+            request.leave_out("--assumptions, without a plan", "yours")
         shown = request.shown
         is_whole = request.json or shown.verbose or shown.why or request.output is not None
         return ClusterQuestion.of(
             problem,
             request.paper,
-            request.yours,
+            yours,
             tokens=request.tokens,
-            what_if=request.what_if or (),
+            hardware=request.hardware,
+            what_if=tuple(request.what_if or ()),
+            ranges=ranges,
             is_whole=is_whole,
             is_proved=request.certificate is not None,
+            is_sheet=request.assumptions,
         )
-    of_cluster = {"--tokens": request.tokens, "--what-if": request.what_if}
+    of_cluster = {
+        "--tokens": request.tokens, "--what-if": request.what_if, "--yours": request.yours,
+        "--hardware": request.hardware, "--assumptions": request.assumptions or None,
+        **{f"--{name}": told for name, told in ranges.items()},
+    }  # fmt: skip
     if told := [name for name, value in of_cluster.items() if value is not None]:
         raise ValueError(
             f"{told[0]} is for a model on a cluster, and {problem} tells neither; "
-            "use a file that starts from [model] [cluster] [batch]"
-        )
-    if request.yours is not None:
-        raise ValueError(
-            f"--yours is a deployment of a model on a cluster, and {problem} tells neither; "
             "use a file that starts from [model] [cluster] [batch]"
         )
     return ProblemQuestion.of(problem, request.paper)

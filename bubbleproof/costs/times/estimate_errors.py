@@ -14,6 +14,7 @@ import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations
 from math import log2
 from pathlib import Path
 
@@ -28,6 +29,7 @@ LEAST, UNSEEN = 0.05, 0.25
 ENOUGH = 8  # rows that a band is taken from
 PART = 0.9  # of these rows within it
 APART = {"card": 4.0, "software": 4.0, "kind": 6.0, "products": 1.0}  # doublings of size
+SAME = ("card", "software", "kind")
 FAR = 3.3  # doublings of cards beyond any row's
 
 
@@ -82,16 +84,7 @@ def error_of(model: Transformer, card: Card, runs: Software, cards: int) -> Esti
     runs
         The software.
     """
-    rows = _left_out()
-    asked = _LeftOut(
-        card=card.name.partition("-")[0],
-        software=runs.name,
-        kind="mixture" if any(kind.experts for kind, _ in model.layer_runs) else "dense",
-        products=runs.products,
-        cards=cards,
-        parameters=12.0 * model.layers * model.hidden**2,
-        error=0.0,
-    )
+    rows, asked = _left_out(), _asked(model, card, runs, cards)
     near = sorted(rows, key=lambda row: _apart(asked, row))[:ENOUGH]
     band = max(LEAST, float(np.quantile([abs(row.error) for row in near], PART)))
     beyond = _beyond(asked, rows)
@@ -99,6 +92,42 @@ def error_of(model: Transformer, card: Card, runs: Software, cards: int) -> Esti
         band=round(max(band, UNSEEN) if beyond else band, 3),
         cards=tuple(dict.fromkeys(row.card for row in near)),
         beyond=beyond,
+    )
+
+
+def error_of_one(model: Transformer, card: Card, runs: Software, cards: int) -> tuple[float, int]:
+    """How far other rows are off once one row is met by a factor, and of how many pairs that is.
+
+    Nine of ten pairs are off by less from each other, of the rows that the band of an estimate is
+    taken from, as far as they are of such a card, software and kind of model.
+
+    Parameters
+    ----------
+    model
+        What is trained.
+    card, cards
+        On what, and how many.
+    runs
+        The software.
+    """
+    asked = _asked(model, card, runs, cards)
+    alike = [row for row in _left_out() if all(getattr(row, n) == getattr(asked, n) for n in SAME)]
+    near = sorted(alike, key=lambda row: _apart(asked, row))[:ENOUGH]
+    pairs = [abs(one.error - other.error) for one, other in combinations(near, 2)]
+    band = float(np.quantile(pairs, PART)) if len(pairs) >= ENOUGH else UNSEEN
+    return round(band, 3), len(pairs)
+
+
+def _asked(model: Transformer, card: Card, runs: Software, cards: int) -> _LeftOut:
+    """An estimate as a row, whose error nobody knows."""
+    return _LeftOut(
+        card=card.name.partition("-")[0],
+        software=runs.name,
+        kind="mixture" if any(kind.experts for kind, _ in model.layer_runs) else "dense",
+        products=runs.products,
+        cards=cards,
+        parameters=12.0 * model.layers * model.hidden**2,
+        error=0.0,
     )
 
 

@@ -1,0 +1,137 @@
+"""What may be asked of a job beside its plan, and the answer: for ``plan`` in Python.
+
+Ranges have a plan of each job; two configurations of one's own stand side by side; else there is
+one plan, with a configuration of one's own and changes of the job beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from os import PathLike, fspath
+
+from bubbleproof.formats.clusters.changed_cluster import (
+    Several,
+    changed_file,
+    jobs_of,
+    with_hardware,
+)
+from bubbleproof.formats.clusters.cluster_toml import ClusterFile
+from bubbleproof.planners.cluster_planned import ClusterPlan
+from bubbleproof.planners.own_run import OwnRun
+from bubbleproof.planners.own_savings import savings
+from bubbleproof.planners.plan_facts import (
+    DeploymentPlan,
+    NoDeploymentPlan,
+    NoPipelinePlan,
+    PipelinePlan,
+    stated_deployments,
+)
+from bubbleproof.planners.planned import PlanOptions, PlanSource
+from bubbleproof.planners.side_by_side import SideBySide, own_asked, side_by_side
+from bubbleproof.planners.what_ifs import PlannedJobs, changed_plans, planned_job, planned_jobs
+
+JobAnswer = (
+    PipelinePlan | NoPipelinePlan | DeploymentPlan | NoDeploymentPlan | PlannedJobs | SideBySide
+)
+MOST_OWN = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobAsked:
+    """Numbers in place of the file's, hardware, one's own configurations, changes and tokens."""
+
+    ranges: Mapping[str, Several | None]
+    hardware: str | None
+    yours: tuple[str, ...]
+    what_if: tuple[str, ...]
+    tokens: float | None
+
+    @classmethod
+    def of(
+        cls,
+        ranges: Mapping[str, Several | None],
+        hardware: str | PathLike[str] | None,
+        yours: str | Sequence[str] | None,
+        what_if: str | Sequence[str],
+        tokens: float | None,
+    ) -> JobAsked:
+        """What is asked.
+
+        Parameters
+        ----------
+        ranges
+            Of ``cards``, ``samples`` and ``sequence``; None: the file's.
+        hardware
+            A file of ``calibrate``.
+        yours
+            One configuration of one's own, or two.
+        what_if
+            Changes of the job.
+        tokens
+            Of the whole training.
+
+        Raises
+        ------
+        ValueError
+            For more than two configurations, and for no tokens.
+        """
+        own = (yours,) if isinstance(yours, str) else tuple(yours or ())
+        if len(own) > MOST_OWN:
+            raise ValueError(f"plan: yours are one or two, got {len(own)}")
+        if tokens is not None and not 0 < tokens < inf:
+            raise ValueError(f"plan: tokens must be above 0, got {tokens:g}; use such as 15e12")
+        return cls(
+            ranges=ranges,
+            hardware=None if hardware is None else fspath(hardware),
+            yours=own,
+            what_if=(what_if,) if isinstance(what_if, str) else tuple(what_if),
+            tokens=tokens,
+        )
+
+    @property
+    def names(self) -> list[str]:
+        """Of all that is asked."""
+        told: dict[str, object] = {
+            **self.ranges,
+            "hardware": self.hardware,
+            "yours": self.yours or None,
+        }
+        told |= {"what_if": self.what_if or None, "tokens": self.tokens}
+        return [name for name, value in told.items() if value is not None]
+
+    def answer(self, file: ClusterFile, options: PlanOptions) -> JobAnswer:
+        """Of a file, within the options. Raises ``ValueError`` for what cannot be planned."""
+        if self.hardware is not None:
+            file = with_hardware(file, self.hardware)
+        jobs = jobs_of(self.ranges)
+        if len(jobs) > 1:
+            return planned_jobs(file, self.ranges, options)
+        if jobs:
+            file = changed_file(file, jobs[0], "plan with")
+        if len(self.yours) == MOST_OWN:
+            return side_by_side(file, *self.yours)
+        return self._planned(file, options)
+
+    def _planned(
+        self, file: ClusterFile, options: PlanOptions
+    ) -> DeploymentPlan | NoDeploymentPlan:
+        changed = [(each, changed_file(file, each, "plan: what_if")) for each in self.what_if]
+        part = options.times(1 / (1 + len(changed)))
+        yours = own_asked(file, next(iter(self.yours), None))
+        own = yours if isinstance(yours, OwnRun) else None
+        searched = file if own is None else own.beside(file)
+        known = None if own is None else own.begins
+        found = planned_job(searched, part, known=known, is_proved=True)
+        if own is not None and isinstance(found, ClusterPlan) and own.iteration > found.value:
+            towards = found.winner.combination, found.plan.winner.candidate
+            yours = replace(own, savings=savings(file, own, *towards))
+        source = PlanSource(name=file.name, text=file.text)
+        return stated_deployments(
+            searched,
+            replace(found, source=source),
+            yours=yours,
+            what_if=changed_plans(changed, part.times(len(changed))) if changed else (),
+            tokens=self.tokens,
+        )
