@@ -19,7 +19,6 @@ from functools import partial
 from typing import Annotated, ClassVar, Literal, get_args
 
 from bubbleproof.declared import OptionNote
-from bubbleproof.solvers.engines import require_engine
 from bubbleproof.solvers.search_limits import SearchLimits
 
 Goal = Literal["makespan", "span_idle", "makespan-then-peak", "peak"]
@@ -89,6 +88,8 @@ class SolveOptions(SearchLimits):
     stop: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
+        from bubbleproof.solvers.engines import require_engine  # not loaded to name options
+
         require_engine(self.engine)
         if self.objective not in OBJECTIVES:
             known = " ".join(OBJECTIVES)
