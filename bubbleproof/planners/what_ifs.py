@@ -77,6 +77,13 @@ class ChangedPlan:
         )
 
     @property
+    def mfu(self) -> float:
+        """Of the plan; 0 without one."""
+        if self.plan is None or isinstance(self.file, str):
+            return 0.0
+        return utilisation(self.file.training, self.plan.value)
+
+    @property
     def refusal(self) -> str:
         """Why there is no plan; empty where there is one."""
         if isinstance(self.found, str) or self.plan is not None:
@@ -114,7 +121,7 @@ class ChangedPlan:
             *counts,
             time(value, UNIT),
             f"{tokens_per_second(self.file, value):,.0f}",
-            f"{100 * utilisation(job, value):.1f} %",
+            f"{100 * self.mfu:.1f} %",
             amount_of(held, job.cluster.memory, "bytes"),
             in_words(_parts(self.plan)),
         )
@@ -125,7 +132,7 @@ class ChangedPlan:
         if plan is not None and not isinstance(self.file, str):
             told = {
                 "tokens_per_second": round(tokens_per_second(self.file, plan.value), 1),
-                "mfu": round(utilisation(self.file.training, plan.value), 4),
+                "mfu": round(self.mfu, 4),
                 "lower_bound": plan.lower_bound,
                 "lower_bound_of": plan.bounded,
             }
@@ -169,7 +176,7 @@ class PlannedJobs(SearchResults, FactSource):
     def best(self) -> ChangedPlan | None:
         """That whose cards do most of what they can; None where none has a plan."""
         planned = [each for each in self.jobs if each.plan is not None]
-        return max(planned, key=_mfu, default=None)
+        return max(planned, key=lambda one: one.mfu, default=None)
 
     def facts(self) -> list[Fact]:
         """Each job with its plan, and which is best."""
@@ -186,12 +193,6 @@ class PlannedJobs(SearchResults, FactSource):
             ),
             took(self.seconds),
         ]
-
-
-def _mfu(one: ChangedPlan) -> float:
-    assert one.plan is not None
-    assert not isinstance(one.file, str)
-    return utilisation(one.file.training, one.plan.value)
 
 
 def planned_jobs(
