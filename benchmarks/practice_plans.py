@@ -36,8 +36,8 @@ from bubbleproof.planners.cluster_results import (
 from bubbleproof.planners.configuration_words import deployment_parts, in_words, more, shape_parts
 from bubbleproof.planners.fitting_changes import changes_that_fit
 from bubbleproof.planners.own_run import OwnRun
+from bubbleproof.planners.planning import plan_deployments
 from bubbleproof.planners.side_by_side import own_asked
-from bubbleproof.planners.what_ifs import planned_job
 from bubbleproof.report.amounts import time as amount
 from bubbleproof.solvers import Status
 
@@ -116,7 +116,7 @@ def planned(path: Path, practice: Practice, limit: float) -> PlannedJob:
         own = own_asked(file, practice.deployment or None)
         searched = own.beside(file) if isinstance(own, OwnRun) else file
         known = own.begins if isinstance(own, OwnRun) else None
-        found = planned_job(searched, options, known=known)
+        found = plan_deployments(searched, options, known=known)
     except ValueError as why:
         refusal = cell(str(why).removeprefix(f"{path}: "))
         return PlannedJob(name=path.stem, cells=("refused",), told=(refusal,))

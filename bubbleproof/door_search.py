@@ -56,7 +56,7 @@ def solve(
     engine
         ``auto``, ``cpsat``, ``pulp``, ``z3`` or ``sat``.
     certified
-        Spend the time limit on a certificate where an engine's word is all there is.
+        Require a certificate: spend the time limit on one where a solver's bound has none.
     threads, seed
         Of the engine.
     memory

@@ -61,7 +61,7 @@ class SolveOptions(SearchLimits):
     largest value wanted (for ``peak``, the largest makespan): beyond it there is no schedule.
     ``memory`` (bytes) is what each engine may take, in a process of its own; one that needs more is
     lost, and the result's ``losses`` say so.
-    ``certified``: an engine's word is not enough, and the time limit is used to replace it.
+    ``certified``: a solver's claim is not enough, and the time limit is used to replace it.
     Setting ``stop`` from another thread, or Ctrl-C, ends the search with what it has.
     """
 

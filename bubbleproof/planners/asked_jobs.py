@@ -29,8 +29,9 @@ from bubbleproof.planners.plan_facts import (
     stated_deployments,
 )
 from bubbleproof.planners.planned import PlanOptions, PlanSource
+from bubbleproof.planners.planning import plan_deployments
 from bubbleproof.planners.side_by_side import SideBySide, own_asked, side_by_side
-from bubbleproof.planners.what_ifs import PlannedJobs, changed_plans, planned_job, planned_jobs
+from bubbleproof.planners.what_ifs import PlannedJobs, changed_plans, planned_jobs
 
 JobAnswer = (
     PipelinePlan | NoPipelinePlan | DeploymentPlan | NoDeploymentPlan | PlannedJobs | SideBySide
@@ -123,7 +124,7 @@ class JobAsked:
         own = yours if isinstance(yours, OwnRun) else None
         searched = file if own is None else own.beside(file)
         known = None if own is None else own.begins
-        found = planned_job(searched, part, known=known, is_proved=True)
+        found = plan_deployments(searched, part, known=known)
         if own is not None and isinstance(found, ClusterPlan) and own.iteration > found.value:
             towards = found.winner.combination, found.plan.winner.candidate
             yours = replace(own, savings=savings(file, own, *towards))

@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from math import inf
 from time import perf_counter
 from typing import ClassVar
 
-from bubbleproof.costs.combinations import Combination
 from bubbleproof.costs.utilisation import utilisation
 from bubbleproof.facts import Fact, FactCells, FactSource
 from bubbleproof.formats.clusters.changed_cluster import COUNTS, Several, changed_file, jobs_of
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
-from bubbleproof.formats.clusters.deployed_space import deployed_space
 from bubbleproof.planners.cluster_planned import ClusterPlan
 from bubbleproof.planners.cluster_results import (
     UNIT,
@@ -34,16 +31,13 @@ from bubbleproof.planners.configuration_words import (
     more,
     shape_parts,
 )
-from bubbleproof.planners.counting import AnyListed, counted_within
-from bubbleproof.planners.known_schedules import KnownSchedule
 from bubbleproof.planners.outcome import Outcome
 from bubbleproof.planners.plan_results import took
 from bubbleproof.planners.planned import PlanOptions, SearchResults
-from bubbleproof.planners.planning import plan_cluster
+from bubbleproof.planners.planning import plan_deployments
 from bubbleproof.report.amounts import time
 from bubbleproof.solvers import Status
 
-COUNTED = 0.3  # of the time, at most, until all deployments have their numbers
 LEAST = 0.1  # of an equal share of the time, for each change
 AnyFile = ClusterFile | str  # or why there is none
 
@@ -248,7 +242,7 @@ def changed_plans(
         part = replace(share, time_limit=limit, tell=None)
         found: AnyClusterPlan | str
         try:
-            found = file if isinstance(file, str) else planned_job(file, part, executor)
+            found = file if isinstance(file, str) else plan_deployments(file, part, executor)
         except ValueError as why:  # no deployment is that of the cards: the others stand
             found = str(why)
         plans.append(ChangedPlan(change=change, file=file, found=found))
@@ -256,66 +250,6 @@ def changed_plans(
             told = plans[-1].text(SearchResults(status=Status.UNKNOWN, seconds=0.0))
             options.tell(f"{number + 1} of {len(files)}  {told}")
     return tuple(plans)
-
-
-def planned_job(
-    file: ClusterFile,
-    options: PlanOptions,
-    executor: Executor | None = None,
-    *,
-    known: Mapping[Combination, KnownSchedule] | None = None,
-    is_proved: bool = False,
-) -> AnyClusterPlan:
-    """The best of the deployments of a file.
-
-    Parameters
-    ----------
-    known
-        Schedules to begin with.
-    is_proved
-        Whether all deployments are counted, however many there are, since the proofs are of all.
-    """
-    began = perf_counter()
-    counts = counted_job(file, options, is_proved=is_proved)
-    return best_of(file, counts, options.after(perf_counter() - began), executor, known=known)
-
-
-def counted_job(file: ClusterFile, options: PlanOptions, *, is_proved: bool) -> list[AnyListed]:
-    """The deployments of a file with their numbers; of very many those that there is time for.
-
-    Parameters
-    ----------
-    is_proved
-        Whether all are counted, however many there are.
-    """
-    is_limited = options.work is None and not is_proved
-    return counted_within(file, COUNTED * options.time_limit if is_limited else inf, options.tell)
-
-
-def best_of(
-    file: ClusterFile,
-    counts: Sequence[AnyListed],
-    options: PlanOptions,
-    executor: Executor | None = None,
-    *,
-    known: Mapping[Combination, KnownSchedule] | None = None,
-) -> AnyClusterPlan:
-    """The best of the deployments that were counted.
-
-    Parameters
-    ----------
-    known
-        Schedules to begin with.
-    """
-    return plan_cluster(
-        counts,
-        lambda c: deployed_space(file, c),
-        replace(options, orders=file.orders),
-        executor=executor,
-        is_lazy=file.is_open,
-        known=known,
-        bounded=file.bounded,
-    )
 
 
 def what_if_fact(plans: Sequence[ChangedPlan], plan: SearchResults) -> Fact:

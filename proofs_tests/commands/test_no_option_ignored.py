@@ -197,9 +197,11 @@ refused | calibrate rows.csv -o hardware.toml | --yours tensor=2
 refused | calibrate rows.csv -o hardware.toml | --took 2s
 changes | calibrate rows.csv -o hardware.toml | --json
 """,
-    "estimate": DETAIL.replace("{0}", "estimate {examples}/iterations.csv --hardware h100") + """
-changes | estimate {examples}/iterations.csv | --hardware h100
-changes | estimate {examples}/iterations.csv --hardware h100 | --json
+    "estimate": DETAIL.replace(
+        "{0}", "estimate {examples}/cluster/iterations.csv --hardware h100"
+    ) + """
+changes | estimate {examples}/cluster/iterations.csv | --hardware h100
+changes | estimate {examples}/cluster/iterations.csv --hardware h100 | --json
 """,
     "replay": MODEL.format("replay a.json") + DETAIL.format("replay a.json") + """
 refused | replay a.json | --backend nothing
@@ -209,6 +211,7 @@ refused | replay a.json --backend torch-runtime | --seed 3
 refused | replay a.json --backend torch-runtime | --unsafe
 refused | replay a.json --backend torch-runtime | --no-count-bytes
 refused | replay a.json --backend torch-runtime | --no-count-work
+refused | replay a.json | --share-gpu
 refused | replay a.json | --dialect new
 refused | replay a.json | --steps 0
 refused | replay a.json | --optimizer nothing
@@ -243,15 +246,15 @@ changes | profile -o p.toml --ranks 1 --microbatches 1 --repeats 1 --warmup 1 | 
 changes | profile -o p.toml --ranks 1 --microbatches 1 --repeats 1 --warmup 1 | -v
 changes | profile -o p.toml --ranks 1 --microbatches 1 --repeats 1 --warmup 1 | --json
 """,
-    "hang": DETAIL.replace("{0}", "hang {examples}/hang") + """
-changes | hang {examples}/hang | --schedule a.json
-changes | hang {examples}/hang | --json
+    "hang": DETAIL.replace("{0}", "hang {examples}/ci/hang") + """
+changes | hang {examples}/ci/hang | --schedule a.json
+changes | hang {examples}/ci/hang | --json
 """,
-    "trace": DETAIL.replace("{0}", "trace {examples}/trace") + """
-changes | trace {examples}/trace | --schedule a.json
-refused | trace {examples}/trace | --names small.toml
-changes | trace {examples}/trace | -o there
-changes | trace {examples}/trace | --json
+    "trace": DETAIL.replace("{0}", "trace {examples}/ci/trace") + """
+changes | trace {examples}/ci/trace | --schedule a.json
+refused | trace {examples}/ci/trace | --names small.toml
+changes | trace {examples}/ci/trace | -o there
+changes | trace {examples}/ci/trace | --json
 """,
     "show": """
 changes | show a.json | -o a.perfetto.json

@@ -23,7 +23,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.cut_lists import NamedCuts
 from proofs_tests.costs.cluster_cases import CARDS, MODEL
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "llama-13b-64xA100.toml"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "cluster" / "llama-13b-64xA100.toml"
 ONE = Deployment(sequence=256, accounting="fused", data=4)
 DENSE = 4 * 256 * 256 + 3 * 256 * 512 + 2 * 256  # weights of a layer
 # Bytes that a layer keeps of a token: two norms, q, k, v, attention, output, 4 x 512 and down, in

@@ -1,4 +1,4 @@
-"""The index of ``docs/guide/formal.md``: of each theorem what is proved, by what, and what is not.
+"""The index of ``docs/measured/proofs.md``: what of a theorem is proved, by what, and what is not.
 
     python -m proofs_tests.papers.theorem_index
 
@@ -28,7 +28,7 @@ from proofs_tests.papers.theorems import (
 )
 from proofs_tests.papers.theorems.compared import CASES
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "formal.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "measured" / "proofs.md"
 BEGIN, END = "<!-- theorem index -->\n", "<!-- end of the index -->\n"
 COQ = {  # the same statement in proofs/, or a part of it
     "makespan-bound": ("pipeline_lower_bound",),

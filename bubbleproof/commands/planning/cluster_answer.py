@@ -87,23 +87,22 @@ from bubbleproof.planners.cluster_results import (
     times_to_json,
     winner_facts,
 )
-from bubbleproof.planners.counting import AnyListed, UncountedCombination
+from bubbleproof.planners.counting import (
+    COUNTED,
+    AnyListed,
+    UncountedCombination,
+    counted_within,
+)
 from bubbleproof.planners.deployment_times import DeploymentTimes, deployment_times
 from bubbleproof.planners.fitting_changes import changes_that_fit
 from bubbleproof.planners.jitter import Timed, timed_candidates
 from bubbleproof.planners.outcome import Outcome
 from bubbleproof.planners.own_run import OwnRun
 from bubbleproof.planners.own_savings import savings
-from bubbleproof.planners.planning import SEARCHED
+from bubbleproof.planners.planning import SEARCHED, plan_cluster
 from bubbleproof.planners.restriction import SHARE, AnyRestriction, restriction_of
 from bubbleproof.planners.side_by_side import own_asked, side_by_side
-from bubbleproof.planners.what_ifs import (
-    best_of,
-    changed_plans,
-    counted_job,
-    planned_jobs,
-    what_if_fact,
-)
+from bubbleproof.planners.what_ifs import changed_plans, planned_jobs, what_if_fact
 from bubbleproof.report.html import paragraph, section
 from bubbleproof.report.html import table as table_of
 from bubbleproof.report.page import ReportPage
@@ -223,14 +222,18 @@ class ClusterQuestion:
         own = yours if isinstance(yours, OwnRun) else None
         file = self.file if own is None else own.beside(self.file)
         with about(self.path):
-            counts = counted_job(file, options, is_proved=self.is_proved)
-        pace = (perf_counter() - self.began) / len(counts)
-        found = best_of(
-            file,
+            is_limited, counting = options.work is None and not self.is_proved, perf_counter()
+            rest = options.after(perf_counter() - self.began).time_limit
+            counts = counted_within(file, COUNTED * rest if is_limited else inf, options.tell)
+        pace = (perf_counter() - counting) / len(_with_numbers(counts))
+        found = plan_cluster(
             counts,
-            options.after(perf_counter() - self.began),
-            executor,
+            lambda c: deployed_space(file, c),
+            replace(options.after(perf_counter() - self.began), orders=file.orders),
+            executor=executor,
+            is_lazy=file.is_open,
             known=None if own is None else own.begins,
+            bounded=file.bounded,
         )
         if isinstance(found, NoClusterPlan):
             _refuse_illegal(self.path, file, counts, found)

@@ -2,16 +2,18 @@
 
 Each row of ``calibrated/left_out.csv`` was estimated by constants that were fitted without its
 source (``benchmarks/published_times.py``). Of an estimate those rows are asked that are nearest to
-it in card, software, kind of model and size; its band is what nine of ten of them keep, never less
-than ``LEAST``, since two releases of one software differ by as much. An estimate of what no row
-had (a card, a software, a mixture on it, ten times the cards) says so, and its band is at least
-``UNSEEN``: by leaving whole cards out, what a data sheet alone is worth.
+it in card, software, kind of model and size, at most ``ALIKE`` of one source and model; its band is
+what nine of ten of them keep, never less than ``LEAST``, since two releases of one software differ
+by as much. They are so many, and of so many sources, that of each source's rows nine of ten lie
+within the bands that the others give. An estimate of what no row had (a card, a software, a mixture
+on it, ten times the cards) says so, and its band is at least ``UNSEEN``: by leaving whole cards
+out, what a data sheet alone is worth.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
@@ -26,7 +28,7 @@ from bubbleproof.costs.transformer import Transformer
 
 FILE = Path(__file__).parent.parent / "calibrated" / "left_out.csv"
 LEAST, UNSEEN = 0.05, 0.25
-ENOUGH = 8  # rows that a band is taken from
+ENOUGH, ALIKE = 16, 2  # rows that a band is taken from, and those of one source and model
 PART = 0.9  # of these rows within it
 APART = {"card": 4.0, "software": 4.0, "kind": 6.0, "products": 1.0}  # doublings of size
 SAME = ("card", "software", "kind")
@@ -63,6 +65,7 @@ class EstimateError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LeftOut:
+    alike: str
     card: str
     software: str
     kind: str
@@ -85,8 +88,9 @@ def error_of(model: Transformer, card: Card, runs: Software, cards: int) -> Esti
         The software.
     """
     rows, asked = _left_out(), _asked(model, card, runs, cards)
-    near = sorted(rows, key=lambda row: _apart(asked, row))[:ENOUGH]
-    band = max(LEAST, float(np.quantile([abs(row.error) for row in near], PART)))
+    near = _near(asked, rows)
+    errors = [abs(row.error) for row in near]
+    band = max(LEAST, float(np.quantile(errors, PART, method="higher")))
     beyond = _beyond(asked, rows)
     return EstimateError(
         band=round(max(band, UNSEEN) if beyond else band, 3),
@@ -112,7 +116,7 @@ def error_of_one(model: Transformer, card: Card, runs: Software, cards: int) -> 
     """
     asked = _asked(model, card, runs, cards)
     alike = [row for row in _left_out() if all(getattr(row, n) == getattr(asked, n) for n in SAME)]
-    near = sorted(alike, key=lambda row: _apart(asked, row))[:ENOUGH]
+    near = _near(asked, alike)
     pairs = [abs(one.error - other.error) for one, other in combinations(near, 2)]
     band = float(np.quantile(pairs, PART)) if len(pairs) >= ENOUGH else UNSEEN
     return round(band, 3), len(pairs)
@@ -121,6 +125,7 @@ def error_of_one(model: Transformer, card: Card, runs: Software, cards: int) -> 
 def _asked(model: Transformer, card: Card, runs: Software, cards: int) -> _LeftOut:
     """An estimate as a row, whose error nobody knows."""
     return _LeftOut(
+        alike="",
         card=card.name.partition("-")[0],
         software=runs.name,
         kind="mixture" if any(kind.experts for kind, _ in model.layer_runs) else "dense",
@@ -129,6 +134,15 @@ def _asked(model: Transformer, card: Card, runs: Software, cards: int) -> _LeftO
         parameters=12.0 * model.layers * model.hidden**2,
         error=0.0,
     )
+
+
+def _near(asked: _LeftOut, rows: Iterable[_LeftOut]) -> list[_LeftOut]:
+    """The rows that a band is taken from, the nearest first."""
+    near: list[_LeftOut] = []
+    for row in sorted(rows, key=lambda row: _apart(asked, row)):
+        if len(near) < ENOUGH and sum(each.alike == row.alike for each in near) < ALIKE:
+            near.append(row)
+    return near
 
 
 def _apart(one: _LeftOut, other: _LeftOut) -> float:
@@ -157,6 +171,7 @@ def _left_out() -> tuple[_LeftOut, ...]:
     with FILE.open(newline="", encoding="utf-8") as file:
         return tuple(
             _LeftOut(
+                alike=f"{row['source']} {row['model']}",
                 card=row["card"],
                 software=row["software"],
                 kind=row["kind"],

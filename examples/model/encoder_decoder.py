@@ -1,6 +1,6 @@
 """A small encoder and decoder to replay: what the encoder made goes on beside the target.
 
-    bubbleproof replay 1f1b p=4 m=6 --model examples/encoder_decoder.py:build
+    bubbleproof replay 1f1b p=4 m=6 --model examples/model/encoder_decoder.py:build
 
 A stage gives one tensor to the next, so source and target travel in one, (samples, SOURCE + TARGET,
 WIDTH): encoders change its first part, decoders the second, and look at the first.

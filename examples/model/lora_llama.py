@@ -1,8 +1,9 @@
 """A small Llama with LoRA to replay: its own weights stay as they are, the adapters' train.
 
-    bubbleproof replay 1f1b p=4 m=6 --model examples/lora_llama.py:build
+    bubbleproof replay 1f1b p=4 m=6 --model examples/model/lora_llama.py:build
 
-Needs `pip install "bubbleproof[models]"`. The stages are those of `--model hf:examples/llama.json`.
+Needs `pip install "bubbleproof[models]"`. The stages are those of
+`--model hf:examples/model/llama.json`.
 """
 
 from __future__ import annotations

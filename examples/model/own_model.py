@@ -1,6 +1,6 @@
 """A model of one's own to replay: stages as plain modules, with data and a loss.
 
-    bubbleproof replay zb-h1 p=4 m=6 --model examples/own_model.py:build
+    bubbleproof replay zb-h1 p=4 m=6 --model examples/model/own_model.py:build
 
 The stages need not look alike: words become vectors, two blocks mix them, the last stage scores the
 next word. Every process calls ``build`` and must get the same weights, so it draws them from a

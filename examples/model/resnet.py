@@ -1,6 +1,6 @@
 """A small ResNet to replay, its stages cut between blocks.
 
-    bubbleproof replay zb-h1 p=4 m=6 --model examples/resnet.py:build
+    bubbleproof replay zb-h1 p=4 m=6 --model examples/model/resnet.py:build
 
 Group norms stand where a ResNet often has batch norms: what a batch norm keeps depends on the order
 of microbatches, which a pipeline changes. W does nothing here but in the last stage: convolutions
