@@ -147,8 +147,12 @@ def plan(
 
     limits = checked(PlanOptions, given, bytes_of, asker="plan")
     options = PlanOptions.asked(limits, tell=hears(progress, asker="plan"))
-    asked = JobAsked.of(
-        {"cards": cards, "samples": samples, "sequence": sequence}, hardware, yours, what_if, tokens
+    asked = JobAsked(
+        ranges={"cards": cards, "samples": samples, "sequence": sequence},
+        hardware=None if hardware is None else path_text(hardware, asker="plan"),
+        yours=_texts(yours, "yours"),
+        what_if=_texts(what_if, "what_if"),
+        tokens=None if tokens is None else number(tokens, "tokens", asker="plan", unit="tokens"),
     )
     if problem is None:
         told = _job(model, card, cards, cluster, samples, sequence)
@@ -218,6 +222,12 @@ def _first(given: Several | None, name: str) -> int:
     if given is None or not isinstance(given, str | Sequence):
         return whole(given, name, asker="plan")
     return numbers_of(name, given)[0]
+
+
+def _texts(given: str | Sequence[str] | None, name: str) -> tuple[str, ...]:
+    """One text, or several."""
+    several = [given] if isinstance(given, str) else given or ()
+    return tuple(text(each, name, asker="plan") for each in listed(several, name, asker="plan"))
 
 
 def _wholes(given: Sequence[int], name: str) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""What may be asked of a job beside its plan, and the answer: for ``plan`` in Python.
+"""What may be asked of a job beside its plan, and the answer, for ``plan``.
 
 Ranges have a plan of each job; two configurations of one's own stand side by side; else there is
 one plan, with a configuration of one's own and changes of the job beside it.
@@ -6,10 +6,10 @@ one plan, with a configuration of one's own and changes of the job beside it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
 from math import inf
-from os import PathLike, fspath
 
 from bubbleproof.formats.clusters.changed_cluster import (
     Several,
@@ -41,55 +41,24 @@ MOST_OWN = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobAsked:
-    """Numbers in place of the file's, hardware, one's own configurations, changes and tokens."""
+    """Numbers in place of the file's, hardware, one's own configurations, changes and tokens.
 
-    ranges: Mapping[str, Several | None]
-    hardware: str | None
-    yours: tuple[str, ...]
-    what_if: tuple[str, ...]
-    tokens: float | None
+    ``ranges`` are of ``cards``, ``samples`` and ``sequence``; None: the file's. ``hardware`` is a
+    file of ``calibrate``. ``yours`` are one configuration or two, ``tokens`` those of the whole
+    training. Raises ``ValueError`` for more configurations, and for no tokens.
+    """
 
-    @classmethod
-    def of(
-        cls,
-        ranges: Mapping[str, Several | None],
-        hardware: str | PathLike[str] | None,
-        yours: str | Sequence[str] | None,
-        what_if: str | Sequence[str],
-        tokens: float | None,
-    ) -> JobAsked:
-        """What is asked.
+    ranges: Mapping[str, Several | None] = field(default_factory=dict)
+    hardware: str | None = None
+    yours: tuple[str, ...] = ()
+    what_if: tuple[str, ...] = ()
+    tokens: float | None = None
 
-        Parameters
-        ----------
-        ranges
-            Of ``cards``, ``samples`` and ``sequence``; None: the file's.
-        hardware
-            A file of ``calibrate``.
-        yours
-            One configuration of one's own, or two.
-        what_if
-            Changes of the job.
-        tokens
-            Of the whole training.
-
-        Raises
-        ------
-        ValueError
-            For more than two configurations, and for no tokens.
-        """
-        own = (yours,) if isinstance(yours, str) else tuple(yours or ())
-        if len(own) > MOST_OWN:
-            raise ValueError(f"plan: yours are one or two, got {len(own)}")
-        if tokens is not None and not 0 < tokens < inf:
-            raise ValueError(f"plan: tokens must be above 0, got {tokens:g}; use such as 15e12")
-        return cls(
-            ranges=ranges,
-            hardware=None if hardware is None else fspath(hardware),
-            yours=own,
-            what_if=(what_if,) if isinstance(what_if, str) else tuple(what_if),
-            tokens=tokens,
-        )
+    def __post_init__(self) -> None:
+        if len(self.yours) > MOST_OWN:
+            raise ValueError(f"yours are one configuration or two, got {len(self.yours)}")
+        if self.tokens is not None and not 0 < self.tokens < inf:
+            raise ValueError(f"tokens must be above 0, got {self.tokens:g}; use such as 15e12")
 
     @property
     def names(self) -> list[str]:
@@ -102,18 +71,30 @@ class JobAsked:
         told |= {"what_if": self.what_if or None, "tokens": self.tokens}
         return [name for name, value in told.items() if value is not None]
 
-    def answer(self, file: ClusterFile, options: PlanOptions) -> JobAnswer:
-        """Of a file, within the options. Raises ``ValueError`` for what cannot be planned."""
+    @property
+    def is_several(self) -> bool:
+        """Whether what is answered is no plan: of several jobs, or of two configurations."""
+        return len(jobs_of(self.ranges)) > 1 or len(self.yours) == MOST_OWN
+
+    def settled(
+        self, file: ClusterFile, options: PlanOptions, executor: Executor | None = None
+    ) -> ClusterFile | PlannedJobs | SideBySide:
+        """The file that is to be planned; or what is answered in a plan's place.
+
+        Raises ``ValueError`` for hardware of another card or software, and for what is none.
+        """
         if self.hardware is not None:
             file = with_hardware(file, self.hardware)
         jobs = jobs_of(self.ranges)
         if len(jobs) > 1:
-            return planned_jobs(file, self.ranges, options)
-        if jobs:
-            file = changed_file(file, jobs[0], "plan with")
-        if len(self.yours) == MOST_OWN:
-            return side_by_side(file, *self.yours)
-        return self._planned(file, options)
+            return planned_jobs(file, self.ranges, options, executor)
+        file = changed_file(file, jobs[0], "plan with") if jobs else file
+        return side_by_side(file, *self.yours) if len(self.yours) == MOST_OWN else file
+
+    def answer(self, file: ClusterFile, options: PlanOptions) -> JobAnswer:
+        """Of a file, within the options. Raises ``ValueError`` for what cannot be planned."""
+        found = self.settled(file, options)
+        return self._planned(found, options) if isinstance(found, ClusterFile) else found
 
     def _planned(
         self, file: ClusterFile, options: PlanOptions

@@ -21,7 +21,7 @@ iterations.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -49,12 +49,7 @@ from bubbleproof.commands.planning.plan_report import plan_report
 from bubbleproof.costs.combinations import AnyCount, legal
 from bubbleproof.facts import Fact
 from bubbleproof.facts import rows as rows_of
-from bubbleproof.formats.clusters.changed_cluster import (
-    Several,
-    changed_file,
-    jobs_of,
-    with_hardware,
-)
+from bubbleproof.formats.clusters.changed_cluster import changed_file
 from bubbleproof.formats.clusters.cluster_toml import (
     ClusterFile,
     read_cluster_file,
@@ -66,6 +61,7 @@ from bubbleproof.formats.plans.bundle_json import write_deployment_bundles
 from bubbleproof.formats.plans.plan_folder import planned_file, write_plan_folder
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners import PlanOptions
+from bubbleproof.planners.asked_jobs import JobAsked
 from bubbleproof.planners.assumption_sheet import assumption_sheet
 from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
 from bubbleproof.planners.cluster_results import (
@@ -101,15 +97,14 @@ from bubbleproof.planners.own_run import OwnRun
 from bubbleproof.planners.own_savings import savings
 from bubbleproof.planners.planning import SEARCHED, plan_cluster
 from bubbleproof.planners.restriction import SHARE, AnyRestriction, restriction_of
-from bubbleproof.planners.side_by_side import own_asked, side_by_side
-from bubbleproof.planners.what_ifs import changed_plans, planned_jobs, what_if_fact
+from bubbleproof.planners.side_by_side import SideBySide, own_asked
+from bubbleproof.planners.what_ifs import PlannedJobs, changed_plans, what_if_fact
 from bubbleproof.report.html import paragraph, section
 from bubbleproof.report.html import table as table_of
 from bubbleproof.report.page import ReportPage
 from bubbleproof.report.plan_page import deployment_corners, ranked_table
 from bubbleproof.theory.pipelines.shapes.nearest_shape import nearest_change
 
-MOST_OWN = 2
 EXPLAINED = (
     "iteration: the pipeline's makespan and the step's end; bound: no order of the deployment's "
     "pipelines that were open, layers cut as the answer says, has a shorter one; MFU: the model's "
@@ -134,50 +129,30 @@ class _Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ClusterQuestion:
-    """A model on a cluster, and what is asked beside the plan: a paper's choice, configurations of
-    one's own, changes of the job, and ranges of it in the plan's place.
+    """A model on a cluster, and what is ``asked`` beside the plan, or in its place; and a paper,
+    whose choice is shown too.
 
-    Of two configurations nothing is searched: they stand side by side. ``is_whole``: timing noise
-    and the cost of the framework are looked at too, in what is left of the time since the command
-    ``began``. ``is_proved``: all deployments are counted, however many there are, since the proofs
-    are of all. ``is_sheet``: what the times rest on is told, and nothing is searched.
+    ``is_whole``: timing noise and the cost of the framework are looked at too, in what is left of
+    the time since the command ``began``. ``is_proved``: all deployments are counted, however many
+    there are, since the proofs are of all. ``is_sheet``: what the times rest on is told, and
+    nothing is searched.
     """
 
     path: str
     file: ClusterFile
+    asked: JobAsked = field(default_factory=JobAsked)
     paper: str | None = None
-    yours: tuple[str, ...] = ()
-    tokens: float | None = None
-    what_if: tuple[str, ...] = ()
-    ranges: Mapping[str, Several | None] = field(default_factory=dict)
     is_whole: bool = True
     is_proved: bool = True
     is_sheet: bool = False
     began: float = field(default_factory=begun)
 
     @classmethod
-    def of(
-        cls,
-        path: str,
-        paper: str | None = None,
-        yours: Sequence[str] = (),
-        *,
-        tokens: float | None = None,
-        hardware: str | None = None,
-        **asked: Any,
-    ) -> ClusterQuestion:
-        """Raises ``ValueError`` for an unknown paper, for hardware of another card, and for no
-        tokens."""
-        if tokens is not None and not 0 < tokens < inf:
-            raise ValueError(f"--tokens must be above 0, got {tokens:g}; use such as 15e12")
-        if len(yours) > MOST_OWN:
-            raise ValueError(f"--yours may stand once or twice, got {len(yours)} of them")
+    def of(cls, path: str, paper: str | None = None, **asked: Any) -> ClusterQuestion:
+        """Raises ``ValueError`` for an unknown paper."""
         if paper is not None:
             paper_planners().require_paper(paper)
-        file = read_cluster_file(path)
-        file = file if hardware is None else with_hardware(file, hardware)
-        told = tuple(yours)
-        return cls(path=path, file=file, paper=paper, yours=told, tokens=tokens, **asked)
+        return cls(path=path, file=read_cluster_file(path), paper=paper, **asked)
 
     @property
     def time_limit(self) -> int | None:
@@ -194,16 +169,17 @@ class ClusterQuestion:
 
         Raises ``ValueError`` where a number forbids every deployment.
         """
+        found = self.asked.settled(self.file, options, executor)
+        if isinstance(found, PlannedJobs):
+            return jobs_answer(found)
+        if isinstance(found, SideBySide):
+            return pair_answer(found)
         if self.is_sheet:
-            return sheet_answer(assumption_sheet(self.file))
-        if jobs := jobs_of(self.ranges):
-            if len(jobs) > 1:
-                return jobs_answer(planned_jobs(self.file, self.ranges, options, executor))
-            one = replace(self, file=changed_file(self.file, jobs[0], "plan with"), ranges={})
-            return one.answer(options, executor)
-        if len(self.yours) > 1:
-            return pair_answer(side_by_side(self.file, *self.yours))
-        changed = [(change, changed_file(self.file, change)) for change in self.what_if]
+            return sheet_answer(assumption_sheet(found))
+        return replace(self, file=found)._planned(options, executor)
+
+    def _planned(self, options: PlanOptions, executor: Executor | None) -> PlanAnswer:
+        changed = [(change, changed_file(self.file, change)) for change in self.asked.what_if]
         part = options.times(1 / (1 + len(changed)))
         answer = self._plain_answer(part, executor)
         if not changed:
@@ -218,7 +194,7 @@ class ClusterQuestion:
         )
 
     def _plain_answer(self, options: PlanOptions, executor: Executor | None) -> PlanAnswer:
-        yours = own_asked(self.file, next(iter(self.yours), None))
+        yours = own_asked(self.file, next(iter(self.asked.yours), None))
         own = yours if isinstance(yours, OwnRun) else None
         file = self.file if own is None else own.beside(self.file)
         with about(self.path):
@@ -264,7 +240,7 @@ class ClusterQuestion:
             yours=yours,
             restriction=restriction,
         )
-        return _found_answer(told, counts, self.tokens)
+        return _found_answer(told, counts, self.asked.tokens)
 
     def _left(self, options: PlanOptions) -> float:
         """Seconds that an analysis beside the plan may take."""

@@ -23,11 +23,11 @@ from bubbleproof.commands.output import print_json, say
 from bubbleproof.commands.planning.cluster_answer import ClusterQuestion
 from bubbleproof.commands.planning.plan_answer import AskedPlan, FoundAnswer, PlanAnswer
 from bubbleproof.commands.planning.problem_answer import ProblemQuestion
-from bubbleproof.formats.clusters.changed_cluster import jobs_of
 from bubbleproof.formats.clusters.cluster_toml import is_cluster_file
 from bubbleproof.formats.inputs import require_problem_file
 from bubbleproof.parallel import open_executor
 from bubbleproof.planners import PlanOptions
+from bubbleproof.planners.asked_jobs import JobAsked
 from bubbleproof.solvers.search_limits import SearchLimits
 
 
@@ -50,26 +50,27 @@ def run_plan(problem: str, request: PlanRequest) -> int:
 def _question(problem: str, request: PlanRequest) -> AskedPlan:
     """What the file asks. Raises ``ValueError`` for one that is none, or that has no such words."""
     require_problem_file(problem, asker="plan")
-    ranges, yours = request.ranges.told, request.yours or ()
+    ranges = request.ranges.told
     if is_cluster_file(problem):
-        if request.assumptions or len(yours) > 1 or len(jobs_of(ranges)) > 1:
-            what = "--assumptions, without a plan"
-            if not request.assumptions:
-                what = "two of --yours, without a plan" if len(yours) > 1 else "several jobs"
+        asked = JobAsked(
+            ranges=ranges,
+            hardware=request.hardware,
+            yours=tuple(request.yours or ()),
+            what_if=tuple(request.what_if or ()),
+            tokens=request.tokens,
+        )
+        if request.assumptions or asked.is_several:
+            what = "several jobs, or two of --yours"
+            if request.assumptions:
+                what = "--assumptions, without a plan"
+                request.leave_out(what, "yours")
             request.leave_out(what, "certificate", "paper", "output", "what_if", "tokens")
-        if request.assumptions:
-            request.leave_out("--assumptions, without a plan", "yours")
         shown = request.shown
-        is_whole = request.json or shown.verbose or shown.why or request.output is not None
         return ClusterQuestion.of(
             problem,
             request.paper,
-            yours,
-            tokens=request.tokens,
-            hardware=request.hardware,
-            what_if=tuple(request.what_if or ()),
-            ranges=ranges,
-            is_whole=is_whole,
+            asked=asked,
+            is_whole=request.json or shown.verbose or shown.why or request.output is not None,
             is_proved=request.certificate is not None,
             is_sheet=request.assumptions,
         )
