@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations
 from math import log2
 from pathlib import Path
 
@@ -31,6 +32,7 @@ LEAST, UNSEEN = 0.05, 0.25
 ENOUGH, ALIKE = 16, 3  # rows that a band is taken from, and those of one source and model
 PART = 0.9  # of these rows within it
 APART = {"card": 4.0, "software": 4.0, "kind": 6.0, "products": 1.0}  # doublings of size
+SAME = ("card", "software", "kind")
 FAR = 3.3  # doublings of cards beyond any row's
 
 
@@ -92,7 +94,44 @@ def error_of(
         A source whose rows are not asked: of an estimate of its own.
     """
     rows = [row for row in _left_out() if row.source != but]
-    asked = _LeftOut(
+    asked = _asked(model, card, runs, cards)
+    near = _near(asked, rows)
+    errors = [abs(row.error) for row in near]
+    band = max(LEAST, float(np.quantile(errors, PART, method="higher")))
+    beyond = _beyond(asked, rows)
+    return EstimateError(
+        band=round(max(band, UNSEEN) if beyond else band, 3),
+        cards=tuple(dict.fromkeys(row.card for row in near)),
+        beyond=beyond,
+    )
+
+
+def error_of_one(model: Transformer, card: Card, runs: Software, cards: int) -> tuple[float, int]:
+    """How far other rows are off once one row is met by a factor, and of how many pairs that is.
+
+    Nine of ten pairs are off by less from each other, of the rows that the band of an estimate is
+    taken from, as far as they are of such a card, software and kind of model.
+
+    Parameters
+    ----------
+    model
+        What is trained.
+    card, cards
+        On what, and how many.
+    runs
+        The software.
+    """
+    asked = _asked(model, card, runs, cards)
+    alike = [row for row in _left_out() if all(getattr(row, n) == getattr(asked, n) for n in SAME)]
+    near = _near(asked, alike)
+    pairs = [abs(one.error - other.error) for one, other in combinations(near, 2)]
+    band = float(np.quantile(pairs, PART)) if len(pairs) >= ENOUGH else UNSEEN
+    return round(band, 3), len(pairs)
+
+
+def _asked(model: Transformer, card: Card, runs: Software, cards: int) -> _LeftOut:
+    """An estimate as a row, whose error nobody knows."""
+    return _LeftOut(
         source="",
         model="",
         card=card.name.partition("-")[0],
@@ -103,20 +142,17 @@ def error_of(
         parameters=12.0 * model.layers * model.hidden**2,
         error=0.0,
     )
+
+
+def _near(asked: _LeftOut, rows: Iterable[_LeftOut]) -> list[_LeftOut]:
+    """The rows that a band is taken from, the nearest first."""
     near: list[_LeftOut] = []
     alike: Counter[tuple[str, str]] = Counter()
     for row in sorted(rows, key=lambda row: (_apart(asked, row), -abs(row.error))):
         alike[row.source, row.model] += 1
         if len(near) < ENOUGH and alike[row.source, row.model] <= ALIKE:
             near.append(row)
-    errors = [abs(row.error) for row in near]
-    band = max(LEAST, float(np.quantile(errors, PART, method="higher")))
-    beyond = _beyond(asked, rows)
-    return EstimateError(
-        band=round(max(band, UNSEEN) if beyond else band, 3),
-        cards=tuple(dict.fromkeys(row.card for row in near)),
-        beyond=beyond,
-    )
+    return near
 
 
 def _apart(one: _LeftOut, other: _LeftOut) -> float:
