@@ -27,10 +27,8 @@ if TYPE_CHECKING:
     from bubbleproof.arguments import FilePath, Progress
     from bubbleproof.costs.transformer import Transformer
     from bubbleproof.door_types import GivenFirst, GivenProblem
-    from bubbleproof.formats.clusters.cluster_toml import ClusterFile
     from bubbleproof.formats.layouts.cluster_layout import ClusterLayout
     from bubbleproof.planners import PlanOptions
-    from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
     from bubbleproof.planners.plan_facts import (
         DeploymentPlan,
         NoDeploymentPlan,
@@ -342,9 +340,11 @@ def plan(
 def _of_cluster(path: str, options: PlanOptions) -> DeploymentPlan | NoDeploymentPlan:
     from bubbleproof.formats.clusters.cluster_toml import read_cluster_file
     from bubbleproof.planners.plan_facts import stated_deployments
+    from bubbleproof.planners.planning import plan_deployments
 
     file = read_cluster_file(path)
-    return stated_deployments(file, replace(_searched(file, options), source=_source(path)))
+    found = replace(plan_deployments(file, options), source=_source(path))
+    return stated_deployments(file, found)
 
 
 def _of_job(text: str, options: PlanOptions) -> DeploymentPlan | NoDeploymentPlan:
@@ -352,10 +352,11 @@ def _of_job(text: str, options: PlanOptions) -> DeploymentPlan | NoDeploymentPla
     from bubbleproof.formats.clusters.cluster_toml import cluster_file_of_text
     from bubbleproof.planners.plan_facts import stated_deployments
     from bubbleproof.planners.planned import PlanSource
+    from bubbleproof.planners.planning import plan_deployments
 
     file = cluster_file_of_text(text, name="job")
     source = PlanSource(name=file.name, text=text)
-    return stated_deployments(file, replace(_searched(file, options), source=source))
+    return stated_deployments(file, replace(plan_deployments(file, options), source=source))
 
 
 def _job(
@@ -385,20 +386,6 @@ def _job(
         raise wrong(cluster, "cluster", "a Cluster", asker="plan")
     tokens = None if sequence is None else whole(sequence, "sequence", asker="plan")
     return job_text(model, cluster, whole(samples, "samples", asker="plan"), tokens)
-
-
-def _searched(file: ClusterFile, options: PlanOptions) -> ClusterPlan | NoClusterPlan:
-    """The best of all deployments."""
-    from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
-    from bubbleproof.planners.planning import plan_cluster
-
-    return plan_cluster(
-        all_counted(file),
-        lambda one: deployed_space(file, one),
-        replace(options, orders=file.orders),
-        is_lazy=file.is_open,
-        bounded=file.bounded,
-    )
 
 
 def _source(path: str) -> PlanSource:

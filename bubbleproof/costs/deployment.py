@@ -104,6 +104,11 @@ class Deployment:
         cut = self.expert_cut if self.expert > 1 else 0
         return self.with_changes(pipeline=1, data=1, zero=0, expert_tensor=cut, shard=0)
 
+    @property
+    def of_weights(self) -> Deployment:
+        """What the weights see of it and their state: the same for any microbatch and scope."""
+        return self.with_changes(micro_batch=1, scope="none")
+
     def with_changes(self, **changes: Any) -> Deployment:
         """The same but for some fields."""
         return replace(self, **changes)

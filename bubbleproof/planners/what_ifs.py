@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from math import inf
-from time import perf_counter
 
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
-from bubbleproof.formats.clusters.deployed_space import deployed_space
 from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
 from bubbleproof.planners.configuration_words import (
     deployment_parts,
@@ -18,12 +15,9 @@ from bubbleproof.planners.configuration_words import (
     more,
     shape_parts,
 )
-from bubbleproof.planners.counting import counted_within
 from bubbleproof.planners.planned import PlanOptions, SearchResults
-from bubbleproof.planners.planning import plan_cluster
+from bubbleproof.planners.planning import plan_deployments
 from bubbleproof.report.amounts import time
-
-COUNTED = 0.3  # of the time, at most, until all deployments have their numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,23 +78,8 @@ def changed_plans(
     for change, file in files:
         found: ClusterPlan | NoClusterPlan | str
         try:
-            found = _planned(file, options, executor)
+            found = plan_deployments(file, replace(options, tell=None), executor)
         except ValueError as why:  # no deployment is that of the cards: the plan itself stands
             found = str(why)
         plans.append(ChangedPlan(change=change, file=file, found=found))
     return tuple(plans)
-
-
-def _planned(
-    file: ClusterFile, options: PlanOptions, executor: Executor | None
-) -> ClusterPlan | NoClusterPlan:
-    began = perf_counter()
-    counts = counted_within(file, COUNTED * options.time_limit if options.work is None else inf)
-    return plan_cluster(
-        counts,
-        lambda c: deployed_space(file, c),
-        replace(options.after(perf_counter() - began), orders=file.orders, tell=None),
-        executor=executor,
-        is_lazy=file.is_open,
-        bounded=file.bounded,
-    )

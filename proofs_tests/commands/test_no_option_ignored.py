@@ -204,6 +204,7 @@ refused | replay a.json --backend torch-runtime | --seed 3
 refused | replay a.json --backend torch-runtime | --unsafe
 refused | replay a.json --backend torch-runtime | --no-count-bytes
 refused | replay a.json --backend torch-runtime | --no-count-work
+refused | replay a.json | --share-gpu
 refused | replay a.json | --dialect new
 refused | replay a.json | --steps 0
 refused | replay a.json | --optimizer nothing

@@ -305,10 +305,15 @@ class Rank:
         if action.stage == 0:
             x = self._compute.batch.input(key_of(action)).clone()  # the rank's own, to let go
         else:
-            x = (yield from self._messages.take(action, Kind.RECV_F)).requires_grad_()
+            x = (yield from self._messages.take(action, Kind.RECV_F)).requires_grad_(
+                self._plan.trains
+            )
         output = self._compute.forward(key_of(action), x)
+        del x
         if output is not None:
             self._messages.hand_over(tag_of(action, Kind.RECV_F, 1), output)
+        if not self._plan.trains:
+            self._compute.sample()
 
     def _backward(self, action: Action) -> Iterator[BlockedAction]:
         key = key_of(action)

@@ -76,7 +76,12 @@ from bubbleproof.planners.cluster_results import (
     times_to_json,
     winner_facts,
 )
-from bubbleproof.planners.counting import AnyListed, UncountedCombination, counted_within
+from bubbleproof.planners.counting import (
+    COUNTED,
+    AnyListed,
+    UncountedCombination,
+    counted_within,
+)
 from bubbleproof.planners.deployment_times import DeploymentTimes, deployment_times
 from bubbleproof.planners.fitting_changes import changes_that_fit
 from bubbleproof.planners.jitter import Timed, timed_candidates
@@ -85,7 +90,7 @@ from bubbleproof.planners.own_run import NotLegalRun, OwnRun, own_run
 from bubbleproof.planners.own_savings import savings
 from bubbleproof.planners.planning import SEARCHED, plan_cluster
 from bubbleproof.planners.restriction import SHARE, AnyRestriction, restriction_of
-from bubbleproof.planners.what_ifs import COUNTED, changed_plans
+from bubbleproof.planners.what_ifs import changed_plans
 from bubbleproof.report.html import paragraph, section
 from bubbleproof.report.html import table as table_of
 from bubbleproof.report.page import ReportPage
@@ -196,11 +201,10 @@ class ClusterQuestion:
         own = yours if isinstance(yours, OwnRun) else None
         file = self.file if own is None else own.beside(self.file)
         with about(self.path):
-            is_limited = options.work is None and not self.is_proved
-            counts = counted_within(
-                file, COUNTED * options.time_limit if is_limited else inf, options.tell
-            )
-        pace = (perf_counter() - self.began) / len(counts)
+            is_limited, counting = options.work is None and not self.is_proved, perf_counter()
+            rest = options.after(perf_counter() - self.began).time_limit
+            counts = counted_within(file, COUNTED * rest if is_limited else inf, options.tell)
+        pace = (perf_counter() - counting) / len(_with_numbers(counts))
         found = plan_cluster(
             counts,
             lambda c: deployed_space(file, c),

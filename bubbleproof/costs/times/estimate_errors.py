@@ -2,10 +2,12 @@
 
 Each row of ``calibrated/left_out.csv`` was estimated by constants that were fitted without its
 source (``benchmarks/published_times.py``). Of an estimate those rows are asked that are nearest to
-it in card, software, kind of model and size; its band is what nine of ten of them keep, never less
-than ``LEAST``, since two releases of one software differ by as much. An estimate of what no row
-had (a card, a software, a mixture on it, ten times the cards) says so, and its band is at least
-``UNSEEN``: by leaving whole cards out, what a data sheet alone is worth.
+it in card, software, kind of model and size, at most ``ALIKE`` of one source and model; its band is
+what nine of ten of them keep, never less than ``LEAST``, since two releases of one software differ
+by as much. They are so many, and of so many sources, that of each source's rows nine of ten lie
+within the bands that the others give. An estimate of what no row had (a card, a software, a mixture
+on it, ten times the cards) says so, and its band is at least ``UNSEEN``: by leaving whole cards
+out, what a data sheet alone is worth.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from bubbleproof.costs.transformer import Transformer
 
 FILE = Path(__file__).parent.parent / "calibrated" / "left_out.csv"
 LEAST, UNSEEN = 0.05, 0.25
-ENOUGH = 8  # rows that a band is taken from
+ENOUGH, ALIKE = 16, 2  # rows that a band is taken from, and those of one source and model
 PART = 0.9  # of these rows within it
 APART = {"card": 4.0, "software": 4.0, "kind": 6.0, "products": 1.0}  # doublings of size
 FAR = 3.3  # doublings of cards beyond any row's
@@ -61,6 +63,7 @@ class EstimateError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LeftOut:
+    alike: str
     card: str
     software: str
     kind: str
@@ -84,6 +87,7 @@ def error_of(model: Transformer, card: Card, runs: Software, cards: int) -> Esti
     """
     rows = _left_out()
     asked = _LeftOut(
+        alike="",
         card=card.name.partition("-")[0],
         software=runs.name,
         kind="mixture" if any(kind.experts for kind, _ in model.layer_runs) else "dense",
@@ -92,8 +96,12 @@ def error_of(model: Transformer, card: Card, runs: Software, cards: int) -> Esti
         parameters=12.0 * model.layers * model.hidden**2,
         error=0.0,
     )
-    near = sorted(rows, key=lambda row: _apart(asked, row))[:ENOUGH]
-    band = max(LEAST, float(np.quantile([abs(row.error) for row in near], PART)))
+    near: list[_LeftOut] = []
+    for row in sorted(rows, key=lambda row: _apart(asked, row)):
+        if len(near) < ENOUGH and sum(each.alike == row.alike for each in near) < ALIKE:
+            near.append(row)
+    errors = [abs(row.error) for row in near]
+    band = max(LEAST, float(np.quantile(errors, PART, method="higher")))
     beyond = _beyond(asked, rows)
     return EstimateError(
         band=round(max(band, UNSEEN) if beyond else band, 3),
@@ -128,6 +136,7 @@ def _left_out() -> tuple[_LeftOut, ...]:
     with FILE.open(newline="", encoding="utf-8") as file:
         return tuple(
             _LeftOut(
+                alike=f"{row['source']} {row['model']}",
                 card=row["card"],
                 software=row["software"],
                 kind=row["kind"],

@@ -16,8 +16,9 @@ elements
     bytes of norms, residual sums, activations: a number of passes over the stream, which
     is 1 / t of it with sequence parallelism alone, and 2 T (7 k f + 4 (q + k + v)) / t.
 collectives of a tensor group
-    4 gathers or scatters of the stream in a forward, 6 in a backward (4 without sequence
-    parallelism); those of a mixture's block only where experts are cut or one is shared.
+    4 gathers or scatters of the stream in a forward, 6 in a backward; without sequence parallelism
+    4, in pairs: an all-reduce is both, and starts once. Those of a mixture's block only where
+    experts are cut or one is shared.
 context
     keys and values go round a ring, (c - 1) times; in a backward twice as much.
 experts
@@ -79,7 +80,8 @@ class MicrobatchWork:
     FLOPs; ``scores`` bytes of plain attention's scores, ``softmax`` what a softmax of several
     kernels moves more. ``stream`` bytes of one pass over the residual stream, ``inner`` those of
     all passes over what is inside a layer's blocks. ``again_...`` as in ``AGAIN``.
-    ``gathers`` of ``hidden`` bytes in a forward, and more in a backward (``gathers_back``).
+    ``gathers`` of ``hidden`` bytes in a forward, and more in a backward (``gathers_back``); so
+    many collectives each of them ``starts``.
     ``ring`` bytes of keys and values, ``ring_out`` those that leave a node; ``sent``
     and ``sent_out`` those of a token's copies one way. ``copied`` bytes in a forward.
     ``host``: its time over that of a layer without experts, where ``mixed``.
@@ -107,6 +109,7 @@ class MicrobatchWork:
     spans_nodes: Floats
     gathers: Floats
     gathers_back: Floats
+    starts: Floats
     ring: Floats
     ring_out: Floats
     ring_steps: Floats
@@ -148,9 +151,7 @@ def work(model: Transformer, at: Deployment, runs: Software, cards_per_node: int
     scattered = is_scattered(at, runs, cards_per_node)
     return MicrobatchWork(
         **_columns(
-            **_products(model, at, runs),
-            **_attention(model, at, runs),
-            **_sent(model, at, runs, cards_per_node),
+            **_of_any_scope(model, at.with_changes(scope="none"), runs, cards_per_node),
             stream=hidden * divided,
             inner=float(inner),
             again_products=again[0],
@@ -171,6 +172,15 @@ def work(model: Transformer, at: Deployment, runs: Software, cards_per_node: int
             overlaps=float(runs.overlaps),
         )
     )
+
+
+@lru_cache(maxsize=1024)
+def _of_any_scope(
+    model: Transformer, at: Deployment, runs: Software, cards_per_node: int
+) -> dict[str, float]:
+    """What is computed and sent whatever is recomputed."""
+    products, attention = _products(model, at, runs), _attention(model, at, runs)
+    return {**products, **attention, **_sent(model, at, runs, cards_per_node)}
 
 
 def _columns(**numbers: float) -> dict[str, Floats]:
@@ -318,6 +328,7 @@ def _sent(
         "copied": float(permuted + 2 * ELEMENT * tokens / at.tensor * latent),
         "gathers": gathers,
         "gathers_back": gathers * (1.5 if at.sequence_parallel else 1),
+        "starts": 1.0 if at.sequence_parallel else 0.5,
     }
 
 
