@@ -38,6 +38,7 @@ from torch import nn
 
 from bubbleproof.costs import Deployment, Transformer, layer_operations, layer_saved
 from bubbleproof.costs.configurations.config_file import read_configuration
+from bubbleproof.costs.further_layers import kind_name
 from bubbleproof.costs.known_models import CONFIGURATIONS
 from bubbleproof.costs.saved_bytes import operation_saved
 
@@ -114,7 +115,7 @@ def counted_layers(content: dict[str, Any], *, with_library: bool | None = None)
             operation_saved(o, kind, AT) for o in layer_operations(kind) if o.name == "router"
         )
         bytes_ = int(layer_saved(kind, AT) - rates + TOKENS * steps(kind))
-        row = KeptLayer(kind=kind.kind_name, counted=bytes_, kept=0, routing=0)
+        row = KeptLayer(kind=kind_name(kind), counted=bytes_, kept=0, routing=0)
         found += [row] * (0 if kind.tokens else count)
     return found
 

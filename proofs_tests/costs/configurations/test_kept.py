@@ -24,7 +24,7 @@ from benchmarks.kept_by_torch import (
 )
 from bubbleproof.costs import Deployment, known_model, layer_flops, layer_operations, layer_saved
 from bubbleproof.costs.deployment import SCOPES
-from bubbleproof.costs.recompute import MODULES, made_again
+from bubbleproof.costs.recompute_scopes import MODULES, made_again
 from bubbleproof.costs.saved_bytes import layer_input, operation_saved, scores_saved
 
 RECORDED = json.loads(Path(__file__).with_name("kept_by_torch.json").read_text())
