@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import fields
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ from bubbleproof.costs import Transformer
 from bubbleproof.costs.configurations.config_file import is_configuration
 from bubbleproof.costs.layer_operation import LayerOperation
 from bubbleproof.formats.layouts.cluster_layout import ClusterLayout
+from bubbleproof.formats.toml_text import toml_text
 
 
 def job_text(
@@ -35,11 +34,7 @@ def job_text(
         "cluster": cluster.model_dump(exclude_unset=True, exclude_none=True),
         "batch": batch,
     }
-    name = f"{named}-{cluster.cards}x{cluster.card or 'cards'}"
-    lines = [f"name = {json.dumps(name)}"]
-    for table, content in tables.items():
-        lines += ["", f"[{table}]", *(f"{key} = {_told(value)}" for key, value in content.items())]
-    return "\n".join(lines) + "\n"
+    return toml_text({"name": f"{named}-{cluster.cards}x{cluster.card or 'cards'}", **tables})
 
 
 def _named(model: str) -> dict[str, object]:
@@ -77,14 +72,3 @@ def _written(told: dict[str, Any]) -> dict[str, object]:
         listed = [_changed(each, ()) for each in mixer or ()]
         found["mixer"] = "attention" if mixer is None else listed or "none"
     return found
-
-
-def _told(value: object) -> str:
-    """A value in TOML."""
-    if isinstance(value, Fraction):
-        return str(value.numerator) if value.denominator == 1 else f'"{value}"'
-    if isinstance(value, dict):
-        return f"{{ {', '.join(f'{key} = {_told(each)}' for key, each in value.items())} }}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_told, value))}]"
-    return json.dumps(value)
