@@ -193,7 +193,8 @@ def _again(model: Transformer, at: Deployment) -> tuple[float, ...]:
     products = {o.name: operation_flops(o, model, at).forward for o in others if o.weights}
     elements = {o.name: o.kept for o in others if not o.weights}
     shares = [
-        float(sum(size for name, size in each.items() if name in names)) / float(sum(each.values()))
+        float(sum(size for name, size in each.items() if name in names))
+        / float(sum(each.values()) or 1)
         for each in (products, elements)
     ]
     return shares[0], float("attention" in names), shares[1]
