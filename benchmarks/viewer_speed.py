@@ -31,8 +31,12 @@ SIZES: dict[str, tuple[str, dict[str, int]]] = {
     "large": ("1f1b", {"p": 64, "m": 4096}),
 }
 LOOKS = {  # width, ratio; those that end in "dark" are dark
-    **{"light": (1280, 1.0), "dark": (1280, 1.0), "tablet": (768, 1.0), "tablet-dark": (768, 1.0)},
-    **{"phone": (390, 2.0), "phone-dark": (390, 2.0)},
+    "light": (1280, 1.0),
+    "dark": (1280, 1.0),
+    "tablet": (768, 1.0),
+    "tablet-dark": (768, 1.0),
+    "phone": (390, 2.0),
+    "phone-dark": (390, 2.0),
 }
 COLUMNS = ("page", "tasks", "kB", "written, s", "opened, s", "frame, ms", "longest, ms")
 FRAMES = 100

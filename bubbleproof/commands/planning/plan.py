@@ -27,6 +27,7 @@ from bubbleproof.formats.clusters.cluster_toml import is_cluster_file
 from bubbleproof.formats.inputs import require_problem_file
 from bubbleproof.parallel import open_executor
 from bubbleproof.planners import PlanOptions
+from bubbleproof.planners.asked_jobs import JobAsked
 from bubbleproof.solvers.search_limits import SearchLimits
 
 
@@ -49,27 +50,38 @@ def run_plan(problem: str, request: PlanRequest) -> int:
 def _question(problem: str, request: PlanRequest) -> AskedPlan:
     """What the file asks. Raises ``ValueError`` for one that is none, or that has no such words."""
     require_problem_file(problem, asker="plan")
+    ranges = request.ranges.told
     if is_cluster_file(problem):
+        asked = JobAsked(
+            ranges=ranges,
+            hardware=request.hardware,
+            yours=tuple(request.yours or ()),
+            what_if=tuple(request.what_if or ()),
+            tokens=request.tokens,
+        )
+        if request.assumptions or asked.is_several:
+            what = "several jobs, or two of --yours"
+            if request.assumptions:
+                what = "--assumptions, without a plan"
+                request.leave_out(what, "yours")
+            request.leave_out(what, "certificate", "paper", "output", "what_if", "tokens")
         shown = request.shown
-        is_whole = request.json or shown.verbose or shown.why or request.output is not None
         return ClusterQuestion.of(
             problem,
             request.paper,
-            request.yours,
-            tokens=request.tokens,
-            what_if=request.what_if or (),
-            is_whole=is_whole,
+            asked=asked,
+            is_whole=request.json or shown.verbose or shown.why or request.output is not None,
             is_proved=request.certificate is not None,
+            is_sheet=request.assumptions,
         )
-    of_cluster = {"--tokens": request.tokens, "--what-if": request.what_if}
+    of_cluster = {
+        "--tokens": request.tokens, "--what-if": request.what_if, "--yours": request.yours,
+        "--hardware": request.hardware, "--assumptions": request.assumptions or None,
+        **{f"--{name}": told for name, told in ranges.items()},
+    }  # fmt: skip
     if told := [name for name, value in of_cluster.items() if value is not None]:
         raise ValueError(
             f"{told[0]} is for a model on a cluster, and {problem} tells neither; "
-            "use a file that starts from [model] [cluster] [batch]"
-        )
-    if request.yours is not None:
-        raise ValueError(
-            f"--yours is a deployment of a model on a cluster, and {problem} tells neither; "
             "use a file that starts from [model] [cluster] [batch]"
         )
     return ProblemQuestion.of(problem, request.paper)
