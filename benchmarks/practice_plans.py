@@ -73,6 +73,8 @@ FOOTER = """
 
 - Iterations are estimates, each with the error that its row names
   ([times.md](times.md)); a difference between plan and practice below that says little.
+- Failures and congestion are no terms of the model, stragglers are 0.5 % for a doubling of nodes:
+  of 16,384 cards practice has 41 % where the same deployment is estimated at more.
 - *on a card* has 2 GiB for the driver, libraries and communicators. Fragmentation is not counted:
   plans fill what practice leaves free.
 """

@@ -20,7 +20,11 @@ sinks, gates). A layer with a ``mixer`` has those operations in place of the att
 (``costs.state_space``; the empty one: nothing), and one of ``feed_forward`` 0 no such block.
 
 Layers of several kinds are ``runs``, from the first on: so many of a kind, and what it has other
-than the model. A ``tower`` stands in front: its layers make the images' part of the sequence.
+than the model. Those of a tower in front (vision, audio) are the first of them, with ``tokens`` of
+a sample of their own; modules that predict further tokens the last (``costs.further_layers``).
+
+``frozen`` layers are not trained: of their "weights" alone, where a gradient passes through them to
+what is trained before them, or not at all ("all"): they have no backward, and keep nothing for it.
 
 Positions are learned (``positions`` rows) or cost no weights (0).
 
@@ -30,6 +34,7 @@ numbers, not bytes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -42,12 +47,15 @@ Positive = Annotated[int, AtLeast(1)]
 Width = Annotated[int | Fraction, AtLeast(0)]
 Norm = Literal["layer", "rms", "scale", "bare"]
 Biases = Literal["none", "inputs", "output", "all"]
+Frozen = Literal["", "weights", "all"]
 MOST = {"layers": 10_000, "heads": 1 << 16, "kv_heads": 1 << 16, "experts": 1 << 16}
 LARGEST = 1 << 32  # of any other number of a shape
 LEAST = {"int": 0, "Positive": 1, "Width": 0}  # by the type of a field
 _LATENT = ("query_rank", "rope_width")  # only with kv_rank
 NO_EXPERTS = {"experts": 0, "experts_per_token": 0, "shared_feed_forward": 0}
 NO_EXPERTS |= {"dense_layers": 0, "dense_feed_forward": 0}
+OF_MODEL = {"layers", "vocabulary", "positions", "embedding_norm", "head_bias", "tied", "runs"}
+OF_MODEL |= {"dense_layers", "dense_feed_forward", "name"}  # fields that no layer has
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,16 +65,6 @@ class LayerRun:
     count: int
     kind: str
     changes: tuple[tuple[str, Any], ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tower:
-    """Layers in front (vision, audio): their shape, the weights before and behind them, and the
-    tokens of a sample in them."""
-
-    layers: Transformer
-    weights: int = 0
-    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +90,7 @@ class Transformer:
     positions: int = 0
     gated: bool = False
     norm: Norm = "layer"
-    norms: Positive = 2
+    norms: int = 2
     embedding_norm: bool = False
     parallel: bool = False
     attention_biases: Biases = "none"
@@ -111,10 +109,11 @@ class Transformer:
     dropout: bool = False
     window: int = 0
     chunk: int = 0
+    tokens: int = 0
+    frozen: Frozen = ""
     extras: tuple[LayerOperation, ...] = ()
     mixer: tuple[LayerOperation, ...] | None = None
     runs: tuple[LayerRun, ...] = ()
-    tower: Tower | None = None
     name: str = ""
 
     def __post_init__(self) -> None:
@@ -201,13 +200,33 @@ class Transformer:
     def layer_runs(self) -> tuple[tuple[Transformer, int], ...]:
         """All layers from the first on: as models of one kind of layer, with how many of it."""
         if self.runs:
-            plain = self.with_changes(runs=(), tower=None)
+            plain = self.with_changes(runs=())
             kinds = dict.fromkeys(run.changes for run in self.runs)
             made = {changes: plain.with_changes(**dict(changes)) for changes in kinds}
             return tuple((made[run.changes], run.count) for run in self.runs)
         dense, others = self.dense_layers, self.layers - self.dense_layers
         found = ((self.dense, dense),) if dense else ()
         return (*found, (self, others)) if others else found
+
+    @property
+    def named_layers(self) -> tuple[tuple[Transformer, int, str], ...]:
+        """``layer_runs`` with the name of each kind, as ``layered`` takes them."""
+        names = [run.kind for run in self.runs] or [kind.kind_name for kind, _ in self.layer_runs]
+        return tuple((*run, name) for run, name in zip(self.layer_runs, names, strict=True))
+
+    @property
+    def kind_name(self) -> str:
+        """A kind of layer in words: ``window 1,024``, ``recurrent, 16 experts``."""
+        if self.mixer is None:
+            seen = f"window {self.window:,}" if self.window else "attention"
+            words = [f"chunk {self.chunk:,}" if self.chunk else seen]
+        else:
+            words = ["recurrent"] if self.mixer else []
+        if self.experts:
+            words.append(f"{self.experts} experts")
+        elif self.feed_forward:
+            words.append("block")
+        return ", ".join(words)
 
     def between(self, before: int, layers: int) -> tuple[tuple[Transformer, int], ...]:
         """A stage's layers in the same way: so many, behind so many others.
@@ -225,6 +244,30 @@ class Transformer:
             found += [(kind, here)] if here > 0 else []
             first += count
         return tuple(found)
+
+    def layered(self, layers: Sequence[tuple[Transformer, int, str]]) -> Transformer:
+        """The model with these layers instead.
+
+        Parameters
+        ----------
+        layers
+            Models of one kind of layer, with how many of it there are and its name.
+        """
+        plain = self.with_changes(runs=(), dense_layers=0, dense_feed_forward=0)
+        runs = tuple(
+            LayerRun(count=count, kind=name, changes=plain.other_of_layer(kind))
+            for kind, count, name in layers
+        )
+        return plain.with_changes(runs=runs, layers=sum(run.count for run in runs))
+
+    def other_of_layer(self, kind: Transformer) -> tuple[tuple[str, Any], ...]:
+        """What a kind of layer has other than the model: fields and their values."""
+        names = [each.name for each in fields(self) if each.name not in OF_MODEL]
+        return tuple(
+            (name, getattr(kind, name))
+            for name in names
+            if getattr(kind, name) != getattr(self, name)
+        )
 
     @property
     def active(self) -> int:

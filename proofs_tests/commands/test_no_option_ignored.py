@@ -156,7 +156,7 @@ refused | verify a.json | --coq a.v
 refused | verify a.json a.csv | --coq a.v
 refused | verify a.json --spec | --coq a.v
 refused | verify planned | --coq a.v
-refused | verify planned --certificate bundle.json | --coq a.v
+changes | verify planned --certificate bundle.json | --coq a.v
 refused | verify plan.toml --certificate bundle.json | --coq a.v
 changes | verify a.json | --spec
 refused | verify a.json a.csv | --spec

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.verify.required import differences
 from proofs_tests.theory.pipeline_rows import edges, events
+from proofs_tests.theory.test_families import literal_megatron
 
 TWO = Pipeline(
     num_ranks=2,
@@ -84,6 +87,36 @@ def test_rank_1_of_two_chunks_by_hand() -> None:
     made = bp.family("forward")(p=2, m=3, v=2)
     order = "1F0 1F1 3F0 3F1 1F2 3F2"  # groups of two microbatches, chunk by chunk
     assert " ".join(map(str, made.schedule.program.orders(2)[1])) == order
+
+
+def test_with_chunks_the_order_is_that_of_megatrons_forwards() -> None:
+    for p, m, v in product(range(1, 5), range(1, 9), range(1, 4)):
+        orders = literal_megatron(p, m, v).orders(p)
+        theirs = [[each for each in order if each.kind is Kind.F] for order in orders]
+        assert bp.family("forward")(p=p, m=m, v=v).schedule.program.orders(p) == theirs
+
+
+@pytest.mark.torch
+def test_with_one_chunk_it_is_that_of_pytorchs_forward_only_schedule() -> None:
+    """Run as it is, on a stage that notes what it is asked for."""
+    schedules = pytest.importorskip("torch.distributed.pipelining.schedules")
+    ran: list[int] = []
+    stage = SimpleNamespace(
+        stage_index=0,
+        get_fwd_recv_ops=lambda _: [],
+        get_fwd_send_ops=lambda _: [],
+        forward_one_chunk=lambda number, *_: ran.append(number),
+    )
+    theirs = schedules._ScheduleForwardOnly.__new__(schedules._ScheduleForwardOnly)
+    vars(theirs).update(
+        _stage=stage,
+        _n_microbatches=5,
+        _check_inputs=lambda *_: ([()] * 5, [{}] * 5),
+        _initialize_stage=lambda *_: None,
+    )
+    theirs._step_microbatches()
+    ours = bp.family("forward")(p=2, m=5).schedule.program.orders(2)[0]
+    assert ran == [each.microbatch for each in ours]
 
 
 def test_no_other_family_orders_it_and_it_orders_nothing_else() -> None:

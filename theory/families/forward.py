@@ -7,8 +7,8 @@ PyTorch's schedule, that is microbatch by microbatch. Nothing is held from one f
 Where a stage takes tF ticks and v = 1 or p divides m, the step takes (m v + p - 1) tF, and no order
 takes less: the last rank begins after p - 1 other forwards and then has m v of its own.
 
-Sources: ``_ScheduleForwardOnly`` of torch.distributed.pipelining (2.5 and newer); with chunks the
-forwards of Megatron-LM's interleaved schedule with ``forward_only``. Legal range: any p, m, v.
+Sources: ``_ScheduleForwardOnly`` of torch.distributed.pipelining; with chunks the forwards of
+Megatron-LM's interleaved schedule, which are those of ``forward_only``. Legal range: any p, m, v.
 Peak on every rank: 1 activation, while a forward runs.
 """
 

@@ -1,18 +1,19 @@
 """How far an estimate may be off: the errors of published rows that no constant had seen.
 
 Each row of ``calibrated/left_out.csv`` was estimated by constants that were fitted without its
-source (``benchmarks/published_times.py``). Of an estimate those rows are asked that are nearest to
-it in card, software, kind of model and size, at most ``ALIKE`` of one source and model; its band is
-what nine of ten of them keep, never less than ``LEAST``, since two releases of one software differ
-by as much. They are so many, and of so many sources, that of each source's rows nine of ten lie
-within the bands that the others give. An estimate of what no row had (a card, a software, a mixture
-on it, ten times the cards) says so, and its band is at least ``UNSEEN``: by leaving whole cards
-out, what a data sheet alone is worth.
+source, or is one that nothing was ever fitted to (``benchmarks/published_times.py``). Of an
+estimate those rows are asked that are nearest to it in card, software, kind of model and size, at
+most ``ALIKE`` of one source and model; its band is what nine of ten of them keep, never less than
+``LEAST``, since two releases of one software differ by as much. They are so many, and of so many
+sources, that of each source's rows nine of ten lie within the bands that the others give. An
+estimate of what no row had (a card, a software, a mixture on it, ten times the cards) says so, and
+its band is at least ``UNSEEN``: by leaving whole cards out, what a data sheet alone is worth.
 """
 
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -28,7 +29,7 @@ from bubbleproof.costs.transformer import Transformer
 
 FILE = Path(__file__).parent.parent / "calibrated" / "left_out.csv"
 LEAST, UNSEEN = 0.05, 0.25
-ENOUGH, ALIKE = 16, 2  # rows that a band is taken from, and those of one source and model
+ENOUGH, ALIKE = 16, 3  # rows that a band is taken from, and those of one source and model
 PART = 0.9  # of these rows within it
 APART = {"card": 4.0, "software": 4.0, "kind": 6.0, "products": 1.0}  # doublings of size
 SAME = ("card", "software", "kind")
@@ -65,7 +66,8 @@ class EstimateError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LeftOut:
-    alike: str
+    source: str
+    model: str
     card: str
     software: str
     kind: str
@@ -75,7 +77,9 @@ class _LeftOut:
     error: float
 
 
-def error_of(model: Transformer, card: Card, runs: Software, cards: int) -> EstimateError:
+def error_of(
+    model: Transformer, card: Card, runs: Software, cards: int, *, but: str = ""
+) -> EstimateError:
     """The band of an estimate.
 
     Parameters
@@ -86,8 +90,11 @@ def error_of(model: Transformer, card: Card, runs: Software, cards: int) -> Esti
         On what, and how many.
     runs
         The software.
+    but
+        A source whose rows are not asked: of an estimate of its own.
     """
-    rows, asked = _left_out(), _asked(model, card, runs, cards)
+    rows = [row for row in _left_out() if row.source != but]
+    asked = _asked(model, card, runs, cards)
     near = _near(asked, rows)
     errors = [abs(row.error) for row in near]
     band = max(LEAST, float(np.quantile(errors, PART, method="higher")))
@@ -125,7 +132,8 @@ def error_of_one(model: Transformer, card: Card, runs: Software, cards: int) -> 
 def _asked(model: Transformer, card: Card, runs: Software, cards: int) -> _LeftOut:
     """An estimate as a row, whose error nobody knows."""
     return _LeftOut(
-        alike="",
+        source="",
+        model="",
         card=card.name.partition("-")[0],
         software=runs.name,
         kind="mixture" if any(kind.experts for kind, _ in model.layer_runs) else "dense",
@@ -139,8 +147,10 @@ def _asked(model: Transformer, card: Card, runs: Software, cards: int) -> _LeftO
 def _near(asked: _LeftOut, rows: Iterable[_LeftOut]) -> list[_LeftOut]:
     """The rows that a band is taken from, the nearest first."""
     near: list[_LeftOut] = []
-    for row in sorted(rows, key=lambda row: _apart(asked, row)):
-        if len(near) < ENOUGH and sum(each.alike == row.alike for each in near) < ALIKE:
+    alike: Counter[tuple[str, str]] = Counter()
+    for row in sorted(rows, key=lambda row: (_apart(asked, row), -abs(row.error))):
+        alike[row.source, row.model] += 1
+        if len(near) < ENOUGH and alike[row.source, row.model] <= ALIKE:
             near.append(row)
     return near
 
@@ -171,7 +181,8 @@ def _left_out() -> tuple[_LeftOut, ...]:
     with FILE.open(newline="", encoding="utf-8") as file:
         return tuple(
             _LeftOut(
-                alike=f"{row['source']} {row['model']}",
+                source=row["source"],
+                model=row["model"],
                 card=row["card"],
                 software=row["software"],
                 kind=row["kind"],

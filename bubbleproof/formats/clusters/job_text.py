@@ -10,7 +10,6 @@ from typing import Any
 from bubbleproof.costs import Transformer
 from bubbleproof.costs.configurations.config_file import is_configuration
 from bubbleproof.costs.layer_operation import LayerOperation
-from bubbleproof.costs.transformer import Tower
 from bubbleproof.formats.layouts.cluster_layout import ClusterLayout
 from bubbleproof.formats.toml_text import toml_text
 
@@ -44,19 +43,16 @@ def _named(model: str) -> dict[str, object]:
 
 def _shape(model: Transformer) -> dict[str, object]:
     """The fields that are not as a model has them anyway; its layers by pattern and kinds."""
-    found = {"family": "general", **_written(_changed(model, ("runs", "tower")))}
+    found = {"family": "general", **_written(_changed(model, ("runs",)))}
     kinds = dict.fromkeys(run.changes for run in model.runs)
     names = {changes: f"kind-{number}" for number, changes in enumerate(kinds)}
     if model.runs:
         found["pattern"] = [" ".join(f"{names[run.changes]}*{run.count}" for run in model.runs)]
         found["kinds"] = {name: _written(dict(changes)) for changes, name in names.items()}
-    if model.tower is not None:
-        rest = _changed(model.tower, ("layers",))
-        found["tower"] = {"layers": _shape(model.tower.layers), **rest}
     return found
 
 
-def _changed(thing: Transformer | Tower | LayerOperation, but: tuple[str, ...]) -> dict[str, Any]:
+def _changed(thing: Transformer | LayerOperation, but: tuple[str, ...]) -> dict[str, Any]:
     """The fields whose values are not those that they have where nothing is told."""
     told = {each.name: getattr(thing, each.name) for each in fields(thing) if each.name not in but}
     return {
