@@ -283,12 +283,7 @@ class _RankLoads:
 
     def move(self, of: int, to: int, room: int) -> bool:
         """Move a layer to the stage beside where that has the room, and ranks are lighter then."""
-        ticks, held, marks = (
-            self.bounds.layers.sums["ticks"],
-            self.bounds.layers.sums["held"],
-            self.marks,
-        )
-        mark = max(of, to)
+        sums, marks, mark = self.bounds.layers.sums, self.marks, max(of, to)
         before, after = marks[mark], marks[mark] + (1 if of > to else -1)
         more = abs(sums["ticks"][after] - sums["ticks"][before])
         giver, taker = self.bounds.stage_ranks[of], self.bounds.stage_ranks[to]
