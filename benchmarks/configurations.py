@@ -28,6 +28,7 @@ from typing import Annotated, Any
 import typer
 
 from benchmarks.child_process import answers
+from benchmarks.kept_by_torch import told
 from benchmarks.markdown import CLOCK, cell, markdown_table, put_out
 from bubbleproof.costs import Deployment, KnownModel, ModelCosts, known_models, model_costs
 from bubbleproof.costs.known_models import CONFIGURATIONS
@@ -63,6 +64,14 @@ def kinds(known: KnownModel, _: ModelCosts) -> str:
     return told or f"{known.model.layers} alike"
 
 
+def beside_torch(known: KnownModel, _: ModelCosts) -> str:
+    """By how much torch keeps more of a layer than is counted, where kernels are fused."""
+    try:
+        return told(known.name)
+    except (KeyError, ValueError, AttributeError) as error:  # transformers has it not so
+        return f"not measured: {error}"
+
+
 COLUMNS: dict[str, Column] = {
     "model": lambda known, _: known.name,
     "layers": kinds,
@@ -70,6 +79,7 @@ COLUMNS: dict[str, Column] = {
     "transformers builds": built,
     "active": lambda _, costs: f"{int(costs.parameters.active):,}",
     "forward, TFLOP": lambda _, costs: f"{float(costs.flops.forward) / 1e12:,.2f}",
+    "kept, beside torch's": beside_torch,
     "kept, GiB": lambda _, costs: f"{float(costs.saved_bytes['none']) / 2**30:,.2f}",
 }
 

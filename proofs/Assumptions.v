@@ -7,7 +7,7 @@ From Bubbleproof Require Import Definitions Stores AllRules Starts Exchange Pack
   InOrder Bounds FreeEdges OneStore SpanIdle VolumeSound Uses Trail Shown Relaxation Cases
   RankClaims NoRoom Windows WindowRows Plans
   Peaks StagesBound Frontier Moments BPipe BestPlan WaitGraph Semantics Stricter
-  OneOrder Lowered ZBH1 Orders.
+  OneOrder Lowered ZBH1 SplitTwo Orders.
 
 Definition every_theorem := (
   check_complete_iff,
@@ -85,6 +85,8 @@ Definition every_theorem := (
   pipeline_never_stuck,
   valid_zbh1,
   optimal_zbh1,
+  split_two,
+  two_meets,
   by_start_permutes,
   by_start_sorted,
   prices_sound,

@@ -28,7 +28,7 @@ from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.operations import Number
 from bubbleproof.costs.saved_bytes import embedding_saved, head_saved, layer_saved
 from bubbleproof.costs.state import state_bytes
-from bubbleproof.costs.times.allocated import gathered_weights, needed_beside, usual_cut
+from bubbleproof.costs.times.allocated import gathered_weights, needed_beside
 from bubbleproof.costs.times.replicas import Passes
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.costs.weights import words
@@ -135,14 +135,11 @@ class JobLayers:
         return self._kept[once]
 
     def _beside(self, once: Deployment) -> tuple[int, int, int]:
-        """Bytes that half the layers need for their software and for a moment, and that the other
-        half with the head needs more."""
-        half, runs = usual_cut(self.model.layers, 2)[0], self.cluster.runs
+        """Bytes that layers need for their software and for a moment, the kind that needs most, and
+        that the head needs more."""
         first, last = (
-            needed_beside(
-                self.model, self.model.between(before, layers), once, runs, has_head=before > 0
-            )
-            for before, layers in ((0, half), (half, self.model.layers - half))
+            needed_beside(self.model, kinds, once, self.cluster.runs, has_head=not kinds)
+            for kinds in (self.model.layer_runs, ())
         )
         return *first, last[1] - first[1]
 

@@ -127,8 +127,9 @@ class JobTimes:
             kernels = [_kernels(kind, once, self.cluster) for kind in self.kinds]
             ends = kernels[self.places[-1]]
             embedding, head = ends.embedding_each_way, ends.head_each_pass
-            layers = [_layer(each) for each in kernels]
-            every = [(embedding, embedding, embedding), *layers, (head, 2 * head, head)]
+            layers = [_layer(*each) for each in zip(kernels, self.kinds, strict=True)]
+            back = embedding * (not self.model.frozen)
+            every = [(embedding, back, back), *layers, (head, 2 * head, head)]
             forward, backward, late = (np.stack(column) for column in zip(*every, strict=True))
             self._passes[once] = forward, backward, late
         return self._passes[once]
@@ -172,14 +173,17 @@ def cluster_times(model: Transformer, at: Deployment, cluster: Cluster) -> Clust
     return JobTimes(model, cluster).of(at)
 
 
-def _kernels(model: Transformer, once: Deployment, cluster: Cluster) -> KernelTimes:
-    return kernel_times(
-        work(model, once, cluster.runs, cluster.card.cards_per_node), cluster.constants
-    )
+def _kernels(kind: Transformer, once: Deployment, cluster: Cluster) -> KernelTimes:
+    done = work(kind, once.seen_by(kind), cluster.runs, cluster.card.cards_per_node)
+    return kernel_times(done, cluster.constants)
 
 
-def _layer(times: KernelTimes) -> tuple[Floats, Floats, Floats]:
-    return times.forward, times.backward, times.weight_backward
+def _layer(times: KernelTimes, kind: Transformer) -> tuple[Floats, Floats, Floats]:
+    """Forward, backward and what of it is for weights; frozen layers have less of it."""
+    if not kind.frozen:
+        return times.forward, times.backward, times.weight_backward
+    passed = times.backward - times.weight_backward
+    return times.forward, 0 * passed if kind.frozen == "all" else passed, 0 * passed
 
 
 def sent_bytes(model: Transformer, at: Deployment, cluster: Cluster) -> Number:

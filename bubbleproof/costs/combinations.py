@@ -23,7 +23,7 @@ from bubbleproof.costs.order_estimates import OrderEstimate, order_estimate
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut, CutRule, Layers, of_stages
 
-MOST_COMBINATIONS = 20_000
+MOST_COMBINATIONS = 100_000
 OTHERS = ("micro_batch", "scope", "expert", "precision")
 
 

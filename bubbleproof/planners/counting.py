@@ -15,6 +15,7 @@ from bubbleproof.formats.clusters.deployed_space import all_listed
 from bubbleproof.planners.planned import Told
 
 COUNTED = 0.3  # of the time, at most, until all deployments have their numbers
+LONGER = 3
 SIZES = ("tensor", "data", "pipeline", "context")
 OTHERS = ("zero", "micro_batch", "scope", "expert", "precision")
 MIXED = 61  # every so many of a list are counted in a turn: no list of sizes is as long
@@ -43,7 +44,8 @@ def counted_within(
     Parameters
     ----------
     seconds
-        After which no other is counted.
+        After which no other is counted; as long as none has room for a microbatch, ``LONGER``
+        times as many: then there is little else to do, and all of them show why nothing fits.
     """
     began = told = time.perf_counter()
     listed = all_listed(file)
@@ -52,12 +54,17 @@ def counted_within(
     waiting = [*reversed([*own, *(n for k in range(MIXED) for n in range(k, len(listed), MIXED))])]
     near = _neighbours(listed)
     best: CombinationCosts | None = None
-    while waiting and not (found and time.perf_counter() - began > seconds):
+    has_room = False
+    while waiting:
         if (number := waiting.pop()) in found:
             continue
+        most = seconds if has_room else LONGER * seconds
+        if found and time.perf_counter() - began > most:
+            break
         found[number] = one = file.counted(listed[number])
         if not isinstance(one, CombinationCosts):
             continue
+        has_room |= not one.reason
         if best is None or _place(one) < _place(best):
             best = one
             waiting += near(number)

@@ -48,11 +48,23 @@ def plan(
 
 
 def plan_deployments(
-    file: ClusterFile, options: PlanOptions | None = None, executor: Executor | None = None
+    file: ClusterFile,
+    options: PlanOptions | None = None,
+    executor: Executor | None = None,
+    *,
+    known: Mapping[Combination, KnownSchedule] | None = None,
 ) -> ClusterPlan | NoClusterPlan:
     """The best of a file's deployments, as many as have their numbers in a part of the time.
 
-    Raises ``ValueError`` for lists of which nothing can be run.
+    Parameters
+    ----------
+    known
+        Schedules to begin with: no plan is longer than one of them.
+
+    Raises
+    ------
+    ValueError
+        For lists of which nothing can be run.
     """
     options, began = options or PlanOptions(), perf_counter()
     seconds = COUNTED * options.time_limit if options.work is None else inf
@@ -63,6 +75,7 @@ def plan_deployments(
         replace(options.after(perf_counter() - began), orders=file.orders),
         executor=executor,
         is_lazy=file.is_open,
+        known=known,
         bounded=file.bounded,
     )
 

@@ -116,6 +116,13 @@ changes | plan plan.toml | --paper bpipe
 refused | plan plan.toml | --yours tensor=2
 refused | plan plan.toml | --tokens 1e12
 refused | plan plan.toml | --what-if network=2x
+refused | plan plan.toml | --card h100
+refused | plan plan.toml | --framework any
+refused | plan plan.toml | --cards 8
+refused | plan plan.toml | --samples 8
+refused | plan plan.toml | --sequence 8
+refused | plan plan.toml | --hardware own.toml
+refused | plan plan.toml | --assumptions
 changes | plan plan.toml | -o there
 changes | plan plan.toml | --json
 changes | plan plan.toml | --verbose
@@ -151,7 +158,7 @@ refused | verify a.json | --coq a.v
 refused | verify a.json a.csv | --coq a.v
 refused | verify a.json --spec | --coq a.v
 refused | verify planned | --coq a.v
-refused | verify planned --certificate bundle.json | --coq a.v
+changes | verify planned --certificate bundle.json | --coq a.v
 refused | verify plan.toml --certificate bundle.json | --coq a.v
 changes | verify a.json | --spec
 refused | verify a.json a.csv | --spec
@@ -188,6 +195,8 @@ changes | costs llama-2-13b | --json
     "calibrate": DETAIL.format("calibrate rows.csv -o hardware.toml") + """
 changes | calibrate rows.csv | -o hardware.toml
 refused | calibrate rows.csv -o hardware.toml | --card nothing
+refused | calibrate rows.csv -o hardware.toml | --yours tensor=2
+refused | calibrate rows.csv -o hardware.toml | --took 2s
 changes | calibrate rows.csv -o hardware.toml | --json
 """,
     "estimate": DETAIL.replace(

@@ -129,7 +129,7 @@ def needed_beside(
     has_head
         Whether the head is behind them.
     """
-    blocks = [_block(kind, at) for kind in dict(kinds)]
+    blocks = [_block(kind, at.seen_by(kind)) for kind in dict(kinds)]
     block = max(blocks, default=0) + gathered_weights(model, at)
     software = int(placeholders(kinds, at) * runs.placeholders) + runs.workspace
     return software, int(max(block, _head(model, at, runs) if has_head else 0))
