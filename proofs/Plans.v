@@ -23,8 +23,7 @@ Record plan_space := Space {
   tried_placements : list placing;
   tried_backwards : list backs;
   tried_slices : list nat;
-  shared : list Z;  (* what is divided too: ticks and units of the choices that are open *)
-  sent : list Z }.  (* what slices alone divide: messages *)
+  shared : list Z }.  (* what is divided too: ticks and units of the choices that are open *)
 
 Record candidate := Candidate {
   in_chunks : nat;
@@ -52,13 +51,13 @@ Definition candidates : list candidate :=
 (* ---- What a candidate makes of the pipeline. ---- *)
 
 Definition with_shape (c : candidate) (split : list (list bool)) (f b i w : list (list Z))
-    (held back weights : list Z) : pipeline_given :=
+    (messages held back weights : list Z) : pipeline_given :=
   let p := given s in
   Given.Given (ranks p) (in_chunks c) (microbatches p) (in_slices c) (placed_so c) split f b i w
-    (latency p) (links p) held back weights (capacity p).
+    messages (every_link p) (named_links p) held back weights (capacity p).
 
 (* The shape alone, which says where stages lie. *)
-Definition outline (c : candidate) := with_shape c [] [] [] [] [] [] [] [].
+Definition outline (c : candidate) := with_shape c [] [] [] [] [] [] [] [] [].
 Definition stage_list (c : candidate) := seq 0 (num_stages (outline c)).
 Definition home_of (c : candidate) (g : nat) := rank_of (outline c) g.
 
@@ -80,6 +79,9 @@ Definition flag_of (c : candidate) (g : nat) : bool :=
   | Split => true
   | Split_on flags => nth (home_of c g) flags false
   end.
+(* A stage sends what its rank does, slice by slice. *)
+Definition messages_of (c : candidate) :=
+  map (fun g => nth (home_of c g) (message (given s)) 0 / Z.of_nat (in_slices c)) (stage_list c).
 (* The weights of a rank lie with its first stage. *)
 Definition weights_of (c : candidate) :=
   map (fun g => if existsb (fun h => Nat.eqb (home_of c h) (home_of c g)) (seq 0 g) then 0
@@ -88,7 +90,7 @@ Definition weights_of (c : candidate) :=
 Definition shares_are_whole (c : candidate) : bool :=
   let p := given s in let n := pieces c in
   negb (n =? 0) && is_whole n (of_ranks (forward p)) && is_whole n (activation p) &&
-  is_whole n (released p) && is_whole n (shared s) && is_whole (Z.of_nat (in_slices c)) (sent s) &&
+  is_whole n (released p) && is_whole n (shared s) && is_whole (Z.of_nat (in_slices c)) (message p) &&
   match backward_so c with Split => true | _ => is_whole n (of_ranks (backward p)) end &&
   match backward_so c with
   | Whole => true
@@ -100,8 +102,8 @@ Definition shaped (c : candidate) : option pipeline_given :=
     let p := given s in
     Some (with_shape c (map (fun g => repeat (flag_of c g) (microbatches p)) (stage_list c))
       (in_rows c (forward p)) (in_rows c (backward p)) (in_rows c (input_backward p))
-      (in_rows c (weight_backward p)) (per_stage c (activation p)) (per_stage c (released p))
-      (weights_of c))
+      (in_rows c (weight_backward p)) (messages_of c) (per_stage c (activation p))
+      (per_stage c (released p)) (weights_of c))
   else None.
 
 End Space.

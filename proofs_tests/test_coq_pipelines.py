@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from random import Random
 
@@ -84,7 +86,14 @@ def drawn(random: Random) -> Pipeline:
         static=numbers(),
         capacity=tuple(random.choice([None, 1000 + r]) for r in range(ranks)),
         latency=random.randint(0, 3),
-        links=tuple(Link(ranks=pair, latency=5) for pair in others if random.random() < 0.3),
+        message=numbers(),
+        bandwidth=random.choice([None, 1, 4, Fraction(2, 3)]),
+        duplex=random.choice(["half", "full"]),
+        links=tuple(
+            Link(ranks=pair, latency=5, bandwidth=random.choice([None, 2]), duplex=duplex)
+            for pair, duplex in product(others, [None, "half", "full"])
+            if random.random() < 0.2
+        ),
     )
 
 
@@ -149,6 +158,7 @@ def drawn_space(random: Random) -> PlanSpace:
         static=numbers(2),
         capacity=random.choice([None, 3 * unit, 9 * unit]),
         message=random.choice([0, 2]),
+        bandwidth=random.choice([None, 1]),
         latency=random.randint(0, 2),
     )
     odd = (*range(ranks), *range(ranks), 0)
@@ -246,11 +256,11 @@ def test_coq_sees_of_a_candidate_what_a_rank_shows(
     [
         (TWO.with_changes(recompute=Recompute(stages=(0,))), "recompute"),
         (TWO.with_changes(placement="bidirectional"), "placement bidirectional"),
-        (TWO.with_changes(message=3, bandwidth=1), "messages that take ticks of a link"),
+        (TWO.with_changes(split_backward=True, weight_parts=(1,)), "weight_parts"),
         (TWO.with_changes(split_backward=True, weight_workspace=1), "weight_workspace"),
         (TWO.with_changes(frozen_stages=(0,)), "frozen_stages"),
     ],
-    ids=("recompute", "bidirectional", "messages", "workspace", "frozen"),
+    ids=("recompute", "bidirectional", "parts", "workspace", "frozen"),
 )
 def test_a_choice_without_a_word_is_refused_by_name(pipeline: Pipeline, word: str) -> None:
     with pytest.raises(ValueError, match=f"--coq does not know {word}"):

@@ -18,6 +18,16 @@ from proofs_tests.commands.test_certificates import OPEN
 from proofs_tests.patience import PATIENCE
 from proofs_tests.test_coq_theorem import TOML
 
+PARTS = """
+ranks = 2
+microbatches = 2
+split_backward = true
+[durations]
+forward = 2
+input = 2
+weight_parts = [1, 2]
+"""
+
 
 @pytest.fixture
 def folder(tmp_path: Path, command: Run) -> Path:
@@ -81,10 +91,10 @@ def test_a_choice_that_coq_does_not_know_is_refused_in_one_line(
     tmp_path: Path, command: Run
 ) -> None:
     problem, schedule, proof = (tmp_path / name for name in ("p.toml", "s.json", "c.json"))
-    problem.write_text(TOML + "message = 2\n[links]\nbandwidth = 1\n")
+    problem.write_text(PARTS)
     assert command("solve", problem, "-o", schedule, "--certificate", proof).status == 0
     answer = command("verify", schedule, "--certificate", proof, "--coq", tmp_path / "x.v")
     assert answer.status == 2
-    assert "--coq does not know messages that take ticks of a link" in answer.err
+    assert "--coq does not know weight_parts" in answer.err
     assert answer.err.count("\n") == 1
     assert not (tmp_path / "x.v").exists()

@@ -149,14 +149,14 @@ def test_the_proofs_of_another_plan_are_refused(planned: Path, command: Run) -> 
     ("toml", "said"),
     [
         (TOML.replace('["loop", "wave"]', '["bidirectional"]'), "placement bidirectional"),
-        (TOML + "[links]\nbandwidth = 1\n", "messages that take ticks of a link"),
+        (TOML.replace("weight = [6, 4]", "weight_parts = [[2, 4], [2, 2]]"), "weight_parts"),
     ],
-    ids=("bidirectional", "bandwidth"),
+    ids=("bidirectional", "parts"),
 )
 def test_a_space_that_coq_does_not_know_is_refused_in_one_line(
     tmp_path: Path, command: Run, toml: str, said: str
 ) -> None:
-    (tmp_path / "p.toml").write_text(toml.replace("activation = 6", "activation = 6\nmessage = 2"))
+    (tmp_path / "p.toml").write_text(toml)
     made = ("-o", tmp_path / "plan", "--certificate", tmp_path / "c.json")
     assert command("plan", tmp_path / "p.toml", *made).status == 0
     more = ("--certificate", tmp_path / "c.json", "--coq", tmp_path / "x.v")

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 
 from bubbleproof.formats.coq.coq_words import Edge, list_text, own_edges, task_text
-from bubbleproof.theory.model.actions import NONE
+from bubbleproof.theory.model.actions import NONE, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.choices import CHOICES
+from bubbleproof.theory.pipelines.links import Link, Links
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.pipeline_statement import PLAIN, TICKS
 from bubbleproof.theory.pipelines.stage_numbers import column, grid
@@ -24,7 +26,7 @@ _PLACINGS = {"loop": "Given.Loop", "wave": "Given.Wave"}
 _OF_STAGES = {"activation": "activation", "released": "released_at_input", "static": "static"}
 _REFUSED = (
     "--coq does not know {}: proofs/Given.v has ranks, chunks, slices, placement, split backwards, "
-    "ticks, latencies and the memory of stages"
+    "ticks, links and the memory of stages"
 )
 _TEXT = """
 (* The pipeline as it was given, and that all above is derived from it. *)
@@ -56,8 +58,6 @@ def _unknown(pipeline: Pipeline) -> Iterator[str]:
         yield "placement bidirectional"
     if pipeline.workspace:
         yield "weight_workspace"
-    if pipeline.boundaries.ticks.any():
-        yield "messages that take ticks of a link (message, bandwidth)"
 
 
 def pipeline_theorem(pipeline: Pipeline, tasks: str, stores: str) -> str:
@@ -71,7 +71,10 @@ def pipeline_theorem(pipeline: Pipeline, tasks: str, stores: str) -> str:
 def given_text(pipeline: Pipeline) -> str:
     """The fields of the record. Raises ``ValueError`` as ``require_known`` does."""
     require_known(pipeline)
-    links = (f"({a}%nat, {b}%nat, {one.latency})" for one in pipeline.links for a, b in [one.ranks])
+    links = (
+        f"({a}%nat, {b}%nat, {_link_text(pipeline.all_links.between(a, b))})"
+        for a, b in dict.fromkeys(one.ranks for one in pipeline.links)
+    )
     fields = {
         "ranks": pipeline.num_ranks,
         "chunks": pipeline.num_chunks,
@@ -81,8 +84,9 @@ def given_text(pipeline: Pipeline) -> str:
         "split": _split_text(pipeline),
         **{name: _rows_text(grid(getattr(pipeline, name), num_slices=pipeline.num_slices).tolist())
            for name in TICKS},
-        "latency": pipeline.latency,
-        "links": list_text(links),
+        "message": list_text(column(pipeline.message).tolist()),
+        "every_link": _link_text(pipeline.all_links),
+        "named_links": list_text(links),
         **{name: list_text(map(_number, column(getattr(pipeline, field)).tolist()))
            for name, field in _OF_STAGES.items()},
         "capacity": list_text(
@@ -90,6 +94,12 @@ def given_text(pipeline: Pipeline) -> str:
         ),
     }  # fmt: skip
     return ";\n  ".join(f"Given.{name} := {value}" for name, value in fields.items())
+
+
+def _link_text(link: Link | Links) -> str:
+    rate = None if link.bandwidth is None else Fraction(link.bandwidth)
+    told = "None" if rate is None else f"(Some ({rate.numerator}, {rate.denominator}))"
+    return f"Given.Link {link.latency} {told} {str(link.duplex == 'full').lower()}"
 
 
 def _split_text(pipeline: Pipeline) -> str:
@@ -122,11 +132,16 @@ def pipeline_edges(problem: Problem, pipeline: Pipeline) -> list[Edge]:
 
     Forwards are followed from the first stage on, backwards from the last.
     """
-    size = pipeline.num_stages * pipeline.num_microbatches * pipeline.num_slices
+    each = pipeline.num_microbatches * pipeline.num_slices
+    size, actions = pipeline.num_stages * each, problem.actions
 
-    def key(edge: Edge) -> tuple[int, int]:
+    def key(edge: Edge) -> tuple[int, int, int]:
         before, after, _ = edge
-        return (before if before < size else 3 * size - before), after
+        kind, stage = int(actions.kind[before]), int(actions.stage[before])
+        row = int(actions.microbatch[before] * pipeline.num_slices + actions.slice[before])
+        place, is_message = stage * each + row, kind in (Kind.SEND_F, Kind.SEND_B)
+        is_back = kind not in (Kind.F, Kind.SEND_F)
+        return (2 * size - place if is_back else place), is_message, after
 
     return sorted(own_edges(problem), key=key)
 

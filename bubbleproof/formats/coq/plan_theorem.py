@@ -59,8 +59,7 @@ Definition space : Plans.plan_space := {{|
   Plans.tried_placements := {placements};
   Plans.tried_backwards := {backwards};
   Plans.tried_slices := {slices}%nat;
-  Plans.shared := {shared};
-  Plans.sent := {sent} |}}.
+  Plans.shared := {shared} |}}.
 """
 _TEXT = """(* The makespan of the plan is {value}, and of no schedule of its choices below {bound}.
    {candidates} candidates, {number} of them legal. Made by bubbleproof; it is checked by
@@ -152,7 +151,6 @@ def space_text(space: PlanSpace) -> str:
         backwards=list_text(map(_backward_text, space.backward)),
         slices=list_text(space.slices),
         shared=list_text(_shared(space.allowed)),
-        sent=list_text(np.unique(space.pipeline.message).tolist()),
     )
 
 
@@ -218,7 +216,8 @@ def _shown(pipeline: Pipeline, claim: RankClaim) -> int:
     found = shown.work if isinstance(claim, RankWork) else shown.memory
     stages, flags = np.array(pipeline.stage_ranks) == rank, pipeline.split_backward
     is_split = np.array(flags if isinstance(flags, bool) else [row[0] for row in flags])
-    ticks, lags = pipeline.ticks, pipeline.boundaries.latency[:, 0]
+    ticks, between = pipeline.ticks, pipeline.boundaries
+    lags = (between.ticks + between.latency)[:, 0]
     handed = np.where(is_split, ticks.input_backward[:, 0], ticks.backward[:, 0])
     ways = ticks.forward[:, 0], handed
     head, tail = (np.append(0, np.cumsum(each[:-1] + lags)) for each in ways)
